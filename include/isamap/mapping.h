@@ -58,7 +58,7 @@ struct Mapping {
   std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;  ///< dims that no digit runs over, or only in part
+  std::vector<std::string> outer;  ///< dims that digits do not cover, or only in part
   /// Dims appended to the instruction's own: its unrolled sums, rerolled. Each tensor of the instruction is then one
   /// access, in order of first read.
   std::vector<Dim> rolled;

@@ -3,9 +3,9 @@
 // The lowered program, printed by backends and run by the interpreter: loops, guards, instruction calls and element
 // statements over buffers.
 //
-// An operand of a call says, for every instruction point, which element of which buffer it is: its index is
-// quasi-affine in the loop variables and in the instruction dims, written `$j`. Addresses and strides are differences
-// of that expression. Extents are constants after lowering, since every tail is peeled into a body of its own.
+// An operand of a call maps every instruction point to an element of a buffer: its index is quasi-affine in the loop
+// variables and in the instruction dims, written `$j`. Addresses and strides are differences of that expression.
+// Extents are constants after lowering, since every tail is peeled into a body of its own.
 
 #include <cstdint>
 #include <map>
@@ -43,7 +43,7 @@ struct Buffer {
   std::optional<XorSwizzle> swizzle;  ///< of addresses; values and indices do not depend on it
   std::optional<Counter> counter;     ///< of completion counters, which hold no values
   BufferRole role = BufferRole::local;
-  TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
+  TensorId tensor;             ///< that it holds a tile of; arguments: the tensor itself
   bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
   std::string layout_text;     ///< "[k/32, c, k%32]": for signatures and reports
   bool operator==(const Buffer&) const = default;
@@ -150,11 +150,11 @@ inline bool Guard::operator==(const Guard& o) const {
 
 struct Program {
   std::string name;
-  Kernel kernel;                ///< what it computes; arguments are kernel tensors
+  Kernel kernel;                ///< its specification; arguments are tensors of it
   std::vector<Buffer> buffers;  ///< arguments first, in the order of arguments(kernel)
   std::vector<Node> prepack;    ///< fills ahead-of-time buffers; run once
   std::vector<Node> body;
-  std::string schedule_text;                  ///< printed into what is emitted
+  std::string schedule_text;                  ///< printed into the emitted code
   std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
   /// Exactly the named instructions are emitted; no equivalent one in another state is substituted.

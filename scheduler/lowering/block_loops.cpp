@@ -32,15 +32,15 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 namespace {
 
 // One loop of the nest: over the blocks of a coordinate, or over the elements of a block. If a block of the layout is
-// several of the instruction's, there are two loops, over blocks of the layout and over their pieces, each at its
+// several of the instruction's, there are two loops, over blocks of the layout and over the sub-blocks, each at its
 // digit.
 struct BlockLoop {
-  enum class Over { blocks, blocks_of_layout, pieces, elements };
+  enum class Over { blocks, blocks_of_layout, sub_blocks, elements };
   std::size_t coordinate = 0;
   Over over = Over::blocks;
 };
 
-bool in_pieces(const Coordinate& c, std::int64_t block) {
+bool in_sub_blocks(const Coordinate& c, std::int64_t block) {
   return c.block > block && c.extent > 0 && c.extent % c.block == 0;
 }
 
@@ -51,17 +51,21 @@ bool is_inner_digit(const AffineExpr& axis) {
 }
 
 // Coordinates in the order of their axes, those without an axis first. The blocks of `last` move next to its elements,
-// or pieces, if these are innermost.
+// or sub-blocks, if these are innermost.
 std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& tiling) {
   const auto& [blocks, covered, unroll, last] = tiling;
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
-  const auto pieces = [&](std::size_t i) { return covered[i] && in_pieces(tile.coordinates[i], blocks[i]); };
-  const auto outer = [&](std::size_t i) { return BlockLoop{i, pieces(i) ? Over::blocks_of_layout : Over::blocks}; };
+  const auto has_sub_blocks = [&](std::size_t i) {
+    return covered[i] && in_sub_blocks(tile.coordinates[i], blocks[i]);
+  };
+  const auto outer = [&](std::size_t i) {
+    return BlockLoop{i, has_sub_blocks(i) ? Over::blocks_of_layout : Over::blocks};
+  };
   const auto add_inner = [&](std::size_t i) {
-    if (pieces(i))
-      order.push_back({i, Over::pieces});
+    if (has_sub_blocks(i))
+      order.push_back({i, Over::sub_blocks});
     else if (!covered[i])
       order.push_back({i, Over::elements});
   };
@@ -122,7 +126,7 @@ struct Visit {
         return {valid(i), 1};
       case BlockLoop::Over::blocks_of_layout:
         return {c.extent / c.block, c.block};
-      case BlockLoop::Over::pieces:
+      case BlockLoop::Over::sub_blocks:
         return {c.block / block(i), block(i)};
       case BlockLoop::Over::blocks:
         break;
@@ -152,7 +156,7 @@ struct Visit {
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile, const BlockTiling& tiling,
                                          const BlockBody& body) {
   const std::vector<std::int64_t>& blocks = tiling.blocks;
-  // Peels a partial block of the layout, whose pieces are fewer.
+  // Peels a partial block of the layout, with fewer sub-blocks.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
     if (!tiling.covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;

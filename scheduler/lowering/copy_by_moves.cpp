@@ -260,7 +260,7 @@ struct EndGuards {
 };
 
 /// Out-of-bounds blocks that yield 0 are zero-filled by a move of extent 0. Returns the conditions for a block to be
-/// inside; a block that straddles the border meets neither case and is refused by its bounds.
+/// inside; a block that straddles the border is neither, and fails the bounds check.
 std::vector<AffineExpr> tensor_bounds(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
                                       const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
   const Instruction& move = lowering.model.instruction(shape.instruction);

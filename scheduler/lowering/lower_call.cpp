@@ -74,7 +74,7 @@ class CallLowering : NestParts {
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
   }
 
-  /// x*x: a further operand takes the tile of the operand on which the same read stands.
+  /// x*x: a further operand reads the tile of the first operand of the same read.
   Diagnostics read_again(std::vector<Ref>& refs) const {
     const std::vector<int>& placed = input_.pairing.operand_access;
     for (std::size_t i = 1; i < refs.size(); ++i) {

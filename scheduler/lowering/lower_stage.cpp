@@ -96,16 +96,15 @@ Result<Scope> StageLowering::with_prefetch(const Stage& s, std::size_t at, Memor
   if (std::none_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), loads))
     return at_stage(
         s, {error(fmt::format("ahead {}: no line below loads {}, where prefetches would be placed", s.ahead, s.tensor),
-                  "stage it in registers further in")});
+                  "stage it in registers below")});
   const Access& access = access_of(statement_, accesses->front());
   std::size_t above = at;
   while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
   const auto* loop = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
   if (loop == nullptr || loop->loops.empty() || !uses(access, loop->loops.back().dim))
-    return at_stage(
-        s, {error(fmt::format("ahead {} counts the steps of the loop right above, and no loop of {} is there", s.ahead,
-                              s.tensor),
-                  "write it right below a `for` of a dim that " + s.tensor + " has")});
+    return at_stage(s, {error(fmt::format("ahead {} counts the steps of the loop right above, which is no loop of {}",
+                                          s.ahead, s.tensor),
+                              "write it right below a `for` of a dim that " + s.tensor + " has")});
   Scope below = scope;
   const TiledLoop& counted = loop->loops.back();
   for (const int a : *accesses)

@@ -89,9 +89,9 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   if (std::string why = not_lowered(model.instruction(mapping.instruction), model); !why.empty()) return why;
   const InstructionForm form = instruction_form(mapping, model);
   if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))
-    return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +
-           (form ? "and nothing runs over it"
-                 : "and lowering needs it added to the output, with a subscript of its own and the first term first");
+    return "the sum over " + mapping.rolled[0].name + " is unrolled in the instruction, " +
+           (form ? "and no dim of the statement is mapped to it"
+                 : "and lowering needs it accumulated, with a subscript of its own and the first term first");
   if (const std::string no = read_in_several_ways(*form); !no.empty()) return no;
   if (const std::string no = constants_refusal(mapping, *form); !no.empty()) return no;
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";

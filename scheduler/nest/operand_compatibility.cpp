@@ -161,7 +161,7 @@ std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const s
       return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
                          operand.name, loop.coefficient(name), buffer.name, instruction.name,
                          layout.fixed.coefficient(name));
-  return fmt::format("{} lies in {} as {}, which {} cannot address", operand.name, buffer.name, print(loop),
+  return fmt::format("{0} has the layout {2} in {1}, which {3} cannot address", operand.name, buffer.name, print(loop),
                      instruction.name);
 }
 

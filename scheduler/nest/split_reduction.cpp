@@ -49,7 +49,7 @@ std::string combine_refusal(const Instruction& instruction, const Computation& s
     return fmt::format("{} adds to {}, which is of each {}: instances of {} do not share it", instruction.name,
                        memory.name, model.unit(memory.per).name, model.unit(unit).name);
   if (!model.inside(unit, instruction.atomic) || unit == instruction.atomic)
-    return fmt::format("{} is atomic among what is inside one {}; {} is not inside it", instruction.name,
+    return fmt::format("{} is atomic within one {}; {} is not inside it", instruction.name,
                        model.unit(instruction.atomic).name, model.unit(unit).name);
   if (!model.inside(instruction.unit, unit))
     return fmt::format("one call of {} is executed by a whole {}, and {} is inside it", instruction.name,

@@ -69,7 +69,7 @@ struct SplitDigit {
   std::int64_t divide = 1, modulo = 0;  ///< (# / divide) % modulo; modulo 0: none
 };
 std::optional<SplitDigit> split_digit(const AffineExpr& digit);
-/// Number of values of a digit when # runs over [0, extent).
+/// Number of values of a digit for # in [0, extent).
 std::int64_t digit_extent(const SplitDigit& digit, std::int64_t extent);
 
 /// The coordinates of the tensor's own layout: each linear index without its constant, and the dims of indices that are

@@ -59,7 +59,7 @@ TEST(AskAhead, RefusalsSayWhy) {
   expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
   auto below_i = asking("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
-  expect_words(below_i, "ahead 1 counts the steps of the loop right above, and no loop of B is there");
+  expect_words(below_i, "ahead 1 counts the steps of the loop right above, which is no loop of B");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below loads A");
