@@ -93,7 +93,7 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& til
   return order;
 }
 
-struct Visit {
+struct BlockLoopNest {
   Lowering& lowering;
   const TileLayout& tile;
   const BlockTiling& tiling;
@@ -172,7 +172,7 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& t
     nodes->insert(nodes->end(), more->begin(), more->end());
     return nodes;
   }
-  Visit visit{lowering, tile, tiling, body, loop_order(tile, tiling), {}};
+  BlockLoopNest nest{lowering, tile, tiling, body, loop_order(tile, tiling), {}};
   const std::size_t n = tile.coordinates.size();
   std::vector<std::size_t> ragged;  // coordinates with whole blocks and a tail
   std::vector<bool> tail(n, false);
@@ -187,11 +187,11 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& t
   }
   std::vector<Node> nodes;
   for (std::size_t choice = 0; choice < (std::size_t{1} << ragged.size()); ++choice) {
-    visit.tail = tail;
-    for (std::size_t r = 0; r < ragged.size(); ++r) visit.tail[ragged[r]] = (choice >> r & 1) != 0;
+    nest.tail = tail;
+    for (std::size_t r = 0; r < ragged.size(); ++r) nest.tail[ragged[r]] = (choice >> r & 1) != 0;
     std::vector<AffineExpr> begin;
     for (const Coordinate& c : tile.coordinates) begin.push_back(c.start);
-    auto part = visit.loops(0, begin);
+    auto part = nest.loops(0, begin);
     if (!part) return part;
     nodes.insert(nodes.end(), part->begin(), part->end());
   }

@@ -25,7 +25,7 @@ struct LiveBuffer {
 };
 
 struct Placed {
-  LiveBuffer held;
+  LiveBuffer buffer;
   Interval place;
 };
 
@@ -36,12 +36,12 @@ bool may_share(const LiveBuffer& a, const LiveBuffer& b) {
 }
 
 // First fit: the lowest aligned address where `size` units overlap no buffer that interferes.
-std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& held, std::int64_t size,
+std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& wanted, std::int64_t size,
                        std::int64_t align) {
   std::int64_t at = 0;
   std::vector<Interval> taken;
   for (const Placed& p : placed)
-    if (!may_share(p.held, held)) taken.push_back(p.place);
+    if (!may_share(p.buffer, wanted)) taken.push_back(p.place);
   std::sort(taken.begin(), taken.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
   for (const Interval& t : taken)
     if (overlap(t, {at, at + size - 1})) at = round_up(t.high + 1, align);
@@ -94,25 +94,25 @@ std::vector<LiveBuffer> live_buffers(const Program& program, const HardwareModel
   find_shapes(program.body, model, shapes);
   std::map<MemoryId, std::vector<Interval>> in_memory;
   for (std::size_t i = 0; i < live.size(); ++i) in_memory[program.buffers[i].memory].push_back(live[i]);
-  std::vector<LiveBuffer> held;
+  std::vector<LiveBuffer> buffers;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    held.push_back({live[i], std::nullopt, std::move(shapes[i])});
+    buffers.push_back({live[i], std::nullopt, std::move(shapes[i])});
     const MemoryId memory = program.buffers[i].memory;
     if (model.memory(memory).fields.empty()) continue;
     for (const Interval& run : runs_of(in_memory.at(memory)))
-      if (overlap(run, live[i])) held.back().run = run;
+      if (overlap(run, live[i])) buffers.back().run = run;
   }
-  return held;
+  return buffers;
 }
 
 }  // namespace
 
 void allocate(Program& program, const HardwareModel& model) {
-  const auto held = live_buffers(program, model);
-  std::vector<std::size_t> order(held.size());
+  const auto buffers = live_buffers(program, model);
+  std::vector<std::size_t> order(buffers.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return held[a].live.low < held[b].live.low; });
+                   [&](std::size_t a, std::size_t b) { return buffers[a].live.low < buffers[b].live.low; });
   std::map<MemoryId, std::vector<Placed>> memories;
   for (std::size_t i : order) {
     Buffer& buffer = program.buffers[i];
@@ -121,9 +121,9 @@ void allocate(Program& program, const HardwareModel& model) {
     if (!is_register) buffer.align = std::max(buffer.align, model.memory(buffer.memory).granularity);
     const std::int64_t align = is_register ? buffer.registers_per_slot : buffer.align;
     auto& placed = memories[buffer.memory];
-    buffer.address = size == 0 ? 0 : first_fit(placed, held[i], size, align);
-    if (size > 0 && held[i].live.low <= held[i].live.high)
-      placed.push_back({held[i], {buffer.address, buffer.address + size - 1}});
+    buffer.address = size == 0 ? 0 : first_fit(placed, buffers[i], size, align);
+    if (size > 0 && buffers[i].live.low <= buffers[i].live.high)
+      placed.push_back({buffers[i], {buffer.address, buffer.address + size - 1}});
   }
 }
 

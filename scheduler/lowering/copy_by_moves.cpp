@@ -125,9 +125,9 @@ struct MoveBlock {
     for (std::size_t d = 0; d < full.size(); ++d) {
       if (move.ranges[d].kept) continue;
       const std::string name = "$" + move.statement().domain.dims[d].name;
-      const bool said =
+      const bool indexed =
           std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
-      if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
+      if (!indexed && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// From a schedule to a program: tensors become buffers, nests become loops and calls (lower_nest.h), buffers get
+// addresses (buffer_allocation.h), and the verifier checks the result.
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -264,9 +267,9 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
 Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
                       const std::vector<Strides>& strides) {
   if (const auto problem = strides_problem(strides, whole)) return Diagnostics{*problem};
-  const auto laned = scheduled_kernel(whole, schedule);
-  if (!laned) return laned.diagnostics();
-  const Kernel& kernel = *laned;
+  const auto transformed = scheduled_kernel(whole, schedule);
+  if (!transformed) return transformed.diagnostics();
+  const Kernel& kernel = *transformed;
   std::optional<TimeLoop> steps;
   if (kernel.repeat) steps = TimeLoop{&kernel, one_step(kernel), ""};
   auto program =

@@ -70,12 +70,12 @@ struct PerLaneLoad {
     const auto position = linear_positions(move);
     if (!position) return fmt::format("the register positions of {} are not linear in its dims", move.name);
     for (const DimRange& range : move.ranges) extents.push_back(range.max);
-    const std::int64_t mine = volume(operand_box(move, 0));
+    const std::int64_t filled = volume(operand_box(move, 0));
     std::int64_t instances = 1;
     for (std::size_t u = 0; u + 1 < tile.fragment->over.size(); ++u) instances *= tile.fragment->over[u].second;
     const std::int64_t elements = tile.fragment->over.back().second;
-    if (mine != instances * elements)
-      return fmt::format("{} fills {} elements; the fragment has {}", move.name, mine, instances * elements);
+    if (filled != instances * elements)
+      return fmt::format("{} fills {} elements; the fragment has {}", move.name, filled, instances * elements);
     std::map<std::string, AffineExpr> places;
     std::int64_t below = elements;
     places[tile.fragment->over.back().first] = mod(*position, elements);

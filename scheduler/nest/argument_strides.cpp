@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Legality of strided arguments (views): strides are positive, elements of outputs do not overlap, and tensors of
+// recurrences are dense.
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -147,14 +147,14 @@ class StageResolver {
       tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
     if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
       return problem(no, "digits such as j/32 and j%32 together cover j");
-    std::set<std::string> said;
-    for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
+    std::set<std::string> covered;
+    for (const LayoutDigit& digit : s.layout) covered.merge(digit.index.names());
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const Access& access = access_of(view_.statement, a);
       if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
       for (const AffineExpr& index : access.index)
         for (const std::string& name : index.names())
-          if (tiles.at(name).size > 1 && said.insert(name).second)
+          if (tiles.at(name).size > 1 && covered.insert(name).second)
             problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
                     "each dim of " + s.tensor + " must be in its layout, whole or in digits such as " + name +
                         "/16 and " + name + "%16");

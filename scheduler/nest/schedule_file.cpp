@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Schedule files: YAML with one of `nest`, `nests` and `levels`, and the checks of a schedule against its kernel and
+// machine.
+
 #include <fmt/format.h>
 
 #include "ir/recurrence.h"
@@ -147,8 +150,8 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const Hardwar
   same_name(reader, "kernel", whole.name, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
   same_sizes(reader.child("sizes"), model, schedule, problems);
-  const Kernel in_two = read_splits(reader.child("splits"), whole, schedule, problems);
-  const Kernel kernel = read_lanes(reader.child("lanes"), in_two, schedule, problems);
+  const Kernel split = read_splits(reader.child("splits"), whole, schedule, problems);
+  const Kernel kernel = read_lanes(reader.child("lanes"), split, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");
@@ -200,9 +203,9 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  const auto laned = scheduled_kernel(one_step_of(kernel), schedule);
-  if (!laned) return laned.diagnostics();
-  check(schedule, *laned, model, {}, problems);
+  const auto transformed = scheduled_kernel(one_step_of(kernel), schedule);
+  if (!transformed) return transformed.diagnostics();
+  check(schedule, *transformed, model, {}, problems);
   return problems;
 }
 

@@ -424,8 +424,8 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, const TileSpec
   if (made->tile.slots >= 0)
     made->buffer.registers_per_slot =
         registers > 0 ? registers : registers_of(*p.instruction, operand, dtype, model.memory(memory));
-  const std::int64_t asked = alignment_of(memory, model);
-  made->buffer.align = memory == model.home() ? std::max(made->buffer.align, asked) : asked;
+  const std::int64_t needed = alignment_of(memory, model);
+  made->buffer.align = memory == model.home() ? std::max(made->buffer.align, needed) : needed;
   made->buffer.name = tensor.name + "_" + model.memory(memory).name;
   made->buffer.memory = memory;
   made->buffer.dtype = dtype;
