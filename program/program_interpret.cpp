@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of a program: loops in order, calls by the semantics their instructions are described with, one point at
-// a time. Everything that a real machine would leave undefined holds garbage here, so that using it shows.
+// Reference semantics of a program: loops run sequentially, calls by the described semantics of their instructions,
+// point by point. Undefined values are poisoned (NaN, 0x5eadbeef...), so that a use of them shows in the result.
 
 #include <fmt/format.h>
 
@@ -42,17 +42,17 @@ std::int64_t flat_count(const Buffer& buffer) {
 struct Operand {
   std::size_t buffer = 0;
   CompiledAffine offset;
-  std::optional<Scalar> constant = std::nullopt;  // in no memory
-  std::optional<Scalar> outside = std::nullopt;   // what reads beyond the extents yield
-  std::vector<CompiledAffine> indices = {};       // of each axis, where `outside` is set
+  std::optional<Scalar> constant = std::nullopt;  // immediate or state field
+  std::optional<Scalar> outside = std::nullopt;   // value of out-of-bounds reads
+  std::vector<CompiledAffine> indices = {};       // of each axis, if `outside` is set
   std::vector<std::int64_t> extents = {};
-  std::optional<DType> other_sign = std::nullopt;  // as which a call takes the same bits
+  std::optional<DType> other_sign = std::nullopt;  // type as which the call reads the bits
   Scalar read(const std::vector<Storage>& memory, const std::int64_t* at) const {
     return memory[buffer].values[static_cast<std::size_t>(offset(at))];
   }
 };
 
-// Names of loop variables and instruction dims, as positions of one array.
+// Slots of loop variables and instruction dims in one array of values.
 class Names {
  public:
   std::size_t slot(const std::string& name) {
@@ -84,7 +84,7 @@ class Machine {
   }
 
  private:
-  // Every name must have its slot before the first index is compiled.
+  // Every name needs a slot before the first index is compiled.
   void collect(const std::vector<Node>& nodes) {
     for (const Node& node : nodes) {
       if (const auto* loop = std::get_if<Loop>(&node.is)) {
@@ -165,8 +165,8 @@ class Machine {
     return {ref.buffer.index(), CompiledAffine(offset, names_.order())};
   }
 
-  /// Each index may leave the tensor for itself.
-  void knows_outside(Operand& operand, const Ref& ref, double value) {
+  /// Bounds of each index, checked separately, for operands with a value out of bounds.
+  void set_out_of_bounds(Operand& operand, const Ref& ref, double value) {
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     operand.outside = convert({value, 0}, DType::f64, buffer.dtype, false);
     for (std::size_t i = 0; i < ref.index.size(); ++i) {
@@ -233,7 +233,8 @@ class Machine {
         if (const DType stored = program_.buffers[id.index()].dtype;
             stored != *own.dtype && same_ring(*own.dtype, stored))
           it->second.operands.back().other_sign = own.dtype;
-      if (!own.object.empty() && own.outside) knows_outside(it->second.operands.back(), c.operands[i], *own.outside);
+      if (!own.object.empty() && own.outside)
+        set_out_of_bounds(it->second.operands.back(), c.operands[i], *own.outside);
     }
     return it->second;
   }
@@ -294,7 +295,7 @@ class Machine {
     inactive(c, instruction, code);
   }
 
-  // What stands from the extents to the maximum afterwards.
+  // Sets the elements from the extents to the maximum, which the call leaves 0 or undefined.
   void inactive(const Call& c, const Instruction& instruction, const CallCode& code) {
     if (instruction.inactive != Inactive::zero && instruction.inactive != Inactive::undefined) return;
     const std::vector<std::int64_t> full = touched_extents(instruction, c.extents);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what program_print.cpp writes: sections by indent 0, then one node a line, nested by indent.
+// Parser of the text that program_print.cpp writes: sections at indent 0, then one node a line, nested by indent.
 
 #include <fmt/format.h>
 
@@ -32,7 +32,10 @@ std::vector<TextLine> split_lines(const std::string& text) {
   return lines;
 }
 
-struct Reader {
+/// A parse in progress, and what all parts of it read: numbers, expressions, references.
+struct TextReader {
+  TextReader(const HardwareModel& machine, std::vector<TextLine> text) : model(machine), lines(std::move(text)) {}
+
   const HardwareModel& model;
   std::vector<TextLine> lines;
   Program program;
@@ -43,65 +46,6 @@ struct Reader {
     Diagnostic d = error_at({"program", line.number, 2 * line.depth + 1}, what);
     d.source_line = line.text;
     if (problems.size() < 20) problems.push_back(d);
-  }
-
-  // Lines of a section, without their first indent.
-  std::string section_text() {
-    std::string text;
-    for (; at < lines.size() && (lines[at].depth > 0 || lines[at].text.empty()); ++at)
-      text +=
-          std::string(static_cast<std::size_t>(std::max(0, 2 * (lines[at].depth - 1))), ' ') + lines[at].text + "\n";
-    return text;
-  }
-
-  Result<Program> run() {
-    while (at < lines.size()) {
-      const TextLine head = lines[at++];
-      if (head.text.rfind("program ", 0) == 0)
-        program.name = head.text.substr(8);
-      else if (head.text == "kernel")
-        read_kernel(head);
-      else if (head.text == "sizes")
-        for (; in_section(); ++at) size(lines[at]);
-      else if (head.text == "as named")
-        program.as_named = true;
-      else if (head.text == "in order")
-        program.sums_in_order = true;
-      else if (head.text == "library functions")
-        program.library_functions = true;
-      else if (head.text == "buffers")
-        for (; in_section(); ++at) buffer(lines[at]);
-      else if (head.text == "assume")
-        for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
-      else if (head.text == "schedule")
-        program.schedule_text = section_text();
-      else if (head.text == "prepack")
-        program.prepack = nodes(1);
-      else if (head.text == "body")
-        program.body = nodes(1);
-      else
-        problem(head,
-                "a section was expected: program, kernel, sizes, as named, in order, buffers, assume, schedule, "
-                "prepack or body");
-    }
-    if (!problems.empty()) return problems;
-    return std::move(program);
-  }
-  bool in_section() const { return at < lines.size() && lines[at].depth > 0; }
-
-  void size(const TextLine& line) {
-    const std::size_t blank = std::min(line.text.find(' '), line.text.size());
-    const std::string value = line.text.substr(std::min(blank + 1, line.text.size()));
-    std::int64_t number = 0;
-    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (failed != std::errc() || end != value.data() + value.size()) return problem(line, "expected NAME NUMBER");
-    program.sizes[line.text.substr(0, blank)] = number;
-  }
-
-  void read_kernel(const TextLine& head) {
-    auto kernel = parse_kernel(section_text());
-    if (!kernel) return problem(head, "the kernel cannot be read: " + kernel.diagnostics().front().message);
-    program.kernel = std::move(*kernel);
   }
 
   std::vector<std::int64_t> numbers(Cursor& c) {
@@ -115,64 +59,64 @@ struct Reader {
     return list;
   }
 
-  void buffer(const TextLine& line) {
-    const SourceLocation where{"program", line.number, 1};
-    Cursor c(line.text, where);
-    Buffer b;
-    b.name = c.expect_name("a buffer", false);
-    c.expect(":");
-    const auto type = parse_dtype(c.expect_name("a dtype", false));
-    b.extents = numbers(c);
-    if (!c.accept_word("in")) c.fail(c.offset(), "'in' was expected");
-    const auto memory = model.find_memory(c.expect_name("a memory", false));
-    if (!c.failed() && (!type || !memory)) return problem(line, "unknown dtype or memory");
-    if (type) b.dtype = *type;
-    if (memory) b.memory = *memory;
-    while (!c.failed() && !c.at_end()) property(c, b);
-    if (c.failed()) return problem(line, c.problem().message);
-    program.buffers.push_back(std::move(b));
-  }
-
-  void property(Cursor& c, Buffer& b) {
-    const auto small = [&] { return static_cast<int>(c.expect_integer("a number", 1 << 30)); };
-    if (c.accept_word("slots"))
-      b.slots = small();
-    else if (c.accept_word("registers"))
-      b.registers_per_slot = small();
-    else if (c.accept_word("strides"))
-      b.strides = numbers(c);
-    else if (c.accept_word("align"))
-      b.align = c.expect_integer("bytes");
-    else if (c.accept_word("xor")) {
-      XorSwizzle swizzle;
-      for (int* number : {&swizzle.bits, &swizzle.from, &swizzle.to}) *number = small();
-      b.swizzle = swizzle;
-    } else if (c.accept_word("counter"))
-      b.counter = Counter{c.expect_name("a completion object", false), {}};
-    else if (b.counter && c.accept_word("each"))
-      b.counter->each = model.find_unit(c.expect_name("a unit", true)).value_or(UnitId{});
-    else if (c.accept_word("at"))
-      b.address = c.expect_integer("an address", std::int64_t{1} << 60);
-    else if (c.accept_word("of"))
-      b.tensor = tensor(c.expect_name("a tensor", false));
-    else if (c.accept_word("argument"))
-      b.role = BufferRole::argument;
-    else if (c.accept_word("aot"))
-      b.ahead_of_time = true;
-    else if (c.accept_word("as")) {
-      b.layout_text = std::string(c.rest());
-      b.layout_text.erase(0, b.layout_text.find_first_not_of(' '));
-      c.advance(c.rest().size());
-    } else {
-      c.fail(c.offset(), "unknown property of a buffer");
-    }
-  }
-
-  TensorId tensor(const std::string& name) const {
-    for (std::size_t t = 0; t < program.kernel.tensors.size(); ++t)
-      if (program.kernel.tensors[t].name == name) return make_id<TensorId>(t);
+  AffineExpr affine(const TextLine& line, const std::string& text) {
+    auto e = parse_affine(text);
+    if (e) return *e;
+    problem(line, e.diagnostics().front().message);
     return {};
   }
+
+  // Splits text at commas outside of inner brackets.
+  static std::vector<std::string> pieces(const std::string& text) {
+    std::vector<std::string> list(1);
+    int depth = 0;
+    for (char ch : text) {
+      depth += (ch == '[' || ch == '(') - (ch == ']' || ch == ')');
+      if (ch == ',' && depth == 0)
+        list.emplace_back();
+      else
+        list.back() += ch;
+    }
+    for (std::string& piece : list) piece.erase(0, std::min(piece.find_first_not_of(' '), piece.size()));
+    if (list.size() == 1 && list[0].empty()) list.clear();
+    return list;
+  }
+
+  Ref ref(const TextLine& line, const std::string& text) {
+    Ref r;
+    const std::size_t open = text.find('['), close = text.rfind(']');
+    if (open == std::string::npos || close == std::string::npos || close < open) {
+      problem(line, "a buffer access was expected, found '" + text + "'");
+      return r;
+    }
+    const std::string name = text.substr(0, open);
+    if (name == "_") return r;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      if (program.buffers[b].name == name) r.buffer = make_id<BufferId>(b);
+    if (!r.buffer.valid()) problem(line, "no buffer '" + name + "'");
+    for (const std::string& piece : pieces(text.substr(open + 1, close - open - 1)))
+      r.index.push_back(affine(line, piece));
+    return r;
+  }
+
+  // The text between the bracket at `open` and its match; `after` is the offset after it.
+  std::string bracketed(const std::string& text, std::size_t open, std::size_t& after) const {
+    int depth = 0;
+    for (std::size_t i = open; i < text.size(); ++i) {
+      depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+      if (depth == 0) {
+        after = i + 1;
+        return text.substr(open + 1, i - open - 1);
+      }
+    }
+    after = text.size();
+    return "";
+  }
+};
+
+/// Nodes, nested by indent.
+struct NodeReader : TextReader {
+  using TextReader::TextReader;
 
   std::vector<Node> nodes(int depth) {
     std::vector<Node> list;
@@ -214,29 +158,6 @@ struct Reader {
     return Node{std::move(result)};
   }
 
-  AffineExpr affine(const TextLine& line, const std::string& text) {
-    auto e = parse_affine(text);
-    if (e) return *e;
-    problem(line, e.diagnostics().front().message);
-    return {};
-  }
-
-  // Text up to the closing bracket, split at commas that stand in no inner bracket.
-  static std::vector<std::string> pieces(const std::string& text) {
-    std::vector<std::string> list(1);
-    int depth = 0;
-    for (char ch : text) {
-      depth += (ch == '[' || ch == '(') - (ch == ']' || ch == ')');
-      if (ch == ',' && depth == 0)
-        list.emplace_back();
-      else
-        list.back() += ch;
-    }
-    for (std::string& piece : list) piece.erase(0, std::min(piece.find_first_not_of(' '), piece.size()));
-    if (list.size() == 1 && list[0].empty()) list.clear();
-    return list;
-  }
-
   Node guard(const TextLine& line, int depth) {
     Guard result;
     for (const std::string& piece : pieces(line.text.substr(3))) {
@@ -250,37 +171,6 @@ struct Reader {
       result.otherwise = nodes(depth + 1);
     }
     return Node{std::move(result)};
-  }
-
-  Ref ref(const TextLine& line, const std::string& text) {
-    Ref r;
-    const std::size_t open = text.find('['), close = text.rfind(']');
-    if (open == std::string::npos || close == std::string::npos || close < open) {
-      problem(line, "a buffer access was expected, found '" + text + "'");
-      return r;
-    }
-    const std::string name = text.substr(0, open);
-    if (name == "_") return r;
-    for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (program.buffers[b].name == name) r.buffer = make_id<BufferId>(b);
-    if (!r.buffer.valid()) problem(line, "no buffer '" + name + "'");
-    for (const std::string& piece : pieces(text.substr(open + 1, close - open - 1)))
-      r.index.push_back(affine(line, piece));
-    return r;
-  }
-
-  // The text between the bracket at `open` and its partner, and the offset behind it.
-  std::string bracketed(const std::string& text, std::size_t open, std::size_t& after) const {
-    int depth = 0;
-    for (std::size_t i = open; i < text.size(); ++i) {
-      depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
-      if (depth == 0) {
-        after = i + 1;
-        return text.substr(open + 1, i - open - 1);
-      }
-    }
-    after = text.size();
-    return "";
   }
 
   Node call(const TextLine& line) {
@@ -385,11 +275,133 @@ struct Reader {
   }
 };
 
+/// The sections of a program.
+struct ProgramReader : NodeReader {
+  using NodeReader::NodeReader;
+
+  // Lines of a section, without their first indent.
+  std::string section_text() {
+    std::string text;
+    for (; at < lines.size() && (lines[at].depth > 0 || lines[at].text.empty()); ++at)
+      text +=
+          std::string(static_cast<std::size_t>(std::max(0, 2 * (lines[at].depth - 1))), ' ') + lines[at].text + "\n";
+    return text;
+  }
+
+  Result<Program> run() {
+    while (at < lines.size()) {
+      const TextLine head = lines[at++];
+      if (head.text.rfind("program ", 0) == 0)
+        program.name = head.text.substr(8);
+      else if (head.text == "kernel")
+        read_kernel(head);
+      else if (head.text == "sizes")
+        for (; in_section(); ++at) size(lines[at]);
+      else if (head.text == "as named")
+        program.as_named = true;
+      else if (head.text == "in order")
+        program.sums_in_order = true;
+      else if (head.text == "library functions")
+        program.library_functions = true;
+      else if (head.text == "buffers")
+        for (; in_section(); ++at) buffer(lines[at]);
+      else if (head.text == "assume")
+        for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
+      else if (head.text == "schedule")
+        program.schedule_text = section_text();
+      else if (head.text == "prepack")
+        program.prepack = nodes(1);
+      else if (head.text == "body")
+        program.body = nodes(1);
+      else
+        problem(head,
+                "a section was expected: program, kernel, sizes, as named, in order, buffers, assume, schedule, "
+                "prepack or body");
+    }
+    if (!problems.empty()) return problems;
+    return std::move(program);
+  }
+  bool in_section() const { return at < lines.size() && lines[at].depth > 0; }
+
+  void size(const TextLine& line) {
+    const std::size_t blank = std::min(line.text.find(' '), line.text.size());
+    const std::string value = line.text.substr(std::min(blank + 1, line.text.size()));
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (failed != std::errc() || end != value.data() + value.size()) return problem(line, "expected NAME NUMBER");
+    program.sizes[line.text.substr(0, blank)] = number;
+  }
+
+  void read_kernel(const TextLine& head) {
+    auto kernel = parse_kernel(section_text());
+    if (!kernel) return problem(head, "the kernel cannot be read: " + kernel.diagnostics().front().message);
+    program.kernel = std::move(*kernel);
+  }
+
+  void buffer(const TextLine& line) {
+    const SourceLocation where{"program", line.number, 1};
+    Cursor c(line.text, where);
+    Buffer b;
+    b.name = c.expect_name("a buffer", false);
+    c.expect(":");
+    const auto type = parse_dtype(c.expect_name("a dtype", false));
+    b.extents = numbers(c);
+    if (!c.accept_word("in")) c.fail(c.offset(), "'in' was expected");
+    const auto memory = model.find_memory(c.expect_name("a memory", false));
+    if (!c.failed() && (!type || !memory)) return problem(line, "unknown dtype or memory");
+    if (type) b.dtype = *type;
+    if (memory) b.memory = *memory;
+    while (!c.failed() && !c.at_end()) property(c, b);
+    if (c.failed()) return problem(line, c.problem().message);
+    program.buffers.push_back(std::move(b));
+  }
+
+  void property(Cursor& c, Buffer& b) {
+    const auto small = [&] { return static_cast<int>(c.expect_integer("a number", 1 << 30)); };
+    if (c.accept_word("slots"))
+      b.slots = small();
+    else if (c.accept_word("registers"))
+      b.registers_per_slot = small();
+    else if (c.accept_word("strides"))
+      b.strides = numbers(c);
+    else if (c.accept_word("align"))
+      b.align = c.expect_integer("bytes");
+    else if (c.accept_word("xor")) {
+      XorSwizzle swizzle;
+      for (int* number : {&swizzle.bits, &swizzle.from, &swizzle.to}) *number = small();
+      b.swizzle = swizzle;
+    } else if (c.accept_word("counter"))
+      b.counter = Counter{c.expect_name("a completion object", false), {}};
+    else if (b.counter && c.accept_word("each"))
+      b.counter->each = model.find_unit(c.expect_name("a unit", true)).value_or(UnitId{});
+    else if (c.accept_word("at"))
+      b.address = c.expect_integer("an address", std::int64_t{1} << 60);
+    else if (c.accept_word("of"))
+      b.tensor = tensor(c.expect_name("a tensor", false));
+    else if (c.accept_word("argument"))
+      b.role = BufferRole::argument;
+    else if (c.accept_word("aot"))
+      b.ahead_of_time = true;
+    else if (c.accept_word("as")) {
+      b.layout_text = std::string(c.rest());
+      b.layout_text.erase(0, b.layout_text.find_first_not_of(' '));
+      c.advance(c.rest().size());
+    } else {
+      c.fail(c.offset(), "unknown property of a buffer");
+    }
+  }
+
+  TensorId tensor(const std::string& name) const {
+    for (std::size_t t = 0; t < program.kernel.tensors.size(); ++t)
+      if (program.kernel.tensors[t].name == name) return make_id<TensorId>(t);
+    return {};
+  }
+};
+
 }  // namespace
 
 Result<Program> parse_program(const std::string& text, const HardwareModel& model) {
-  Reader reader{model, split_lines(text), {}, {}, 0};
-  return reader.run();
+  return ProgramReader(model, split_lines(text)).run();
 }
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a program: the kernel, the buffers, then the nodes, one a line, two blanks of indent for each level.
+// Text of a program: the kernel, the buffers, then the nodes, one a line, two spaces of indent for each level.
 
 #include <fmt/format.h>
 

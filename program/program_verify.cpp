@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a program before anything prints or runs it. Bounds use intervals, which are exact for the linear
-// indices that lowering makes.
+// Invariants of a program, checked before it is emitted or run: index bounds, types, memories, alignment, write
+// conflicts, capacities. Bounds use interval arithmetic, which is exact for the linear indices that lowering makes.
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ struct Verifier {
     open_units.erase(loop.variable);
   }
 
-  // Conditions narrow what bounds can say: an index that stands as a condition is known to be >= 0 inside.
+  // Conditions narrow ranges: an expression that is a condition is known to be >= 0 inside.
   void guarded(const Guard& guard) {
     const auto before = known_nonnegative.size();
     const Ranges outside = ranges;
@@ -73,7 +73,7 @@ struct Verifier {
     list(guard.otherwise);
     conditions.resize(around);
   }
-  std::vector<AffineExpr> conditions;  // of guards around, on both sides
+  std::vector<AffineExpr> conditions;  // of enclosing guards, in both branches
   std::vector<AffineExpr> known_nonnegative;
 
   bool nonnegative(const AffineExpr& e, const Ranges& at) const {
@@ -101,7 +101,7 @@ struct Verifier {
     }
   }
 
-  // Each instance of the loop's unit has the register itself: which one is no choice that an instruction makes.
+  // If each instance of the loop's unit owns the register, the variable selects no register within an instance.
   bool instance_of_owner(const std::string& variable, const Buffer& buffer) const {
     const auto unit = open_units.find(variable);
     return unit != open_units.end() && side_by_side(model, unit->second) &&
@@ -126,16 +126,16 @@ struct Verifier {
       return problem(instruction.name + " is called with the wrong number of operands");
     if (const std::string no = broken_condition(instruction, c, program.buffers, ranges); !no.empty()) problem(no);
     if (is_prefetch(instruction, model)) {
-      const Ref& asked = c.operands[1];
-      if (!asked.buffer.valid() || asked.buffer.index() >= program.buffers.size() ||
-          asked.index.size() != program.buffers[asked.buffer.index()].extents.size())
-        problem(instruction.name + " asks for lines of no buffer");
+      const Ref& lines = c.operands[1];
+      if (!lines.buffer.valid() || lines.buffer.index() >= program.buffers.size() ||
+          lines.index.size() != program.buffers[lines.buffer.index()].extents.size())
+        problem(instruction.name + " prefetches from no buffer");
       return;
     }
     if (!may_start(instruction, c.start))
       problem(fmt::format("{} {}", instruction.name,
-                          c.start == Start::keep ? "always begins its output anew; the call keeps what is there"
-                                                 : "always keeps what is in its output; the call begins it anew"));
+                          c.start == Start::keep ? "always overwrites its output; the call accumulates"
+                                                 : "always accumulates; the call overwrites its output"));
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
       const isamap::Operand& operand =
           instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
@@ -144,7 +144,7 @@ struct Verifier {
           problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
         continue;
       }
-      // Of a tensor that an object describes to the machine, it is known what lies outside.
+      // Tensor descriptors (TMA) define out-of-bounds accesses.
       if (operand.object.empty() || !operand.outside) ref(c.operands[i], at, instruction.name);
       const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
       if (operand.memory != buffer.memory)
@@ -155,12 +155,12 @@ struct Verifier {
                             name(*operand.dtype)));
       if (operand.object.empty()) aligned(c.operands[i], operand, instruction);
     }
-    together(c.operands[0], instruction.atomic, instruction.name);
+    check_write_conflict(c.operands[0], instruction.atomic, instruction.name);
   }
 
-  // Instances that run side by side and share the memory do not write one element, unless what does so is atomic among
-  // them. Only what is certain is said: an index without the loop's variable, under no condition that has it.
-  void together(const Ref& written, UnitId atomic, const std::string& who) {
+  // Parallel instances that share a memory must not write one element, unless the instruction is atomic among them.
+  // Reports definite conflicts only: neither the index nor a condition contains the loop variable.
+  void check_write_conflict(const Ref& written, UnitId atomic, const std::string& who) {
     if (!written.buffer.valid()) return;
     const Buffer& buffer = program.buffers[written.buffer.index()];
     for (const auto& [variable, unit] : open_units) {
@@ -176,7 +176,7 @@ struct Verifier {
     }
   }
 
-  // The address of a use: every part of it that varies must keep the alignment.
+  // Every term of the address must keep the alignment.
   void aligned(const Ref& r, const isamap::Operand& operand, const Instruction& instruction) {
     const Buffer& buffer = program.buffers[r.buffer.index()];
     const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
@@ -196,7 +196,7 @@ struct Verifier {
 
   void element(const Element& e) {
     ref(e.write, ranges, "element statement");
-    if (e.reduction != Reduction::assign) together(e.write, {}, "element statement");
+    if (e.reduction != Reduction::assign) check_write_conflict(e.write, {}, "element statement");
     for (const Ref& r : e.reads) ref(r, ranges, "element statement");
     for (const Ref* r : all(e)) {
       const Buffer& buffer = program.buffers[r->buffer.index()];
@@ -210,7 +210,7 @@ struct Verifier {
     return refs;
   }
 
-  // The most that is alive at once in each memory, against what there is.
+  // Maximum of live bytes or registers in each memory, against its capacity.
   void capacities() {
     std::map<std::string, std::int64_t> around;
     collect_unit_loops(program.body, around);
@@ -239,8 +239,8 @@ struct Verifier {
     }
   }
 
-  // A buffer that stands above a loop on a unit (some uses inside the loop, some not) and whose owner is that unit or
-  // inside it holds the tiles of all instances; each instance has room for its own share.
+  // A buffer above a parallel loop (with uses inside and outside of it), owned by the loop's unit or an inner one, is
+  // distributed: it holds the tiles of all instances, and each instance stores its part.
   struct UnitLoops {
     std::set<std::map<std::string, std::int64_t>> around_one;  // of each use
     std::map<std::string, std::int64_t> around_all;
@@ -268,7 +268,7 @@ struct Verifier {
     }
   }
 
-  // The largest product of the loops around a use: those of other bodies are alternatives.
+  // Largest product of parallel trip counts around a use.
   std::int64_t instances_of(std::size_t buffer) {
     const UnitLoops& u = unit_loops[static_cast<std::int32_t>(buffer)];
     std::int64_t most = 1;
@@ -293,7 +293,7 @@ struct Verifier {
     if (needed <= available) return;
     Diagnostic d = error(fmt::format("memory {} holds {} {}; {} are needed at once", memory.name, available,
                                      is_register ? "registers" : "bytes", needed));
-    d.notes.push_back("alive together: " + who);
+    d.notes.push_back("live at once: " + who);
     problems.push_back(d);
   }
 };

@@ -59,7 +59,8 @@ std::vector<AffineExpr> IsolatedOperands::around(int access) const {
 
 Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileLayout& tile) const {
   const Buffer& buffer = lowering_.buffer(ref.buffer);
-  if (const std::string no = refusal(instruction_, access, wanted_.extents, buffer, tile, ref.index, lowering_.known());
+  if (const std::string no =
+          refusal({instruction_, access, wanted_.extents}, buffer, tile, ref.index, lowering_.known());
       !no.empty())
     return error(no);
   return ref;
@@ -157,7 +158,7 @@ Result<Made> IsolatedOperands::moved(int access, const TileLayout& tile, bool fi
     std::vector<LayoutDigit> layout;
     for (const AffineExpr& form : natural_forms(access_of(fused_, access))) layout.push_back({form, 0});
     layout.back().pad = 1;  // rows further apart than they are long
-    auto between = make_tile(pairing_, looped_, access, id, layout, tiles_, model_);
+    auto between = make_tile(pairing_, looped_, {access, id, layout}, tiles_, model_);
     if (!between) continue;
     const std::size_t known = lowering_.program.buffers.size();
     between->tile.buffer = add(std::move(between->buffer));
@@ -191,7 +192,7 @@ Result<Made> IsolatedOperands::moved_in_shares(int access, BufferId registers, b
 }
 
 Result<NewTile> IsolatedOperands::register_place(int access) {
-  auto made = make_tile(pairing_, looped_, access, operand(access).memory, {}, tiles_, model_);
+  auto made = make_tile(pairing_, looped_, {access, operand(access).memory}, tiles_, model_);
   if (made) return made;
   const Tensor& tensor = looped_.tensors[tensor_of(access).index()];
   NewTile plain;

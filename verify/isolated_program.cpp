@@ -171,24 +171,24 @@ class Isolating : IsolatedOperands {
   /// The call, and what waits for its result.
   Result<Made> until_complete(Node call) {
     if (instruction_.async_by.empty()) return Made{std::move(call)};
-    if (completes_in_groups(instruction_, model_)) return completed({std::move(call)}, model_);
+    if (completes_in_groups(instruction_, model_)) return with_completion({std::move(call)}, model_);
     if (!completes_by_counter(instruction_, model_)) return error("nothing awaits it");
-    Ring ring;
-    ring.object = instruction_.async_by;
-    ring.tiles = 2;
+    CircularBuffer circular;
+    circular.object = instruction_.async_by;
+    circular.tiles = 2;
     Buffer counter;
     for (const AsyncObject& object : model_.async_objects())
-      if (object.name == ring.object) counter.memory = object.memory;
+      if (object.name == circular.object) counter.memory = object.memory;
     const UnitId owner = model_.memory(counter.memory).per;
-    counter.counter = Counter{ring.object, {}};
+    counter.counter = Counter{circular.object, {}};
     counter.name = "ready";
     counter.dtype = DType::b64;
-    counter.extents = {ring.tiles};
+    counter.extents = {circular.tiles};
     counter.strides = {1};
-    ring.ready = add(std::move(counter));
-    auto nodes = counted({std::move(call)}, ring, number_, owner, lowering_.program, model_);
+    circular.ready = add(std::move(counter));
+    auto nodes = complete_by_counter({std::move(call)}, circular, number_, owner, lowering_.program, model_);
     if (!nodes) return nodes;
-    nodes->push_back(until_ready(ring, number_, owner));
+    nodes->push_back(wait_for_tile(circular, number_, owner));
     Sync meeting;
     meeting.unit = owner;
     nodes->push_back(Node{std::move(meeting)});

@@ -89,7 +89,7 @@ Result<std::vector<Node>> move_shares(
       TileLayout tile;
       tile.buffer = memory;
       tile.whole_tensor = true;
-      if (why = refusal(move, 1 - near, {move.ranges[0].max}, other, tile, out.index, lowering.known()); !why.empty())
+      if (why = refusal({move, 1 - near, {move.ranges[0].max}}, other, tile, out.index, lowering.known()); !why.empty())
         continue;
       auto call = make_call(lowering, make_id<InstructionId>(m),
                             fill ? std::vector<Ref>{in, out} : std::vector<Ref>{out, in}, {move.ranges[0].max});

@@ -3,7 +3,7 @@
 // How one instruction covers one statement (the definitions are in docs/mapping.md).
 //
 // For each instruction dim an ordered list of digits, outermost first: counting through them like an odometer, last
-// digit fastest, each E consecutive counts are one call. What no digit loops is a residual loop.
+// digit fastest, each E consecutive counts are one call. Points that no digit covers are visited by residual loops.
 
 #include <cstdint>
 #include <optional>
@@ -25,16 +25,16 @@ struct Digit {
 enum class Kind { axis, skew, virtual_dim, replicate, partial, exchange, split, block_diagonal, constant, factor };
 std::string_view name(Kind kind);  ///< "axis", "skew", "virtual", ..., as the contract spells them
 
-/// Some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as in
-/// computation.h, of the kernel statement) is the operand whose slot alone tells, and neutralises them.
+/// Padding: some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as
+/// in computation.h, of the kernel statement) is the operand whose slot identifies and neutralises them.
 struct Carrier {
   std::string reason;
   int access = 0;
   bool operator==(const Carrier&) const = default;
 };
 
-/// Steps through what digits leave over. A floating loop has no fixed first value: it starts where the tile that digits
-/// and the other loops give enters the domain, and `extent` counts its steps for tiles that start best.
+/// A loop over what digits do not cover. A floating loop has no fixed first value: it starts where the tile of the
+/// digits and the other loops enters the domain; `extent` is its trip count for the best-aligned tile.
 struct ResidualLoop {
   AffineExpr step;
   std::int64_t extent = 1;
@@ -50,7 +50,7 @@ struct Mapping {
   InstructionId instruction;
   /// Instruction access number -> kernel access number; [0] is 0. One more than the last kernel access: `constant`.
   std::vector<int> operands;
-  std::optional<double> constant;  ///< what an input holds that the kernel does not have: 1 in a sum
+  std::optional<double> constant;  ///< value of an input that the kernel lacks: 1 in a sum
   /// Per instruction dim; empty: virtual. One digit (column and extent) on two dims is tied: the diagonal of both.
   std::vector<std::vector<Digit>> dims;
   std::vector<Carrier> carriers;
@@ -58,11 +58,11 @@ struct Mapping {
   std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;  ///< dims that no digit runs over, or only in part
-  /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
-  /// access, in the order in which the text reads them.
+  std::vector<std::string> outer;  ///< dims that digits do not cover, or only in part
+  /// Dims appended to the instruction's own: its unrolled sums, rerolled. Each tensor of the instruction is then one
+  /// access, in order of first read.
   std::vector<Dim> rolled;
-  std::vector<ResidualLoop> loops;  ///< with them and the digits every point has exactly one place
+  std::vector<ResidualLoop> loops;  ///< with the digits they visit every point exactly once
   bool operator==(const Mapping&) const = default;
 };
 
@@ -82,10 +82,10 @@ std::string constant_name(const Mapping& mapping);
 std::int64_t stepped_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
-/// The statement over fused dims: each list of two or more unit digits that loop their whole dims becomes one dim `n.p`
-/// of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual
-/// dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused
-/// dim at the place of its first digit.
+/// The statement over fused dims: each list of two or more unit digits that cover whole dims becomes one dim `n.p` of
+/// extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual dims
+/// keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused dim
+/// at the place of its first digit.
 Computation fuse(const Computation& statement, const Mapping& mapping);
 
 }  // namespace isamap

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What backends print and the interpreter runs: loops, guards, instruction calls and element statements over buffers.
+// The lowered program, printed by backends and run by the interpreter: loops, guards, instruction calls and element
+// statements over buffers.
 //
-// An operand of a call says, for every instruction point, which element of which buffer it is: its index is
-// quasi-affine in the loop variables and in the instruction dims, written `$j`. Addresses and strides are differences
-// of that expression. Extents are constants after lowering, since every tail has a body of its own.
+// An operand of a call maps every instruction point to an element of a buffer: its index is quasi-affine in the loop
+// variables and in the instruction dims, written `$j`. Addresses and strides are differences of that expression.
+// Extents are constants after lowering, since every tail is peeled into a body of its own.
 
 #include <cstdint>
 #include <map>
@@ -20,11 +21,10 @@ namespace isamap {
 
 enum class BufferRole { argument, local };
 
-/// Each element of a buffer counts what happens, in phases: one ends when all arrivals have come, and all bytes that
-/// were announced.
+/// Makes a buffer one of completion counters (mbarriers): a phase ends when the expected arrivals and bytes are in.
 struct Counter {
   std::string object;  ///< the completion object
-  UnitId each;         ///< every instance of it arrives, of those that compute; invalid: one arrival ends a phase
+  UnitId each;         ///< each computing instance arrives once a phase; invalid: one arrival a phase
   bool operator==(const Counter&) const = default;
 };
 
@@ -40,10 +40,10 @@ struct Buffer {
   int registers_per_slot = 1;         ///< operand group
   std::int64_t address = 0;           ///< bytes from the start of the memory, or number of the first register
   std::int64_t align = 64;            ///< bytes
-  std::optional<XorSwizzle> swizzle;  ///< where the bytes of an element lie in it; means nothing to what it holds
-  std::optional<Counter> counter;     ///< holds no values
+  std::optional<XorSwizzle> swizzle;  ///< of addresses; values and indices do not depend on it
+  std::optional<Counter> counter;     ///< of completion counters, which hold no values
   BufferRole role = BufferRole::local;
-  TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
+  TensorId tensor;             ///< that it holds a tile of; arguments: the tensor itself
   bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
   std::string layout_text;     ///< "[k/32, c, k%32]": for signatures and reports
   bool operator==(const Buffer&) const = default;
@@ -71,10 +71,10 @@ struct Loop {
   std::string variable;  ///< unique in the program
   std::int64_t trip = 0;
   bool unroll = false;
-  std::string unit;  ///< empty: time; else the iterations are instances of this unit
+  std::string unit;  ///< iterations run on the instances of this unit; empty: sequential
   std::vector<Node> body;
-  /// Of loops on a unit, one inside the other, whose iterations are counted together: so many instances take turns, and
-  /// iteration n is done by number n % instances; 0: each is an instance of its own.
+  /// Persistent loops on a unit: the iterations of perfectly nested ones are numbered together, and iteration n runs on
+  /// instance n % instances; 0: an instance for each iteration.
   std::int64_t instances = 0;
   bool operator==(const Loop&) const;
 };
@@ -83,8 +83,8 @@ struct Loop {
 struct Guard {
   std::vector<AffineExpr> conditions;
   std::vector<Node> then, otherwise;
-  /// Threads with a part of their own do this and nothing else, beside the others; what keeps them together are
-  /// counters. In the program's order it means nothing. Empty: who does what stands around it.
+  /// Warp specialization: executed by threads that do nothing else, concurrently with the others and synchronized by
+  /// counters. Sequential execution ignores it. Empty: executed by the surrounding threads.
   std::string role;
   bool operator==(const Guard&) const;
 };
@@ -96,7 +96,7 @@ struct Call {
   std::vector<std::int64_t> extents;  ///< one for each instruction dim
   std::vector<Ref> masks;             ///< one for each entry of Instruction::masks
   Start start = Start::keep;          ///< of the written operand, where the instruction has the choice
-  Ref counter;                        ///< by which it completes; no buffer: otherwise, or at once
+  Ref counter;                        ///< signals completion; no buffer: another mechanism, or synchronous
   bool operator==(const Call&) const = default;
 };
 
@@ -110,23 +110,23 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-/// A barrier among the instances of a unit; or a step of asynchronous calls; or what makes the writes of each instance
-/// visible by another path; or a use of a counter.
+/// Synchronization: a barrier among the instances of a unit, a commit or wait of asynchronous groups, a fence between
+/// two views (proxies) of a memory, or an operation on a completion counter.
 struct Sync {
   enum class Step {
-    wait,    ///< all groups but the last `pending` are complete
+    wait,    ///< until at most the last `pending` groups are incomplete
     commit,  ///< the calls so far become a group
-    open,    ///< registers that the next calls use are as the calls before left them
-    fence,   ///< of a view of a memory
-    expect,  ///< of a counter: one arrival, and `bytes` that will come
-    arrive,  ///< of a counter
+    open,    ///< orders earlier register accesses before the next calls (wgmma.fence)
+    fence,   ///< makes writes visible to another view of a memory
+    expect,  ///< counter: one arrival, and `bytes` still to be transferred
+    arrive,  ///< counter: one arrival
   };
   UnitId unit;
   std::string object;  ///< the completion object, or MEMORY.VIEW of a fence; empty: a barrier
   int pending = 0;
   Step step = Step::wait;
   Ref counter;             ///< no buffer: groups, barriers, fences
-  AffineExpr phase;        ///< wait for a counter: which of its phases must have ended, counted from 0
+  AffineExpr phase;        ///< wait on a counter: the phase that must be complete, from 0
   std::int64_t bytes = 0;  ///< expect
   bool operator==(const Sync&) const = default;
 };
@@ -150,20 +150,20 @@ inline bool Guard::operator==(const Guard& o) const {
 
 struct Program {
   std::string name;
-  Kernel kernel;                ///< what it computes; arguments are kernel tensors
+  Kernel kernel;                ///< its specification; arguments are tensors of it
   std::vector<Buffer> buffers;  ///< arguments first, in the order of arguments(kernel)
   std::vector<Node> prepack;    ///< fills ahead-of-time buffers; run once
   std::vector<Node> body;
-  std::string schedule_text;                  ///< printed into what is emitted
+  std::string schedule_text;                  ///< printed into the emitted code
   std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
-  /// Commands are the instructions that calls name: none that does the same in another state takes their place.
+  /// Exactly the named instructions are emitted; no equivalent one in another state is substituted.
   bool as_named = false;
-  /// Sums are added up in the order of the statement, not shared by instances that each add up a part.
+  /// Floating-point sums keep the order of the statement: no split reductions.
   bool sums_in_order = false;
-  /// exp, tanh and their like are those of the language's library, not our own, which differ in the last digits.
+  /// exp, tanh, ... call the language's library; the built-in approximations differ in the last digits.
   bool library_functions = false;
-  /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
+  /// The same kernel for other sizes, in dispatch order; the last may fit any size.
   std::vector<Program> versions;
   bool operator==(const Program&) const;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where and when: a list of lines, outermost first, of three kinds (docs/schedule.md).
+// A schedule: for each statement a nest of lines, outermost first, of three kinds (docs/schedule.md).
 //
-//   for loops a dim in tiles of a stated size; stage says that a tile of a tensor lives in a memory from here
-//   inwards; do says which instruction does the rest.
+//   for    a dim in tiles of a given size, looped over sequentially or distributed over the instances of a unit
+//   stage  a tile of a tensor in a memory, filled and drained at this line (TVM: cache_read, cache_write)
+//   do     the instruction that computes the innermost tile; scalar: element by element
 //
 // Dims are those of the fused statement (include/isamap/mapping.h), so a loop over fused digits is `for n.p by 48`.
 
@@ -23,8 +24,8 @@
 namespace isamap {
 
 enum class Tail { none, pad, split };   ///< none: proved to divide, or the default, split
-enum class First { fill, flag, load };  ///< how an accumulator starts
-enum class Outside { pad, skip };       ///< reads beyond a tensor's shape
+enum class First { fill, flag, load };  ///< initial value of an accumulator: filled, set by the first call, loaded
+enum class Outside { pad, skip };       ///< out-of-bounds reads: padded in a copy, or guarded
 
 struct TiledLoop {
   std::string dim;        ///< of the fused statement
@@ -34,37 +35,37 @@ struct TiledLoop {
 
 struct For {
   std::vector<TiledLoop> loops;
-  std::string unit;  ///< empty: time. "core", "warp", "mac.x"
+  std::string unit;  ///< parallel over its instances, "core", "warp", "mac.x"; empty: sequential
   Tail tail = Tail::none;
   bool unroll = false;
-  std::string combine;      ///< name of a combine on a reduction run over a unit; empty: none
-  bool wrap = false;        ///< instances take turns: number n does steps n, n + instances, ...
-  std::int64_t raster = 0;  ///< so many steps of the first loop come before the next step of the second; 0: in order
+  std::string combine;      ///< split reduction: the instruction that adds the partial sums; empty: none
+  bool wrap = false;        ///< persistent: instance n computes tiles n, n + instances, ...
+  std::int64_t raster = 0;  ///< rasterization: steps of the first loop in each group; 0: in order
   bool operator==(const For&) const = default;
 };
 
 /// One digit of a buffer's layout, quasi-affine in the statement's dims: `k/32`, `p+r`, `k%32`. The linear expression
-/// inside (`k`, `p+r`) is a base coordinate of the buffer, counted from where the tile begins.
+/// inside (`k`, `p+r`) is a base coordinate of the buffer, counted from the origin of the tile.
 struct LayoutDigit {
   AffineExpr index;
-  std::int64_t pad = 0;  ///< extra elements after this digit's extent
+  std::int64_t pad = 0;  ///< elements of padding after this digit's extent
   bool operator==(const LayoutDigit&) const = default;
 };
 
 struct Stage {
   std::string tensor;
   std::string memory;
-  int buffers = 1;
-  int ahead = 0;
+  int buffers = 1;                    ///< of the circular buffer
+  int ahead = 0;                      ///< prefetch distance, in steps of the loop above
   std::vector<LayoutDigit> layout;    ///< outermost first, dense; empty: the tensor's own index expressions
   std::optional<XorSwizzle> swizzle;  ///< of the addresses that the layout gives
-  std::vector<std::string> via;       ///< moves; empty: derived
-  bool ahead_of_time = false;
-  bool slide = false;             ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
-  First first = First::fill;      ///< outputs only
-  std::vector<std::string> then;  ///< outputs: statements whose nests go on with each finished tile
-  std::string from;               ///< inputs: the statement whose nest hands the tile over, so nothing is filled
-  std::string role;               ///< inputs: those who fill it and do nothing else; empty: those who use it
+  std::vector<std::string> via;       ///< moves that fill or drain it; empty: chosen by lowering
+  bool ahead_of_time = false;         ///< packed once, before the kernel is called
+  bool slide = false;                 ///< sliding window: rows shared with the previous tile are reused
+  First first = First::fill;          ///< outputs only
+  std::vector<std::string> then;      ///< outputs: consumers fused at the complete tile
+  std::string from;                   ///< inputs: the fused producer of the tile, which is not filled then
+  std::string role;                   ///< inputs: the specialized warps that only fill it; empty: its consumers fill it
   bool operator==(const Stage&) const = default;
 };
 
@@ -73,19 +74,19 @@ struct Do {
   std::string instruction;  ///< empty: element by element on a scalar unit ("scalar")
   std::vector<std::pair<std::string, std::vector<Digit>>> dims;  ///< as in the mapping, written order
   std::vector<std::pair<std::string, std::string>> operands;     ///< instruction operand -> tensor; empty: in order
-  std::vector<std::pair<std::string, double>> constants;         ///< instruction operand -> the number it holds
+  std::vector<std::pair<std::string, double>> constants;         ///< instruction operand -> its constant value
   std::vector<std::pair<std::string, Outside>> outside;
   bool operator==(const Do&) const = default;
 };
 
 struct Line {
   std::variant<For, Stage, Do> is;
-  SourceLocation where = {};  ///< of a line that somebody wrote; no part of its value
+  SourceLocation where = {};  ///< in a schedule file; not compared
   bool operator==(const Line& other) const { return is == other.is; }
 };
 
-/// A statement in two: operation number `operation` of its body (those that read something, innermost first, from 0)
-/// becomes a statement of its own before it, whose result it reads (mapper/statement_splits.h).
+/// Splits a statement: operation number `operation` of its body (of those that read, innermost first, from 0) becomes a
+/// statement before it, whose result it reads (mapper/statement_splits.h).
 struct SplitPart {
   std::string statement;
   std::int64_t operation = 0;
@@ -102,10 +103,10 @@ struct Nest {
 
 struct Schedule {
   std::string name, kernel, target;
-  std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it is meant; printed if not empty
-  std::vector<SplitPart> splits;              ///< the nests are for the kernel with these statements in two, one by one
-  std::vector<LaneParts> lanes;               ///< and with these reductions in lanes
-  std::vector<Nest> nests;                    ///< one for each statement of the kernel, in order
+  std::map<std::string, std::int64_t> sizes;  ///< values of the target's symbols it was made for; printed if any
+  std::vector<SplitPart> splits;              ///< applied to the kernel in this order, before `lanes`
+  std::vector<LaneParts> lanes;               ///< vectorized reductions
+  std::vector<Nest> nests;                    ///< one for each statement of the kernel so changed, in order
   bool operator==(const Schedule&) const = default;
 };
 

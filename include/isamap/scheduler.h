@@ -27,7 +27,7 @@ using Strides = std::vector<std::int64_t>;
 
 /// Why these are no strides of the kernel's arguments: another number of them, steps that are not positive, elements of
 /// an output that share a place. Nothing: they are, or there are none at all.
-std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel);
+std::optional<Diagnostic> strides_problem(const std::vector<Strides>& strides, const Kernel& kernel);
 
 // Schedule files: the `levels:` view of the contract and the full `nest:` form, one reader for both.
 

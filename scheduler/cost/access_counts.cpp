@@ -405,7 +405,7 @@ double TileCounts::tile(int access, int loops) const {
 std::int64_t TileCounts::room_for(int access, int dim) const {
   const int m = view_.instruction_dim[static_cast<std::size_t>(dim)],
             operand = instruction_access(view_.mapping, access);
-  if (m >= 0 && operand >= 0 && lies_freely(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
+  if (m >= 0 && operand >= 0 && any_stride(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
   return view_.block[static_cast<std::size_t>(dim)];
 }
 

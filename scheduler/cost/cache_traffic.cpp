@@ -379,7 +379,7 @@ Packed packed_copy(const StagedTile& s) {
 /// The part of the rows that is asked for ahead: all but what the first steps of each round of the loop need.
 double asked_part(const ResolvedNest& view, const TileCounts& counts, int access) {
   double part = 0;
-  for (const Prefetch& asked : view.asked)
+  for (const Prefetch& asked : view.prefetches)
     if (asked.access == access && asked.loops > 0)
       part = std::max(part, 1 - asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.loops - 1))));
   return std::max(0.0, part);

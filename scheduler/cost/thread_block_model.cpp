@@ -137,7 +137,7 @@ class Blocks {
     const Instruction* move = nullptr;
     for (const std::string& name : s.stage.via)
       if (const auto id = model.find_instruction(name)) move = &model.instruction(*id);
-    const bool part = output && combine_.valid() && from == combined_in(model.instruction(combine_));
+    const bool part = output && combine_.valid() && from == combine_target(model.instruction(combine_));
     if (part) move = &model.instruction(combine_);
     const bool scratch = !model.memory(s.memory).is_register();
     if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
@@ -271,7 +271,7 @@ class Blocks {
   /// Does a cache between the parts and the output hold all of it? Then parts are added there, and it is written once.
   bool kept_on_the_way() const {
     const Instruction& by = view_.model->instruction(combine_);
-    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+    for (const LinkId l : links_between(*view_.model, combine_source(by), combine_target(by)))
       for (const MemoryId cache : view_.model->link(l).via)
         if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
     return false;
@@ -281,9 +281,9 @@ class Blocks {
   double start_of_sums() const {
     if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
     const Instruction& by = view_.model->instruction(combine_);
-    const Memory& to = view_.model->memory(combined_in(by));
+    const Memory& to = view_.model->memory(combine_target(by));
     double cycles = to.write_bandwidth > 0 ? output_bytes() / to.write_bandwidth : 0;
-    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+    for (const LinkId l : links_between(*view_.model, combine_source(by), combine_target(by)))
       cycles += view_.model->link(l).latency;
     return cycles;
   }

@@ -191,7 +191,7 @@ std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& count
         registers ? counts.refills(t.access, s.loops) * counts.slots(t.access, s.loops) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
     const auto asked = [&](const Prefetch& a) { return a.access == t.access; };
-    if (registers && std::any_of(view.asked.begin(), view.asked.end(), asked))  // beside each load
+    if (registers && std::any_of(view.prefetches.begin(), view.prefetches.end(), asked))  // beside each load
       ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
     if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
   }

@@ -141,7 +141,7 @@ class Counting {
     for (int w = 0; w < loops_above(view_, stage); ++w) {
       const LoopLevel& loop = view_.loops[static_cast<std::size_t>(w)];
       if (!loop.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
-                                       combined_in(view_.model->instruction(loop.combine)))
+                                       combine_target(view_.model->instruction(loop.combine)))
         continue;
       parts = std::max(parts, 1.0);
       if (!counts_.uses_loop(0, w)) parts *= static_cast<double>(counts_.trip(w));

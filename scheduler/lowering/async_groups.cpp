@@ -42,13 +42,14 @@ Node fence_of(const AsyncObject& object) {
   return Node{std::move(sync)};
 }
 
-/// A fence orders what the thread that executes it has stored, whatever unit it is said to count for.
+/// A fence orders the stores of the thread that executes it, whatever its unit.
 bool in_threads(const Loop& loop, const HardwareModel& model) {
   const auto unit = loop.unit.empty() ? std::nullopt : model.find_unit(loop.unit);
   return unit && !model.unit(*unit).threads.loop.empty();
 }
 
-/// Into the outermost loops over instances of the unit, or over threads. What is begun outside of them: is anything?
+/// Appends fences to the outermost loops over instances of the unit, or over threads. True: some calls are outside of
+/// them.
 bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const HardwareModel& model) {
   bool outside = false;
   for (Node& node : nodes) {
@@ -71,12 +72,12 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
 
 }  // namespace
 
-void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model) {
+void append_fences(std::vector<Node>& nodes, const HardwareModel& model) {
   for (const AsyncObject& object : model.async_objects())
     if (object.kind == "fence" && fence_instances(nodes, object, model)) nodes.push_back(fence_of(object));
 }
 
-std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model) {
+std::optional<std::string> completion_counter(const std::vector<Node>& nodes, const HardwareModel& model) {
   std::set<std::string> objects;
   collect(nodes, model, objects);
   for (const AsyncObject& object : model.async_objects())
@@ -99,7 +100,7 @@ std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& mod
   return all;
 }
 
-std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model) {
+std::vector<Node> with_completion(std::vector<Node> nodes, const HardwareModel& model) {
   const std::vector<Node> first = opens(nodes, model), group = commits(nodes, model), all = waits(nodes, 0, model);
   nodes.insert(nodes.begin(), first.begin(), first.end());
   nodes.insert(nodes.end(), group.begin(), group.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Asynchronous calls in a program: groups of them, and how far behind they may be.
+// Completion of asynchronous calls: commit and wait groups (as cp.async has them), counters, fences.
 
 #include <optional>
 #include <string>
@@ -11,24 +11,22 @@
 
 namespace isamap {
 
-/// Every instance of the fence's unit, and every thread, that such calls are distributed to ends with the fence, once:
-/// at the end of its part of the outermost loop over instances, or else of the program.
-void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model);
+/// Each instance of the fence's unit, and each thread, with such calls ends with one fence: at the end of the outermost
+/// loop over instances, else of the program.
+void append_fences(std::vector<Node>& nodes, const HardwareModel& model);
 
-/// The object by which calls among the nodes complete, if that is a counter.
-std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model);
+/// The completion object of calls among the nodes, if it is a counter.
+std::optional<std::string> completion_counter(const std::vector<Node>& nodes, const HardwareModel& model);
 
-/// For every completion object by which calls among the nodes complete in groups: a node that makes what came so far a
-/// group.
+/// Commits: for each group-wise completion object of calls among the nodes, a node that closes the group.
 std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model);
-/// The same for waiting until all groups but the last `pending` are complete.
+/// Waits until all groups but the last `pending` are complete.
 std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model);
 
-/// Before calls that complete in groups: what they use is as the calls before them left it. Nothing where the machine
-/// asks for nothing.
+/// Fences before group-wise calls, which order accesses to the registers they use; none if the machine needs none.
 std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& model);
 
-/// The nodes, behind them what awaits all that they began, and before them what opens it.
-std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model);
+/// The nodes, with an open before and a commit and a full wait after them.
+std::vector<Node> with_completion(std::vector<Node> nodes, const HardwareModel& model);
 
 }  // namespace isamap

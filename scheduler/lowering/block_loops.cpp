@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the blocks of a tile, in the order of the buffer's axes: the last axis runs fastest.
+// Loops over the blocks of a tile, in the order of the buffer's axes, the last one innermost.
 
 #include "scheduler/lowering/tile_copy.h"
 #include "support/arithmetic.h"
@@ -31,15 +31,16 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 
 namespace {
 
-// One loop of the nest: the blocks of a coordinate, or the elements inside a block. Where several blocks make up one of
-// the layout's, those of the layout and their pieces are two loops, each where its digit stands.
+// One loop of the nest: over the blocks of a coordinate, or over the elements of a block. If a block of the layout is
+// several of the instruction's, there are two loops, over blocks of the layout and over the sub-blocks, each at its
+// digit.
 struct BlockLoop {
-  enum class Over { blocks, blocks_of_layout, pieces, elements };
+  enum class Over { blocks, blocks_of_layout, sub_blocks, elements };
   std::size_t coordinate = 0;
   Over over = Over::blocks;
 };
 
-bool in_pieces(const Coordinate& c, std::int64_t block) {
+bool in_sub_blocks(const Coordinate& c, std::int64_t block) {
   return c.block > block && c.extent > 0 && c.extent % c.block == 0;
 }
 
@@ -49,18 +50,22 @@ bool is_inner_digit(const AffineExpr& axis) {
   return false;
 }
 
-// Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first. The blocks
-// of `last` come late if its elements, or pieces, come last.
-std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std::int64_t>& blocks,
-                                  const std::vector<bool>& covered, std::optional<std::size_t> last) {
+// Coordinates in the order of their axes, those without an axis first. The blocks of `last` move next to its elements,
+// or sub-blocks, if these are innermost.
+std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& tiling) {
+  const auto& [blocks, covered, unroll, last] = tiling;
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
-  const auto pieces = [&](std::size_t i) { return covered[i] && in_pieces(tile.coordinates[i], blocks[i]); };
-  const auto outer = [&](std::size_t i) { return BlockLoop{i, pieces(i) ? Over::blocks_of_layout : Over::blocks}; };
+  const auto has_sub_blocks = [&](std::size_t i) {
+    return covered[i] && in_sub_blocks(tile.coordinates[i], blocks[i]);
+  };
+  const auto outer = [&](std::size_t i) {
+    return BlockLoop{i, has_sub_blocks(i) ? Over::blocks_of_layout : Over::blocks};
+  };
   const auto add_inner = [&](std::size_t i) {
-    if (pieces(i))
-      order.push_back({i, Over::pieces});
+    if (has_sub_blocks(i))
+      order.push_back({i, Over::sub_blocks});
     else if (!covered[i])
       order.push_back({i, Over::elements});
   };
@@ -88,21 +93,19 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std:
   return order;
 }
 
-struct Visit {
+struct BlockLoopNest {
   Lowering& lowering;
   const TileLayout& tile;
-  const std::vector<std::int64_t>& blocks;
-  const std::vector<bool>& covered;
-  bool unroll;
+  const BlockTiling& tiling;
   const BlockBody& body;
   std::vector<BlockLoop> order;
-  std::vector<bool> tail;  // which coordinates are at their short last block
+  std::vector<bool> tail;  // by coordinate: at its tail
 
   Result<std::vector<Node>> loops(std::size_t depth, std::vector<AffineExpr>& begin) {
     if (depth == order.size()) return body(begin, valid_counts());
     const auto [i, over] = order[depth];
     const AffineExpr before = begin[i];
-    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
+    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / block(i) * block(i);
     const auto [trip, step] = looped(i, over);
     std::string variable;
     if (trip > 1) {
@@ -112,7 +115,7 @@ struct Visit {
     auto nodes = loops(depth + 1, begin);
     begin[i] = before;
     if (!nodes || trip == 1) return nodes;
-    return loop_around(variable, trip, unroll, std::move(*nodes));
+    return loop_around(variable, trip, tiling.unroll, std::move(*nodes));
   }
 
   /// Iterations of a loop, and elements between them.
@@ -123,20 +126,22 @@ struct Visit {
         return {valid(i), 1};
       case BlockLoop::Over::blocks_of_layout:
         return {c.extent / c.block, c.block};
-      case BlockLoop::Over::pieces:
-        return {c.block / blocks[i], blocks[i]};
+      case BlockLoop::Over::sub_blocks:
+        return {c.block / block(i), block(i)};
       case BlockLoop::Over::blocks:
         break;
     }
-    return {tail[i] ? 1 : c.extent / blocks[i], blocks[i]};
+    return {tail[i] ? 1 : c.extent / block(i), block(i)};
   }
 
+  std::int64_t block(std::size_t i) const { return tiling.blocks[i]; }
+
   std::int64_t valid(std::size_t i) const {
-    return tail[i] ? tile.coordinates[i].extent % blocks[i] : std::min(blocks[i], tile.coordinates[i].extent);
+    return tail[i] ? tile.coordinates[i].extent % block(i) : std::min(block(i), tile.coordinates[i].extent);
   }
   std::vector<std::int64_t> valid_counts() const {
     std::vector<std::int64_t> counts;
-    for (std::size_t i = 0; i < blocks.size(); ++i) counts.push_back(valid(i));
+    for (std::size_t i = 0; i < tiling.blocks.size(); ++i) counts.push_back(valid(i));
     return counts;
   }
   std::string hint(std::size_t i) const {
@@ -148,28 +153,28 @@ struct Visit {
 
 }  // namespace
 
-Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
-                                         const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
-                                         bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
-  // Whole blocks of the layout, in pieces, and what is left of one by itself.
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile, const BlockTiling& tiling,
+                                         const BlockBody& body) {
+  const std::vector<std::int64_t>& blocks = tiling.blocks;
+  // Peels a partial block of the layout, with fewer sub-blocks.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
-    if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
+    if (!tiling.covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
     TileLayout whole = tile, rest = tile;
     const std::int64_t left = c.extent % c.block;
     whole.coordinates[i].extent -= left;
     rest.coordinates[i].start += whole.coordinates[i].extent;
     rest.coordinates[i].extent = left;
-    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body, last);
+    auto nodes = for_each_block(lowering, whole, tiling, body);
     if (!nodes) return nodes;
-    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body, last);
+    auto more = for_each_block(lowering, rest, tiling, body);
     if (!more) return more;
     nodes->insert(nodes->end(), more->begin(), more->end());
     return nodes;
   }
-  Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered, last), {}};
+  BlockLoopNest nest{lowering, tile, tiling, body, loop_order(tile, tiling), {}};
   const std::size_t n = tile.coordinates.size();
-  std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one
+  std::vector<std::size_t> ragged;  // coordinates with whole blocks and a tail
   std::vector<bool> tail(n, false);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t extent = tile.coordinates[i].extent;
@@ -182,11 +187,11 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& t
   }
   std::vector<Node> nodes;
   for (std::size_t choice = 0; choice < (std::size_t{1} << ragged.size()); ++choice) {
-    visit.tail = tail;
-    for (std::size_t r = 0; r < ragged.size(); ++r) visit.tail[ragged[r]] = (choice >> r & 1) != 0;
+    nest.tail = tail;
+    for (std::size_t r = 0; r < ragged.size(); ++r) nest.tail[ragged[r]] = (choice >> r & 1) != 0;
     std::vector<AffineExpr> begin;
     for (const Coordinate& c : tile.coordinates) begin.push_back(c.start);
-    auto part = visit.loops(0, begin);
+    auto part = nest.loops(0, begin);
     if (!part) return part;
     nodes.insert(nodes.end(), part->begin(), part->end());
   }

@@ -15,7 +15,7 @@ const Tensor& tensor_of(const NestParts& parts, int access) {
   return parts.kernel_.tensors[access_of(parts.statement_, access).tensor.index()];
 }
 
-/// Values of each dim of a tile, at any step of the loops around it.
+/// Range of each dim of a tile over all iterations of the enclosing loops.
 Ranges ranges_of(const NestParts& parts, const Tiles& tiles) {
   Ranges ranges;
   for (const auto& [dim, tile] : tiles) {
@@ -33,18 +33,17 @@ AffineExpr at_origin(const AffineExpr& e, const Tiles& tiles) {
 
 }  // namespace
 
-Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
+Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, const Tiles& tiles) {
   const Tensor& tensor = tensor_of(parts, access);
   if (!may_skip(parts.kernel_, parts.statement_, access_of(parts.statement_, access).tensor))
-    return error(
-        fmt::format("outside {} skip: what {} yields outside its shape changes the result", tensor.name, tensor.name),
-        "leave it out: the tile is padded then");
+    return error(fmt::format("outside {} skip: out-of-bounds values of {} change the result", tensor.name, tensor.name),
+                 "leave it out: the tile is padded then");
   const ScalarExpr& body = parts.statement_.body;
   if (parts.statement_.reduction == Reduction::add && is_float(body.type) && !std::holds_alternative<Read>(body.op))
-    parts.lowering_.assume("inputs are finite: products with what lies outside a tensor are left out");
+    parts.lowering_.assume("inputs are finite: products with out-of-bounds values are skipped");
   const Access& read = access_of(parts.statement_, access);
   const Ranges ranges = ranges_of(parts, tiles);
-  Inside result;
+  BoundsConditions result;
   for (std::size_t i = 0; i < read.index.size(); ++i) {
     const AffineExpr& e = read.index[i];
     const auto range = bounds(e, ranges);
@@ -52,9 +51,10 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
     if (range && (range->high < 0 || range->low >= tensor.shape[i])) result.never = true;
     for (const std::string& dim : e.names())
       if (tiles.at(dim).size > 1)
-        return error(fmt::format("outside {} skip: its tile here has {} points along {}, of which some may lie outside",
-                                 tensor.name, tiles.at(dim).size, dim),
-                     fmt::format("add `for {} by 1` above it", dim));
+        return error(
+            fmt::format("outside {} skip: its tile here has {} points along {}, some of which may be out of bounds",
+                        tensor.name, tiles.at(dim).size, dim),
+            fmt::format("add `for {} by 1` above it", dim));
     const AffineExpr here = simplify(at_origin(e, tiles), parts.lowering_.ranges);
     if (!range || range->low < 0) result.conditions.push_back(here);
     if (!range || range->high >= tensor.shape[i]) result.conditions.push_back(AffineExpr(tensor.shape[i] - 1) - here);
@@ -62,15 +62,16 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
   return result;
 }
 
-Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make) {
-  if (inside.never) return Nodes{};
+Result<Nodes> under_conditions(Lowering& lowering, const BoundsConditions& bounds,
+                               const std::function<Result<Nodes>()>& make) {
+  if (bounds.never) return Nodes{};
   const std::size_t known = lowering.nonnegative.size();
-  lowering.nonnegative.insert(lowering.nonnegative.end(), inside.conditions.begin(), inside.conditions.end());
+  lowering.nonnegative.insert(lowering.nonnegative.end(), bounds.conditions.begin(), bounds.conditions.end());
   auto nodes = make();
   lowering.nonnegative.resize(known);
-  if (!nodes || inside.conditions.empty()) return nodes;
+  if (!nodes || bounds.conditions.empty()) return nodes;
   Guard guard;
-  guard.conditions = inside.conditions;
+  guard.conditions = bounds.conditions;
   guard.then = std::move(*nodes);
   return Nodes{Node{std::move(guard)}};
 }
@@ -89,14 +90,14 @@ Interior interior(const NestParts& parts, const std::string& dim, std::int64_t t
       if (step <= 0 || !index[i].is_linear()) continue;
       const auto rest = bounds(index[i] - AffineExpr::dim(dim) * step, ranges_of(parts, tiles));
       if (!rest) continue;
-      // Points from `low` to `high` of the dim are inside, whatever the others are.
+      // Points from `low` to `high` of the dim are in bounds for all values of the others.
       const std::int64_t low = ceil_div(-rest->low, step), origin = parent.origin.constant();
       const std::int64_t high = floor_div(tensor.shape[i] - 1 - rest->high, step);
       result.first = std::max(result.first, ceil_div(low - origin, tile));
       result.last = std::min(result.last, floor_div(high + 1 - origin, tile));
     }
   }
-  if (result.first >= result.last) return {0, full};  // every step asks
+  if (result.first >= result.last) return {0, full};  // nothing to peel: all steps are guarded
   return result;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Loops
-// are cut so that only their first and last steps ask.
+// `outside I skip`: out-of-bounds reads and the terms that use them are guarded. First and last steps of loops are
+// peeled, so that the interior has no guards (loop partitioning, as in Halide).
 
 #include <functional>
 
@@ -10,18 +10,19 @@
 
 namespace isamap {
 
-/// What must be >= 0 for all points of these tiles to be read inside; what always holds is left out. `never`: there is
-/// no such point. Tiles whose points may differ are refused.
-struct Inside {
+/// Expressions that are >= 0 iff all reads of these tiles are in bounds, without those that always are. `never`: no
+/// read is. Errors: points of one tile that differ.
+struct BoundsConditions {
   std::vector<AffineExpr> conditions;
   bool never = false;
 };
-Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles);
-/// What `make` makes knowing these conditions, behind a guard that asks them.
-Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make);
+Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, const Tiles& tiles);
+/// The nodes of `make`, lowered under these conditions, inside a guard.
+Result<Nodes> under_conditions(Lowering& lowering, const BoundsConditions& bounds,
+                               const std::function<Result<Nodes>()>& make);
 
-/// Steps [first, last) of a loop of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
-/// of `full` whole ones; all where no access asks.
+/// Steps [first, last) of a loop of `dim` by `tile` in which all skipped accesses are in bounds, of `full` whole ones;
+/// all if no access is skipped.
 struct Interior {
   std::int64_t first = 0, last = 0;
 };

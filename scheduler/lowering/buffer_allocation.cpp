@@ -13,34 +13,35 @@ namespace isamap {
 
 namespace {
 
-/// What is taken of a buffer at once, one number for each subscript.
+/// Shapes in which calls access a buffer, one extent for each subscript.
 using Shapes = std::set<std::vector<std::int64_t>>;
 
-struct Held {
+struct LiveBuffer {
   Interval live;
-  /// Registers carry state that follows from the shape of what they hold. It is set while none of the file lives, so
-  /// over `run`, in which always some do, a register has one shape.
+  /// Tile registers with state (shape) are configured only when none of the file is live. So over `run`, during which
+  /// some always are, a register has one shape.
   std::optional<Interval> run;
   Shapes shapes;
 };
 
 struct Placed {
-  Held held;
+  LiveBuffer buffer;
   Interval place;
 };
 
 bool overlap(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
 
-bool may_share(const Held& a, const Held& b) {
+bool may_share(const LiveBuffer& a, const LiveBuffer& b) {
   return !overlap(a.live, b.live) && !(a.run && b.run && overlap(*a.run, *b.run) && a.shapes != b.shapes);
 }
 
-// The lowest aligned address at which `size` units meet nothing that may not share them.
-std::int64_t first_fit(const std::vector<Placed>& placed, const Held& held, std::int64_t size, std::int64_t align) {
+// First fit: the lowest aligned address where `size` units overlap no buffer that interferes.
+std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& wanted, std::int64_t size,
+                       std::int64_t align) {
   std::int64_t at = 0;
   std::vector<Interval> taken;
   for (const Placed& p : placed)
-    if (!may_share(p.held, held)) taken.push_back(p.place);
+    if (!may_share(p.buffer, wanted)) taken.push_back(p.place);
   std::sort(taken.begin(), taken.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
   for (const Interval& t : taken)
     if (overlap(t, {at, at + size - 1})) at = round_up(t.high + 1, align);
@@ -72,7 +73,7 @@ void find_shapes(const std::vector<Node>& nodes, const HardwareModel& model, std
   }
 }
 
-/// Intervals in which something of a memory lives without a break.
+/// Maximal intervals during which some buffer of a memory is live.
 std::vector<Interval> runs_of(std::vector<Interval> live) {
   std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
   std::vector<Interval> runs;
@@ -86,32 +87,32 @@ std::vector<Interval> runs_of(std::vector<Interval> live) {
   return runs;
 }
 
-/// What each buffer holds its place for.
-std::vector<Held> held_by(const Program& program, const HardwareModel& model) {
+/// Live ranges and shapes of each buffer.
+std::vector<LiveBuffer> live_buffers(const Program& program, const HardwareModel& model) {
   const auto live = live_ranges(program);
   std::vector<Shapes> shapes(program.buffers.size());
   find_shapes(program.body, model, shapes);
   std::map<MemoryId, std::vector<Interval>> in_memory;
   for (std::size_t i = 0; i < live.size(); ++i) in_memory[program.buffers[i].memory].push_back(live[i]);
-  std::vector<Held> held;
+  std::vector<LiveBuffer> buffers;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    held.push_back({live[i], std::nullopt, std::move(shapes[i])});
+    buffers.push_back({live[i], std::nullopt, std::move(shapes[i])});
     const MemoryId memory = program.buffers[i].memory;
     if (model.memory(memory).fields.empty()) continue;
     for (const Interval& run : runs_of(in_memory.at(memory)))
-      if (overlap(run, live[i])) held.back().run = run;
+      if (overlap(run, live[i])) buffers.back().run = run;
   }
-  return held;
+  return buffers;
 }
 
 }  // namespace
 
 void allocate(Program& program, const HardwareModel& model) {
-  const auto held = held_by(program, model);
-  std::vector<std::size_t> order(held.size());
+  const auto buffers = live_buffers(program, model);
+  std::vector<std::size_t> order(buffers.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return held[a].live.low < held[b].live.low; });
+                   [&](std::size_t a, std::size_t b) { return buffers[a].live.low < buffers[b].live.low; });
   std::map<MemoryId, std::vector<Placed>> memories;
   for (std::size_t i : order) {
     Buffer& buffer = program.buffers[i];
@@ -120,9 +121,9 @@ void allocate(Program& program, const HardwareModel& model) {
     if (!is_register) buffer.align = std::max(buffer.align, model.memory(buffer.memory).granularity);
     const std::int64_t align = is_register ? buffer.registers_per_slot : buffer.align;
     auto& placed = memories[buffer.memory];
-    buffer.address = size == 0 ? 0 : first_fit(placed, held[i], size, align);
-    if (size > 0 && held[i].live.low <= held[i].live.high)
-      placed.push_back({held[i], {buffer.address, buffer.address + size - 1}});
+    buffer.address = size == 0 ? 0 : first_fit(placed, buffers[i], size, align);
+    if (size > 0 && buffers[i].live.low <= buffers[i].live.high)
+      placed.push_back({buffers[i], {buffer.address, buffer.address + size - 1}});
   }
 }
 

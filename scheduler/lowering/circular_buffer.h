@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tiles that take turns, filled by moves that complete by a counter.
+// Circular buffers of tiles in a pipelined loop, synchronized by full and empty counters (mbarriers; CUTLASS:
+// PipelineTmaAsync).
 
 #include "isamap/result.h"
 #include "scheduler/lowering/async_groups.h"
@@ -8,36 +9,37 @@
 
 namespace isamap {
 
-/// Tiles that take turns, and what counts how far each is: `ready` when all its bytes are there; `free` when all that
-/// use it are through with it, where those who fill it do nothing else.
-struct Ring {
-  std::string object;  ///< by which its moves complete; empty: they complete otherwise
+/// A circular buffer of `tiles` tiles and its counters: `ready` (full) when all bytes of a tile have arrived; `free`
+/// (empty) when all consumers have released it, only with warp specialization.
+struct CircularBuffer {
+  std::string object;  ///< completion object of its moves; empty: they have no counter
   BufferId ready, free;
   std::int64_t tiles = 1;
 };
 
-/// Fills of tile number `number` (counted since the kernel began), whose calls now complete by the ring's counter:
-/// what is expected stands before them, and the wait for a free place. Errors: how many bytes come depends on where.
-Result<std::vector<Node>> counted(std::vector<Node> fills, const Ring& ring, const AffineExpr& number, UnitId executor,
-                                  const Program& program, const HardwareModel& model);
-/// Until tile `number` is there.
-Node until_ready(const Ring& ring, const AffineExpr& number, UnitId executor);
-/// Every instance that uses tiles is through with this one.
-Node through_with(const Ring& ring, const AffineExpr& number, UnitId each);
+/// The producer side: fills of tile `number` (since the start of the kernel) that signal `ready`, after the wait for a
+/// free buffer and the expected bytes. Errors: the number of bytes depends on a condition.
+Result<std::vector<Node>> complete_by_counter(std::vector<Node> fills, const CircularBuffer& circular,
+                                              const AffineExpr& number, UnitId executor, const Program& program,
+                                              const HardwareModel& model);
+/// The consumer side: waits until tile `number` is full.
+Node wait_for_tile(const CircularBuffer& circular, const AffineExpr& number, UnitId executor);
+/// The consumer side: each instance of `each` releases tile `number`.
+Node release_tile(const CircularBuffer& circular, const AffineExpr& number, UnitId each);
 
-/// Are these stages filled by a role, or by moves that complete by a counter, of which even a single step must know?
-bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stages);
+/// Do these stages need counters, since a role or moves that complete by a counter fill them?
+bool use_counters(const NestParts& parts, const std::vector<std::size_t>& stages);
 
-/// Why a stage whose moves a counter or a role completes is in no ring: it is not right below a loop in time, has one
-/// place, or the stages above it there have others.
-Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::string& moves);
+/// Why a stage with counters or a role has no circular buffer: it is not right below a sequential loop, has one buffer,
+/// or the stages above it there differ in buffers or distance.
+Diagnostic no_circular_buffer(const NestParts& parts, std::size_t line, const std::string& moves);
 
-/// The counters of stages right below a loop of `dim`, whose first fills are these; without an object where their moves
-/// complete otherwise. Errors: stages that cannot be counted together.
-Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& stages, const std::string& dim,
-                     const Nodes& fills);
+/// The circular buffer of stages right below a loop of `dim`, whose first fills are these; without an object if they
+/// need no counters. Errors: stages that cannot share counters.
+Result<CircularBuffer> make_circular_buffer(const NestParts& parts, const std::vector<std::size_t>& stages,
+                                            const std::string& dim, const Nodes& fills);
 
-/// Who arrives when a tile is no more needed: those who compute together, where that is one instance, or everyone.
-UnitId users_of_tiles(const NestParts& parts);
+/// The unit whose instances release a tile: the one that executes the instruction, if asynchronous, else each thread.
+UnitId consumer_unit(const NestParts& parts);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
+// A copy by move instructions, found by their semantics: block by block, tails masked if the machine can, else padded.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,33 +17,38 @@ namespace isamap {
 
 namespace {
 
-// At the end of a tile, does the outer tile hold padding after the valid elements?
-bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
-                      std::int64_t valid) {
-  const Coordinate& c = copy.visited().coordinates[i];
+/// One block of a coordinate, and how a move would transfer it.
+struct BlockTransfer {
+  std::size_t coordinate = 0;
+  const AffineExpr& begin;
+  std::int64_t block = 1, valid = 1;  ///< elements of the block, and those of the tensor among them
+  std::int64_t extent = 1;            ///< of the move
+  Inactive beyond = Inactive::keep;   ///< what the move does with elements beyond its extent
+};
+
+// Are the elements after the valid ones padding of the outer tile?
+bool outer_is_padding(const Lowering& lowering, const Copy& copy, const BlockTransfer& b) {
+  const Coordinate& c = copy.copied_tile().coordinates[b.coordinate];
   for (const Coordinate& o : copy.outer->coordinates)
-    if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
+    if (o.form == c.form) return simplify(b.begin + b.valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
   return false;
 }
 
-// May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
-bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
-                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
-                     std::int64_t block) {
-  const Coordinate& c = copy.visited().coordinates[i];
-  const bool whole = valid == block || (c.block == 1 && extent == valid);
-  if (whole) return extent == valid;
-  const bool must_be_zero = copy.zero[i];
-  const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
-  if (extent == valid)
-    return copy.into_inner ? !must_be_zero || copy.cleared || beyond == Inactive::zero : beyond != Inactive::zero;
-  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, i, begin, valid);
+// May a block be moved with this extent if only the valid elements are in the tensor?
+bool padding_allowed(const Lowering& lowering, const Copy& copy, const BlockTransfer& b) {
+  const Coordinate& c = copy.copied_tile().coordinates[b.coordinate];
+  const bool whole = b.valid == b.block || (c.block == 1 && b.extent == b.valid);
+  if (whole) return b.extent == b.valid;
+  const bool must_be_zero = copy.zero[b.coordinate];
+  if (b.extent == b.valid)
+    return copy.into_inner ? !must_be_zero || copy.cleared || b.beyond == Inactive::zero : b.beyond != Inactive::zero;
+  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, b);
   if (copy.into_inner && !must_be_zero) return true;
-  return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
+  return outer_is_padding(lowering, copy, b) && (!copy.into_inner || copy.outer->zero_padded);
 }
 
-// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them;
-// inside a register each point has the place that its own subscript names: D[0] becomes D[$j].
+// A masked move also writes its inactive points. If one point is active, the tile's index is 0 for all of them; in a
+// register each point is at its own subscript: D[0] becomes D[$j].
 void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
                           const Buffer& buffer, std::vector<AffineExpr>& index) {
   const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
@@ -56,11 +61,10 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
   }
 }
 
-/// What each dim of a move takes of a block: the elements that are valid; those where the dim can, else all of the
-/// block; all of it.
-enum class Takes { valid, valid_where_it_can, whole };
+/// Elements of a block that a move transfers: the valid ones; those in dims that allow it, else all; all.
+enum class BlockPart { valid, valid_if_allowed, whole };
 
-struct MovePiece {
+struct MoveBlock {
   Lowering& lowering;
   const Copy& copy;
   const MoveShape& shape;
@@ -73,12 +77,12 @@ struct MovePiece {
 
   // One move of this instruction.
   std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
-                                           const std::vector<std::int64_t>& valid, Takes takes) {
+                                           const std::vector<std::int64_t>& valid, BlockPart part) {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner && !copy.cleared)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
-        // A move of a part of a block sets nothing behind the last element.
-        if (const Coordinate& c = copy.visited().coordinates[i];
+        // A move smaller than the block sets nothing after the last element.
+        if (const Coordinate& c = copy.copied_tile().coordinates[i];
             copy.zero[i] && (!shape.loops(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
           reason(fmt::format(
               "{} would not set the padding of {} along {} to 0; with `tail pad` on its loop the tile is whole",
@@ -89,22 +93,23 @@ struct MovePiece {
     for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
       const int i = shape.coordinate[d];
       const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
-      const bool exact =
-          takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
+      const bool exact = part == BlockPart::valid ||
+                         (part == BlockPart::valid_if_allowed && i >= 0 && allows(move.ranges[d], valid[at]));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
         const std::string& along = move.statement().domain.dims[d].name;
         const std::string found =
             i < 0 ? "1" : fmt::format("{} along {}", extent, print(copy.inner->coordinates[at].form));
-        reason(extent == 0 ? fmt::format("{} cannot carry nothing along {}, and a tile may lie past the end of {}",
-                                         move.name, along, print(copy.inner->coordinates[at].form))
-                           : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max,
-                                         along, found));
+        reason(extent == 0
+                   ? fmt::format("{} does not support extent 0 along {}, and a tile may be entirely past the end of {}",
+                                 move.name, along, print(copy.inner->coordinates[at].form))
+                   : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max, along,
+                                 found));
         return std::nullopt;
       }
-      if (i >= 0 &&
-          !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent, shape.blocks[at])) {
-        reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
+      const Inactive beyond = move.ranges[d].kept ? Inactive::keep : move.inactive;
+      if (i >= 0 && !padding_allowed(lowering, copy, {at, begin[at], shape.blocks[at], valid[at], extent, beyond})) {
+        reason(fmt::format("{} cannot mask the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
         return std::nullopt;
       }
@@ -113,23 +118,23 @@ struct MovePiece {
     return call(id, begin, extents);
   }
 
-  // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
+  // A move that also sets elements beyond its extents: its whole box must be in the tile, injectively.
   std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
                                 const TileLayout& tile, const std::vector<AffineExpr>& index) {
     const std::vector<std::int64_t> full = touched_extents(move, extents);
     for (std::size_t d = 0; d < full.size(); ++d) {
       if (move.ranges[d].kept) continue;
       const std::string name = "$" + move.statement().domain.dims[d].name;
-      const bool said =
+      const bool indexed =
           std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
-      if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
+      if (!indexed && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }
-    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.known());
+    return refusal({move, 0, full}, lowering.buffer(tile.buffer), tile, index, lowering.known());
   }
 
-  // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
+  // With extent 0 nothing is read: any outer address inside the tensor will do.
   std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin,
                                       const std::vector<std::int64_t>& extents) const {
     std::vector<AffineExpr> out = begin;
@@ -143,7 +148,7 @@ struct MovePiece {
     return std::find(extents.begin(), extents.end(), 0) != extents.end();
   }
 
-  // A window at a border begins outside, and even its first element may lie there: the tensor's own first one does not.
+  // A window at a border may start out of bounds; the first element of the tensor is always in bounds.
   static void at_first_element(std::vector<AffineExpr>& index) {
     for (AffineExpr& e : index) {
       AffineExpr looped;
@@ -169,13 +174,13 @@ struct MovePiece {
       auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
       if (index && tile == copy.outer && copy.outside && reads_nothing(extents)) at_first_element(*index);
       if (!index) {
-        reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+        reason("the tile's coordinates cannot be expressed in those of " + lowering.buffer(tile->buffer).name);
         return std::nullopt;
       }
       const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
-      const std::string no =
-          all_written ? whole_box_refusal(move, extents, *tile, *index)
-                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering.known());
+      const std::string no = all_written ? whole_box_refusal(move, extents, *tile, *index)
+                                         : refusal({move, access, extents}, lowering.buffer(tile->buffer), *tile,
+                                                   *index, lowering.known());
       ++access;
       if (!no.empty()) {
         reason(no);
@@ -193,58 +198,71 @@ struct MovePiece {
   }
 };
 
-/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known,
-/// or nothing.
-Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                     const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
-                                     std::size_t from, const BlockBody& body) {
-  std::size_t i = from;
-  while (i < copy.ends.size() && !copy.ends[i]) ++i;
-  if (i >= copy.ends.size()) return body(begin, valid);
-  const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
-  if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
-    return error(fmt::format("blocks of {} do not begin at multiples of it, and the last may be short", block));
-  const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
-    lowering.nonnegative.push_back(condition);
-    std::vector<std::int64_t> fewer = valid;
-    if (shape.loops(i)) fewer[i] = count;
-    auto nodes = up_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
-    lowering.nonnegative.pop_back();
-    return nodes;
-  };
-  const auto none = [&]() -> Result<std::vector<Node>> {
+/// Guards for one block of a tile that may exceed the tensor: along each coordinate it is inside, partly inside by a
+/// known number of elements, or outside.
+struct EndGuards {
+  Lowering& lowering;
+  const Copy& copy;
+  const MoveShape& shape;
+  const std::vector<AffineExpr>& begin;
+  const BlockBody& body;
+
+  /// The guards of coordinates from `i` on.
+  Result<std::vector<Node>> from(std::size_t i, const std::vector<std::int64_t>& valid) const {
+    while (i < copy.ends.size() && !copy.ends[i]) ++i;
+    if (i >= copy.ends.size()) return body(begin, valid);
+    const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
+    if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
+      return error(fmt::format("blocks of {} do not start at multiples of it, and the last may be partial", block));
+    const auto with = [&](std::int64_t count) {
+      return [this, i, count, &valid] {
+        std::vector<std::int64_t> fewer = valid;
+        if (shape.loops(i)) fewer[i] = count;
+        return from(i + 1, fewer);
+      };
+    };
+    const auto outside = [&] { return all_outside(valid); };
+    const auto part = [&]() -> Result<std::vector<Node>> {
+      if (end % block == 0) return outside();
+      // Blocks start at multiples of their size.
+      return branch(AffineExpr(end - end % block) - begin[i], with(end % block), outside);
+    };
+    return branch(AffineExpr(end - block) - begin[i], with(block), part);
+  }
+
+ private:
+  using Make = std::function<Result<std::vector<Node>>()>;
+
+  Result<std::vector<Node>> all_outside(const std::vector<std::int64_t>& valid) const {
     if (!copy.into_inner) return std::vector<Node>{};
     std::vector<std::int64_t> nothing = valid;
     for (std::size_t c = 0; c < nothing.size(); ++c)
       if (shape.loops(c)) nothing[c] = 0;
     return body(begin, nothing);
-  };
-  const auto branch = [&](const AffineExpr& condition, std::int64_t count,
-                          const std::function<Result<std::vector<Node>>()>& otherwise) -> Result<std::vector<Node>> {
+  }
+
+  /// `then` where the condition is >= 0, which it may assume; only one of the two if the condition is decided.
+  Result<std::vector<Node>> branch(const AffineExpr& condition, const Make& then, const Make& otherwise) const {
     const auto range = bounds(condition, lowering.ranges);
     if (range && range->high < 0) return otherwise();
-    auto then = knowing(condition, count);
-    if (!then || (range && range->low >= 0)) return then;
+    lowering.nonnegative.push_back(condition);
+    auto inside = then();
+    lowering.nonnegative.pop_back();
+    if (!inside || (range && range->low >= 0)) return inside;
     auto rest = otherwise();
     if (!rest) return rest;
     Guard guard;
     guard.conditions = {condition};
-    guard.then = std::move(*then);
+    guard.then = std::move(*inside);
     guard.otherwise = std::move(*rest);
     return std::vector<Node>{Node{std::move(guard)}};
-  };
-  const auto part = [&]() -> Result<std::vector<Node>> {
-    if (end % block == 0) return none();
-    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);  // it begins at a multiple of the block
-  };
-  return branch(AffineExpr(end - block) - begin[i], block, part);
-}
+  }
+};
 
-/// What lies outside the tensor and yields 0 there is not read by a move that sets what it does not read to 0: blocks
-/// of which no element is inside are filled so. The conditions under which all are; a block that the border cuts has
-/// none that say so, and is refused by its bounds.
-std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                    const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+/// Out-of-bounds blocks that yield 0 are zero-filled by a move of extent 0. Returns the conditions for a block to be
+/// inside; a block that straddles the border is neither, and fails the bounds check.
+std::vector<AffineExpr> tensor_bounds(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                      const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
   const Instruction& move = lowering.model.instruction(shape.instruction);
   if (!copy.into_inner || copy.outside != 0.0 || !copy.outer->whole_tensor || move.inactive != Inactive::zero ||
       std::none_of(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return allows(r, 0); }))
@@ -267,11 +285,11 @@ std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, 
   return conditions;
 }
 
-Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
-                                          const BlockBody& body) {
+Result<std::vector<Node>> guarded_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                            const std::vector<AffineExpr>& begin,
+                                            const std::vector<std::int64_t>& valid, const BlockBody& body) {
   Guard guard;
-  guard.conditions = inside_when(lowering, copy, shape, begin, valid);
+  guard.conditions = tensor_bounds(lowering, copy, shape, begin, valid);
   if (guard.conditions.empty()) return body(begin, valid);
   const std::size_t known = lowering.nonnegative.size();
   lowering.nonnegative.insert(lowering.nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
@@ -288,8 +306,8 @@ Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, 
   return std::vector<Node>{Node{std::move(guard)}};
 }
 
-/// What lies outside the tensor is not read, and is what it has to be.
-bool knows_outside(const Instruction& move, const Copy& copy) {
+/// Does the move itself fill out-of-bounds elements (TMA), with the value that the tensor yields there?
+bool fills_out_of_bounds(const Instruction& move, const Copy& copy) {
   const Operand& from = move.operands[operand_of_access(move, 1).index()];
   return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);
 }
@@ -298,8 +316,8 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
   return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
 }
 
-/// How a tile lies into which a named move writes permuted rows of a tensor: `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
-std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
+/// Hint: the swizzled layout that a named move fills, `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
+std::string swizzled_rows_hint(const Lowering& lowering, const Copy& copy) {
   if (!copy.into_inner || !copy.outer->whole_tensor || copy.outer->axes.size() < 2) return "";
   std::vector<std::string> dims;
   for (const AffineExpr& axis : copy.outer->axes) {
@@ -325,20 +343,21 @@ std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
 }
 
 std::string later_refusal(const Instruction& move, const Copy& copy) {
-  return fmt::format("{} completes later, by '{}', and {}", move.name, move.async_by,
-                     copy.into_inner ? "only tiles of inputs are awaited" : "only a fence is placed behind stores");
+  return fmt::format(
+      "{} is asynchronous, completed by '{}', and {}", move.name, move.async_by,
+      copy.into_inner ? "waits are placed for tiles of inputs only" : "stores are followed by fences only");
 }
 
 }  // namespace
 
 bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move) {
   if (completes_by_fence(move, lowering.model)) return !copy.into_inner;
-  return copy.awaited && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
+  return copy.has_wait && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
 }
 
 namespace {
 
-/// The moves between the memories of a copy, each tried in every shape that it has, and why none does.
+/// Tries the moves between the memories of a copy in each of their shapes; else the reasons why none fits.
 class NamedMoves {
  public:
   NamedMoves(Lowering& lowering, const Copy& copy)
@@ -348,23 +367,23 @@ class NamedMoves {
         from_(lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory) {}
 
   Result<std::vector<Node>> run() {
-    all_ = move_shapes(lowering_, copy_.visited(), [&](const Instruction& i) { return fits(i); });
-    if (!unawaited_.empty()) {  // the line asks for it, so others do not stand in for it
+    all_ = move_shapes(lowering_, copy_.copied_tile(), [&](const Instruction& i) { return fits(i); });
+    if (!not_lowered_.empty()) {  // named by the line: no other replaces it
       all_.clear();
-      reasons_ = {unawaited_};
+      reasons_ = {not_lowered_};
     }
-    std::vector<const MoveShape*> hopeless;
+    std::vector<const MoveShape*> ruled_out;
     for (const MoveShape& shape : all_) {
       if (has_failed(shape)) continue;
       if (!distances_fit(lowering_, copy_, shape)) {
-        hopeless.push_back(&shape);
+        ruled_out.push_back(&shape);
         continue;
       }
       if (auto nodes = with(shape)) return nodes;
       failed_shapes_.push_back(&shape);
     }
-    hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
-    for (const MoveShape* shape : hopeless) {
+    ruled_out.resize(std::min(ruled_out.size(), max_reasons));  // lowered for their refusal only
+    for (const MoveShape* shape : ruled_out) {
       if (has_failed(*shape)) continue;
       if (auto nodes = with(*shape)) return nodes;
       failed_shapes_.push_back(shape);
@@ -379,7 +398,7 @@ class NamedMoves {
       return false;
     if (const std::string no = not_lowered(i, lowering_.model);
         !no.empty() && (copy_.via.empty() || !may_complete_later(lowering_, copy_, i))) {
-      if (!copy_.via.empty()) unawaited_ = i.async_by.empty() ? no : later_refusal(i, copy_);
+      if (!copy_.via.empty()) not_lowered_ = i.async_by.empty() ? no : later_refusal(i, copy_);
       return false;
     }
     const DType type = lowering_.buffer(copy_.inner->buffer).dtype;
@@ -390,43 +409,45 @@ class NamedMoves {
   }
 
   Result<std::vector<Node>> with(const MoveShape& shape) {
-    MovePiece piece{lowering_, copy_, shape, reasons_};
+    MoveBlock piece{lowering_, copy_, shape, reasons_};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
                               const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
-      for (const Takes takes : {Takes::valid, Takes::valid_where_it_can, Takes::whole})
+      for (const BlockPart part : {BlockPart::valid, BlockPart::valid_if_allowed, BlockPart::whole})
         for (const MoveShape& other : all_)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
-            if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
+            if (auto node = piece.attempt(other.instruction, begin, valid, part)) return std::move(*node);
       return error("no move fits");
     };
     const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return where_in_tensor(lowering_, copy_, shape, begin, valid, one);
+      return guarded_in_tensor(lowering_, copy_, shape, begin, valid, one);
     };
-    const bool reaches_out = copy_.into_inner && knows_outside(lowering_.model.instruction(shape.instruction), copy_);
+    const bool reaches_out =
+        copy_.into_inner && fills_out_of_bounds(lowering_.model.instruction(shape.instruction), copy_);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return reaches_out ? one(begin, valid) : up_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
+      return reaches_out ? one(begin, valid) : EndGuards{lowering_, copy_, shape, begin, in_tensor}.from(0, valid);
     };
-    return for_each_block(lowering_, copy_.visited(), shape.blocks, shape.covered(), copy_.unroll, body,
-                          copy_.along_rows);
+    return for_each_block(lowering_, copy_.copied_tile(),
+                          {shape.blocks, shape.covered(), copy_.unroll, copy_.along_rows}, body);
   }
 
-  bool has_failed(const MoveShape& shape) const {  // with one move as with the others
+  bool has_failed(const MoveShape& shape) const {  // independent of the move
     return std::any_of(failed_shapes_.begin(), failed_shapes_.end(), [&](const MoveShape* other) {
       return other->coordinate == shape.coordinate && other->blocks == shape.blocks;
     });
   }
 
   Diagnostic refusal() const {
-    Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
-                                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
+    Diagnostic failed =
+        error(fmt::format("no move transfers {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
+                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
     failed.notes = reasons_;
     for (const std::string& no : other_types_)
       if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
-    failed.hint = rows_as_asked(lowering_, copy_);
+    failed.hint = swizzled_rows_hint(lowering_, copy_);
     if (all_.empty() && copy_.via.empty() && other_types_.empty())
       failed.notes.push_back("the machine has no move between these memories");
-    if (all_.empty() && !copy_.via.empty() && unawaited_.empty())
-      failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy_.via, ", ")));
+    if (all_.empty() && !copy_.via.empty() && not_lowered_.empty())
+      failed.notes.push_back(fmt::format("none of the moves in 'via' does: {}", fmt::join(copy_.via, ", ")));
     return failed;
   }
 
@@ -435,14 +456,14 @@ class NamedMoves {
   const MemoryId to_, from_;
   std::vector<MoveShape> all_;
   std::vector<const MoveShape*> failed_shapes_;
-  std::vector<std::string> reasons_, other_types_;  ///< the second kind is far from working, and may be long
-  std::string unawaited_;
+  std::vector<std::string> reasons_, other_types_;  ///< type mismatches are less relevant, and may be many
+  std::string not_lowered_;
 };
 
 }  // namespace
 
 Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
-  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
+  if (auto gathered = per_lane_load(lowering, copy)) return std::move(*gathered);
   return NamedMoves(lowering, copy).run();
 }
 

@@ -24,16 +24,15 @@ Result<std::vector<InstanceLoop>> instance_loops(const Nest& nest, std::size_t l
       const std::int64_t tile = std::min(loop.tile, at->second), count = (at->second + tile - 1) / tile;
       if (spread && count > 1) {
         if (at->second % tile != 0)
-          return error(
-              fmt::format("for {} by {} on {}: {} points are no whole number of such tiles, and a stage above it "
-                          "is shared out",
-                          loop.dim, loop.tile, f->unit, at->second),
-              "with `tail pad` on the loop above the stage all tiles are whole");
+          return error(fmt::format("for {} by {} on {}: its tiles do not divide {} points, and a stage above is "
+                                   "distributed over its instances",
+                                   loop.dim, loop.tile, f->unit, at->second),
+                       "use `tail pad` on the loop above the stage: then all tiles are whole");
         if (steps[loop.dim] > 1)
-          return error(
-              fmt::format("for {} by {} on {}: a loop in time of {} stands between it and the stage that it shares out",
-                          loop.dim, loop.tile, f->unit, loop.dim),
-              "stand it above the stage or below the loop on the unit");
+          return error(fmt::format("for {} by {} on {}: a sequential loop over {} is between it and the stage "
+                                   "distributed over its instances",
+                                   loop.dim, loop.tile, f->unit, loop.dim),
+                       "move it above the stage or below the loop on the unit");
         found.push_back({loop.dim, f->unit, tile, count});
       }
       if (!spread && count > 1) steps[loop.dim] = count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Setting a tile to a value: by fills, instructions found by meaning, else element by element.
+// Setting a tile to a value: by fill instructions, found by their semantics, else element by element.
 
 #include <fmt/format.h>
 
@@ -19,8 +19,8 @@ std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId uni
   std::vector<std::pair<std::string, std::int64_t>> loops;
   for (std::size_t axis = 0; axis < buffer.extents.size(); ++axis) {
     const std::int64_t extent = buffer.extents[axis];
-    if (tile.turn && axis + 1 == buffer.extents.size()) {
-      element.write.index.push_back(*tile.turn);
+    if (tile.buffer_number && axis + 1 == buffer.extents.size()) {
+      element.write.index.push_back(*tile.buffer_number);
       continue;
     }
     const std::int64_t first = last && last->axis == axis ? last->first : 0;
@@ -48,15 +48,15 @@ std::vector<Node> set_padding(Lowering& lowering, const TileLayout& tile, UnitId
       const auto name = digit && digit->modulo == 0 ? digit->form.as_dim() : std::nullopt;
       if (name && *name == fmt::format("#{}", i)) last = LastOfAxis{axis, c.extent / digit->divide};
     }
-    if (!last || last->first == 0) return set_all(lowering, tile, unit, value);  // each has its last blocks
+    if (!last || last->first == 0) return set_all(lowering, tile, unit, value);  // all of it
     auto set = set_all(lowering, tile, unit, value, last);
     nodes.insert(nodes.end(), set.begin(), set.end());
   }
   return nodes;
 }
 
-/// Is the padding in the last blocks of elements? An instruction that sets zeros beyond its extents then sets it too,
-/// with the extents, and so in the state, of all others that take the last blocks.
+/// Is all padding within the last blocks? An instruction that zeroes beyond its extents then sets it too, with the same
+/// extents, so the same state, as the other instructions on the last blocks.
 bool reaches_end(const TileLayout& tile, const MoveShape& shape) {
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
     if (round_up(tile.coordinates[i].extent, shape.blocks[i]) != tile.coordinates[i].padded) return false;
@@ -86,11 +86,11 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
         if (!allows(fill.ranges[d], extents.back())) return error("extent");
       }
       Ranges ranges = lowering.ranges;
-      const std::vector<std::int64_t> all = touched_extents(fill, extents);  // what it sets beyond is this tile's too
+      const std::vector<std::int64_t> all = touched_extents(fill, extents);  // it also sets padding
       for (const auto& [name, range] : dim_ranges(fill, all)) ranges[name] = range;
       const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
       const std::string no =
-          index ? refusal(fill, 0, all, buffer, whole, *index, lowering.known()) : "its coordinates are not known";
+          index ? refusal({fill, 0, all}, buffer, whole, *index, lowering.known()) : "its coordinates are not known";
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);
@@ -102,7 +102,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
     for (const TileLayout* each : {&elements, static_cast<const TileLayout*>(&visited)}) {
       if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
         continue;
-      auto nodes = for_each_block(lowering, *each, shape.blocks, shape.covered(), unroll, body);
+      auto nodes = for_each_block(lowering, *each, {shape.blocks, shape.covered(), unroll}, body);
       if (nodes) return nodes;
     }
   }

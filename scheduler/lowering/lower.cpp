@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// From a schedule to a program: tensors become buffers, nests become loops and calls (lower_nest.h), buffers get
+// addresses (buffer_allocation.h), and the verifier checks the result.
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,17 +27,17 @@ namespace {
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
-constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
+constexpr std::int64_t device_align = 16;  // required of arrays on a device, in bytes; allocators give 256
 
-/// Statements that a program repeats, as a kernel of one step.
-struct InSteps {
+/// The time loop of a recurrence: a kernel of one step, and the loop around it.
+struct TimeLoop {
   const Kernel* whole = nullptr;
   OneStep step;
   std::string variable;  ///< of the loop over steps
 };
 
-void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model, const InSteps* steps,
-                 const std::vector<Strides>& strides) {
+void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model,
+                 const TimeLoop* steps, const std::vector<Strides>& strides) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
@@ -49,7 +52,7 @@ void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const Har
     buffer.extents = tensor.shape;
     buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : strides_of(tensor);
     if (role_of(kernel, id) == Role::intermediate) buffer.strides = dense_strides(tensor.shape);
-    // Arguments come first, in the order in which they are passed.
+    // Arguments come first, in the order of the signature.
     if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())
       buffer.strides = strides[a];
     buffer.tensor = id;
@@ -69,17 +72,17 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
   return false;
 }
 
-/// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
+/// Why the mapping of a `do` line is refused; empty: it is proved and supported by lowering.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
   const CheckedMapping stated = judge_stated(kernel, model, mapping);
   if (!stated.mapping)
-    return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
+    return fmt::format("{} does not compute {} with this mapping: {}", line.instruction, line.statement,
                        stated.refusal);
   const std::string no = not_lowered(*stated.mapping, model);
-  return no.empty() ? "" : fmt::format("{} is not lowered as this line says: {}", line.instruction, no);
+  return no.empty() ? "" : fmt::format("this mapping of {} cannot be lowered: {}", line.instruction, no);
 }
 
-// What no line is to blame for alone stands at the `do` line, where all of them have had their say.
+// Problems without a line of their own are reported at the `do` line, which depends on all others.
 Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
   for (Diagnostic& problem : problems)
     if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
@@ -92,7 +95,7 @@ bool is_loop_over(const std::string& variable, const std::string& dim) {
          variable.find_first_not_of("0123456789", dim.size()) == std::string::npos;
 }
 
-/// The lines below the stage of a tile in registers whose steps choose among these registers, and are not unrolled.
+/// Loops below the stage of a register tile whose variable indexes its registers, and that are not unrolled.
 void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std::string& tile, Diagnostics& found) {
   const Stage* stage = nullptr;
   std::map<std::string, std::int64_t> tiles;  // of dims, so far
@@ -106,10 +109,9 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
       around->second = w.tile;
       if (!stage || one_step || loop->unroll || !loop->unit.empty() || !is_loop_over(chosen.variable, w.dim)) continue;
       const std::string text = print(line);
-      Diagnostic wrong =
-          error_at(line.where, fmt::format("'{}': each of its steps has registers of {} in {} of its own, so the loop "
-                                           "must be unrolled",
-                                           text, stage->tensor, stage->memory));
+      Diagnostic wrong = error_at(
+          line.where, fmt::format("'{}': its variable selects registers of {} in {}, so the loop must be unrolled",
+                                  text, stage->tensor, stage->memory));
       wrong.hint = "add unroll" + (line.where.line > 0 ? fmt::format(" at line {}", line.where.line) : "") + ": " +
                    text + " unroll";
       const auto same = [&](const Diagnostic& d) { return d.where == wrong.where && d.message == wrong.message; };
@@ -118,7 +120,7 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
   }
 }
 
-/// What `verify` says of registers that loops choose, in the words of the schedule; empty: it says something else.
+/// Problems of `verify` with registers indexed by loops, in terms of the schedule; empty: there are none.
 Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, const HardwareModel& model) {
   Diagnostics found;
   for (const ChosenRegister& chosen : registers_chosen_by_loops(program, model))
@@ -127,10 +129,10 @@ Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, co
   return found;
 }
 
-/// A schedule's nests, and what they hand to one another.
+/// Lowers the nests of a schedule, fused consumers inside of their producers.
 class Nests {
  public:
-  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps,
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, TimeLoop* steps,
         const std::vector<Strides>& strides)
       : lowering_(lowering), schedule_(schedule), lines_(lines), steps_(steps) {
     add_tensors(lowering, tensors_, lowering.model, steps, strides);
@@ -138,31 +140,31 @@ class Nests {
 
   Result<std::vector<Node>> run() {
     const Kernel& kernel = lowering_.program.kernel;
-    auto found = handovers(schedule_, kernel, lowering_.model);
+    auto found = tile_fusions(schedule_, kernel, lowering_.model);
     if (!found) return found.diagnostics();
-    for (const TileFusion& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
+    for (const TileFusion& h : *found)  // statements without points have no tiles and are not fused
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
-        handovers_.push_back(h);
+        fusions_.push_back(h);
     std::vector<Node> all;
-    Loop in_steps;
+    Loop time_loop_node;
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
       const bool repeats = steps_ && steps_->whole->repeat->contains(s);
-      if (repeats && s == steps_->whole->repeat->first) in_steps = loop_over_steps();
-      const auto takes_over = [&](const TileFusion& h) { return h.to.index() == s; };
-      if (!std::any_of(handovers_.begin(), handovers_.end(), takes_over)) {
+      if (repeats && s == steps_->whole->repeat->first) time_loop_node = time_loop();
+      const auto is_consumer = [&](const TileFusion& h) { return h.to.index() == s; };
+      if (!std::any_of(fusions_.begin(), fusions_.end(), is_consumer)) {
         auto nodes = statement(s, std::nullopt);
         if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
-        auto& into = repeats ? in_steps.body : all;
+        auto& into = repeats ? time_loop_node.body : all;
         into.insert(into.end(), nodes->begin(), nodes->end());
       }
       const bool last = repeats && s + 1 == steps_->whole->repeat->first + steps_->whole->repeat->count;
-      if (last) all.push_back(Node{std::move(in_steps)});
+      if (last) all.push_back(Node{std::move(time_loop_node)});
     }
     return all;
   }
 
  private:
-  Loop loop_over_steps() const {
+  Loop time_loop() const {
     const Repeat& repeat = *steps_->whole->repeat;
     steps_->variable = lowering_.variable(repeat.dim, repeat.steps);
     return Loop{steps_->variable, repeat.steps, false, "", {}};
@@ -173,8 +175,8 @@ class Nests {
                        [](const Dim& d) { return d.extent == 0; });
   }
 
-  /// After the statement itself as a comment.
-  Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> handed) {
+  /// Preceded by the statement as a comment.
+  Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> fused_tile) {
     const Kernel& kernel = lowering_.program.kernel;
     const Nest& nest = schedule_.nests[s];
     const Do* line = do_line(nest);
@@ -197,7 +199,7 @@ class Nests {
       mapping = *found;
       if (lines_ == DoLines::proved)
         if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
-          return error(no, "isamap map lists what does");
+          return error(no, "isamap map lists mappings that do");
       if (!fused.domain.faces.empty())
         return error(
             fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
@@ -205,8 +207,8 @@ class Nests {
       instruction = form_in(nest, mapping, fused, lowering_.model);
     }
     input.pairing = pair(fused, instruction, mapping);
-    input.handed = std::move(handed);
-    if (hands_on(s))
+    input.fused_tile = std::move(fused_tile);
+    if (has_consumer(s))
       input.continue_with = [&, s](const std::string& name, const TileLayout& tile, const Tiles& tiles) {
         return continue_with(s, fused, name, tile, tiles);
       };
@@ -217,32 +219,32 @@ class Nests {
     return nodes;
   }
 
-  bool hands_on(std::size_t s) const {
-    return std::any_of(handovers_.begin(), handovers_.end(), [&](const TileFusion& h) { return h.from.index() == s; });
+  bool has_consumer(std::size_t s) const {
+    return std::any_of(fusions_.begin(), fusions_.end(), [&](const TileFusion& h) { return h.from.index() == s; });
   }
 
   Result<std::vector<Node>> continue_with(std::size_t from, const Computation& producer, const std::string& name,
                                           const TileLayout& tile, const Tiles& tiles) {
     const Kernel& kernel = lowering_.program.kernel;
-    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const TileFusion& one) {
+    const auto h = std::find_if(fusions_.begin(), fusions_.end(), [&](const TileFusion& one) {
       return one.from.index() == from && kernel.statements[one.to.index()].name == name;
     });
-    if (h == handovers_.end()) return std::vector<Node>{};
+    if (h == fusions_.end()) return std::vector<Node>{};
     const Computation& consumer = kernel.statements[h->to.index()];
-    return statement(h->to.index(), handed_tile(producer, tile, tiles, consumer, h->to_line));
+    return statement(h->to.index(), make_fused_tile(producer, tile, tiles, consumer, h->to_line));
   }
 
   Lowering& lowering_;
   const Schedule& schedule_;
   DoLines lines_;
-  InSteps* steps_;  ///< nullptr: nothing is repeated
+  TimeLoop* steps_;  ///< nullptr: nothing is repeated
   std::vector<TileLayout> tensors_;
-  std::vector<TileFusion> handovers_;
+  std::vector<TileFusion> fusions_;
 };
 
-/// `kernel`: what the schedule is for, one step where statements are repeated.
+/// `kernel`: with the schedule's splits applied; of one step for recurrences.
 Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
-                             InSteps* steps, const std::vector<Strides>& strides) {
+                             TimeLoop* steps, const std::vector<Strides>& strides) {
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
@@ -255,7 +257,7 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   auto body = Nests(lowering, schedule, lines, steps, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
-  end_with_fences(program.body, model);
+  append_fences(program.body, model);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   return std::move(program);
 }
@@ -264,12 +266,12 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
 
 Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
                       const std::vector<Strides>& strides) {
-  if (const auto problem = refused(strides, whole)) return Diagnostics{*problem};
-  const auto laned = scheduled_kernel(whole, schedule);
-  if (!laned) return laned.diagnostics();
-  const Kernel& kernel = *laned;
-  std::optional<InSteps> steps;
-  if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
+  if (const auto problem = strides_problem(strides, whole)) return Diagnostics{*problem};
+  const auto transformed = scheduled_kernel(whole, schedule);
+  if (!transformed) return transformed.diagnostics();
+  const Kernel& kernel = *transformed;
+  std::optional<TimeLoop> steps;
+  if (kernel.repeat) steps = TimeLoop{&kernel, one_step(kernel), ""};
   auto program =
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
@@ -277,7 +279,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
   for (const LaneParts& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
-          fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
+          fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
   for (const Nest& nest : schedule.nests)
     for (const Instruction& instruction : model.instructions())
       if (const Do* line = do_line(nest);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A `do` line with an instruction: what each of its dims is at this place of the nest, how many points of it are valid,
-// whether every operand accepts the tile that holds it, and the call.
+// A `do` line with an instruction becomes a call: the value and valid extent of each of its dims here, and for each
+// operand a check that it accepts its tile's layout.
 
 #include <fmt/format.h>
 
@@ -30,9 +30,9 @@ class CallLowering : NestParts {
     if (!extents) return extents.diagnostics();
     Ranges ranges = lowering_.ranges;
     for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
-    const auto around = inside_of_operands(scope);
+    const auto around = operand_bounds(scope);
     if (!around) return around.diagnostics();
-    return where_inside(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
+    return under_conditions(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
   }
 
  private:
@@ -44,9 +44,9 @@ class CallLowering : NestParts {
       if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
       const TileLayout& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, ranges);
-      std::string no = index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index,
-                                       lowering_.known())
-                             : "its layout cannot be said in the dims of the statement";
+      std::string no = index ? refusal({*instruction_, operand, extents}, lowering_.buffer(holder.buffer), holder,
+                                       *index, lowering_.known())
+                             : "its layout cannot be expressed in the dims of the statement";
       if (no.empty()) no = zero_refusal(scope, a, extents);
       if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
@@ -74,7 +74,7 @@ class CallLowering : NestParts {
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
   }
 
-  /// x*x: a further operand takes the tile of the operand on which the same read stands.
+  /// x*x: a further operand reads the tile of the first operand of the same read.
   Diagnostics read_again(std::vector<Ref>& refs) const {
     const std::vector<int>& placed = input_.pairing.operand_access;
     for (std::size_t i = 1; i < refs.size(); ++i) {
@@ -95,15 +95,15 @@ class CallLowering : NestParts {
     return skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()]);
   }
 
-  /// What must hold for operands that are taken where they lie to be read inside their tensors.
-  Result<Inside> inside_of_operands(const Scope& scope) {
-    Inside all;
+  /// Conditions under which operands that are read in place, without a copy, are in bounds.
+  Result<BoundsConditions> operand_bounds(const Scope& scope) {
+    BoundsConditions all;
     for (int a = 1; a < access_count(statement_); ++a) {
       if (!skipped(a)) continue;
       if (scope.flagged_since)
-        return error("outside skip: the first visit of an accumulator may be left out", "do without `first flag`");
+        return error("outside skip: the first call on an accumulator may be skipped", "leave out `first flag`");
       if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
-      auto one = inside(*this, a, scope.tiles);
+      auto one = bounds_conditions(*this, a, scope.tiles);
       if (!one) return one;
       all.never = all.never || one->never;
       all.conditions.insert(all.conditions.end(), one->conditions.begin(), one->conditions.end());
@@ -111,7 +111,7 @@ class CallLowering : NestParts {
     return all;
   }
 
-  // What each dim is at a `do`: its origin, plus the instruction dim that runs over it.
+  // Value of each dim at a `do`: its origin, plus the instruction dim mapped to it.
   Result<Known> known_here(const Scope& scope) const {
     Known known;
     for (const Dim& dim : statement_.domain.dims) {
@@ -125,7 +125,7 @@ class CallLowering : NestParts {
       }
       if (tile.size > most)
         return error(
-            fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
+            fmt::format("dim {} has {} points at the `do`; the instruction covers {}", dim.name, tile.size, most),
             fmt::format("add `for {} by {}` above it", dim.name, most));
       known.emplace_back(AffineExpr::dim(dim.name), value);
     }
@@ -134,15 +134,15 @@ class CallLowering : NestParts {
     return known;
   }
 
-  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros
-  // of every input where a reduction does, and that only for products (annihilator 0).
+  // Extents of one call. A fixed extent larger than the tile means padding: any values along a parallel dim; along a
+  // reduction zeros in every input, which is right only for products (annihilator 0).
   Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
     std::vector<std::int64_t> extents;
     for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
       const std::string& dim = input_.pairing.fused_dim_of[m];
       const auto looped = scope.tiles.find(dim);
       if (!dim.empty() && looped == scope.tiles.end())
-        return error(fmt::format("dim {} of {} runs over {}, which the nest does not run over",
+        return error(fmt::format("dim {} of {} is mapped to {}, which is no dim of the nest",
                                  instruction_->statement().domain.dims[m].name, instruction_->name, dim));
       const std::int64_t valid = dim.empty() ? 1 : looped->second.size;
       const Dim& own = instruction_->statement().domain.dims[m];
@@ -153,9 +153,9 @@ class CallLowering : NestParts {
       }
       if (own.kind == DimKind::reduction) {
         if (!is_product(statement_.body))
-          return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
+          return error(fmt::format("dim {} pads {} of {} points of {}, and zero padding changes the value of its body",
                                    own.name, full - valid, full, instruction_->name));
-        if (is_float(statement_.body.type))  // every integer is
+        if (is_float(statement_.body.type))  // integers are
           lowering_.assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) +
                            " is multiplied by 0");
       }
@@ -170,10 +170,10 @@ class CallLowering : NestParts {
     return b && b->op == BinaryOp::mul;
   }
 
-  // An addressed operand that is read past its valid part along a reduction must find zeros there.
+  // An addressed operand read past its valid part along a reduction must be 0 there.
   std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
     const TileLayout& holder = scope.holders[static_cast<std::size_t>(access)];
-    if (holder.slots >= 0) return "";  // its fill has seen to it
+    if (holder.slots >= 0) return "";  // padded by its fill
     const Access& operand =
         access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
     for (std::size_t m = 0; m < extents.size(); ++m) {
@@ -195,13 +195,13 @@ class CallLowering : NestParts {
     return "";
   }
 
-  // Does dim m stand in a sum of dims, as in A[i + t]? Then the operand has no zeros of its own past the end of t.
+  // Is dim m part of a sum of dims, as in A[i + t]? Then the operand has no padding of its own past the end of t.
   bool in_window(const Access& operand, std::size_t m) const {
     const std::string& name = instruction_->statement().domain.dims[m].name;
     return std::any_of(operand.index.begin(), operand.index.end(),
                        [&](const AffineExpr& e) { return e.names().size() > 1 && e.names().contains(name); });
   }
-  // Another factor has them, which its own check sees to.
+  // Then another factor must have zero padding along m, which its own check ensures.
   bool zero_elsewhere(int access, std::size_t m) const {
     const std::string& name = instruction_->statement().domain.dims[m].name;
     for (int a = 1; a < access_count(statement_); ++a) {
@@ -226,30 +226,30 @@ class CallLowering : NestParts {
                          rows->swizzle->bits, rows->swizzle->from, rows->swizzle->to);
     }
     if (hint.empty() && memory.valid())
-      hint = fmt::format("stage {} in {}, packed if need be", name, lowering_.model.memory(memory).name);
+      hint = fmt::format("stage {} in {}, packed if needed", name, lowering_.model.memory(memory).name);
     return {error(fmt::format("{} cannot be operand {} of {}: {}", name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),
                   hint)};
   }
 
-  // An instruction that begins its output anew at each call: what other calls or memory have of a sum would be lost.
+  // An instruction that overwrites its output at each call would lose partial sums of other calls or of memory.
   Diagnostics sums_lost(const Scope& scope) const {
     const std::string& output = kernel_.tensors[statement_.write.tensor.index()].name;
-    const std::string anew = fmt::format("{} begins {} anew at each call", instruction_->name, output);
+    const std::string anew = fmt::format("{} overwrites {} at each call", instruction_->name, output);
     if ((input_.starts_from_memory && !scope.combined) || !input_.written.once)
-      return {error(anew + ", and what stands there is added to")};
+      return {error(anew + ", and its initial value is part of the sum")};
     for (const Dim& dim : statement_.domain.dims) {
       const std::int64_t here = scope.tiles.at(dim.name).size;
       const std::int64_t whole = scope.combined ? scope.combined->at(dim.name).size : dim.extent;
       if (dim.kind == DimKind::reduction && here < whole)
-        return {error(fmt::format("{}, and the call has {} of {} points of {}: the others would be lost", anew, here,
-                                  whole, dim.name),
+        return {error(fmt::format("{}, and a call reduces {} of {} points of {}: the other partial sums would be lost",
+                                  anew, here, whole, dim.name),
                       fmt::format("leave {} whole above the `do`", dim.name))};
     }
     return {};
   }
 
-  // `first flag`: the first visit of an accumulator overwrites, the others add.
+  // `first flag`: the first call on an accumulator overwrites, later ones accumulate.
   Result<Nodes> first_or_again(const Call& again, const Scope& scope) {
     Call first = again;
     first.start = Start::zero;

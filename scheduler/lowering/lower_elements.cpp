@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A `do` line without an instruction: the statement at one point, in loops over what is left of each dim, with guards
-// where a read may lie outside its tensor.
+// A `do` line without an instruction: scalar loops over the tile of each dim, with guards for reads that may be out of
+// bounds.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ class ElementLowering : NestParts {
  public:
   explicit ElementLowering(const NestParts& parts) : NestParts(parts) {}
 
-  // Element by element: loops over whatever is left of each dim.
+  // Loops over the tile of each dim, around the statement at one point.
   Result<Nodes> elements(const Scope& scope) {
     Known known;
     std::vector<std::pair<std::string, std::int64_t>> loops;
@@ -36,7 +36,8 @@ class ElementLowering : NestParts {
     for (int a = 0; a < access_count(statement_); ++a) {
       const TileLayout& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, lowering_.ranges);
-      if (!index) return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be said in the dims");
+      if (!index)
+        return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be expressed in the dims");
       (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};
     }
     Guard domain = domain_guard(known, scope);
@@ -51,7 +52,7 @@ class ElementLowering : NestParts {
   }
 
  private:
-  /// Points of the loops that the domain lacks: behind its faces, and in padded tiles beyond its dims.
+  /// Guards the points of the loops outside of the domain: beyond its faces, and in padded tiles beyond its dims.
   Guard domain_guard(const Known& known, const Scope& scope) const {
     Guard guard;
     for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) {
@@ -65,8 +66,8 @@ class ElementLowering : NestParts {
     return guard;
   }
 
-  // A read that may lie outside its tensor yields the tensor's `outside` value there. `asked`: what holds here.
-  Nodes guarded_reads(const Element& element, std::size_t from, const std::vector<AffineExpr>& asked) {
+  // A read that may be out of bounds yields the tensor's `outside` value there. `known`: conditions that hold here.
+  Nodes guarded_reads(const Element& element, std::size_t from, const std::vector<AffineExpr>& known) {
     for (std::size_t r = from; r < element.reads.size(); ++r) {
       const Buffer& buffer = lowering_.buffer(element.reads[r].buffer);
       Guard guard;
@@ -74,7 +75,7 @@ class ElementLowering : NestParts {
         const AffineExpr& e = element.reads[r].index[i];
         const auto range = bounds(e, lowering_.ranges);
         const auto ask = [&](const AffineExpr& condition) {
-          if (std::find(asked.begin(), asked.end(), simplify(condition, lowering_.ranges)) == asked.end())
+          if (std::find(known.begin(), known.end(), simplify(condition, lowering_.ranges)) == known.end())
             guard.conditions.push_back(condition);
         };
         if (!range || range->low < 0) ask(e);
@@ -85,8 +86,8 @@ class ElementLowering : NestParts {
       const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
       without.body = replace_read(element.body, static_cast<int>(r), outside);
       without.reads[r] = {};
-      guard.then = guarded_reads(element, r + 1, asked);
-      guard.otherwise = guarded_reads(drop_read(without, r), r, asked);
+      guard.then = guarded_reads(element, r + 1, known);
+      guard.otherwise = guarded_reads(drop_read(without, r), r, known);
       return {Node{std::move(guard)}};
     }
     return {Node{element}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and
-// where every operand is found (`holders`). A loop whose tile does not divide lowers the lines below it twice: for the
-// whole tiles and for the last one; so sizes are constants everywhere.
+// Lines become nodes from the outside in. A Scope has the current tile of every dim (`tiles`) and the layout of every
+// operand (`holders`). A loop with a tail lowers the lines below it twice, for whole tiles and for the tail, so that
+// all extents are constants.
 
 #include "scheduler/lowering/lower_nest.h"
 
@@ -23,9 +23,9 @@ namespace isamap {
 
 namespace {
 
-class NestLowering final : public AheadLowering {
+class NestLowering final : public PipelineLowering {
  public:
-  using AheadLowering::AheadLowering;
+  using PipelineLowering::PipelineLowering;
 
   Result<Nodes> run() {
     Scope scope;
@@ -36,7 +36,7 @@ class NestLowering final : public AheadLowering {
       whole.axes = access.index;
       scope.holders.push_back(whole);
     }
-    if (input_.handed) return lines(0, scope);
+    if (input_.fused_tile) return lines(0, scope);
     Nodes nodes;
     if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
@@ -53,48 +53,47 @@ class NestLowering final : public AheadLowering {
   }
 
  private:
-  /// Lines above the one where another nest hands its tile over: its loops are the other nest's, but copies that are
-  /// packed ahead of time are its own.
-  Result<Nodes> up_to_handed(std::size_t at, const Scope& scope) {
-    if (at == input_.handed->line) return go_on(scope);
+  /// Lines of a consumer above its fused tile: the loops are the producer's, but tensors packed ahead of time are
+  /// staged here.
+  Result<Nodes> above_fused_tile(std::size_t at, const Scope& scope) {
+    if (at == input_.fused_tile->line) return consume_tile(scope);
     const auto* copy = std::get_if<Stage>(&input_.nest->lines[at].is);
     return copy != nullptr && copy->ahead_of_time ? stage(*copy, at, scope) : lines(at + 1, scope);
   }
 
-  /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
-  Result<Nodes> go_on(Scope scope) {
-    const FusedTile& handed = *input_.handed;
-    const Line& line = input_.nest->lines[handed.line];
-    scope.tiles = handed.tiles;
-    for (const auto& [access, holder] : handed.holders) {
+  /// A consumer from its fused tile on. In registers the producer's layout must be that of the consumer's own tile.
+  Result<Nodes> consume_tile(Scope scope) {
+    const FusedTile& fused = *input_.fused_tile;
+    const Line& line = input_.nest->lines[fused.line];
+    scope.tiles = fused.tiles;
+    for (const auto& [access, holder] : fused.holders) {
       scope.holders[static_cast<std::size_t>(access)] = holder;
       const Buffer& buffer = lowering_.buffer(holder.buffer);
       const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
       if (buffer.dtype != tensor.dtype)
-        return at_line(
-            {error(fmt::format("'{}': {} is {}, and its tile has {}, as the instruction that computes it takes "
-                               "it",
-                               print(line), tensor.name, name(tensor.dtype), name(buffer.dtype)),
-                   "store it in between: leave out `then` and `from`")},
-            line);
+        return at_line({error(fmt::format("'{}': {} is {}, and the producer's instruction has it in {}", print(line),
+                                          tensor.name, name(tensor.dtype), name(buffer.dtype)),
+                              "do not fuse: leave out `then` and `from`")},
+                       line);
       if (holder.slots < 0) continue;
-      const auto own = make_tile(input_.pairing, kernel_, access, buffer.memory, {}, scope.tiles, lowering_.model);
+      const auto own = make_tile(input_.pairing, kernel_, {access, buffer.memory}, scope.tiles, lowering_.model);
       if (!own) return at_line(own.diagnostics(), line);
       if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
           own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
-        return at_line({error("'" + print(line) + "': in its registers the tile lies otherwise than this nest takes it",
-                              "the dims that the two instructions run over must be the same")},
-                       line);
+        return at_line(
+            {error("'" + print(line) + "': producer and consumer use different register layouts for this tile",
+                   "the two instructions must be mapped to the same dims")},
+            line);
     }
-    if (statement_.reduction != Reduction::assign && needs_start(handed.line + 1) && !input_.starts_from_memory)
-      return at_line(
-          {error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line), output().name),
-                 fmt::format("stage {} in registers above the runs over what is added up", output().name))},
-          line);
-    return lines(handed.line + 1, scope);
+    if (statement_.reduction != Reduction::assign && needs_start(fused.line + 1) && !input_.starts_from_memory)
+      return at_line({error(fmt::format("'{}': sums of {} would be initialized in memory, once for all tiles",
+                                        print(line), output().name),
+                            fmt::format("stage {} in registers above the reduction loops", output().name))},
+                     line);
+    return lines(fused.line + 1, scope);
   }
 
-  // Nothing to compute: the output, if it has elements, is the identity.
+  // An empty domain: the output, if it has elements, is the identity.
   Result<Nodes> empty_result(Nodes nodes, const Scope& scope) {
     if (!nodes.empty() || input_.starts_from_memory || element_count(output()) == 0) return nodes;
     return set_tensor(lowering_, scope.holders[0], identity());
@@ -102,7 +101,7 @@ class NestLowering final : public AheadLowering {
 
   Result<Nodes> lines(std::size_t at, const Scope& scope) override {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
-    if (input_.handed && at <= input_.handed->line) return up_to_handed(at, scope);
+    if (input_.fused_tile && at <= input_.fused_tile->line) return above_fused_tile(at, scope);
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return loop(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
@@ -110,8 +109,8 @@ class NestLowering final : public AheadLowering {
                                          if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
                                          if (!instruction_) return lower_elements(*this, scope);
                                          auto calls = lower_call(*this, scope);
-                                         return calls && !together_
-                                                    ? Result<Nodes>(completed(std::move(*calls), lowering_.model))
+                                         return calls && !completes_outside_
+                                                    ? Result<Nodes>(with_completion(std::move(*calls), lowering_.model))
                                                     : std::move(calls);
                                        }},
                             line.is);
@@ -120,14 +119,15 @@ class NestLowering final : public AheadLowering {
 
   Diagnostics nothing_combined(const Scope& scope) const {
     const Instruction& by = lowering_.model.instruction(scope.combine);
-    const std::string &from = lowering_.model.memory(combined_from(by)).name,
-                      &to = lowering_.model.memory(combined_in(by)).name;
-    return {error(fmt::format("combine {}: no tile of {} in {} is below the loop, whose parts it could add to {}",
-                              by.name, output().name, from, to),
-                  fmt::format("stage {} in {} below it", output().name, from))};
+    const std::string &from = lowering_.model.memory(combine_source(by)).name,
+                      &to = lowering_.model.memory(combine_target(by)).name;
+    return {error(
+        fmt::format("combine {}: no tile of {} in {} is staged below the loop, whose partial sums it could add to {}",
+                    by.name, output().name, from, to),
+        fmt::format("stage {} in {} below it", output().name, from))};
   }
 
-  // Problems of lines further in have their place already.
+  // Problems of inner lines already have locations.
   static Diagnostics at_line(Diagnostics problems, const Line& line) {
     for (Diagnostic& problem : problems)
       if (problem.where.file.empty()) problem.where = line.where;
@@ -136,60 +136,60 @@ class NestLowering final : public AheadLowering {
 
   Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.loops.size()) return lines(at + 1, scope);
-    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
-    if (which == 0 && (f.wrap || f.raster > 0)) return loop_tiles(f, at, scope);
-    if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
-      together_ = true;
+    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return split_reduction(f, at, scope);
+    if (which == 0 && (f.wrap || f.raster > 0)) return rasterized_loop(f, at, scope);
+    if (which == 0 && f.unroll && !completes_outside_ && only_calls_below(at)) {  // one commit and wait for all of them
+      completes_outside_ = true;
       auto calls = loop(f, which, at, scope);
-      together_ = false;
-      return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
+      completes_outside_ = false;
+      return calls ? Result<Nodes>(with_completion(std::move(*calls), lowering_.model)) : calls;
     }
     const TiledLoop& w = f.loops[which];
     const auto found = scope.tiles.find(w.dim);
     if (found == scope.tiles.end()) return unknown_dim(w.dim);
     const Tile parent = found->second;
-    const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may reach beyond the dim
+    const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may exceed the dim
     const std::int64_t tile = pads ? w.tile : std::min(w.tile, parent.size);
     const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
                        rest = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
-    if (f.combine.empty() && full + rest > 1 && !input_.handed)
-      if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
-        return written_at_once(w.dim, f.unit);
-    if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
-      return loop_in_threads(f, which, at, scope, *unit, tile);
-    const auto ahead = stages_ahead(f, which, at);
-    const bool counted_below = counted_stages(*this, ahead);
+    if (f.combine.empty() && full + rest > 1 && !input_.fused_tile)
+      if (const auto unit = thread_unit(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return write_conflict(w.dim, f.unit);
+    if (const auto unit = thread_unit(f); unit && full + rest > 1 && !pads)
+      return parallel_loop(f, which, at, scope, *unit, tile);
+    const auto staged = pipelined_stages(f, which, at);
+    const bool counters_below = use_counters(*this, staged);
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
       if (f.unit.empty()) inner.visit = scope.visit * (full + (rest > 0 ? 1 : 0)) + number;
-      if (f.unit.empty() && (full > 1 || rest > 0 || counted_below))
-        inner.steps.push_back({w.dim, counted_below ? inner.visit : number});
+      if (f.unit.empty() && (full > 1 || rest > 0 || counters_below))
+        inner.steps.push_back({w.dim, counters_below ? inner.visit : number});
       return inner;
     };
-    if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
-      return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
-    if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
-      return fetching(fetched, at, full, tile, tile_at);
+    if (!staged.empty() && rest == 0 && (full > 1 || counters_below))
+      return pipelined(staged, at, full, w.dim, scope.visit, tile_at);
+    if (const auto fetched = prefetched_register_stages(f, which, at); !fetched.empty() && rest == 0 && full > 1)
+      return prefetch_registers(fetched, at, full, tile, tile_at);
 
-    const bool wrap_in_recurrence = f.unit.empty() && (full > 1 || rest > 0);
+    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
-    if (wrap_in_recurrence && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return loop(f, which + 1, at, tile_at(number, size));
     };
-    return one_by_one(f, w.dim, {full, tile, rest}, whole, step);
+    return peeled_loops(f, w.dim, {full, tile, rest}, whole, step);
   }
 
-  struct Steps {
-    std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, of this size, and what is left behind them
+  struct StepCounts {
+    std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
   };
   using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
 
-  /// Loops over the steps before, in and behind what lies whole inside the tensors, and the short step.
-  Result<Nodes> one_by_one(const For& f, const std::string& dim, const Steps& all, const Interior& whole,
-                           const StepAt& step) {
+  /// Loops over the steps before, in and after the interior, then the tail.
+  Result<Nodes> peeled_loops(const For& f, const std::string& dim, const StepCounts& all, const Interior& whole,
+                             const StepAt& step) {
     const auto& [full, tile, rest] = all;
     Nodes nodes;
     for (const auto& [from, to] :
@@ -210,25 +210,25 @@ class NestLowering final : public AheadLowering {
     return nodes;
   }
 
-  /// Below this line tiles of the output are parts, which are added to what stands in memory.
-  Result<Nodes> combining(const For& f, std::size_t at, const Scope& scope) {
+  /// Below this line tiles of the output are partial sums, which `combine` adds to the accumulator.
+  Result<Nodes> split_reduction(const For& f, std::size_t at, const Scope& scope) {
     const auto by = combine_of(f, statement_, output(), lowering_.model);
     if (!by) return by.diagnostics();
     Scope inner = scope;
     inner.combine = *by;
     if (is_float(output().dtype))
-      lowering_.assume(fmt::format("parts of {} are added up in any order: its last digits may differ from run to run",
-                                   output().name));
+      lowering_.assume(fmt::format(
+          "partial sums of {} are added in any order: its last digits may differ from run to run", output().name));
     return loop(f, 0, at, inner);
   }
 
-  /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
-  /// (`wrap`).
-  Result<Nodes> loop_tiles(const For& f, std::size_t at, const Scope& scope) {
+  /// All loops of a line as one loop over tiles, rasterized (`raster`) or distributed over the blocks of a persistent
+  /// kernel (`wrap`).
+  Result<Nodes> rasterized_loop(const For& f, std::size_t at, const Scope& scope) {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
     for (const TiledLoop& w : f.loops)
-      if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
+      if (!writes_are_disjoint(w.dim, f)) return write_conflict(w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
     AffineExpr number;
@@ -255,40 +255,41 @@ class NestLowering final : public AheadLowering {
     return nodes;
   }
 
-  /// Are the lines below loops and the calls of an instruction that completes later?
+  /// Are the lines below only loops and calls of an asynchronous instruction?
   bool only_calls_below(std::size_t at) const {
     return instruction_ != nullptr && !instruction_->async_by.empty() &&
            std::none_of(input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at), input_.nest->lines.end(),
                         [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
   }
 
-  /// The unit, if programs run its instances in threads.
-  std::optional<UnitId> in_threads(const For& f) const {
+  /// The unit of the loop, if its instances run in parallel threads.
+  std::optional<UnitId> thread_unit(const For& f) const {
     const auto unit = lowering_.model.find_unit(f.unit);
     return unit && side_by_side(lowering_.model, *unit) ? unit : std::nullopt;
   }
 
-  /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
-  Result<Nodes> loop_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
-                                std::int64_t tile) {
+  /// One parallel loop over all instances, the tail behind a guard. Instances must write different elements.
+  Result<Nodes> parallel_loop(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
+                              std::int64_t tile) {
     const std::string& dim = f.loops[which].dim;
     if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
-      return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
-                               instruction_->name, lowering_.model.unit(instruction_->unit).name),
-                   fmt::format("loop {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
+      return error(
+          fmt::format("for {} on {}: one call of {} is executed by a whole {}", dim, f.unit, instruction_->name,
+                      lowering_.model.unit(instruction_->unit).name),
+          fmt::format("loop over {} on {}, or sequentially", dim, lowering_.model.unit(instruction_->unit).name));
+    if (!writes_are_disjoint(dim, f)) return write_conflict(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 &&
-          !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/lowering/distributed_tile.h
+          !lowering_.model.unit(unit).index.empty()) &&  // distributed: scheduler/lowering/distributed_tile.h
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
-      return error(fmt::format("for {} on {}: {} stands in {}, which each instance has for itself", dim, f.unit,
+      return error(fmt::format("for {} on {}: {} is staged in {}, which is private to each instance", dim, f.unit,
                                output().name, lowering_.model.memory(held.memory).name),
-                   "distribute above that stage");
+                   "write the loop above that stage");
     const Tile parent = scope.tiles.at(dim);
     const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
     const std::string variable = lowering_.variable(dim, count);
     const AffineExpr number = AffineExpr::dim(variable);
-    lowering_.side_by_side.push_back({unit, number, count});
+    lowering_.thread_loops.push_back({unit, number, count});
     const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[dim] = {origin, size, parent.beyond};
@@ -299,7 +300,7 @@ class NestLowering final : public AheadLowering {
     auto whole = instance(parent.origin + number * tile, tile);
     lowering_.ranges[variable] = all;
     auto last = rest > 0 ? instance(parent.origin + full * tile, rest) : Result<Nodes>(Nodes{});
-    lowering_.side_by_side.pop_back();
+    lowering_.thread_loops.pop_back();
     if (!whole) return whole;
     if (!last) return last;
     Nodes body = std::move(*whole);
@@ -315,21 +316,21 @@ class NestLowering final : public AheadLowering {
     return loop;
   }
 
-  /// Do instances write different elements, or add to them by what may do so at once?
-  bool written_apart(const std::string& dim, const For& f) const {
+  /// Do instances write different elements, or combine partial sums atomically?
+  bool writes_are_disjoint(const std::string& dim, const For& f) const {
     if (!f.combine.empty() && is_reduction(dim)) return true;
     return input_.written.once && uses(access_of(statement_, 0), dim);
   }
-  Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+  Diagnostic write_conflict(const std::string& dim, const std::string& unit) const {
     const auto id = lowering_.model.find_unit(unit);
     return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
                              output().name),
                  id && is_reduction(dim) && instruction_ != nullptr
                      ? combine_hint(statement_, output(), dim, *id, lowering_.model)
-                     : "distribute a dim that each element of the output has to itself");
+                     : "distribute a dim of the output over the instances");
   }
 
-  bool together_ = false;  ///< calls are awaited by a line further out
+  bool completes_outside_ = false;  ///< an outer line places commit and wait
 
   Diagnostics unknown_dim(const std::string& dim) const {
     std::string dims;

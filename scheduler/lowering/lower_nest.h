@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One nest to nodes (scheduler/lowering/lower.cpp puts nests together).
+// Lowering of one nest to nodes (scheduler/lowering/lower.cpp combines the nests).
 
 #include <functional>
 
@@ -16,14 +16,14 @@ struct NestInput {
   StatementId id;
   Pairing pairing;
   const Nest* nest = nullptr;
-  std::vector<TileLayout> tensors;      ///< where each tensor of the kernel lies as a whole, by tensor
-  bool starts_from_memory = false;      ///< the output holds a value already: inout, or an earlier statement wrote it
+  std::vector<TileLayout> tensors;      ///< layout of each whole tensor of the kernel
+  bool starts_from_memory = false;      ///< the output has an initial value: inout, or written by an earlier statement
   WrittenElements written{true, true};  ///< by the whole statement
-  std::optional<FusedTile> handed;      ///< begin at its line, with it
-  /// `then`: what the named statement's nest becomes with this tile.
+  std::optional<FusedTile> fused_tile;  ///< a consumer: lowering starts at its line
+  /// A producer: lowers the nest of the named consumer for this tile.
   std::function<Result<std::vector<Node>>(const std::string& statement, const TileLayout& tile, const Tiles& tiles)>
       continue_with;
-  int only_access = -1;  ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
+  int only_access = -1;  ///< >= 0: a trial that checks one operand only, without calls
 };
 
 Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input);

@@ -1,43 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tiles that are asked for some steps of a loop before they are used: rings of places in a scratchpad, whose moves run
-// beside the calls, and sets of registers that take turns along a loop which is printed step by step.
+// Software pipelining: tiles are prefetched some steps of a loop before their use, into a circular buffer in a
+// scratchpad by asynchronous moves, or into rotating sets of registers in an unrolled loop.
 
 #include "scheduler/lowering/lower_stage.h"
 
 namespace isamap {
 
-class AheadLowering : public StageLowering {
+class PipelineLowering : public StageLowering {
  public:
   using StageLowering::StageLowering;
 
  protected:
-  /// What is known below a loop at this step, whose tile has this size.
+  /// The scope below a loop at this step, whose tile has this size.
   using TileAt = std::function<Scope(const AffineExpr& number, std::int64_t size)>;
 
-  /// The stages right below a loop in time whose tiles are asked for some steps ahead, by line.
-  std::vector<std::size_t> stages_ahead(const For& f, std::size_t which, std::size_t at) const;
-  /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
-  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a
-  /// barrier, or from a counter, where those who fill do nothing else.
-  Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
+  /// The lines of the stages right below a sequential loop whose tiles are prefetched.
+  std::vector<std::size_t> pipelined_stages(const For& f, std::size_t which, std::size_t at) const;
+  /// While step n computes, the tiles of step n + ahead are loaded. There are ahead + 1 buffers, so the one to be
+  /// filled was last read in step n - 1: a barrier, or a counter with warp specialization, ensures that all have
+  /// finished it.
+  Result<Nodes> pipelined(const std::vector<std::size_t>& stage_lines, std::size_t at, std::int64_t steps,
                           const std::string& dim, const AffineExpr& visit, const TileAt& tile_at);
 
-  /// The same in registers, right below an unrolled loop: each step has the set of registers whose turn it is.
-  std::vector<std::size_t> fetched_ahead(const For& f, std::size_t which, std::size_t at) const;
-  /// Step by step: the registers of step n + ahead are filled before the lines below use those of step n, so that the
-  /// calls of one step hide the latency of fetching the next. Nothing has to be waited for: an instance reads what it
-  /// has fetched itself.
-  Result<Nodes> fetching(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                         std::int64_t tile, const TileAt& tile_at);
+  /// The same for registers, right below an unrolled loop: step n has register set n % buffers.
+  std::vector<std::size_t> prefetched_register_stages(const For& f, std::size_t which, std::size_t at) const;
+  /// The registers of step n + ahead are loaded before step n computes, so that its calls hide the latency of the
+  /// loads. No waits are needed: an instance reads only its own registers.
+  Result<Nodes> prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at, std::int64_t steps,
+                                   std::int64_t tile, const TileAt& tile_at);
 
  private:
-  /// Do moves complete in groups or by counters, behind the program's back?
-  bool overlaps() const;
-  /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
+  struct PipelinedLoop;  ///< one loop of `pipelined`
+  const Stage& stage_of(std::size_t line) const { return std::get<Stage>(input_.nest->lines[line].is); }
+  /// The loads of the tiles of one step.
+  Result<Nodes> fills(PipelinedLoop& pipeline, const AffineExpr& step);
+  /// Waits until the tiles of step `number` can be read, with at most `pending` younger groups like `fill` incomplete.
+  Nodes tile_ready(const PipelinedLoop& pipeline, const Nodes& fill, int pending, const AffineExpr& number) const;
+  /// The part of a step before its body: the wait for its tiles, the loads for step n + ahead.
+  Result<Nodes> steady_state(PipelinedLoop& pipeline, const std::string& variable);
+  /// Does the machine have asynchronous moves, completed in groups or by counters?
+  bool has_async_moves() const;
+  /// Fences for tiles that are written through one view of the memory and read through another.
   Nodes fences(const std::vector<std::size_t>& stages) const;
-  /// All have waited for their part of the tile, and are through with the one whose place is filled next.
-  Nodes meeting(const std::vector<std::size_t>& lines_ahead) const;
+  /// A barrier: all parts of the tile are loaded, and the buffer to be filled next is no longer read.
+  Nodes barrier(const std::vector<std::size_t>& stage_lines) const;
   std::int64_t tile_size(std::size_t at, const std::string& dim) const;
 };
 

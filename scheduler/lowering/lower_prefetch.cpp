@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-/// The elements themselves: where they stand in registers does not matter.
+/// The tile's elements, without their register layout.
 TileLayout elements_of(const TileLayout& tile) {
   TileLayout plain = tile;
   plain.slots = -1;
@@ -24,12 +24,12 @@ TileLayout elements_of(const TileLayout& tile) {
 
 }  // namespace
 
-Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& asked, const TileLayout& tile,
+Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request, const TileLayout& tile,
                              const TileLayout& from) {
-  const Buffer& buffer = lowering.buffer(asked.from);
+  const Buffer& buffer = lowering.buffer(request.from);
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    return is_prefetch(i, lowering.model) && i.operands[operand_of_access(i, 0).index()].memory == asked.cache &&
+    return is_prefetch(i, lowering.model) && i.operands[operand_of_access(i, 0).index()].memory == request.cache &&
            i.operands[operand_of_access(i, 1).index()].memory == buffer.memory &&
            type_refusal(i, 1, buffer.dtype).empty();
   };
@@ -40,26 +40,26 @@ Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& asked, c
                          const std::vector<std::int64_t>& valid) -> Result<Nodes> {
       std::vector<AffineExpr> further = begin;
       for (std::size_t i = 0; i < further.size(); ++i)
-        further[i] += elements.coordinates[i].form.coefficient(asked.dim) * asked.distance;
+        further[i] += elements.coordinates[i].form.coefficient(request.dim) * request.distance;
       std::vector<std::int64_t> extents;
       for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : valid[static_cast<std::size_t>(i)]);
       Ranges ranges = lowering.ranges;
       for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
-      // What the tile itself could be moved by takes what is further along too, only that it may lie past the end.
+      // Layout is checked at the tile itself; the prefetched place differs by an offset only, and may be past the end.
       const auto here = index_at(from, known_at(elements, begin, shape, move), ranges);
       const auto there = index_at(from, known_at(elements, further, shape, move), ranges);
-      const std::string no = here && there ? refusal(move, 1, extents, buffer, from, *here, lowering.known())
-                                           : "its coordinates cannot be said in those of " + buffer.name;
+      const std::string no = here && there ? refusal({move, 1, extents}, buffer, from, *here, lowering.known())
+                                           : "its coordinates cannot be expressed in those of " + buffer.name;
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);
       }
-      return Nodes{Node{Call{shape.instruction, {Ref{}, Ref{asked.from, *there}}, extents, {}, Start::keep, {}}}};
+      return Nodes{Node{Call{shape.instruction, {Ref{}, Ref{request.from, *there}}, extents, {}, Start::keep, {}}}};
     };
-    if (auto nodes = for_each_block(lowering, elements, shape.blocks, shape.covered(), true, one)) return nodes;
+    if (auto nodes = for_each_block(lowering, elements, {shape.blocks, shape.covered(), true}, one)) return nodes;
   }
   Diagnostic failed = error(
-      fmt::format("ahead: no move into {} asks for neighbours of {} in {}", lowering.model.memory(asked.cache).name,
+      fmt::format("ahead: no move into {} prefetches lines of {} from {}", lowering.model.memory(request.cache).name,
                   buffer.name, lowering.model.memory(buffer.memory).name),
       "describe a move whose destination is the cache, or leave `ahead` out");
   failed.notes = reasons;

@@ -11,6 +11,7 @@
 #include "scheduler/lowering/circular_buffer.h"
 #include "scheduler/lowering/distributed_tile.h"
 #include "scheduler/lowering/lower_prefetch.h"
+#include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/split_reduction.h"
 #include "support/arithmetic.h"
 
@@ -61,30 +62,30 @@ Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
 Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& scope) {
   const auto memory = lowering_.model.find_memory(s.memory);
   if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
-  if (is_cache(s.memory)) {  // a claim of residency: no effect on values
-    const auto below = s.ahead > 0 ? asking(s, at, *memory, scope) : Result<Scope>(scope);
+  if (is_cache(s.memory)) {  // states residency only: caches are filled by accesses
+    const auto below = s.ahead > 0 ? with_prefetch(s, at, *memory, scope) : Result<Scope>(scope);
     return below ? lines(at + 1, *below) : Result<Nodes>(below.diagnostics());
   }
-  if (const auto lacks = lacks_buffers(s, lowering_.model.memory(*memory))) return at_stage(s, {*lacks});
-  // Nobody hands it over (the other statement has no points): it stands in memory already.
+  if (const auto lacks = missing_buffers(s, lowering_.model.memory(*memory))) return at_stage(s, {*lacks});
+  // Not fused, as the producer has no points: the tensor is in memory.
   if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
   const auto accesses = staged_accesses(s);
   if (!accesses) return accesses.diagnostics();
-  auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
+  auto made = make_tile(input_.pairing, kernel_, {accesses->front(), *memory, s.layout}, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   TileLayout tile = std::move(made->tile);
   if (s.swizzle) {
     if (auto problem = permute(*s.swizzle, tile, made->buffer)) return at_stage(s, {*problem});
   }
-  if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
-  if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
+  if (s.buffers > 1 && tile.slots < 0) use_circular_buffer(s.buffers, accesses->front(), scope, tile, made->buffer);
+  if (tile.slots < 0 && !s.ahead_of_time) privatize(*memory, tile, made->buffer);
   tile.buffer = buffer_of_line_[at] = buffer_at(at, std::move(made->buffer), s);
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
 }
 
-Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const {
+Result<Scope> StageLowering::with_prefetch(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const {
   const auto accesses = staged_accesses(s);
   if (!accesses) return accesses.diagnostics();
   const auto loads = [&](const Line& line) {
@@ -93,31 +94,30 @@ Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cac
   };
   const auto& lines = input_.nest->lines;
   if (std::none_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), loads))
-    return at_stage(s, {error(fmt::format("ahead {}: no line below moves {}, beside which its lines would be asked for",
-                                          s.ahead, s.tensor),
-                              "stage it in registers further in")});
+    return at_stage(
+        s, {error(fmt::format("ahead {}: no line below loads {}, where prefetches would be placed", s.ahead, s.tensor),
+                  "stage it in registers below")});
   const Access& access = access_of(statement_, accesses->front());
   std::size_t above = at;
   while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
   const auto* loop = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
   if (loop == nullptr || loop->loops.empty() || !uses(access, loop->loops.back().dim))
-    return at_stage(
-        s, {error(fmt::format("ahead {} counts the steps of the loop right above, and no loop of {} is there", s.ahead,
-                              s.tensor),
-                  "write it right below a `for` of a dim that " + s.tensor + " has")});
+    return at_stage(s, {error(fmt::format("ahead {} counts the steps of the loop right above, which is no loop of {}",
+                                          s.ahead, s.tensor),
+                              "write it right below a `for` of a dim that " + s.tensor + " has")});
   Scope below = scope;
   const TiledLoop& counted = loop->loops.back();
   for (const int a : *accesses)
-    below.asked.emplace(a, PrefetchRequest{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim,
-                                           s.ahead * counted.tile});
+    below.prefetches.emplace(a, PrefetchRequest{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim,
+                                                s.ahead * counted.tile});
   return below;
 }
 
-Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope) {
+Result<Nodes> StageLowering::prefetches_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope) {
   Nodes all;
   const TileLayout& from = scope.holders[static_cast<std::size_t>(access)];
-  for (auto [a, end] = scope.asked.equal_range(access); a != end; ++a) {
-    if (a->second.from != from.buffer) continue;  // another stage moves it there
+  for (auto [a, end] = scope.prefetches.equal_range(access); a != end; ++a) {
+    if (a->second.from != from.buffer) continue;  // another stage loads it there
     auto nodes = lower_prefetch(lowering_, a->second, tile, from);
     if (!nodes) return at_stage(s, nodes.diagnostics());
     append(all, std::move(*nodes));
@@ -127,11 +127,11 @@ Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileLayo
 
 std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileLayout& tile,
                                                  Buffer& buffer) const {
-  if (tile.slots >= 0) return error("registers have no addresses that xor could change", "leave it out");
+  if (tile.slots >= 0) return error("registers have no addresses to swizzle", "leave it out");
   if (lowering_.model.program.language == "asm")
-    return error("in a program of commands tiles lie as the commands take them", "leave xor out");
+    return error("commands determine the layout of their tiles", "leave xor out");
   if (bytes(buffer.dtype) > swizzle.chunk())
-    return error(fmt::format("an element of {} bytes does not stay in one piece", bytes(buffer.dtype)),
+    return error(fmt::format("a swizzle of {} byte elements would split them", bytes(buffer.dtype)),
                  fmt::format("change bits from {} on", swizzle.to + 1));
   const std::int64_t group = swizzle.chunk() << swizzle.bits, all = element_span(buffer) * bytes(buffer.dtype);
   if (all % group != 0)
@@ -143,28 +143,29 @@ std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, cons
   return std::nullopt;
 }
 
-void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const {
+void StageLowering::use_circular_buffer(int buffers, int access, const Scope& scope, TileLayout& tile,
+                                        Buffer& buffer) const {
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                  [&](const LoopStep& s) { return uses(access_of(statement_, access), s.dim); });
-  if (step == scope.steps.rend()) return;  // there is one tile only
-  tile.turn = mod(step->number, buffers);
-  add_turn_axis(buffer, buffers);
+  if (step == scope.steps.rend()) return;  // a single tile
+  tile.buffer_number = mod(step->number, buffers);
+  add_buffer_axis(buffer, buffers);
 }
 
-void StageLowering::own_place(MemoryId memory, TileLayout& tile, Buffer& buffer) const {
-  for (const SideBySide& around : lowering_.side_by_side) {
+void StageLowering::privatize(MemoryId memory, TileLayout& tile, Buffer& buffer) const {
+  for (const ThreadLoop& around : lowering_.thread_loops) {
     if (lowering_.model.inside(lowering_.model.memory(memory).per, around.unit)) continue;
     std::int64_t places = 1;
-    if (tile.turn)
+    if (tile.buffer_number)
       places = buffer.extents.back();
     else
-      add_turn_axis(buffer, 1);
-    tile.turn = tile.turn.value_or(AffineExpr(0)) + around.number * places;
+      add_buffer_axis(buffer, 1);
+    tile.buffer_number = tile.buffer_number.value_or(AffineExpr(0)) + around.number * places;
     buffer.extents.back() = places * around.count;
   }
 }
 
-void StageLowering::add_turn_axis(Buffer& buffer, std::int64_t extent) {
+void StageLowering::add_buffer_axis(Buffer& buffer, std::int64_t extent) {
   const std::int64_t element = std::max<std::int64_t>(bytes(buffer.dtype), 1);
   const std::int64_t apart =
       round_up(element_span(buffer) * element, std::max<std::int64_t>(buffer.align, 1)) / element;
@@ -191,8 +192,8 @@ BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& 
   return place;
 }
 
-std::optional<PackingMove> StageLowering::arranged_by(const TileLayout& inner, const TileLayout& outer, const Stage& s,
-                                                      bool into_inner, const Tiles& tiles) const {
+std::optional<PackingMove> StageLowering::packing_move_for(const TileLayout& inner, const TileLayout& outer,
+                                                           const Stage& s, bool into_inner, const Tiles& tiles) const {
   const MemoryId memory = lowering_.buffer(inner.buffer).memory;
   if (s.layout.empty() || !outer.whole_tensor || lowering_.buffer(outer.buffer).memory != memory) return std::nullopt;
   PackedCopy copy;
@@ -220,7 +221,7 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
         if (tile == tiles.end() || !tile->second.beyond) continue;
         if (c.form != AffineExpr::dim(name))
           return error(fmt::format("tail pad of {}: {} is accessed at {}", name, s.tensor, print(c.form)),
-                       "only dims that are an index by themselves can be padded; without it the last tile is short");
+                       "only dims that are an index by themselves can be padded; without it the last tile is a tail");
         end = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(name))].extent;
       }
     }
@@ -228,8 +229,8 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
   copy.outer = &outer;
   copy.into_inner = into_inner;
   copy.via = s.via;
-  if (const auto move = arranged_by(inner, outer, s, into_inner, tiles))
-    copy.arranged_by = lowering_.model.instruction(move->move).name;
+  if (const auto move = packing_move_for(inner, outer, s, into_inner, tiles))
+    copy.packing_move = lowering_.model.instruction(move->move).name;
   copy.unroll = inner.slots >= 0;
   for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
   const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];
@@ -242,32 +243,32 @@ Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const T
   const int access = staged_accesses(s)->front();
   if (scope.holders[static_cast<std::size_t>(access)].whole_tensor &&
       skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()])) {
-    const auto conditions = inside(*this, access, scope.tiles);
+    const auto conditions = bounds_conditions(*this, access, scope.tiles);
     if (!conditions) return conditions.diagnostics();
-    return where_inside(lowering_, *conditions, [&] { return fill_and_go_on(s, at, tile, access, scope, inner); });
+    return under_conditions(lowering_, *conditions, [&] { return fill_and_lower(s, at, tile, access, scope, inner); });
   }
-  return fill_and_go_on(s, at, tile, access, scope, inner);
+  return fill_and_lower(s, at, tile, access, scope, inner);
 }
 
-Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, const TileLayout& tile, int access,
+Result<Nodes> StageLowering::fill_and_lower(const Stage& s, std::size_t at, const TileLayout& tile, int access,
                                             const Scope& scope, const Scope& inner) {
   Result<Nodes> fill = Nodes{};
-  if (!filled_ahead_.contains(at)) {
+  if (!pipelined_lines_.contains(at)) {
     auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
-    if (copy) copy->awaited = true;
+    if (copy) copy->has_wait = true;
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
-    if (const auto counter = counted_by(*fill, lowering_.model))
-      return at_stage(s,
-                      {outside_of_ring(*this, at, "its moves complete by '" + *counter + "', step by step of a loop")});
+    if (const auto counter = completion_counter(*fill, lowering_.model))
+      return at_stage(
+          s, {no_circular_buffer(*this, at, "its moves complete by '" + *counter + "', which needs a pipelined loop")});
     if (!s.role.empty())
       return at_stage(
-          s, {outside_of_ring(*this, at, "role " + s.role + " fills tiles that take turns along a loop in time")});
-    *fill = completed(std::move(*fill), lowering_.model);
+          s, {no_circular_buffer(*this, at, "role " + s.role + " fills a circular buffer along a sequential loop")});
+    *fill = with_completion(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }
-  auto asks = asked_at(s, access, tile, scope);
-  if (!asks) return asks;
+  auto prefetch = prefetches_at(s, access, tile, scope);
+  if (!prefetch) return prefetch;
   auto body = lines(at + 1, inner);
   if (!body) return body;
   if (s.ahead_of_time) {
@@ -275,7 +276,7 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     return body;
   }
   Nodes nodes = std::move(*fill);
-  append(nodes, std::move(*asks));
+  append(nodes, std::move(*prefetch));
   append(nodes, std::move(*body));
   return nodes;
 }
@@ -310,8 +311,8 @@ Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) con
 
 Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                         Scope& inner) {
-  if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
-    return each_share(s, at, tile, scope, [&](const TileLayout* part) -> Result<Nodes> {
+  if (inner.combined && !scope.combined)  // partial sums start with the identity: memory holds the accumulator
+    return per_instance(s, at, tile, scope, [&](const TileLayout* part) -> Result<Nodes> {
       if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
       return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
     });
@@ -329,13 +330,13 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
     inner.flagged_since = scope.tiles;
     return Nodes{};
   }
-  return each_share(s, at, tile, scope, [&](const TileLayout* part) {
+  return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
     return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
   });
 }
 
-Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
-                                        const std::function<Result<Nodes>(const TileLayout* part)>& make) {
+Result<Nodes> StageLowering::per_instance(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                                          const std::function<Result<Nodes>(const TileLayout* part)>& make) {
   if (tile.slots < 0) return make(nullptr);
   const auto loops =
       instance_loops(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
@@ -349,25 +350,25 @@ Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const T
   if (!copy) return copy.diagnostics();
   copy->adds = combine.valid();
   if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
-  return each_share(s, at, tile, scope, [&](const TileLayout* part) {
+  return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
     copy->part = part;
     return transfer(lowering_, *copy);
   });
 }
 
-Result<bool> StageLowering::is_part(const Stage& s, const TileLayout& tile, const Scope& scope) const {
+Result<bool> StageLowering::is_partial_sum(const Stage& s, const TileLayout& tile, const Scope& scope) const {
   if (!scope.combine.valid() || scope.combined) return false;
   const Instruction& by = lowering_.model.instruction(scope.combine);
   const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
                  here = lowering_.buffer(tile.buffer).memory;
-  if (outside != combined_in(by) || here != combined_from(by))
+  if (outside != combine_target(by) || here != combine_source(by))
     return error(
-        fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
-                    lowering_.model.memory(combined_from(by)).name, lowering_.model.memory(combined_in(by)).name,
+        fmt::format("combine {} adds partial sums in {} to {}; these are in {}, above them {}", by.name,
+                    lowering_.model.memory(combine_source(by)).name, lowering_.model.memory(combine_target(by)).name,
                     lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
-        fmt::format("stage {} in {} right below the loop", s.tensor, lowering_.model.memory(combined_from(by)).name));
+        fmt::format("stage {} in {} right below the loop", s.tensor, lowering_.model.memory(combine_source(by)).name));
   if (s.first == First::load)
-    return error("first load: each instance would add what stands in memory once more",
+    return error("first load: each instance would add the initial value in memory once more",
                  fmt::format("leave it out: combine {} adds to it", by.name));
   return true;
 }
@@ -381,26 +382,26 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile
                        [&](const AffineExpr& e) { return e - e.constant() == c.form; });
   };
   if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
-  return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
-                "run over all but one of the dims that an index of it adds up by 1 above the stage")};
+  return {error(fmt::format("two places of the tile would hold partial sums of one element of {}", s.tensor),
+                "loop by 1 above the stage over all but one of the dims that an index of it adds")};
 }
 
 Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                           Scope inner) {
   if (!s.role.empty())
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
-                              "write it behind `via` of inputs in the scratchpad")});
+                              "write `role` at stages of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
-  auto asks = asked_at(s, 0, tile, scope);
-  if (!asks) return asks;
-  const auto part = is_part(s, tile, scope);
+  auto prefetch = prefetches_at(s, 0, tile, scope);
+  if (!prefetch) return prefetch;
+  const auto part = is_partial_sum(s, tile, scope);
   if (!part) return at_stage(s, part.diagnostics());
   if (*part) inner.combined = scope.tiles;
   auto start = start_tile(s, at, tile, scope, inner);
   if (!start) return at_stage(s, start.diagnostics());
   auto body = lines(at + 1, inner);
   if (!body) return body;
-  Nodes nodes = std::move(*asks);
+  Nodes nodes = std::move(*prefetch);
   append(nodes, std::move(*start));
   append(nodes, std::move(*body));
   if (!input_.continue_with || is_stored(kernel_, input_.id, s)) {
@@ -421,18 +422,18 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
   const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
   const int access = staged_accesses(s)->front();
   const MemoryId memory = *lowering_.model.find_memory(s.memory);
-  auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
+  auto made = make_tile(input_.pairing, kernel_, {access, memory, s.layout}, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   if (registers_of_line_.contains(line)) {
     made->tile.buffer = buffer_at(line, std::move(made->buffer), s);
   } else {
-    take_turns(s.buffers, access, scope, made->tile, made->buffer);
-    own_place(memory, made->tile, made->buffer);
+    use_circular_buffer(s.buffers, access, scope, made->tile, made->buffer);
+    privatize(memory, made->tile, made->buffer);
     made->tile.buffer = buffer_of_line_.at(line);
   }
   auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
   if (!copy) return at_stage(s, copy.diagnostics());
-  copy->awaited = true;  // by whoever asks for tiles ahead
+  copy->has_wait = true;  // placed by the pipelined loop
   auto fill = transfer(lowering_, *copy);
   return fill ? std::move(fill) : Result<Nodes>(at_stage(s, fill.diagnostics()));
 }

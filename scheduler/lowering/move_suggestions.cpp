@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line could name behind `via` where the moves that it names bring no tile over.
+// Suggestions for `via` when the named moves cannot transfer the tile.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,8 +14,8 @@
 namespace isamap {
 namespace {
 
-/// Of the named moves those that this line could still use: of the tile's type and, where the tensor is only read,
-/// into the tile. An output may also be filled (partial sums), so moves of both directions have their use there.
+/// The named moves that fit this line: of the tile's type and, for inputs, into the tile. Outputs are also loaded
+/// (partial sums), so moves of both directions fit.
 std::vector<std::string> worth_keeping(const Lowering& lowering, const Copy& copy, MemoryId inner) {
   const Buffer& tile = lowering.buffer(copy.inner->buffer);
   const bool only_read = role_of(lowering.program.kernel, tile.tensor) == Role::input;
@@ -42,7 +42,7 @@ std::string other_moves_to_name(Lowering& lowering, const Copy& copy) {
   const MemoryId to = copy.into_inner ? inner : outer, from = copy.into_inner ? outer : inner;
   const std::vector<std::string> kept = worth_keeping(lowering, copy, inner);
   Copy other = copy;
-  // Tried, not guessed: what is named here has just been lowered.
+  // Every suggestion has been lowered as a trial.
   other.via = kept;
   if (!kept.empty() && kept != copy.via && moves_by_name(lowering, other))
     return fmt::format("write 'via {}'", fmt::join(kept, "."));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the dims of a move or fill run over the coordinates of a tile, cheapest first.
+// Every assignment of the dims of a move or fill to the coordinates of a tile, fewest calls first.
 #include <algorithm>
 
 #include "ir/legal.h"
@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-/// In memory a move may take a part of a block: so many of them make it up.
+/// In memory a move may be smaller than a block, if it divides the block.
 std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range, bool in_memory) {
   if (in_memory && c.block > range.max && range.max > 1 && c.block % range.max == 0) return range.max;
   const std::int64_t block = c.block > 1 ? c.block : std::max<std::int64_t>(1, std::min(range.max, c.padded));
@@ -18,14 +18,14 @@ std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range
   return block;
 }
 
-/// ... or several whole blocks, where a move puts them where the digits do.
+/// ... or several whole blocks, if the layouts agree.
 std::optional<std::int64_t> blocks_for(const Coordinate& c, const DimRange& range, bool in_memory) {
   if (!in_memory || c.block <= 1 || range.max <= c.block || range.max % c.block != 0 || c.padded % range.max != 0)
     return std::nullopt;
   return range.max;
 }
 
-/// Where conditions tie extents, strides or addresses, smaller blocks may be legal where large ones are not.
+/// With conditions on extents, strides or addresses, smaller blocks may be legal where large ones are not.
 std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range, bool in_memory, bool smaller) {
   std::vector<std::int64_t> blocks;
   for (const auto& block : {block_for(c, range, in_memory), blocks_for(c, range, in_memory)})
@@ -36,7 +36,7 @@ std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range,
   below.max = blocks.front() - 1;
   if (range.fixed() || below.max < least) return blocks;
   constexpr std::size_t few = 16;
-  std::vector<std::int64_t> smaller_ones;  // halves first: they leave no tails, and of as many calls the first is taken
+  std::vector<std::int64_t> smaller_ones;  // halves first: they leave no tails, and ties in calls go to the first
   for (std::int64_t half = blocks.front() / 2; half >= least; half /= 2) smaller_ones.push_back(half);
   const auto all = some_extents(below, few);
   smaller_ones.insert(smaller_ones.end(), all.begin(), all.end());
@@ -57,7 +57,8 @@ void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, 
       if (!extents_fit(instruction, extents)) return;
     }
     shape.calls = 1;
-    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim loops is visited element by element
+    // Coordinates without a dim are visited element by element.
+    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
       shape.calls *=
           ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.loops(i) ? shape.blocks[i] : 1);
     }
@@ -129,13 +130,13 @@ Known known_at(const TileLayout& tile, const std::vector<AffineExpr>& begin, con
   return known;
 }
 
-// What rules a move shape out without the algebra of its uses: the distances of neighbours.
+// A quick rejection of move shapes, before symbolic index maps: comparison of strides.
 
 namespace {
 
-using Distance = std::optional<std::int64_t>;  // of neighbours, in elements; nothing: not known
+using Distance = std::optional<std::int64_t>;  // stride in elements; nothing: not known
 
-/// Neighbours along one of the tile's own coordinates, where its first block begins.
+/// Stride along one of the tile's coordinates, within its first block.
 Distance own_distance(const TileLayout& tile, const Buffer& buffer, std::size_t coordinate) {
   std::int64_t distance = 0;
   for (std::size_t a = 0; a < tile.axes.size(); ++a) {
@@ -150,7 +151,8 @@ Distance own_distance(const TileLayout& tile, const Buffer& buffer, std::size_t 
   return distance;
 }
 
-/// Neighbours along a form in a tensor's own layout: known where the form is one of its subscripts and in no other.
+/// Stride along a form in a tensor's own layout: known if the form is one of its subscripts and its dims are in no
+/// other.
 Distance tensor_distance(const TileLayout& tensor, const Buffer& buffer, const AffineExpr& form) {
   Distance distance;
   for (std::size_t a = 0; a < tensor.axes.size(); ++a) {
@@ -171,7 +173,7 @@ Distance distance_along(const TileLayout& tile, const Buffer& buffer, const Affi
   return std::nullopt;
 }
 
-/// A stride that the operand's layout demands along a plain dim.
+/// The stride prescribed by the operand's layout along a plain dim.
 Distance demanded_along(const Operand& operand, const std::string& dim) {
   const auto* strided = std::get_if<StridedLayout>(&operand.layout);
   if (!strided) return std::nullopt;

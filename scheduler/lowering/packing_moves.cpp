@@ -12,13 +12,13 @@
 namespace isamap {
 namespace {
 
-/// Places along one dim of the statement, in elements from its first point: in the tensor and in the copy. Both are
-/// sums of one part for each dim, so dims can be looked at one by one.
-struct OfDim {
+/// Offsets along one dim of the statement, in elements: in the tensor and in the copy. Both are sums over the dims, so
+/// that each dim can be checked by itself.
+struct DimPlaces {
   std::size_t dim = 0;
-  std::int64_t stride = 0;  ///< in the tensor
-  std::int64_t block = 1;   ///< elements of the innermost digit; 1: it is not split
-  std::int64_t room = 1;    ///< ... and of all digits but the outermost
+  std::int64_t stride = 0;                                       ///< in the tensor
+  std::int64_t block = 1;                                        ///< elements of the innermost digit; 1: not split
+  std::int64_t room = 1;                                         ///< elements of all digits but the outermost
   std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
 
   std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
@@ -32,11 +32,11 @@ struct OfDim {
   }
 };
 
-/// Dims that are a subscript by themselves and nothing else, with their digits. Nothing: the layout is not of that
-/// kind.
-std::optional<std::vector<OfDim>> dims_of(const PackedCopy& copy) {
+/// Dims that are a whole subscript and in no other, with their digits. Nothing: a digit of the layout is no digit of a
+/// dim.
+std::optional<std::vector<DimPlaces>> dims_of(const PackedCopy& copy) {
   const IterationDomain& domain = *copy.domain;
-  std::vector<OfDim> found;
+  std::vector<DimPlaces> found;
   std::int64_t stride = 1;
   for (std::size_t axis = copy.access->index.size(); axis-- > 0;) {
     const AffineExpr& e = copy.access->index[axis];
@@ -54,7 +54,7 @@ std::optional<std::vector<OfDim>> dims_of(const PackedCopy& copy) {
     const auto name = split->form.as_dim();
     const int d = name ? domain.find(*name) : -1;
     if (d < 0) return std::nullopt;
-    for (OfDim& one : found)
+    for (DimPlaces& one : found)
       if (one.dim == static_cast<std::size_t>(d)) {
         one.digits.emplace_back(*split, step);
         if (split->modulo > 0) one.room *= split->modulo;
@@ -65,9 +65,10 @@ std::optional<std::vector<OfDim>> dims_of(const PackedCopy& copy) {
   return found;
 }
 
-/// Do `count` points along a dim of the move lie where its operand demands? A free stride is any one number.
-bool lies_so(const Operand& operand, const std::string& dim, std::int64_t count,
-             const std::function<std::int64_t(std::int64_t)>& place) {
+/// Does the operand's layout give `count` points along a dim of the move these offsets? A free stride may be any
+/// number.
+bool has_layout(const Operand& operand, const std::string& dim, std::int64_t count,
+                const std::function<std::int64_t(std::int64_t)>& place) {
   const auto* layout = std::get_if<StridedLayout>(&operand.layout);
   if (layout == nullptr || layout->swizzle) return false;
   std::optional<std::int64_t> chosen;
@@ -93,12 +94,12 @@ bool lies_so(const Operand& operand, const std::string& dim, std::int64_t count,
   return true;
 }
 
-class Fitting {
+class MoveFit {
  public:
-  Fitting(const PackedCopy& copy, const std::vector<OfDim>& dims) : copy_(copy), dims_(dims) {}
+  MoveFit(const PackedCopy& copy, const std::vector<DimPlaces>& dims) : copy_(copy), dims_(dims) {}
 
-  /// Most elements that one use carries; 0: it cannot.
-  double carried(const Instruction& move) {
+  /// The most elements of one call; 0: the move does not fit.
+  double elements_per_move(const Instruction& move) {
     move_ = &move;
     taken_.assign(dims_.size(), false);
     best_ = 0;
@@ -107,26 +108,26 @@ class Fitting {
   }
 
  private:
-  /// As the search for shapes of moves does: several blocks, one, or a part of it.
-  static std::int64_t part(const OfDim& one, const DimRange& range) {
+  /// As move_tilings.cpp: several blocks, one, or a divisor of it.
+  static std::int64_t part(const DimPlaces& one, const DimRange& range) {
     if (one.block <= 1) return range.max;
     if (range.max % one.block == 0 && one.room % range.max == 0) return range.max;
     if (one.block <= range.max) return one.block;
     return one.block % range.max == 0 ? range.max : 0;
   }
 
-  bool fits(const OfDim& one, std::size_t d, std::int64_t count) const {
+  bool fits(const DimPlaces& one, std::size_t d, std::int64_t count) const {
     const std::string& name = move_->statement().domain.dims[d].name;
     const Operand& to = move_->operands[operand_of_access(*move_, 0).index()];
     const Operand& from = move_->operands[operand_of_access(*move_, 1).index()];
     const auto tensor = [&](std::int64_t at) { return one.in_tensor(at); };
     const auto packed = [&](std::int64_t at) { return one.in_copy(at); };
-    return copy_.is_input ? lies_so(to, name, count, packed) && lies_so(from, name, count, tensor)
-                          : lies_so(to, name, count, tensor) && lies_so(from, name, count, packed);
+    return copy_.is_input ? has_layout(to, name, count, packed) && has_layout(from, name, count, tensor)
+                          : has_layout(to, name, count, tensor) && has_layout(from, name, count, packed);
   }
 
-  /// What a move sets beyond its extents must belong to the tile: in a block of its own, or not at all.
-  bool keeps_to_tile(const OfDim& one, const DimRange& range, std::int64_t count) const {
+  /// A move must not set elements beyond its extents outside of the tile.
+  bool keeps_to_tile(const DimPlaces& one, const DimRange& range, std::int64_t count) const {
     if (range.kept || move_->inactive == Inactive::keep) return true;
     if (count != range.max) return false;
     return copy_.is_input ? one.block > 1 : copy_.domain->dims[one.dim].extent % count == 0;
@@ -148,7 +149,7 @@ class Fitting {
   }
 
   const PackedCopy& copy_;
-  const std::vector<OfDim>& dims_;
+  const std::vector<DimPlaces>& dims_;
   const Instruction* move_ = nullptr;
   std::vector<bool> taken_;
   double best_ = 0;
@@ -158,7 +159,7 @@ class Fitting {
 
 std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model) {
   std::optional<PackingMove> best;
-  std::optional<std::vector<OfDim>> dims;
+  std::optional<std::vector<DimPlaces>> dims;
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     const Instruction& move = model.instructions()[i];
     if (!is_move(move) || !move.link.valid() || model.link(move.link).from != copy.memory ||
@@ -166,7 +167,7 @@ std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareMo
         !type_refusal(move, 0, copy.tensor->dtype).empty() || !type_refusal(move, 1, copy.tensor->dtype).empty())
       continue;
     if (!dims && !(dims = dims_of(copy))) return std::nullopt;
-    const double elements = Fitting(copy, *dims).carried(move);
+    const double elements = MoveFit(copy, *dims).elements_per_move(move);
     if (elements < 1) continue;
     const double cycles = interval_of(move, full_extents(move), model) / elements;
     if (!best || cycles < best->cycles) best = {make_id<InstructionId>(i), cycles};

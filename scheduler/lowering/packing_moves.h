@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Moves within one memory that lay packed copies out: rows become columns, or the parts of words. Found by meaning, as
-// all moves are; a copy that none of them takes is made element by element.
+// Packing moves: moves within one memory that write packed panels (transposes, interleaving of bytes into words), found
+// by their semantics. A copy that fits none of them is packed element by element.
 
 #include <optional>
 
@@ -13,22 +13,22 @@ namespace isamap {
 
 struct PackingMove {
   InstructionId move;
-  double cycles = 0;  ///< of one element
+  double cycles = 0;  ///< per element
 };
 
-/// A copy of a tensor in the memory where it lies, as the digits say.
+/// A packed copy of a tensor in the same memory, with a layout of digits.
 struct PackedCopy {
   const IterationDomain* domain = nullptr;  ///< of the statement
   const Access* access = nullptr;
   const Tensor* tensor = nullptr;
   const std::vector<LayoutDigit>* layout = nullptr;
-  std::vector<std::int64_t> tile;  ///< elements along each dim that one copy holds
+  std::vector<std::int64_t> tile;  ///< elements of the copy along each dim
   MemoryId memory;
-  bool is_input = true;  ///< else it is an output, carried back
+  bool is_input = true;  ///< else an output, unpacked into the tensor
 };
 
-/// The move that takes least time for an element; nothing: no move of the machine has both operands in this memory,
-/// or none lies as the copy and the tensor do. The tensor is taken to be dense.
+/// The move with the fewest cycles per element; nothing: no move has both operands in this memory with the layouts of
+/// the tensor and the copy. The tensor is assumed dense.
 std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model);
 
 }  // namespace isamap

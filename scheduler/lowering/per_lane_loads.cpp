@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves that take an address from each instance of a unit: they put what lies there where a fragment wants it.
+// Loads of fragments by moves with an address per lane, such as ldmatrix.
 //
-// The move says at which position of the registers each of its points goes, the fragment says which element of the
-// operand stands at that position. Their composition tells which element each point must fetch; it remains to check
-// that these elements lie behind the addresses as the move demands.
+// The move maps each of its points to a register position, the fragment maps register positions to elements of the
+// operand. Their composition is the element that each point must load; it remains to check that the elements at each
+// lane's address are adjacent as the move requires.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace isamap {
 namespace {
 
-bool gathers(const Instruction& move) {
+bool is_per_lane_load(const Instruction& move) {
   if (!is_move(move)) return false;
   const auto* from = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 1).index()].layout);
   return from != nullptr &&
@@ -30,8 +30,8 @@ std::int64_t volume(const std::vector<std::int64_t>& box) {
   return count;
 }
 
-/// The position of each point of the move in its registers, linear in its dims: sum of coefficient * $dim. Nothing: it
-/// is not linear.
+/// The register position of each point of the move, linear in its dims: sum of coefficient * $dim. Nothing: it is not
+/// linear.
 std::optional<AffineExpr> linear_positions(const Instruction& move) {
   const auto table = positions(move.operands[operand_of_access(move, 0).index()], operand_box(move, 0));
   const auto box = operand_box(move, 0);
@@ -54,7 +54,7 @@ std::optional<AffineExpr> linear_positions(const Instruction& move) {
   return sum;
 }
 
-struct Gathering {
+struct PerLaneLoad {
   Lowering& lowering;
   const Copy& copy;
   const Instruction& move;
@@ -62,20 +62,20 @@ struct Gathering {
   std::vector<AffineExpr> element;  ///< of the operand, one for each interior axis of the tile, over the move's dims
   std::vector<std::int64_t> extents;
 
-  /// Why the move does not fill such fragments; empty: it does.
+  /// Why the move cannot fill these fragments; empty: it can.
   std::string prepare() {
     const TileLayout& tile = *copy.inner;
     if (!tile.fragment)
       return fmt::format("{} fills registers of several instances; the tile is in registers of one", move.name);
     const auto position = linear_positions(move);
-    if (!position) return fmt::format("the registers that {} fills are in no linear order of its dims", move.name);
+    if (!position) return fmt::format("the register positions of {} are not linear in its dims", move.name);
     for (const DimRange& range : move.ranges) extents.push_back(range.max);
-    const std::int64_t mine = volume(operand_box(move, 0));
+    const std::int64_t filled = volume(operand_box(move, 0));
     std::int64_t instances = 1;
     for (std::size_t u = 0; u + 1 < tile.fragment->over.size(); ++u) instances *= tile.fragment->over[u].second;
     const std::int64_t elements = tile.fragment->over.back().second;
-    if (mine != instances * elements)
-      return fmt::format("{} fills {} elements; the fragment has {}", move.name, mine, instances * elements);
+    if (filled != instances * elements)
+      return fmt::format("{} fills {} elements; the fragment has {}", move.name, filled, instances * elements);
     std::map<std::string, AffineExpr> places;
     std::int64_t below = elements;
     places[tile.fragment->over.back().first] = mod(*position, elements);
@@ -88,7 +88,7 @@ struct Gathering {
     return "";
   }
 
-  /// The call for the fragment that begins there.
+  /// The call for the fragment at `begin`.
   Result<std::vector<Node>> call(const std::vector<AffineExpr>& begin, const std::vector<std::size_t>& looped) {
     Ranges ranges = lowering.ranges;
     for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
@@ -103,13 +103,13 @@ struct Gathering {
     for (const TileLayout* tile : {copy.inner, copy.outer}) {
       const auto index = index_at(*tile, known, ranges);
       if (!index)
-        return error("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+        return error("the tile's coordinates cannot be expressed in those of " + lowering.buffer(tile->buffer).name);
       const int access = static_cast<int>(refs.size());
       const Buffer& buffer = lowering.buffer(tile->buffer);
       refs.push_back({tile->buffer, *index});
       for (AffineExpr& e : refs.back().index) e = simplify(e, ranges);
       if (access == 0) {
-        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering.known());
+        if (const std::string no = refusal({move, 0, extents}, buffer, *tile, refs.back().index, lowering.known());
             !no.empty())
           return error(no);
         continue;
@@ -118,7 +118,7 @@ struct Gathering {
       const AffineExpr offset = simplify(flat_offset(buffer, refs.back().index), ranges);
       const auto steps = own_addresses(move, 1, extents, offset);
       if (!steps)
-        return error(fmt::format("the elements of {} that belong together for {} do not lie together in {}",
+        return error(fmt::format("the elements of {} that {} reads at one address are not adjacent in {}",
                                  lowering.buffer(copy.inner->buffer).name, move.name, buffer.name));
       const Operand& operand = move.operands[operand_of_access(move, 1).index()];
       const std::int64_t size = bytes(buffer.dtype);
@@ -130,7 +130,7 @@ struct Gathering {
       }
       for (const std::int64_t step : *steps) aligned &= (offset.constant() + step) * size % operand.align == 0;
       if (!aligned)
-        return error(fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+        return error(fmt::format("{} needs addresses that are multiples of {} B; rows of {} are not aligned so",
                                  move.name, operand.align, buffer.name),
                      "pad its rows: [i, k pad 8]");
     }
@@ -142,18 +142,18 @@ struct Gathering {
 
 }  // namespace
 
-std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy) {
+std::optional<Result<std::vector<Node>>> per_lane_load(Lowering& lowering, const Copy& copy) {
   if (!copy.into_inner || copy.via.empty() || copy.inner->slots < 0) return std::nullopt;
   std::string no;
   for (const std::string& name : copy.via) {
     const auto id = lowering.model.find_instruction(name);
-    if (!id || !gathers(lowering.model.instruction(*id))) continue;
-    if (!lowering.model.instruction(*id).async_by.empty() && !copy.awaited) continue;
-    Gathering gathering{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
-    no = gathering.prepare();
+    if (!id || !is_per_lane_load(lowering.model.instruction(*id))) continue;
+    if (!lowering.model.instruction(*id).async_by.empty() && !copy.has_wait) continue;
+    PerLaneLoad load{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
+    no = load.prepare();
     if (!no.empty()) continue;
     // One block is one fragment: the interior axes of the tile are coordinate % extent, or 0 where it is 1.
-    const TileLayout& tile = copy.visited();
+    const TileLayout& tile = copy.copied_tile();
     const Buffer& buffer = lowering.buffer(tile.buffer);
     std::vector<std::int64_t> blocks(tile.coordinates.size(), 1);
     std::vector<bool> covered(tile.coordinates.size(), false);
@@ -173,12 +173,12 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
       fits = fits && tile.coordinates[i].extent % blocks[i] == 0;
     }
     if (!fits) {
-      no = fmt::format("{} fills whole fragments, and a tile of {} ends within one", name, buffer.name);
+      no = fmt::format("{} fills whole fragments, which the tile of {} is no multiple of", name, buffer.name);
       continue;
     }
-    return for_each_block(lowering, tile, blocks, covered, true,
+    return for_each_block(lowering, tile, {blocks, covered, true},
                           [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
-                            return gathering.call(begin, looped);
+                            return load.call(begin, looped);
                           });
   }
   if (no.empty()) return std::nullopt;

@@ -46,14 +46,14 @@ class RecurrenceLoop {
  private:
   static bool is_argument(const Buffer& buffer) { return buffer.role == BufferRole::argument && !buffer.ahead_of_time; }
 
-  /// Of an intermediate: does it outlast a step?
+  /// Is an intermediate live across steps?
   bool is_between(TensorId whole) const {
     return std::any_of(old_.buffers.begin(), old_.buffers.end(), [&](const Buffer& buffer) {
       return is_argument(buffer) && step_.slices[buffer.tensor.index()].whole == whole;
     });
   }
 
-  /// As the buffers of its slices are.
+  /// With the alignment of its slices.
   Buffer buffer_of(TensorId id) const {
     const Tensor& tensor = whole_.tensors[id.index()];
     Buffer buffer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From one step to all of them: the program of a step (ir/recurrence.h), whose repeated statements stand in a loop
-// already, gets the tensors of the whole kernel.
+// The time loop of a recurrence: in the program of one step (ir/recurrence.h), whose repeated statements are already in
+// a loop, slices are replaced by the whole tensors.
 
 #include "ir/recurrence.h"
 #include "isamap/hardware.h"
@@ -9,12 +9,12 @@
 
 namespace isamap {
 
-/// Buffers of slices become places in the whole tensors at loop `variable` + their offset; a tensor that only
-/// statements of the kernel write and read stands in the home memory.
+/// Buffers of slices become views of the whole tensors at index `variable` + offset; intermediates of the kernel are in
+/// the home memory.
 Program wrap_in_recurrence(const Program& of_step, const OneStep& step, const Kernel& whole,
                            const std::string& variable, const HardwareModel& model);
 
-/// The strides that a slice has inside its tensor.
+/// Strides of a slice within its tensor, in elements.
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice);
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy between two tiles: by moves where registers take part, moves are named or one arranges packed copies, else
-// element by element.
+// A copy between two tiles: by moves if registers are involved, `via` names some, or a packing move fits; else element
+// by element.
 #include "scheduler/lowering/tile_copy.h"
 
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ void clip(const Lowering& lowering, const Copy& copy, TileLayout& tile) {
     }
 }
 
-/// Must the tile hold both what reads outside the tensor yield and 0 behind the last point of the domain? One value
-/// set everywhere beforehand is not enough then: each point is given its own.
+/// Does the tile need two kinds of padding, the tensor's `outside` value out of bounds and 0 past the end of the
+/// domain? Then one value set beforehand is not enough, and each point is guarded.
 bool has_two_borders(const Copy& copy) {
   if (!copy.into_inner || copy.outside.value_or(0) == 0) return false;
   for (std::size_t i = 0; i < copy.inner->coordinates.size(); ++i) {
@@ -50,8 +50,7 @@ bool has_two_borders(const Copy& copy) {
   return false;
 }
 
-/// What holds no element of the tensor is set before those come in: the last blocks, or all where points outside lie
-/// anywhere.
+/// Sets the padding before the copy: the last blocks, or the whole tile if out-of-bounds points may be anywhere.
 std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit) {
   const bool outside = copy.outside.has_value() && !has_two_borders(copy);
   bool padded = outside;
@@ -64,7 +63,7 @@ std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit)
   return only_last ? set_padding(lowering, *copy.inner, unit, value) : set_all(lowering, *copy.inner, unit, value);
 }
 
-/// The conditions under which a point lies before the end of its domain; `tail pad` takes tiles beyond it.
+/// Conditions for a point to be before the end of the domain, which `tail pad` tiles may exceed.
 std::vector<AffineExpr> before_ends(const Lowering& lowering, const Copy& copy, const std::vector<AffineExpr>& begin) {
   std::vector<AffineExpr> conditions;
   for (std::size_t i = 0; i < copy.ends.size(); ++i) {
@@ -75,7 +74,7 @@ std::vector<AffineExpr> before_ends(const Lowering& lowering, const Copy& copy, 
   return conditions;
 }
 
-/// `then` where the conditions hold, a value elsewhere.
+/// `then` if the conditions hold, else the value.
 Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& element, double value, DType type) {
   if (conditions.empty()) return then;
   Element otherwise = element;
@@ -89,13 +88,13 @@ Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& elem
   return Node{std::move(guard)};
 }
 
-/// Rows of a tensor lie in order, and what fetches ahead follows them; the parts that a tile of blocks takes them apart
-/// into are begun one by one only where they are written (64 of 2048 columns at a time, rows 2072 apart: 8.8 GB/s,
+/// Copies run along whole rows of the tensor, which hardware prefetchers follow, rather than block by block of the
+/// tile, which starts a new stream for each piece of a row (64 of 2048 columns at a time, rows 2072 apart: 8.8 GB/s;
 /// whole rows: 20).
 std::optional<std::size_t> along_rows(const Copy& copy) {
   if (!copy.outer->whole_tensor || copy.outer->axes.empty()) return std::nullopt;
   const AffineExpr& last = copy.outer->axes.back();
-  const auto& coordinates = copy.visited().coordinates;
+  const auto& coordinates = copy.copied_tile().coordinates;
   for (std::size_t i = 0; i < coordinates.size(); ++i)
     if (last - last.constant() == coordinates[i].form) return i;
   return std::nullopt;
@@ -105,7 +104,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
   std::vector<Node> nodes = padding_set(lowering, copy, unit);
 
-  TileLayout clipped = copy.visited();
+  TileLayout clipped = copy.copied_tile();
   const bool each_its_own = has_two_borders(copy);
   if (!each_its_own) clip(lowering, copy, clipped);
   std::vector<std::int64_t> blocks;
@@ -117,7 +116,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
     const auto inner = index_at(*copy.inner, known, lowering.ranges);
     const auto outer = index_at(*copy.outer, known, lowering.ranges);
     if (!inner || !outer)
-      return error(fmt::format("the layout of {} cannot be said in the coordinates of {}", inner_buffer.name,
+      return error(fmt::format("the layout of {} cannot be expressed in the coordinates of {}", inner_buffer.name,
                                lowering.buffer(copy.outer->buffer).name));
     Element element;
     element.unit = unit;
@@ -149,8 +148,8 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
     guard.then = {Node{std::move(element)}};
     return std::vector<Node>{Node{std::move(guard)}};
   };
-  auto copied =
-      for_each_block(lowering, clipped, blocks, std::vector<bool>(blocks.size(), false), false, body, along_rows(copy));
+  auto copied = for_each_block(lowering, clipped,
+                               {blocks, std::vector<bool>(blocks.size(), false), false, along_rows(copy)}, body);
   if (!copied) return copied;
   nodes.insert(nodes.end(), copied->begin(), copied->end());
   return nodes;
@@ -161,13 +160,13 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
   const auto unit = scalar_unit(lowering, copy);
   if (!copy.via.empty() || !unit) return by_moves(lowering, copy);
-  if (!copy.arranged_by.empty() && !copy.outside) {
+  if (!copy.packing_move.empty() && !copy.outside) {
     Copy named = copy;
-    named.via = {copy.arranged_by};
+    named.via = {copy.packing_move};
     named.along_rows = along_rows(copy);
     std::vector<Node> nodes = padding_set(lowering, copy, *unit);
     named.cleared = !nodes.empty();
-    if (auto moved = moves_by_name(lowering, named)) {  // else some block is cut in a way that it cannot leave out
+    if (auto moved = moves_by_name(lowering, named)) {  // else a tail that the move cannot mask
       nodes.insert(nodes.end(), moved->begin(), moved->end());
       return nodes;
     }
@@ -175,7 +174,7 @@ Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
   return by_elements(lowering, copy, *unit);
 }
 
-// A call and the masks for its extents: mask registers are filled once, before everything else.
+// Calls with masks for their extents: mask registers are filled once, at the start of the program.
 
 Result<Ref> Lowering::mask(MemoryId memory, std::int64_t full, std::int64_t extent) {
   const std::string name = fmt::format("mask{}of{}", extent, full);

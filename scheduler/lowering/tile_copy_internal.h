@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What moves and fills share: which coordinate of a tile each dim of the instruction runs over.
+// Shared by moves and fills: the assignment of instruction dims to coordinates of a tile.
 
 #include "scheduler/lowering/tile_copy.h"
 
 namespace isamap {
 
-constexpr std::size_t max_reasons = 6;  ///< that a failed transfer gives
+constexpr std::size_t max_reasons = 6;  ///< reported for a failed transfer
 
-/// A move (or fill) and, for each of its dims, the coordinate of the tile that it runs over; -1: the dim has extent 1
-/// here.
+/// A move (or fill) and the coordinate of the tile mapped to each of its dims; -1: none, with extent 1.
 struct MoveShape {
   InstructionId instruction;
   std::vector<int> coordinate;
@@ -17,43 +16,42 @@ struct MoveShape {
   std::int64_t calls = 0;
 
   bool loops(std::size_t coordinate_number) const;
-  std::vector<bool> covered() const;  ///< by coordinate: some dim runs over it
+  std::vector<bool> covered() const;  ///< by coordinate: mapped to a dim
 };
 
-/// Instructions for which `fits` holds, with every assignment of their dims, fewest calls first, unmasked first.
+/// Instructions for which `fits` holds, with every assignment of their dims; fewest calls, then unmasked, first.
 std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileLayout& tile,
                                    const std::function<bool(const Instruction&)>& fits);
 
-/// What the tile's coordinates are in a block that begins at `begin`.
+/// Values of the tile's coordinates in a block at `begin`.
 Known known_at(const TileLayout& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
                const Instruction& instruction);
 
-/// False: some dim of the move would run over neighbours that lie at other distances than its operands demand.
+/// False: a dim of the move would have another stride than its operands prescribe.
 bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& shape);
 
-/// By the named moves, if one of them takes an address from each instance of a unit, which puts the elements of a
-/// fragment where the instruction wants them (hwdesc/layout/layout_compose.h): nothing if none of them does.
-std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy);
+/// Loads of fragments by a named move with an address per lane (hwdesc/layout/layout_compose.h); nothing: none of them
+/// is one.
+std::optional<Result<std::vector<Node>>> per_lane_load(Lowering& lowering, const Copy& copy);
 
-/// May a named move be used here whose result is there only later?
+/// May an asynchronous move be used here?
 bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move);
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
-/// The same without the hint what else to name.
+/// The same without suggestions of other moves.
 Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy);
-/// Where the moves behind `via` do not do: what to write so that the tile is brought over; empty: nothing is found.
+/// A `via` that can transfer the tile, if the named one cannot; empty: none is found.
 std::string other_moves_to_name(Lowering& lowering, const Copy& copy);
 
-/// Loops over every element of the tile's place in its buffer, padding included; not over those of tiles in other
-/// places.
-/// Of an axis of a buffer only what stands from `first` on.
+/// Of an axis of a buffer only the elements from `first` on.
 struct LastOfAxis {
   std::size_t axis = 0;
   std::int64_t first = 0;
 };
+/// Loops over every element of the tile, padding included; of a circular buffer only the current one.
 std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value,
                           std::optional<LastOfAxis> last = std::nullopt);
-/// The last blocks of each coordinate that has padding.
+/// Sets the last blocks of each coordinate that has padding.
 std::vector<Node> set_padding(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value);
 
 }  // namespace isamap

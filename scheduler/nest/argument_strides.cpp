@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Legality of strided arguments (views): strides are positive, elements of outputs do not overlap, and tensors of
+// recurrences are dense.
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,9 +11,9 @@
 #include "isamap/scheduler.h"
 
 namespace isamap {
-std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel) {
+std::optional<Diagnostic> strides_problem(const std::vector<Strides>& strides, const Kernel& kernel) {
   if (kernel.repeat && std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
-    return error("tensors of repeated statements are dense: their slices have strides of their own",
+    return error("tensors of a recurrence must be dense: their slices per step have strides of their own",
                  "copy them, or call the kernel of one step");
   const std::vector<TensorId> order = arguments(kernel);
   if (strides.empty()) return std::nullopt;
@@ -26,10 +29,10 @@ std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Ker
     if (std::any_of(strides[a].begin(), strides[a].end(), [](std::int64_t s) { return s < 1; }))
       return error(fmt::format("tensor '{}' has strides [{}]; those of a program are positive", tensor.name,
                                fmt::join(strides[a], ",")),
-                   "lower it without: calls copy such views");
+                   "lower it without strides: calls copy such views");
     if (role_of(kernel, order[a]) != Role::input && !elements_lie_apart(tensor.shape, strides[a]))
-      return error(fmt::format("elements of output '{}' share places with strides [{}]", tensor.name,
-                               fmt::join(strides[a], ",")));
+      return error(
+          fmt::format("elements of output '{}' overlap with strides [{}]", tensor.name, fmt::join(strides[a], ",")));
   }
   return std::nullopt;
 }

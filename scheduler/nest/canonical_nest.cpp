@@ -9,11 +9,11 @@ Nest canonical(const Nest& nest, const Computation& statement) {
   std::map<std::string, std::int64_t> tile;
   for (const Dim& dim : statement.domain.dims) tile[dim.name] = std::max<std::int64_t>(dim.extent, 1);
   Nest result;
-  std::size_t stages = 0;  // where the run of stages begins that the next one joins
+  std::size_t stages = 0;  // where the current sequence of stages begins
   for (const Line& line : nest.lines) {
     if (const For* loops = std::get_if<For>(&line.is)) {
       For kept = *loops;
-      if (loops->wrap || loops->raster > 0) {  // an order of all their steps
+      if (loops->wrap || loops->raster > 0) {  // its order depends on all its loops
         for (const TiledLoop& loop : loops->loops) tile[loop.dim] = std::min(loop.tile, tile[loop.dim]);
         result.lines.push_back(line);
         stages = result.lines.size();
@@ -35,7 +35,7 @@ Nest canonical(const Nest& nest, const Computation& statement) {
         const Stage& other = std::get<Stage>(l.is);
         return std::tie(s.tensor, s.memory) < std::tie(other.tensor, other.memory);
       };
-      // A chain of one tensor's stages keeps its order: each fills the next.
+      // Stages of one tensor keep their order: each is filled from the one before.
       auto place = result.lines.end();
       while (place != result.lines.begin() + static_cast<std::ptrdiff_t>(stages) && before(*stage, *(place - 1)) &&
              std::get<Stage>((place - 1)->is).tensor != stage->tensor)

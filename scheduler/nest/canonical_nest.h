@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One form for all nests that are the same schedule, and a number that tells others apart.
+// A canonical form for equal schedules, and its hash.
 
 #include "isamap/kernel.h"
 #include "isamap/schedule.h"
 
 namespace isamap {
 
-/// Tiles are cut to the tile around them, loops of one step go, stages with no loop between them stand in order of
-/// their names. `statement` is the fused one.
+/// Tiles are clipped to the enclosing tile, loops of one step removed, and stages without a loop in between sorted by
+/// name. `statement` is the fused one.
 Nest canonical(const Nest& nest, const Computation& statement);
 
 /// FNV-1a of the text of the lines.

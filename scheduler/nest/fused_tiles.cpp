@@ -19,49 +19,158 @@ bool reads(const Computation& statement, TensorId tensor) {
 
 namespace {
 
-/// What is wrong with carrying `to` out as soon as a tile of `from` is complete; nothing: it may be.
-std::optional<Diagnostic> too_early(const Kernel& kernel, std::size_t from, std::size_t to) {
+/// Data dependences that forbid computing `to` once a tile of `from` is complete; nothing: fusion is legal.
+std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, std::size_t to) {
   const Computation& consumer = kernel.statements[to];
-  const TensorId handed = kernel.statements[from].write.tensor;
+  const TensorId produced = kernel.statements[from].write.tensor;
   if (!consumer.domain.faces.empty())
-    return error(fmt::format("then {}: its domain is cut", consumer.name), "leave it out");
+    return error(fmt::format("then {}: its domain is not rectangular", consumer.name), "leave it out");
   for (std::size_t s = from; s < to; ++s) {
     const Computation& between = kernel.statements[s];
     const std::string& written = kernel.tensors[between.write.tensor.index()].name;
     if (s > from && reads(consumer, between.write.tensor))
       return error(fmt::format("then {}: it reads {}, which {} writes after {}", consumer.name, written, between.name,
                                kernel.statements[from].name),
-                   fmt::format("hand the tile of {} to it", written));
+                   fmt::format("fuse it with the tile of {}", written));
     if (reads(between, consumer.write.tensor) || between.write.tensor == consumer.write.tensor)
-      return error(fmt::format("then {}: {} still needs {} as it is", consumer.name, between.name,
+      return error(fmt::format("then {}: {} accesses {}, which it overwrites", consumer.name, between.name,
                                kernel.tensors[consumer.write.tensor.index()].name),
                    "leave it out");
   }
-  return reads(consumer, handed) ? std::nullopt
-                                 : std::optional(error(fmt::format("then {}: it does not read {}", consumer.name,
-                                                                   kernel.tensors[handed.index()].name)));
+  return reads(consumer, produced) ? std::nullopt
+                                   : std::optional(error(fmt::format("then {}: it does not read {}", consumer.name,
+                                                                     kernel.tensors[produced.index()].name)));
 }
 
-/// The consumer's dim for each of the producer's that the tensor has; constants stand for whole axes.
-using Tied = std::vector<std::pair<std::string, AffineExpr>>;
+/// The producer's dims in the tensor, each with the consumer's index there: a dim, or a constant along a whole axis.
+using MatchedDims = std::vector<std::pair<std::string, AffineExpr>>;
 
-/// Nothing: an index of either side is no plain dim, or a dim stands in two.
-std::optional<Tied> tied_dims(const Access& write, const Access& read) {
-  Tied tied;
+/// Nothing: an index on either side is not a plain dim, or a dim is in two indices.
+std::optional<MatchedDims> matched_dims(const Access& write, const Access& read) {
+  MatchedDims matched;
   for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
     const auto own = write.index[axis].as_dim();
     const AffineExpr& theirs = read.index[axis];
     if (!own || !(theirs.as_dim() || theirs.names().empty())) return std::nullopt;
-    for (const auto& [dim, other] : tied)
+    for (const auto& [dim, other] : matched)
       if (dim == *own || (other == theirs && theirs.as_dim())) return std::nullopt;
-    tied.emplace_back(*own, theirs);
+    matched.emplace_back(*own, theirs);
   }
-  return tied;
+  return matched;
 }
 
-class Checking {
+/// A nest at a `stage` line: the loops above it, and the tile of each dim there.
+struct NestAtTile {
+  NestAtTile(const ResolvedNest& resolved, std::size_t line)
+      : nest(resolved),
+        loops(static_cast<int>(std::count_if(resolved.loops.begin(), resolved.loops.end(),
+                                             [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }))),
+        tiles(resolved.tiles(loops)) {}
+
+  const Dim& dim(std::size_t d) const { return nest.statement.domain.dims[d]; }
+  std::size_t find(const std::string& name) const { return static_cast<std::size_t>(nest.statement.domain.find(name)); }
+  bool splits_reduction(std::size_t d) const {
+    return std::any_of(nest.loops.begin(), nest.loops.begin() + loops,
+                       [&](const LoopLevel& w) { return w.dim == static_cast<int>(d) && w.combine.valid(); });
+  }
+
+  const ResolvedNest& nest;
+  int loops = 0;
+  std::vector<std::int64_t> tiles;
+};
+
+/// Compares the tile of a producer with that of a consumer.
+class TileMatch {
  public:
-  Checking(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
+  TileMatch(const Tensor& tensor, const NestAtTile& from, const NestAtTile& to)
+      : tensor_(tensor),
+        from_(from),
+        to_(to),
+        name_(to.nest.statement.name),
+        matched_(to.nest.statement.domain.dims.size(), false) {}
+
+  std::optional<Diagnostic> mismatch() {
+    if (auto no = incomplete_sums()) return no;
+    const Access& write = from_.nest.statement.write;
+    for (const Access& read : to_.nest.statement.reads) {
+      if (read.tensor != write.tensor) continue;
+      const auto matched = matched_dims(write, read);
+      if (!matched)
+        return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name_, tensor_.name),
+                     "fusion needs plain dims: those fused for an instruction are not");
+      for (const auto& [dim, other] : *matched)
+        if (auto no = dim_mismatch(from_.find(dim), other)) return no;
+    }
+    return other_dims();
+  }
+
+ private:
+  /// The producer's reductions must be complete in its tile.
+  std::optional<Diagnostic> incomplete_sums() const {
+    for (std::size_t d = 0; d < from_.tiles.size(); ++d)
+      if (const Dim& dim = from_.dim(d); dim.kind == DimKind::reduction && from_.tiles[d] < dim.extent)
+        return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name_,
+                                 tensor_.name, from_.tiles[d], dim.extent, dim.name),
+                     from_.splits_reduction(d)
+                         ? fmt::format("its partial sums are complete after all instances: leave it out, and {} "
+                                       "follows as a nest of its own",
+                                       name_)
+                         : fmt::format("write it at a stage above the loop of {}", dim.name));
+    return std::nullopt;
+  }
+
+  /// Both sides need the same tile of a dim; the whole of it where the consumer reads at a constant or at two dims.
+  std::optional<Diagnostic> dim_mismatch(std::size_t d, const AffineExpr& other) {
+    const Dim& dim = from_.dim(d);
+    const std::int64_t tile = from_.tiles[d];
+    if (!other.as_dim()) {
+      if (tile == dim.extent) return std::nullopt;
+      return error(
+          fmt::format("then {}: it needs all of {}; the tile has {} of {} points", name_, dim.name, tile, dim.extent));
+    }
+    const std::size_t o = to_.find(*other.as_dim());
+    const Dim& theirs = to_.dim(o);
+    matched_[o] = true;
+    const std::string& before = first_match_.emplace(dim.name, theirs.name).first->second;
+    if (before != theirs.name && tile < dim.extent)  // T[i] * T[j]
+      return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name_,
+                               tensor_.name, before, theirs.name, tile, dim.extent, dim.name),
+                   "use tiles with all of " + dim.name);
+    if (theirs.extent != dim.extent)
+      return error(fmt::format("then {}: its {} has {} points, {} has {}", name_, theirs.name, theirs.extent, dim.name,
+                               dim.extent));
+    if (tile != to_.tiles[o])
+      return error(fmt::format("then {}: the tile here has {} points of {}; that of the nest of {} has {} of {}", name_,
+                               tile, dim.name, name_, to_.tiles[o], theirs.name),
+                   "both nests need the same tile at their stages");
+    return std::nullopt;
+  }
+
+  /// The consumer's reductions must be within the tile, and its loops above the tile be over dims of the tensor.
+  std::optional<Diagnostic> other_dims() const {
+    for (std::size_t d = 0; d < to_.tiles.size(); ++d)
+      if (const Dim& dim = to_.dim(d); dim.kind == DimKind::reduction && to_.tiles[d] < dim.extent)
+        return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name_, dim.name,
+                                 to_.tiles[d], dim.extent),
+                     fmt::format("use tiles with all of {}", dim.name));
+    for (int w = 0; w < to_.loops; ++w)
+      if (const auto d = static_cast<std::size_t>(to_.nest.loops[static_cast<std::size_t>(w)].dim); !matched_[d])
+        return error(fmt::format("then {}: its nest loops over {} above the tile, and {} has no such dim", name_,
+                                 to_.dim(d).name, tensor_.name),
+                     "loop over it below");
+    return std::nullopt;
+  }
+
+  const Tensor& tensor_;
+  const NestAtTile &from_, &to_;
+  const std::string& name_;                         ///< of the consumer
+  std::vector<bool> matched_;                       ///< by dim of the consumer: it is one of the tensor
+  std::map<std::string, std::string> first_match_;  ///< the consumer's first dim for each of the producer's
+};
+
+class FusionCheck {
+ public:
+  FusionCheck(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
       : schedule_(schedule), kernel_(kernel), model_(model) {}
 
   Result<std::vector<TileFusion>> run() {
@@ -97,7 +206,7 @@ class Checking {
     if (!stage.then.empty() && stage.tensor != written)
       return problem(s, l,
                      error(fmt::format("then: {} only reads {}", kernel_.statements[s].name, stage.tensor),
-                           "results are handed on: write it at a stage of " + written));
+                           "only results are fused: write it at a stage of " + written));
     for (const std::string& name : stage.then) check_then(s, l, stage, name);
     if (stage.from.empty()) return;
     const auto producer = statement(stage.from);
@@ -109,7 +218,7 @@ class Checking {
           other && other->tensor == stage.tensor && contains(other->then, kernel_.statements[s].name))
         return;
     problem(s, l,
-            error(fmt::format("from {}: its nest hands no tile of {} on", stage.from, stage.tensor),
+            error(fmt::format("from {}: its nest has no stage of {} with this consumer", stage.from, stage.tensor),
                   fmt::format("write there: stage {} in {} then {}", stage.tensor, stage.memory,
                               kernel_.statements[s].name)));
   }
@@ -122,7 +231,7 @@ class Checking {
     const auto to = statement(name);
     if (!to) return problem(s, l, unknown(name));
     if (*to <= s) return problem(s, l, error(fmt::format("then {}: it comes before", name)));
-    if (auto no = too_early(kernel_, s, *to)) return problem(s, l, std::move(*no));
+    if (auto no = order_problem(kernel_, s, *to)) return problem(s, l, std::move(*no));
     std::vector<std::size_t> lines;
     const Nest& nest = schedule_.nests[*to];
     for (std::size_t k = 0; k < nest.lines.size(); ++k)
@@ -133,19 +242,19 @@ class Checking {
       return problem(s, l,
                      error(fmt::format("then {}: its nest has no single line 'stage {} in {} from {}'", name,
                                        stage.tensor, stage.memory, kernel_.statements[s].name),
-                           "write it where that nest has the same tile in work"));
+                           "write it where that nest has the same tile"));
     const auto own = resolve(schedule_.nests[s], kernel_, make_id<StatementId>(s), model_);
     const auto theirs = resolve(nest, kernel_, make_id<StatementId>(*to), model_);
-    if (!own || !theirs) return;  // told where each nest is checked
-    if (auto no = other_tile(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
-    if (auto no = other_order(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
+    if (!own || !theirs) return;  // reported where each nest is checked
+    if (auto no = tile_mismatch(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
+    if (auto no = order_mismatch(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
       return problem(*to, lines.front(), std::move(*no));
     found_.push_back({make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()});
   }
 
-  /// The tiles come as the producer's nest takes them: an order that is only in the consumer's would be ignored.
-  static std::optional<Diagnostic> other_order(const Nest& own, const Nest& theirs, std::size_t line,
-                                               const std::string& producer) {
+  /// The producer's nest decides the order of tiles: one that is only in the consumer's would be ignored.
+  static std::optional<Diagnostic> order_mismatch(const Nest& own, const Nest& theirs, std::size_t line,
+                                                  const std::string& producer) {
     for (std::size_t l = 0; l < line; ++l) {
       const auto* f = std::get_if<For>(&theirs.lines[l].is);
       if (f == nullptr || (!f->wrap && f->raster == 0)) continue;
@@ -154,7 +263,7 @@ class Checking {
         return g != nullptr && g->wrap == f->wrap && g->raster == f->raster;
       });
       if (!same)
-        return error(fmt::format("from {}: tiles come in the order of its nest, which is not that of '{}'", producer,
+        return error(fmt::format("from {}: the producer's nest orders the tiles, and not as '{}' does", producer,
                                  print(theirs.lines[l])),
                      fmt::format("write {} in the nest of {}, or leave it out here",
                                  f->raster > 0 ? fmt::format("raster grouped({})", f->raster) : "wrap", producer));
@@ -162,85 +271,20 @@ class Checking {
     return std::nullopt;
   }
 
-  static int loops_above(const ResolvedNest& view, std::size_t line) {
-    return static_cast<int>(std::count_if(view.loops.begin(), view.loops.end(),
-                                          [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }));
-  }
-
-  static bool split_over_instances(const ResolvedNest& view, int loops, int dim) {
-    return std::any_of(view.loops.begin(), view.loops.begin() + loops,
-                       [&](const LoopLevel& w) { return w.dim == dim && w.combine.valid(); });
-  }
-
-  /// Why the consumer's line does not stand at the producer's tile, or this is not complete there.
-  std::optional<Diagnostic> other_tile(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
-                                       std::size_t their_line) const {
-    const Computation& producer = own.statement;
-    const std::string& name = theirs.statement.name;
-    const Tensor& tensor = kernel_.tensors[producer.write.tensor.index()];
-    if (own.model->find_memory(std::get<Stage>(schedule_.nests[own.id.index()].lines[line].is).memory) ==
-        std::optional(own.model->home()))
-      for (const Line& l : schedule_.nests[own.id.index()].lines)
+  /// Why the tiles at the two lines differ, or the producer's is incomplete there.
+  std::optional<Diagnostic> tile_mismatch(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
+                                          std::size_t their_line) const {
+    const Tensor& tensor = kernel_.tensors[own.statement.write.tensor.index()];
+    const Nest& nest = schedule_.nests[own.id.index()];
+    if (model_.find_memory(std::get<Stage>(nest.lines[line].is).memory) == std::optional(model_.home()))
+      for (const Line& l : nest.lines)
         if (const auto* s = std::get_if<Stage>(&l.is); s && s->tensor == tensor.name && s->ahead_of_time)
           return error("then: it is packed ahead of time");
     const WrittenElements written = written_elements(kernel_.statements[own.id.index()], tensor);
     if (!written.all || !written.once)
-      return error(fmt::format("then {}: tiles of {} share elements or leave some out", name, tensor.name));
-    const int loops = loops_above(own, line), their_loops = loops_above(theirs, their_line);
-    const std::vector<std::int64_t> tiles = own.tiles(loops), their_tiles = theirs.tiles(their_loops);
-    for (std::size_t d = 0; d < producer.domain.dims.size(); ++d)
-      if (const Dim& dim = producer.domain.dims[d]; dim.kind == DimKind::reduction && tiles[d] < dim.extent)
-        return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name,
-                                 tensor.name, tiles[d], dim.extent, dim.name),
-                     split_over_instances(own, loops, static_cast<int>(d))
-                         ? fmt::format("its parts are all there when every instance is through: leave it out, and {} "
-                                       "follows as a nest of its own",
-                                       name)
-                         : fmt::format("write it at a stage above the loop of {}", dim.name));
-    std::vector<bool> tied_there(theirs.statement.domain.dims.size(), false);
-    std::map<std::string, std::string> first_tied;  // of the producer's dims
-    for (const Access& read : theirs.statement.reads) {
-      if (read.tensor != producer.write.tensor) continue;
-      const auto tied = tied_dims(producer.write, read);
-      if (!tied)
-        return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name, tensor.name),
-                     "dims that are fused for an instruction cannot be handed on");
-      for (const auto& [dim, other] : *tied) {
-        const auto d = static_cast<std::size_t>(producer.domain.find(dim));
-        if (!other.as_dim()) {
-          if (tiles[d] == producer.domain.dims[d].extent) continue;
-          return error(fmt::format("then {}: it needs all of {}; the tile has {} of {} points", name, dim, tiles[d],
-                                   producer.domain.dims[d].extent));
-        }
-        const auto o = static_cast<std::size_t>(theirs.statement.domain.find(*other.as_dim()));
-        tied_there[o] = true;
-        const std::string& before = first_tied.emplace(dim, *other.as_dim()).first->second;
-        if (before != *other.as_dim() && tiles[d] < producer.domain.dims[d].extent)  // T[i] * T[j]
-          return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name,
-                                   tensor.name, before, *other.as_dim(), tiles[d], producer.domain.dims[d].extent, dim),
-                       "hand on tiles with all of " + dim);
-        if (theirs.statement.domain.dims[o].extent != producer.domain.dims[d].extent)
-          return error(fmt::format("then {}: its {} has {} points, {} has {}", name,
-                                   theirs.statement.domain.dims[o].name, theirs.statement.domain.dims[o].extent, dim,
-                                   producer.domain.dims[d].extent));
-        if (tiles[d] != their_tiles[o])
-          return error(fmt::format("then {}: the tile here has {} points of {}; that of the nest of {} has {} of {}",
-                                   name, tiles[d], dim, name, their_tiles[o], theirs.statement.domain.dims[o].name),
-                       "both nests need the same tile at their stages");
-      }
-    }
-    const std::vector<Dim>& dims = theirs.statement.domain.dims;
-    for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d].kind == DimKind::reduction && their_tiles[d] < dims[d].extent)
-        return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name, dims[d].name,
-                                 their_tiles[d], dims[d].extent),
-                     fmt::format("hand on tiles with all of {}", dims[d].name));
-    for (int w = 0; w < their_loops; ++w)
-      if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !tied_there[d])
-        return error(fmt::format("then {}: its nest runs over {} above the tile, which {} does not have", name,
-                                 theirs.statement.domain.dims[d].name, tensor.name),
-                     "run over it below");
-    return std::nullopt;
+      return error(
+          fmt::format("then {}: tiles of {} share elements or leave some out", theirs.statement.name, tensor.name));
+    return TileMatch(tensor, NestAtTile(own, line), NestAtTile(theirs, their_line)).mismatch();
   }
 
   const Schedule& schedule_;
@@ -252,8 +296,9 @@ class Checking {
 
 }  // namespace
 
-Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
-  return Checking(schedule, kernel, model).run();
+Result<std::vector<TileFusion>> tile_fusions(const Schedule& schedule, const Kernel& kernel,
+                                             const HardwareModel& model) {
+  return FusionCheck(schedule, kernel, model).run();
 }
 
 bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage) {
@@ -265,25 +310,25 @@ bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage) {
   });
 }
 
-FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
-                      const Computation& consumer, std::size_t line) {
-  FusedTile handed;
-  handed.line = line;
-  for (const Dim& dim : consumer.domain.dims) handed.tiles[dim.name] = {AffineExpr(0), dim.extent};
+FusedTile make_fused_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                          const Computation& consumer, std::size_t line) {
+  FusedTile fused;
+  fused.line = line;
+  for (const Dim& dim : consumer.domain.dims) fused.tiles[dim.name] = {AffineExpr(0), dim.extent};
   for (int a = 1; a < access_count(consumer); ++a) {
     const Access& read = access_of(consumer, a);
     if (read.tensor != producer.write.tensor) continue;
     std::map<std::string, AffineExpr> theirs;
-    const Tied tied = tied_dims(producer.write, read).value_or(Tied{});
-    for (const auto& [dim, other] : tied) {
+    const MatchedDims matched = matched_dims(producer.write, read).value_or(MatchedDims{});
+    for (const auto& [dim, other] : matched) {
       theirs.emplace(dim, other);
-      if (const auto name = other.as_dim()) handed.tiles[*name] = tiles.at(dim);
+      if (const auto name = other.as_dim()) fused.tiles[*name] = tiles.at(dim);
     }
     TileLayout seen = tile;
     for (Coordinate& c : seen.coordinates) c.form = substitute(c.form, theirs);
-    handed.holders.emplace(a, std::move(seen));
+    fused.holders.emplace(a, std::move(seen));
   }
-  return handed;
+  return fused;
 }
 
 }  // namespace isamap

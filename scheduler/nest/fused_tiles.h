@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `stage C in vec then act`: a tile of C that is complete goes straight to the next statement. The nest of `act` has a
-// line `stage C in vec from mm` at the same tile, and is carried out from there inwards, once for each tile, before
-// anything else needs the registers; where nothing else reads C, it is never stored. One construct for epilogues of
-// products (bias, activation, requantisation) and for chains of them (Hidet, arXiv 2210.09603, section 4.2, calls it
-// post-scheduling fusion; FusionStitching, arXiv 2009.10924, section 3, thread composition).
+// Fusion of a consumer into the tile loops of its producer: `stage C in vec then act`. The nest of `act` has a line
+// `stage C in vec from mm` at the same tile and is lowered from there inwards, once for each complete tile, while it is
+// in registers; if nothing else reads C, it is never stored. The same construct serves epilogues of products (bias,
+// activation, requantisation) and chains of products (Hidet, arXiv 2210.09603, section 4.2, calls it post-scheduling
+// fusion; FusionStitching, arXiv 2009.10924, section 3, thread composition).
 //
-// Both nests are schedules by themselves: without the other's words each computes its statement from memory.
+// Without `then` and `from` both nests are complete schedules, which pass C through memory.
 
 #include "scheduler/nest/staged_tile.h"
 
@@ -20,24 +20,25 @@ struct TileFusion {
   std::size_t from_line = 0, to_line = 0;  ///< the two `stage` lines
 };
 
-/// All of a schedule, by consumer. Diagnostics, at the place of the line: a statement or counterpart that is not there,
-/// another tile or memory, a producer whose tile is not complete, a consumer that may not run so early (it adds up
-/// more than the tile has; it reads what another statement between the two writes; it overwrites what is still read).
-Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+/// All fusions of a schedule, by producer line. Diagnostics, at their line: an unknown statement or a missing
+/// counterpart; tiles or memories that differ; a producer whose tile is incomplete; a consumer that depends on more
+/// than the tile (it reduces beyond it; it reads what a statement in between writes; it overwrites what one still
+/// reads).
+Result<std::vector<TileFusion>> tile_fusions(const Schedule& schedule, const Kernel& kernel,
+                                             const HardwareModel& model);
 
-/// Is a tile that is handed on stored too? Not if its tensor is read by nobody else.
+/// Is a fused tile also stored? Not if all readers of its tensor are fused.
 bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage);
 
-/// What the consumer's nest begins with: the tiles of its dims, and the producer's tile of the tensor as each of the
-/// consumer's accesses sees it.
+/// Where the consumer's nest starts: the tiles of its dims, and the producer's tile in terms of the consumer's dims.
 struct FusedTile {
   std::size_t line = 0;  ///< `stage ... from`
   Tiles tiles;
   std::map<int, TileLayout> holders;  ///< by access number of the consumer
 };
-/// `tile`, of the producer's statement (fused) where `tiles` are in work, as `consumer` (fused) sees it. Only for pairs
-/// that `handovers` found nothing wrong with.
-FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
-                      const Computation& consumer, std::size_t line);
+/// `tile` of the producer's statement (fused), whose dims have `tiles`, in terms of `consumer` (fused). Precondition:
+/// `tile_fusions` accepts the pair.
+FusedTile make_fused_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                          const Computation& consumer, std::size_t line);
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Instructions that add the lanes of a register up.
+// Horizontal sums: instructions that add the lanes of a register.
 
 #include <cstdint>
 
@@ -8,10 +8,10 @@
 
 namespace isamap {
 
-/// D[] += S[l]: its lanes; 0: it is another instruction.
+/// Number of lanes of an instruction D[] += S[l]; 0: it is another instruction.
 std::int64_t lanes_added_up(const Instruction& instruction, Reduction reduction, DType type);
 
-/// Adds real lanes up in an order of its own. --strict-float does without.
+/// Adds floating-point lanes in an unspecified order, which --strict-float forbids.
 bool sums_lanes_in_any_order(const Instruction& instruction);
 
 }  // namespace isamap

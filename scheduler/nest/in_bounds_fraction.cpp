@@ -10,13 +10,14 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_counted = 4096;  ///< points beside those of the longest dim
+constexpr std::int64_t most_counted = 4096;  ///< enumerated points; the longest dim is counted in closed form
 
 struct Term {
   std::int64_t coefficient = 0, extent = 1;
 };
 
-/// How many points of the terms from `t` on bring `value` into [0, extent). The last term is not run over.
+/// Number of points of the terms from `t` on for which `value` + terms is in [0, extent). The last term is counted in
+/// closed form.
 std::int64_t inside(const std::vector<Term>& terms, std::size_t t, std::int64_t value, std::int64_t extent) {
   if (t == terms.size()) return value >= 0 && value < extent ? 1 : 0;
   const Term& term = terms[t];
@@ -52,7 +53,7 @@ double share(const AffineExpr& index, std::int64_t extent, const IterationDomain
 
 }  // namespace
 
-double inside_share(const Nest& nest, const Kernel& kernel, const Computation& statement) {
+double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement) {
   double all = 1;
   for (const Access& read : statement.reads) {
     const Tensor& tensor = kernel.tensors[read.tensor.index()];

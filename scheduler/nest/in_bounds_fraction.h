@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How much of a computation is left where what reads outside a tensor is left out.
+// Fraction of a computation that remains when out-of-bounds terms are skipped (`outside I skip`).
 
 #include "isamap/kernel.h"
 #include "isamap/schedule.h"
 
 namespace isamap {
 
-/// Of the points of `statement` those whose reads of what the nest's `do` line skips (`outside I skip`) lie inside its
-/// shape, from 0 to 1; 1 where nothing is skipped. Each index is counted exactly and taken to be independent of the
-/// others, which it is where no two of them use the same dim; an index with divisions, or over too many points to be
-/// counted, is taken to lie inside.
-double inside_share(const Nest& nest, const Kernel& kernel, const Computation& statement);
+/// Points of `statement` whose skipped reads are in bounds over all points: 0 to 1, 1 if nothing is skipped. The
+/// product over indices of the exact fraction of each, so indices that share a dim are treated as independent; an index
+/// with divisions, or with too many points to enumerate, counts as in bounds.
+double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement);
 
 }  // namespace isamap

@@ -14,7 +14,7 @@ namespace isamap {
 
 namespace {
 
-/// Is the constant, rounded as the operand rounds it, one of those that the command can carry?
+/// Is the constant, rounded to the operand's type, one of its encodable immediates?
 bool allows(const Operand& operand, double constant) {
   const bool real = operand.dtype && is_float(*operand.dtype);
   const std::int64_t number = constant_ref(operand, constant).index[0].constant();
@@ -22,22 +22,22 @@ bool allows(const Operand& operand, double constant) {
          std::find(operand.immediate.begin(), operand.immediate.end(), number) != operand.immediate.end();
 }
 
-/// Constants live where a command carries them: in a state field or an immediate. Nothing else does.
+/// A constant needs an operand without a memory (state field or immediate), and only a constant fits there.
 std::string constants_refusal(const Mapping& mapping, const Instruction& instruction) {
   for (std::size_t i = 0; i < mapping.operands.size(); ++i) {
     const Operand& operand = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
     const bool held = mapping.constant && is_constant_operand(mapping, i);
-    if (held && operand.memory.valid()) return "an operand is held at the constant " + constant_name(mapping);
+    if (held && operand.memory.valid())
+      return "an operand in a memory has the constant value " + constant_name(mapping);
     if (!held && !operand.memory.valid())
-      return "operand " + operand.name + " is a number in the command, and the kernel has a tensor there";
+      return "operand " + operand.name + " is an immediate or a state field, and the kernel has a tensor there";
     if (!operand.immediate.empty() && !allows(operand, *mapping.constant))
-      return constant_name(mapping) + " is none of the values of operand " + operand.name;
+      return constant_name(mapping) + " is no encodable value of operand " + operand.name;
   }
   return "";
 }
 
-/// A call has one address for an operand; where other reads of it lie is for the operand's layout to say, which tiles
-/// do not know.
+/// A call has one address for an operand; further reads of it at other places need a layout that tiles do not have.
 std::string read_in_several_ways(const Instruction& instruction) {
   const Computation& unit = instruction.statement();
   for (int a = 0; a < access_count(unit); ++a)
@@ -48,7 +48,7 @@ std::string read_in_several_ways(const Instruction& instruction) {
   return "";
 }
 
-/// x*x: one tile for two operands, which have to take it from the same memory, laid out alike.
+/// x*x: one tile for two operands, which must have the same memory and layout.
 std::string one_tile_for_two_operands(const Mapping& mapping, const Instruction& instruction) {
   const auto operand = [&](std::size_t i) {
     Operand found = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
@@ -61,7 +61,7 @@ std::string one_tile_for_two_operands(const Mapping& mapping, const Instruction&
   for (std::size_t i = 1; i < mapping.operands.size(); ++i)
     for (std::size_t j = i + 1; j < mapping.operands.size(); ++j)
       if (mapping.operands[i] == mapping.operands[j] && (operand(i) != operand(j) || taken(i).index != taken(j).index))
-        return "one access stands on two operands that lie differently";
+        return "one access is bound to two operands with different layouts";
   return "";
 }
 
@@ -79,7 +79,7 @@ std::string not_lowered(const Instruction& instruction, const HardwareModel& mod
   return "";
 }
 
-double as_held(const Instruction& instruction, int access, double number) {
+double round_to_operand(const Instruction& instruction, int access, double number) {
   const TensorId t = operand_of_access(instruction, access);
   const DType type = instruction.operands[t.index()].dtype.value_or(instruction.tensors[t.index()].dtype);
   return is_float(type) ? round_to(type, number) : number;
@@ -89,9 +89,9 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   if (std::string why = not_lowered(model.instruction(mapping.instruction), model); !why.empty()) return why;
   const InstructionForm form = instruction_form(mapping, model);
   if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))
-    return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +
-           (form ? "and nothing runs over it"
-                 : "and lowering needs it added to the output, with a subscript of its own and the first term first");
+    return "the sum over " + mapping.rolled[0].name + " is unrolled in the instruction, " +
+           (form ? "and no dim of the statement is mapped to it"
+                 : "and lowering needs it accumulated, with a subscript of its own and the first term first");
   if (const std::string no = read_in_several_ways(*form); !no.empty()) return no;
   if (const std::string no = constants_refusal(mapping, *form); !no.empty()) return no;
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";

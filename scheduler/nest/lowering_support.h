@@ -9,15 +9,15 @@
 
 namespace isamap {
 
-/// Empty, or why not: "(q - s) combines dims". Lowering runs over whole dims of the statement and finds operands by
-/// access.
+/// Why lowering does not support the mapping, "(q - s) is no plain dim"; empty: it does. Digits must be whole dims of
+/// the statement.
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model);
 
-/// The same of an instruction by itself: lowering places no waits for what completes later, and stores no tile
-/// swizzled.
+/// The same of an instruction by itself: lowering places no waits for asynchronous ones, and in assembly has no
+/// swizzled tiles.
 std::string not_lowered(const Instruction& instruction, const HardwareModel& model);
 
-/// A number as the operand of this access holds it: 0.03 in an f32 is the f32 next to it.
-double as_held(const Instruction& instruction, int access, double number);
+/// A number rounded to the type of this access's operand: 0.03 in f32 is the nearest f32.
+double round_to_operand(const Instruction& instruction, int access, double number);
 
 }  // namespace isamap

@@ -33,7 +33,7 @@ bool only_dollars(const AffineExpr& e) {
   return std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; });
 }
 
-// A point at which `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
+// A point where `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
 Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
   Bindings point;
   for (const std::string& name : e.names()) point[name] = 0;
@@ -49,13 +49,13 @@ Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
 }
 
 struct LayoutTerms {
-  AffineExpr fixed;  // what the layout demands, in elements
+  AffineExpr fixed;  // prescribed strides, in elements
   struct Free {
     AffineExpr term;
-    std::string name;  // as strides are referred to: "i" of {X.stride[i]}
+    std::string name;  // in references: "i" of {X.stride[i]}
   };
   std::vector<Free> free;         // `any`: one unknown stride each
-  std::vector<AffineExpr> apart;  // `each`: an address of its own for every value
+  std::vector<AffineExpr> apart;  // `each`: an address for every value
 };
 
 LayoutTerms demanded(const Instruction& instruction, int access, const Operand& operand,
@@ -82,7 +82,7 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
   return terms;
 }
 
-/// A stride stands in a state, or in the word of the command: is there room for it?
+/// Strides are encoded in a state field or in the command: is this one encodable?
 std::string room_refusal(const Instruction& instruction, const Operand& operand, const std::string& term,
                          std::int64_t stride, DType type, const HardwareModel& model) {
   const Lookup value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
@@ -115,32 +115,32 @@ std::string room_refusal(const Instruction& instruction, const Operand& operand,
   return "";
 }
 
-std::string strides_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                            const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
-                            const HardwareModel& model) {
+std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const std::vector<AffineExpr>& index,
+                            const Ranges& ranges, const HardwareModel& model) {
+  const Instruction& instruction = use.instruction;
   const auto dollars = dollar_names(instruction);
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const Operand& operand = use.operand();
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
   const AffineExpr loop = simplify(offset - at_zero(offset), ranges);
-  const LayoutTerms layout = demanded(instruction, access, operand, dollars);
+  const LayoutTerms layout = demanded(instruction, use.access, operand, dollars);
   if (!layout.apart.empty()) {
-    const auto steps = own_addresses(instruction, access, extents, offset);
+    const auto steps = own_addresses(instruction, use.access, use.extents, offset);
     if (!steps)
-      return fmt::format("the elements of {} that belong together for {} do not lie together in {}", operand.name,
+      return fmt::format("the elements of {} that {} reads at one address are not adjacent in {}", operand.name,
                          instruction.name, buffer.name);
     for (const std::int64_t step : *steps)
       if (step * bytes(buffer.dtype) % operand.align != 0)
-        return fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+        return fmt::format("{} needs addresses that are multiples of {} B; rows of {} are not aligned so",
                            instruction.name, operand.align, buffer.name);
   }
-  const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no neighbours
+  const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no stride
     for (const std::string& name : e.names())
       if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
         e = simplify(substitute(e, {{name, AffineExpr(0)}}), ranges);
     return e;
   };
   AffineExpr rest = without_single(simplify(loop - layout.fixed, ranges));
-  for (const AffineExpr& apart : layout.apart)  // every value has its own address: leave those dims out
+  for (const AffineExpr& apart : layout.apart)  // dims with an address for every value need no stride
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const LayoutTerms::Free& free : layout.free) {
     const AffineExpr term = without_single(simplify(free.term, ranges));
@@ -161,11 +161,11 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
       return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
                          operand.name, loop.coefficient(name), buffer.name, instruction.name,
                          layout.fixed.coefficient(name));
-  return fmt::format("{} lies in {} as {}, which {} cannot address", operand.name, buffer.name, print(loop),
+  return fmt::format("{0} has the layout {2} in {1}, which {3} cannot address", operand.name, buffer.name, print(loop),
                      instruction.name);
 }
 
-/// Of rows that lie permuted an instruction may know, or it touches no more than what stays together.
+/// A swizzled tile is accepted by an operand with the same swizzle, or by one that only accesses bytes within a chunk.
 std::string swizzle_refusal(const Instruction& instruction, int access, const Buffer& buffer,
                             const std::vector<AffineExpr>& index, const Ranges& ranges) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
@@ -174,8 +174,8 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
   if (own == buffer.swizzle) return "";
   const auto text = [](const XorSwizzle& s) { return fmt::format("xor {} from {} to {}", s.bits, s.from, s.to); };
   if (own)
-    return fmt::format("{} takes {} with its bytes permuted ({}); in {} they lie {}", instruction.name, operand.name,
-                       text(*own), buffer.name, buffer.swizzle ? "by " + text(*buffer.swizzle) : "as they come");
+    return fmt::format("{} needs {} swizzled ({}); {} is {}", instruction.name, operand.name, text(*own), buffer.name,
+                       buffer.swizzle ? "swizzled by " + text(*buffer.swizzle) : "not");
   AffineExpr loop = simplify(flat_offset(buffer, index), ranges);
   loop = loop - at_zero(loop);
   const LayoutTerms layout = demanded(instruction, access, operand, dollar_names(instruction));
@@ -185,15 +185,16 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
   const std::int64_t size = bytes(buffer.dtype), span = range ? (range->high - range->low + 1) * size : INT64_MAX;
   if (span <= size || (span <= buffer.swizzle->chunk() && std::max<std::int64_t>(operand.align, size) % span == 0))
     return "";
-  return fmt::format("{} takes {} in one piece; in {} only {} bytes stay together ({})", instruction.name, operand.name,
+  return fmt::format("{} needs {} contiguous; in {} only {} bytes are, by {}", instruction.name, operand.name,
                      buffer.name, buffer.swizzle->chunk(), text(*buffer.swizzle));
 }
 
-// Registers: every point's place as the instruction sees it must be its place as the tile has it.
-std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                             const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index) {
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
-  const auto box = operand_box(instruction, access);
+// Registers: each point must have the same place in the operand's layout and in the tile's.
+std::string register_refusal(const OperandUse& use, const Buffer& buffer, const TileLayout& tile,
+                             const std::vector<AffineExpr>& index) {
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
+  const auto box = operand_box(instruction, use.access);
   const auto own = positions(operand, box);
   const std::size_t slots = static_cast<std::size_t>(tile.slots);
   const std::vector<std::int64_t> inner_box(buffer.extents.begin() + tile.slots, buffer.extents.end());
@@ -205,10 +206,10 @@ std::string register_refusal(const Instruction& instruction, int access, const s
     if (!only_dollars(index[i])) return operand.name + " does not begin at a register of " + buffer.name;
     theirs.emplace_back(index[i], names);
   }
-  for (const AffineExpr& e : access_of(instruction.statement(), access).index)
+  for (const AffineExpr& e : access_of(instruction.statement(), use.access).index)
     ours.emplace_back(substitute(e, dollar_names(instruction)), names);
 
-  // A fragment of fewer elements is the beginning of one of more: instance and element are compared.
+  // A smaller fragment is a prefix of a larger one: instance and element are compared.
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   const bool fragments = fragment != nullptr && tile.fragment;
   const std::int64_t own_elements = fragments ? fragment->over.back().second : 1,
@@ -227,15 +228,14 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   while (true) {
     const std::int64_t a = place(ours, box, *own), b = place(theirs, inner_box, tile.positions);
     if (a < 0 || b < 0 || a / own_elements != b / tile_elements || a % own_elements != b % tile_elements)
-      return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name, instruction.name,
-                         buffer.name);
+      return fmt::format("{} of {} has another register layout than {}", operand.name, instruction.name, buffer.name);
     std::size_t d = point.size();
-    while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
+    while (d > 0 && ++point[d - 1] >= use.extents[d - 1]) point[--d] = 0;
     if (d == 0) return "";
   }
 }
 
-// The address of a use is the offset at $dims 0: all of it must keep the alignment that operand and memory ask for.
+// The address of a call is the offset at $dims 0: each of its terms must keep the alignment of operand and memory.
 std::string alignment_refusal(const Instruction& instruction, const Operand& operand, const Buffer& buffer,
                               const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel& model) {
   const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
@@ -269,20 +269,20 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
   return "";
 }
 
-/// Of a tensor that the host describes: positions, not addresses, are given, and they may lie outside.
-std::string described_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                              const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
-                              const KnownHere& known) {
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+/// For tensors with a host-side descriptor (TMA): the call gives coordinates instead of addresses, which may be out of
+/// bounds.
+std::string described_refusal(const OperandUse& use, const Buffer& buffer, const std::vector<AffineExpr>& index,
+                              const Ranges& ranges, const KnownHere& known) {
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
   if (buffer.role != BufferRole::argument)
-    return fmt::format("{} takes {} as the host describes it, and {} is none of its arrays", instruction.name,
+    return fmt::format("{} needs {} with a tensor descriptor of the host, and {} is not an argument", instruction.name,
                        operand.name, buffer.name);
-  if (const auto made = described_tensor(instruction, access, buffer, index, extents, ranges); !made)
+  if (const auto made = described_tensor(instruction, use.access, buffer, index, use.extents, ranges); !made)
     return made.diagnostics().front().message;
   if (!operand.outside)
     if (std::string no = bounds_refusal(buffer, index, ranges, known.nonnegative); !no.empty()) return no;
-  if (std::string no = strides_refusal(instruction, access, extents, buffer, index, ranges, known.model); !no.empty())
-    return no;
+  if (std::string no = strides_refusal(use, buffer, index, ranges, known.model); !no.empty()) return no;
   if (buffer.align % operand.align == 0) return "";
   return fmt::format("{} of {} has align {}; {} begins at multiples of {} B", operand.name, instruction.name,
                      operand.align, buffer.name, buffer.align);
@@ -315,34 +315,33 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
   return ranges;
 }
 
-std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                    const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index,
-                    const KnownHere& known) {
+std::string refusal(const OperandUse& use, const Buffer& buffer, const TileLayout& tile,
+                    const std::vector<AffineExpr>& index, const KnownHere& known) {
   const HardwareModel& model = known.model;
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
   if (buffer.memory != operand.memory)
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
-  if (std::string reason = tile.slots < 0 ? type_refusal_in_memory(instruction, access, buffer.dtype)
-                                          : type_refusal(instruction, access, buffer.dtype);
+  if (std::string reason = tile.slots < 0 ? type_refusal_in_memory(instruction, use.access, buffer.dtype)
+                                          : type_refusal(instruction, use.access, buffer.dtype);
       !reason.empty())
     return reason;
   Ranges ranges = known.ranges;
-  for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
+  for (const auto& [name, range] : dim_ranges(instruction, use.extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
-  if (!operand.object.empty()) return described_refusal(instruction, access, extents, buffer, simple, ranges, known);
+  if (!operand.object.empty()) return described_refusal(use, buffer, simple, ranges, known);
   if (std::string reason = bounds_refusal(buffer, simple, ranges, known.nonnegative); !reason.empty()) return reason;
   const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
   if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,
                        operand.group, buffer.name, buffer.registers_per_slot);
-  if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
-  if (std::string reason = strides_refusal(instruction, access, extents, buffer, simple, ranges, model);
-      !reason.empty())
+  if (tile.slots >= 0) return register_refusal(use, buffer, tile, simple);
+  if (std::string reason = strides_refusal(use, buffer, simple, ranges, model); !reason.empty()) return reason;
+  if (std::string reason = swizzle_refusal(instruction, use.access, buffer, simple, ranges); !reason.empty())
     return reason;
-  if (std::string reason = swizzle_refusal(instruction, access, buffer, simple, ranges); !reason.empty()) return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
 }
 

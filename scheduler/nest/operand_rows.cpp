@@ -17,7 +17,7 @@ std::optional<OperandRows> rows_of_operand(const Pairing& pairing, int access) {
     dims.push_back(pairing.fused_dim_of[static_cast<std::size_t>(d)]);
   }
   OperandRows found;
-  // The other subscript's neighbours are a row apart.
+  // The other subscript has the stride of a row.
   int along = -1;
   for (std::size_t s = 0; s < 2; ++s)
     for (const StrideTerm& term : strided->terms) {
@@ -29,7 +29,7 @@ std::optional<OperandRows> rows_of_operand(const Pairing& pairing, int access) {
       if (*stride > 1) found.row = *stride;
     }
   if (along < 0 || found.row <= 1) return std::nullopt;
-  // Rows of the tile are what has the other dim in it (q + s for a window), and what has neither stands outside.
+  // Forms with the other dim number rows of the tile (q + s for a window); those with neither are outer.
   const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]);
   const std::string& other = dims[static_cast<std::size_t>(1 - along)];
   std::vector<AffineExpr> rows, outer;

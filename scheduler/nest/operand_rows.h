@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An operand in a memory that lies in swizzled rows, and the tile layout that such an operand accepts.
+// Swizzled operands of an addressed memory, in rows, and the tile layout that such an operand accepts.
 
 #include <optional>
 #include <string>
@@ -11,14 +11,14 @@
 namespace isamap {
 
 struct OperandRows {
-  std::vector<LayoutDigit> layout;  ///< of a tile that the operand accepts as it lies
+  std::vector<LayoutDigit> layout;  ///< of a tile that the operand accepts
   std::optional<XorSwizzle> swizzle;
-  std::string along;     ///< the fused dim whose neighbours lie together
-  std::int64_t row = 1;  ///< and how many of them
+  std::string along;     ///< the fused dim of stride 1
+  std::int64_t row = 1;  ///< its elements in a row
 };
 
-/// Neighbours along one subscript, `row` together, permuted by the operand's swizzle. Nothing: the operand has another
-/// kind of layout.
+/// Rows of `row` elements along one subscript, permuted by the operand's swizzle. Nothing: the operand has another kind
+/// of layout.
 std::optional<OperandRows> rows_of_operand(const Pairing& pairing, int access);
 
 }  // namespace isamap

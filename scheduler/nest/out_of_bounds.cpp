@@ -6,7 +6,7 @@
 namespace isamap {
 namespace {
 
-/// Is the tensor, or a cast of it, a factor of the whole expression, so that this is 0 where the tensor is?
+/// Is the tensor, or a cast of it, a factor of the whole expression? Then the expression is 0 if the tensor is.
 bool is_factor(const ScalarExpr& e, const Computation& statement, TensorId tensor) {
   if (const auto* read = std::get_if<Read>(&e.op))
     return statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;

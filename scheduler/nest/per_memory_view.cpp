@@ -21,7 +21,7 @@ struct Steps {
   std::int64_t count = 1;
   std::string axis;  ///< spatial only
   SourceLocation where;
-  std::int64_t tile = 1;  ///< found from the inside
+  std::int64_t tile = 1;  ///< of the loop: product of the counts below it
 };
 
 struct Level {
@@ -148,7 +148,7 @@ class LevelsReader {
   Diagnostics& problems_;
 };
 
-/// From the inside: the tile of a loop is what stands below it. Then from the outside: are the steps the right ones?
+/// Tiles from the inside out; then, from the outside in, checks that trip counts equal ceil(parent / tile).
 void find_tiles(std::vector<Level>& levels, const Computation& statement, const std::vector<std::int64_t>& block,
                 Diagnostics& problems) {
   std::vector<std::int64_t> tile = block;
@@ -198,7 +198,7 @@ Result<Mapping> only_mapping(const Kernel& kernel, const HardwareModel& model) {
   return mapped->mappings.front();
 }
 
-/// May a tile of this access overlap its neighbour: a subscript that sums dims?
+/// May consecutive tiles of this access overlap: does a subscript add dims?
 bool has_window(const Computation& statement, const Kernel& kernel, const std::string& tensor) {
   for (int a = 1; a < access_count(statement); ++a)
     if (access_name(kernel.tensors, statement, a) == tensor)

@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-/// The form's access of the tensor that this access of the written instruction is to.
+/// The access of the form to the tensor of this access of the described instruction.
 std::size_t access_in_form(const Instruction& form, const Access& written) {
   const auto& reads = form.statement().reads;
   const auto at =
@@ -17,7 +17,7 @@ std::size_t access_in_form(const Instruction& form, const Access& written) {
   return static_cast<std::size_t>(at - reads.begin()) + 1;
 }
 
-/// Which term of the sum the access belongs to: its subscripts are the form's at that value of the last dim.
+/// The term of the sum that has this access: the value of the last dim at which the form's subscripts equal its own.
 std::int64_t term_of(const Instruction& form, const Access& written) {
   const Access& own = access_of(form.statement(), static_cast<int>(access_in_form(form, written)));
   const Dim& sum = form.statement().domain.dims.back();
@@ -48,7 +48,7 @@ InstructionForm summed_form(const HardwareModel& model, InstructionId instructio
   std::vector<bool> seen(written.tensors.size(), false);
   for (const Access& read : written.statement().reads) {
     const std::int64_t term = term_of(*rolled->instruction, read);
-    if (term < 0 || (!seen[read.tensor.index()] && term != 0)) return nullptr;  // an address is that of the first read
+    if (term < 0 || (!seen[read.tensor.index()] && term != 0)) return nullptr;  // the address is that of the first read
     seen[read.tensor.index()] = true;
   }
   return rolled->instruction;
@@ -60,7 +60,7 @@ InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& mo
 
 namespace {
 
-/// What is left of a dim at the `do` line.
+/// Tile of a dim at the `do` line.
 std::int64_t innermost_tile(const Nest& nest, const Dim& dim) {
   std::int64_t tile = dim.extent;
   for (const Line& line : nest.lines)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The instruction that a schedule loops: as its text has it, or with the sum that the text writes out as a dim.
+// The form of an instruction that schedules use: as described, or with its unrolled sum rerolled into a dim.
 //
-//   C[j] += s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1])      as it is written: five accesses, one dim
-//   C[j] += s32(A[j,k]) * s32(B[j,k]),  k = 2                          its form: three accesses, two dims
+//   C[j] += s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1])      as described: five accesses, one dim
+//   C[j] += s32(A[j,k]) * s32(B[j,k]),  k = 2                          rerolled: three accesses, two dims
 //
-// Schedules, tiles and layouts are about the form; a call in a program is of the instruction as it is written.
+// Schedules, tiles and layouts refer to the form; calls in programs to the instruction as described.
 
 #include <memory>
 #include <vector>
@@ -19,18 +19,18 @@ namespace isamap {
 
 using InstructionForm = std::shared_ptr<const Instruction>;
 
-/// The instruction as it is written. The model must outlive it.
+/// The instruction as described. The model must outlive it.
 InstructionForm written_form(const HardwareModel& model, InstructionId instruction);
-/// With its written-out sum as the last dim. Nothing: it writes none out; or overwrites its output; or the number of
-/// the term is no subscript by itself (A[2*j + 1]); or the first read is not the first place of its operand.
+/// With its unrolled sum as the last dim. nullptr: it has none; it overwrites its output; the index of the term is not
+/// a subscript by itself (A[2*j + 1]); or the first read of an operand is not its first element.
 InstructionForm summed_form(const HardwareModel& model, InstructionId instruction);
-/// The one that the mapping is about: never nothing for mappings that lower (lowerable.h).
+/// The form of the mapping: never nullptr if `not_lowered` (lowering_support.h) accepts it.
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model);
-/// The same with the extents that a nest gives dims which are part of the instruction's name (`known: compile`): all
-/// its calls are of that one. Nothing: the mapping names no instruction.
+/// The same with compile-time extents (`known: compile`) fixed to the nest's innermost tiles, for all of its calls.
+/// nullptr: the mapping has no instruction.
 InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computation& fused, const HardwareModel& model);
 
-/// References of a use of the form, one for each access of the form, as those of the instruction as it is written.
+/// Converts the references of a call, one for each access of the form, to those of the instruction as described.
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs);
 
 }  // namespace isamap

@@ -21,10 +21,151 @@
 namespace isamap {
 namespace {
 
-/// One resolution in progress.
-class Resolver {
+/// Resolution of `stage` lines, and the state of a resolution in progress.
+class StageResolver {
+ protected:
+  StageResolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
+
+  void problem(const std::string& message, const std::string& hint = "") {
+    const auto l = static_cast<std::size_t>(line_);
+    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
+    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
+  }
+
+  void stage(const Stage& s) {
+    const auto memory = view_.model->find_memory(s.memory);
+    std::vector<std::string> known;
+    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
+    if (!memory)
+      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
+    known.clear();
+    bool found = false;
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
+      found = true;
+      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // filled by accesses, not by moves
+        if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
+        continue;
+      }
+      int& last = view_.innermost[static_cast<std::size_t>(a)];
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
+                              nest_.lines[static_cast<std::size_t>(line_)].where});
+      last = static_cast<int>(view_.stages.size()) - 1;
+    }
+    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
+    moves(s);
+    if (!s.layout.empty()) layout(s, *memory);
+    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
+    if (const auto lacks = missing_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
+    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
+      problem(fmt::format("x{}: several sets of registers need an unrolled loop right above", s.buffers),
+              fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
+    initial_value(s, found);
+    if (s.ahead_of_time) ahead_of_time(s, *memory);
+  }
+
+  const Nest& nest_;
+  ResolvedNest& view_;
+  Diagnostics problems_;
+  int line_ = 0;
+  std::vector<std::int64_t> tile_;  // by dim, at this line
+
+ private:
+  /// Checks `first`; `found`: the statement has the tensor.
+  void initial_value(const Stage& s, bool found) {
+    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
+    if (found && s.first != First::fill && s.tensor != written)
+      problem("'first' sets the initial value of an accumulator; " + s.tensor + " is only read", "leave it out");
+    else if (s.first == First::load && !inout(s.tensor))
+      problem("first load: " + s.tensor + " is not inout, so memory has no initial value",
+              "leave it out, or write inout: true at the tensor");
+    else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
+      problem(fmt::format("first flag: {} always accumulates, and {} is undefined at the first call",
+                          view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
+              view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
+                                  "start: {OPERAND: [zero, keep]}"
+                                : "leave it out: the tile is cleared first");
+  }
+
+  void ahead_of_time(const Stage& s, MemoryId memory) {
+    if (const auto by = written_by(s))
+      problem("aot: " + s.tensor + " is computed by " + *by + "; only inputs can be packed before the program runs",
+              "leave it out: the copy is made at every call");
+    if (!view_.loops.empty()) problem("aot: tiles packed ahead of time must be staged above all loops");
+    if (!view_.model->versions().empty())
+      problem("aot: the packed layout may differ between the versions for other sizes of " + view_.model->name,
+              "leave it out: the copy is made at every call");
+    if (memory != view_.model->home())
+      problem("aot: tiles packed before the program runs must be in " + view_.model->memory(view_.model->home()).name,
+              "put a second stage below it for " + s.memory);
+  }
+
+  /// The statement that writes the tensor of a stage; nothing: it is an input.
+  std::optional<std::string> written_by(const Stage& s) const {
+    for (int a = 0; a < access_count(view_.statement); ++a)
+      for (const Computation& c : view_.kernel->statements)
+        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
+            c.write.tensor == access_of(view_.statement, a).tensor)
+          return c.name;
+    return std::nullopt;
+  }
+
+  /// Is the next loop above sequential and unrolled, with only multi-buffered register stages in between?
+  bool below_unrolled_loop() const {
+    for (int l = line_ - 1; l >= 0; --l) {
+      const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
+      if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
+      const auto* s = std::get_if<Stage>(&line);
+      const auto memory = s ? view_.model->find_memory(s->memory) : std::nullopt;
+      if (!memory || s->buffers < 2 || !view_.model->memory(*memory).is_register()) return false;
+    }
+    return false;
+  }
+
+  void moves(const Stage& s) {
+    std::vector<std::string> known;
+    for (const Instruction& i : view_.model->instructions())
+      if (is_move(i)) known.push_back(i.name);
+    for (const std::string& name : s.via)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
+  }
+
+  bool inout(const std::string& tensor) const {
+    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
+                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
+  }
+
+  /// Checks the layout as lowering does, for the tiles at this line.
+  void layout(const Stage& s, MemoryId memory) {
+    if (view_.model->memory(memory).is_register())
+      return problem("in registers the instruction determines the layout", "leave 'as' out");
+    Tiles tiles;
+    for (std::size_t d = 0; d < tile_.size(); ++d)
+      tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
+    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
+      return problem(no, "digits such as j/32 and j%32 together cover j");
+    std::set<std::string> covered;
+    for (const LayoutDigit& digit : s.layout) covered.merge(digit.index.names());
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const Access& access = access_of(view_.statement, a);
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
+      for (const AffineExpr& index : access.index)
+        for (const std::string& name : index.names())
+          if (tiles.at(name).size > 1 && covered.insert(name).second)
+            problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
+                    "each dim of " + s.tensor + " must be in its layout, whole or in digits such as " + name +
+                        "/16 and " + name + "%16");
+    }
+  }
+};
+
+/// Resolution of a nest, line by line.
+class Resolver : StageResolver {
  public:
-  Resolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
+  Resolver(const Nest& nest, ResolvedNest& view) : StageResolver(nest, view) {}
 
   Diagnostics run() {
     if (!find_do()) return std::move(problems_);
@@ -34,17 +175,11 @@ class Resolver {
                  nest_.lines[l].is);
     }
     line_ = static_cast<int>(nest_.lines.size()) - 1;
-    looped_down();
+    check_call_extents();
     return std::move(problems_);
   }
 
  private:
-  void problem(const std::string& message, const std::string& hint = "") {
-    const auto l = static_cast<std::size_t>(line_);
-    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
-    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
-  }
-
   bool find_do() {
     const Do* last = nullptr;
     for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
@@ -65,7 +200,7 @@ class Resolver {
               "leave it out");
     for (const auto& [tensor, how] : last->outside)
       if (const auto no = outside_problem(*view_.kernel, original, tensor)) problem(no->message, no->hint);
-    view_.inside = inside_share(nest_, *view_.kernel, original);
+    view_.in_bounds = in_bounds_fraction(nest_, *view_.kernel, original);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);
@@ -103,7 +238,7 @@ class Resolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      std::int64_t& around = looped_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
+      std::int64_t& around = last_tile_[w.dim];  // larger than the dim is legal: one schedule serves many sizes
       if (around > 0 && step.tile > around)
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;
@@ -114,7 +249,7 @@ class Resolver {
     if (f.loops.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
-  /// Invalid: something is wrong with it.
+  /// Invalid: reported as a problem.
   InstructionId combined(const For& f) {
     const Tensor& output = view_.kernel->tensors[view_.statement.write.tensor.index()];
     const auto id = combine_of(f, view_.statement, output, *view_.model);
@@ -122,14 +257,15 @@ class Resolver {
     const auto other = std::find_if(view_.loops.begin(), view_.loops.end(),
                                     [&](const LoopLevel& w) { return w.combine.valid() && w.combine != *id; });
     if (other != view_.loops.end())
-      problem("combine " + f.combine + ": the parts are added up by " + view_.model->instruction(other->combine).name +
-                  " further out",
-              "write the same at both");
+      problem("combine " + f.combine + ": an outer loop adds the partial sums by " +
+                  view_.model->instruction(other->combine).name,
+              "use the same at both");
     const int held = view_.innermost[0];
-    if (held >= 0 && view_.stages[static_cast<std::size_t>(held)].memory != combined_in(view_.model->instruction(*id)))
-      problem(fmt::format("combine {}: {} stands in {} here, and it adds to {}", f.combine, output.name,
+    if (held >= 0 &&
+        view_.stages[static_cast<std::size_t>(held)].memory != combine_target(view_.model->instruction(*id)))
+      problem(fmt::format("combine {}: {} is staged in {} here, and it adds to {}", f.combine, output.name,
                           view_.model->memory(view_.stages[static_cast<std::size_t>(held)].memory).name,
-                          view_.model->memory(combined_in(view_.model->instruction(*id))).name),
+                          view_.model->memory(combine_target(view_.model->instruction(*id))).name),
               "write the loop above the stage of " + output.name);
     return *id;
   }
@@ -152,7 +288,7 @@ class Resolver {
     if (known.empty() && dot == std::string::npos) return true;
     if (dot == std::string::npos)
       return problem(fmt::format("unit {} has the axes {}", u.name, fmt::join(known, ", ")),
-                     fmt::format("say which one is run over: on {}.{}", u.name, known.front())),
+                     fmt::format("name one: on {}.{}", u.name, known.front())),
              false;
     if (w.axis < 0)
       return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'",
@@ -161,7 +297,7 @@ class Resolver {
     return true;
   }
 
-  /// All loops on one axis (or on the unit as a whole) together need no more instances than there are.
+  /// Loops on one axis (or on the unit as a whole) together need at most its number of instances, unless it is queued.
   void on_unit(const LoopLevel& w, std::int64_t trip) {
     const Unit& u = view_.model->unit(w.unit);
     const std::int64_t count = w.axis < 0 ? u.count : u.axes[static_cast<std::size_t>(w.axis)].second;
@@ -171,139 +307,23 @@ class Resolver {
     used *= static_cast<double>(trip);
     if (used > static_cast<double>(count) && !u.queued)
       problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name, count),
-              "run over the rest in time");
+              "loop over the rest sequentially");
   }
 
-  void stage(const Stage& s) {
-    const auto memory = view_.model->find_memory(s.memory);
-    std::vector<std::string> known;
-    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
-    if (!memory)
-      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
-    known.clear();
-    bool found = false;
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      found = true;
-      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // it keeps what passes by itself
-        if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
-        continue;
-      }
-      int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
-                              nest_.lines[static_cast<std::size_t>(line_)].where});
-      last = static_cast<int>(view_.stages.size()) - 1;
-    }
-    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
-    moves(s);
-    if (!s.layout.empty()) layout(s, *memory);
-    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
-    if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
-    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
-      problem(
-          fmt::format("x{}: registers take turns right below an unrolled loop, and here they have one set", s.buffers),
-          fmt::format("write it right below a `for .. unroll` in time, or leave out x{}", s.buffers));
-    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
-    if (found && s.first != First::fill && s.tensor != written)
-      problem("'first' says how sums begin; " + s.tensor + " is only read", "leave it out");
-    else if (s.first == First::load && !inout(s.tensor))
-      problem("first load: " + s.tensor + " is not inout, so nothing stands in memory at the first visit",
-              "leave it out, or write inout: true at the tensor");
-    else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
-      problem(
-          fmt::format("first flag: {} always adds on to what is in {}, and what is there at the first visit is nothing",
-                      view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
-          view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
-                              "start: {OPERAND: [zero, keep]}"
-                            : "leave it out: the tile is cleared first");
-    if (const auto by = s.ahead_of_time ? written_by(s) : std::nullopt)
-      problem("aot: " + s.tensor + " is what " + *by + " computes; only inputs are there before the program runs",
-              "leave it out: the copy is made at every call");
-    if (s.ahead_of_time && !view_.loops.empty()) problem("a tile packed ahead of time must stand above all loops");
-    if (s.ahead_of_time && !view_.model->versions().empty())
-      problem("aot: what is packed once may lie differently in the versions for other sizes of " + view_.model->name,
-              "leave it out: the copy is made at every call");
-    if (s.ahead_of_time && *memory != view_.model->home())
-      problem("aot: what is packed before the program runs lies in " + view_.model->memory(view_.model->home()).name,
-              "put a second stage below it for " + s.memory);
-  }
-
-  /// The statement that writes the tensor of a stage; nothing: the caller gives it.
-  std::optional<std::string> written_by(const Stage& s) const {
-    for (int a = 0; a < access_count(view_.statement); ++a)
-      for (const Computation& c : view_.kernel->statements)
-        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
-            c.write.tensor == access_of(view_.statement, a).tensor)
-          return c.name;
-    return std::nullopt;
-  }
-
-  /// Between this stage and the next loop above, which is unrolled in time, stand only stages that take turns too.
-  bool below_unrolled_loop() const {
-    for (int l = line_ - 1; l >= 0; --l) {
-      const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
-      if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
-      const auto* s = std::get_if<Stage>(&line);
-      const auto memory = s ? view_.model->find_memory(s->memory) : std::nullopt;
-      if (!memory || s->buffers < 2 || !view_.model->memory(*memory).is_register()) return false;
-    }
-    return false;
-  }
-
-  void moves(const Stage& s) {
-    std::vector<std::string> known;
-    for (const Instruction& i : view_.model->instructions())
-      if (is_move(i)) known.push_back(i.name);
-    for (const std::string& name : s.via)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
-  }
-
-  bool inout(const std::string& tensor) const {
-    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
-                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
-  }
-
-  /// What lowering would say of the layout, for the tiles at this line.
-  void layout(const Stage& s, MemoryId memory) {
-    if (view_.model->memory(memory).is_register())
-      return problem("in registers the instruction decides the layout", "leave 'as' out");
-    Tiles tiles;
-    for (std::size_t d = 0; d < tile_.size(); ++d)
-      tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
-    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
-      return problem(no, "digits such as j/32 and j%32 together say j");
-    std::set<std::string> said;
-    for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const Access& access = access_of(view_.statement, a);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      for (const AffineExpr& index : access.index)
-        for (const std::string& name : index.names())
-          if (tiles.at(name).size > 1 && said.insert(name).second)
-            problem(fmt::format("the layout does not say {}, of which the tile has {}", name, tiles.at(name).size),
-                    "each dim of " + s.tensor + " stands in its layout, whole or in digits such as " + name +
-                        "/16 and " + name + "%16");
-    }
-  }
-
-  /// ", or let mma run over it: k=k" where the instruction has dims to which the line gives nothing.
+  /// ", or map it to mma: k=k" if the instruction has virtual dims.
   std::string free_dims(std::size_t d) const {
     if (!view_.instruction || view_.instruction_dim[d] >= 0) return "";
     std::vector<std::string> ways;
     for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m)
       if (view_.mapping.dims[m].empty())
         ways.push_back(view_.instruction->statement().domain.dims[m].name + "=" + view_.statement.domain.dims[d].name);
-    return ways.empty() ? ""
-                        : fmt::format(", or let {} run over it: {}", view_.instruction->name, fmt::join(ways, " or "));
+    return ways.empty() ? "" : fmt::format(", or map it to {}: {}", view_.instruction->name, fmt::join(ways, " or "));
   }
 
-  void looped_down() {
+  void check_call_extents() {
     for (std::size_t d = 0; d < tile_.size(); ++d)
       if (tile_[d] > view_.block[d])
-        problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d],
+        problem(fmt::format("loop over {1} is missing: its tile has {0} points, one call of {2} covers {3}", tile_[d],
                             view_.statement.domain.dims[d].name, view_.instruction ? view_.instruction->name : "scalar",
                             view_.block[d]),
                 fmt::format("add 'for {} by {}'", view_.statement.domain.dims[d].name, view_.block[d]) + free_dims(d));
@@ -318,12 +338,7 @@ class Resolver {
     }
   }
 
-  const Nest& nest_;
-  ResolvedNest& view_;
-  Diagnostics problems_;
-  int line_ = 0;
-  std::vector<std::int64_t> tile_;
-  std::map<int, std::int64_t> looped_;  // dim -> tile of the last loop
+  std::map<int, std::int64_t> last_tile_;  // dim -> tile of its innermost loop so far
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 
@@ -371,17 +386,17 @@ Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId
   return view;
 }
 
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory) {
+std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {
   if (stage.ahead < 1 || stage.ahead < stage.buffers || memory.kind == MemoryKind::cache) return std::nullopt;
   return error(fmt::format("ahead {} needs {} buffers: the tile in use has one too", stage.ahead, stage.ahead + 1),
-               fmt::format("write x{} ahead {}; only caches are asked without", stage.ahead + 1, stage.ahead));
+               fmt::format("write x{} ahead {}; only caches need no buffers", stage.ahead + 1, stage.ahead));
 }
 
-// The text of a `do` line and the mapping that it states.
+// Conversion between `do` lines and mappings.
 
 namespace {
 
-/// Reads of the instruction in order meet reads of the statement in order, unless the line names tensors.
+/// Reads of the instruction are bound to those of the statement in order, unless the line names tensors.
 Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, const Computation& statement,
                                        const Instruction& instruction) {
   const Computation& semantics = instruction.statement();
@@ -402,7 +417,7 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
     ++next;
     for (const auto& [name, tensor] : line.operands) {
       if (name != operand || i == 0) continue;
-      for (const bool again : {false, true})  // x*x is one read on two operands
+      for (const bool again : {false, true})  // x*x binds one read to two operands
         for (int a = 1; a < access_count(statement) && found < 0; ++a)
           if (taken[static_cast<std::size_t>(a)] == again && access_name(kernel.tensors, statement, a) == tensor)
             found = a;
@@ -420,7 +435,7 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
   return order;
 }
 
-/// The form that has the dims which the line names.
+/// The form with the dims that the line names.
 InstructionForm form_named_by(const Do& line, InstructionId id, const HardwareModel& model) {
   const std::vector<std::string> own = dim_names(model.instruction(id).statement());
   for (const auto& [name, digits] : line.dims) {
@@ -454,13 +469,13 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();
   mapping.operands = *order;
-  if (line.constants.size() > 1) return error("one operand at most holds a number");
+  if (line.constants.size() > 1) return error("at most one operand can hold a constant");
   if (!line.constants.empty()) {
     mapping.constant = line.constants.front().second;
     if (std::count(order->begin(), order->end(), access_count(computation)) == 0)
       return error(fmt::format("no operand '{}' in {}", line.constants.front().first, instruction.name));
     const auto held = std::find(order->begin(), order->end(), access_count(computation)) - order->begin();
-    mapping.constant = as_held(instruction, static_cast<int>(held), *mapping.constant);
+    mapping.constant = round_to_operand(instruction, static_cast<int>(held), *mapping.constant);
     if (const std::string no = not_lowered(mapping, model); !no.empty()) return error(no);
   }
   const std::vector<std::string> dims = dim_names(instruction.statement());
@@ -474,12 +489,12 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
     for (Digit digit : digits) {
       const auto dim = digit.column.as_dim();
       const int d = dim ? computation.domain.find(*dim) : -1;
-      if (!dim) return error("digit " + print(digit.column) + " of " + name + ": only plain dims are lowered yet");
+      if (!dim) return error("digit " + print(digit.column) + " of " + name + ": only plain dims are supported yet");
       if (d < 0)
         return error("no dim '" + *dim + "' in " + computation.name, yaml::did_you_mean(*dim, dim_names(computation)));
       const std::int64_t whole = computation.domain.dims[static_cast<std::size_t>(d)].extent;
       if (digit.extent != 1 && digit.extent != whole)
-        return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not lowered yet", *dim,
+        return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not supported yet", *dim,
                                  digit.extent, whole));
       digit.extent = whole;
       mapping.dims[static_cast<std::size_t>(at - dims.begin())].push_back(digit);
@@ -499,7 +514,7 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
   for (std::size_t m = 0; m < mapping.dims.size(); ++m)
     if (!mapping.dims[m].empty()) {
       line.dims.push_back({instruction.statement().domain.dims[m].name, mapping.dims[m]});
-      for (Digit& digit : line.dims.back().second) digit.extent = 1;  // the text of a whole dim
+      for (Digit& digit : line.dims.back().second) digit.extent = 1;  // printed as a whole dim
     }
   bool in_order = true;
   int next = 0;

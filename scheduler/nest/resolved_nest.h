@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A nest with its names resolved: what schedule verification and cost models read.
+// A nest with its names resolved, the input of schedule verification and cost models.
 //
-// Textual order is meaning. Every dim has a chain of tiles: a loop sets the dim's extent from there inwards, the last
-// tile of a loop may be short. A stage holds the footprint of what stands below it.
+// Order of lines is nesting. Every dim has a chain of tiles: a loop sets the dim's tile for the lines below, and its
+// last tile may be a tail. A stage holds the footprint of the lines below it.
 
 #include <optional>
 #include <string>
@@ -21,12 +21,12 @@ namespace isamap {
 struct LoopLevel {
   int dim = 0;  ///< of the fused statement
   std::int64_t tile = 1;
-  UnitId unit;    ///< invalid: time
+  UnitId unit;    ///< invalid: sequential
   int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
-  bool wrap = false;        ///< instances take turns
-  std::int64_t raster = 0;  ///< so many steps of this loop for each of the next one on its line; 0: in order
-  /// By which instances add up their parts of a reduction; invalid: they have no parts of one.
+  bool wrap = false;        ///< persistent: instances loop over tiles
+  std::int64_t raster = 0;  ///< rasterization: steps of this loop in a group; 0: in order
+  /// Adds the partial sums of the instances; invalid: no split reduction.
   InstructionId combine = {};
   int line = 0;
 };
@@ -35,14 +35,14 @@ struct LoopLevel {
 struct StagedTile {
   int access = 0;  ///< of the statement
   MemoryId memory;
-  int loops = 0;    ///< how many loops stand above
+  int loops = 0;    ///< number of loops above
   int parent = -1;  ///< the stage that fills it; -1: the tensor at home
   int line = 0;
   Stage stage;
   SourceLocation where;  ///< of the line
 };
 
-/// Lines of an access are asked for so many steps of the last of the first `loops` loops before they are used.
+/// Cache lines of an access are prefetched `steps` steps ahead, of the last of the first `loops` loops.
 struct Prefetch {
   int access = 0, loops = 0, steps = 0;
 };
@@ -59,21 +59,21 @@ struct ResolvedNest {
   std::vector<LoopLevel> loops;      ///< outermost first
   std::vector<StagedTile> stages;    ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
-  std::vector<Prefetch> asked;       ///< into caches
-  double inside = 1;                 ///< share of the points that are computed (scheduler/nest/in_bounds_fraction.h)
+  std::vector<Prefetch> prefetches;  ///< into caches
+  double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
   MemoryId memory_of(int stage) const {
     return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory;
   }
-  /// The moves that the schedule names for it.
+  /// Moves named by the schedule (`via`).
   const std::vector<std::string>& via(int stage) const {
     static const std::vector<std::string> any;
     return stage < 0 ? any : stages[static_cast<std::size_t>(stage)].stage.via;
   }
   /// Extent of each dim below the first `loops` loops: full tiles.
   std::vector<std::int64_t> tiles(int loops) const;
-  /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it runs over nothing.
+  /// Per dim of the instruction: its extent in one call, tails apart; 1 for virtual dims.
   std::vector<std::int64_t> call_extents() const;
 };
 
@@ -85,12 +85,12 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
 /// Every problem of names, tiles, layouts and order, at the place of its line.
 Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
 
-/// The access of the instruction that takes kernel access `access`, or -1.
+/// The instruction access mapped to kernel access `access`, or -1.
 int instruction_access(const Mapping& mapping, int access);
-/// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).
+/// The memory of the operand of a kernel access; invalid: immediate, state, or no operand (scalar code).
 MemoryId operand_memory(const ResolvedNest& view, int access);
 
-/// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);
+/// A prefetch distance of n needs n + 1 buffers, except in caches. Nothing: the stage has enough.
+std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory);
 
 }  // namespace isamap

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Schedule files: YAML with one of `nest`, `nests` and `levels`, and the checks of a schedule against its kernel and
+// machine.
+
 #include <fmt/format.h>
 
 #include "ir/recurrence.h"
@@ -61,8 +64,8 @@ void check(const Schedule& schedule, const Kernel& kernel, const HardwareModel& 
     problems.insert(problems.end(), view.diagnostics().begin(), view.diagnostics().end());
   }
   if (!has_errors(problems)) {
-    const auto handed = handovers(schedule, kernel, model);
-    problems.insert(problems.end(), handed.diagnostics().begin(), handed.diagnostics().end());
+    const auto fusions = tile_fusions(schedule, kernel, model);
+    problems.insert(problems.end(), fusions.diagnostics().begin(), fusions.diagnostics().end());
   }
 }
 
@@ -75,7 +78,7 @@ void same_name(yaml::MapReader& reader, const std::string& key, const std::strin
                                 fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
 }
 
-/// Tiles are chosen for one size of the machine: a schedule made for another one is refused.
+/// Tiles depend on the sizes of the machine: a schedule made for other sizes is refused.
 void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule& schedule, Diagnostics& problems) {
   schedule.sizes = model.sizes();
   if (!written) return;
@@ -90,14 +93,14 @@ void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule&
     else if (!value)
       problems.push_back(error_at(node.where, fmt::format("size '{}' must be an integer", name)));
     else if (*value != own->second)
-      problems.push_back(error_at(node.where,
-                                  fmt::format("this schedule is for {} = {}; '{}' is taken with {} = {}", name, *value,
-                                              model.name, name, own->second),
-                                  fmt::format("--set {}={} takes it with that size", name, *value)));
+      problems.push_back(error_at(
+          node.where,
+          fmt::format("this schedule is for {} = {}; '{}' has {} = {}", name, *value, model.name, name, own->second),
+          fmt::format("--set {}={} selects that size", name, *value)));
   }
 }
 
-/// `lanes: [s0 k 16]`: the nests are those of the kernel with these reductions in lanes.
+/// `lanes: [s0 k 16]`: the nests are for the kernel with these reductions vectorized.
 Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
   if (!written) return kernel;
   if (written->kind != yaml::Kind::list) {
@@ -118,7 +121,7 @@ Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& sch
   return made;
 }
 
-/// `splits: [s0 1]`: the nests are those of the kernel with these statements in two.
+/// `splits: [s0 1]`: the nests are for the kernel with these statements split.
 Kernel read_splits(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
   if (!written) return kernel;
   if (written->kind != yaml::Kind::list) {
@@ -147,8 +150,8 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const Hardwar
   same_name(reader, "kernel", whole.name, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
   same_sizes(reader.child("sizes"), model, schedule, problems);
-  const Kernel in_two = read_splits(reader.child("splits"), whole, schedule, problems);
-  const Kernel kernel = read_lanes(reader.child("lanes"), in_two, schedule, problems);
+  const Kernel split = read_splits(reader.child("splits"), whole, schedule, problems);
+  const Kernel kernel = read_lanes(reader.child("lanes"), split, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");
@@ -200,9 +203,9 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  const auto laned = scheduled_kernel(one_step_of(kernel), schedule);
-  if (!laned) return laned.diagnostics();
-  check(schedule, *laned, model, {}, problems);
+  const auto transformed = scheduled_kernel(one_step_of(kernel), schedule);
+  if (!transformed) return transformed.diagnostics();
+  check(schedule, *transformed, model, {}, problems);
   return problems;
 }
 

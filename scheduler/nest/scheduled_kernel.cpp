@@ -7,8 +7,8 @@
 namespace isamap {
 
 Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule) {
-  const auto in_two = split_statements(kernel, schedule.splits);
-  return in_two ? in_lanes(*in_two, schedule.lanes) : in_two;
+  const auto split = split_statements(kernel, schedule.splits);
+  return split ? in_lanes(*split, schedule.lanes) : split;
 }
 
 Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernel that the nests of a schedule are for: the one that was asked for, with statements in two (`splits`,
-// mapper/statement_splits.h) and reductions in lanes (`lanes`, include/isamap/kernel.h).
+// The kernel that the nests of a schedule refer to: the given one with its `splits` (mapper/statement_splits.h) and
+// vectorized reductions (`lanes`, include/isamap/kernel.h) applied.
 
 #include "isamap/kernel.h"
 #include "isamap/schedule.h"
@@ -11,7 +11,7 @@ namespace isamap {
 /// Errors name the entry that does not fit. Tensors and arguments of the kernel keep their numbers.
 Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule);
 
-/// The same of a schedule that has been read, or found.
+/// The same for a schedule that was verified or found by search.
 Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule);
 
 }  // namespace isamap

@@ -26,17 +26,16 @@ std::vector<std::string> names(const std::vector<InstructionId>& ids, const Hard
 
 }  // namespace
 
-MemoryId combined_in(const Instruction& combine) {
+MemoryId combine_target(const Instruction& combine) {
   return combine.operands[operand_of_access(combine, 0).index()].memory;
 }
-MemoryId combined_from(const Instruction& combine) {
+MemoryId combine_source(const Instruction& combine) {
   return combine.operands[operand_of_access(combine, 1).index()].memory;
 }
 
 std::string combine_refusal(const Instruction& instruction, const Computation& statement, const Tensor& output,
                             UnitId unit, const HardwareModel& model) {
-  if (!is_combine(instruction))
-    return fmt::format("{} adds nothing up for several instances at once (atomic)", instruction.name);
+  if (!is_combine(instruction)) return fmt::format("{} is no atomic reduction", instruction.name);
   const Computation& meaning = instruction.statement();
   if (statement.reduction != meaning.reduction)
     return fmt::format("{} computes D {} S; {} is written with {}", instruction.name, symbol(meaning.reduction),
@@ -50,10 +49,10 @@ std::string combine_refusal(const Instruction& instruction, const Computation& s
     return fmt::format("{} adds to {}, which is of each {}: instances of {} do not share it", instruction.name,
                        memory.name, model.unit(memory.per).name, model.unit(unit).name);
   if (!model.inside(unit, instruction.atomic) || unit == instruction.atomic)
-    return fmt::format("{} is atomic among what is inside one {}; {} is not inside it", instruction.name,
+    return fmt::format("{} is atomic within one {}; {} is not inside it", instruction.name,
                        model.unit(instruction.atomic).name, model.unit(unit).name);
   if (!model.inside(instruction.unit, unit))
-    return fmt::format("one call of {} is the work of a whole {}, and {} is inside it", instruction.name,
+    return fmt::format("one call of {} is executed by a whole {}, and {} is inside it", instruction.name,
                        model.unit(instruction.unit).name, model.unit(unit).name);
   return "";
 }
@@ -75,9 +74,10 @@ bool splits_a_reduction(const Computation& statement, const std::string& dim, Un
 std::string combine_hint(const Computation& statement, const Tensor& output, const std::string& dim, UnitId unit,
                          const HardwareModel& model) {
   const auto fit = names(combines_for(statement, output, unit, model), model);
-  if (!fit.empty()) return fmt::format("write 'combine {}', which adds up the parts", fmt::join(fit, "' or 'combine "));
-  return fmt::format("loop {} in time: {} has no combine for sums of {} that instances of {} have", dim, model.name,
-                     name(output.dtype), model.unit(unit).name);
+  if (!fit.empty())
+    return fmt::format("write 'combine {}', which adds the partial sums", fmt::join(fit, "' or 'combine "));
+  return fmt::format("loop over {} sequentially: {} has no combine for sums of {} across instances of {}", dim,
+                     model.name, name(output.dtype), model.unit(unit).name);
 }
 
 Result<InstructionId> combine_of(const For& line, const Computation& statement, const Tensor& output,
@@ -86,13 +86,13 @@ Result<InstructionId> combine_of(const For& line, const Computation& statement, 
   const auto split = std::find_if(line.loops.begin(), line.loops.end(),
                                   [&](const TiledLoop& w) { return is_reduction(statement, w.dim); });
   if (split == line.loops.end())
-    return error(what + fmt::format("{} is no reduction dim of {}: each step writes elements of its own",
+    return error(what + fmt::format("{} is no reduction dim of {}: its steps write different elements",
                                     line.loops.empty() ? "the loop" : line.loops.front().dim, statement.name),
                  "leave it out");
   const auto unit = model.find_unit(line.unit.substr(0, line.unit.find('.')));
   if (!unit)
-    return error(what + fmt::format("{} is run over in time, where a sum goes on by itself", split->dim),
-                 "leave it out, or run over it on a unit");
+    return error(what + fmt::format("the loop over {} is sequential and needs none", split->dim),
+                 "leave it out, or write `on UNIT`");
   const auto id = model.find_instruction(line.combine);
   const std::string hint = combine_hint(statement, output, split->dim, *unit, model);
   if (!id) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Split reductions: instances of a unit each add up a part of a sum, and an instruction (`combine`) adds the parts to
-// what stands in a memory that all of them share. It may do so at once for several of them (`atomic`), in any order.
+// Split reductions (split-K): each instance of a unit computes a partial sum, and an instruction (`combine`) adds it to
+// an accumulator in a memory shared by all, atomically and in any order.
 //
-//   for k by 256 on block combine NAME      C[i,j] += A[i,k] * B[k,j]: block b has the sums over its 256 points of k
+//   for k by 256 on block combine NAME      C[i,j] += A[i,k] * B[k,j]: block b sums over its 256 points of k
 //
-// The memory must hold the identity (or the caller's values) before the first part comes: lowering sets it before the
-// loop over instances begins.
+// The memory must hold the identity (or the caller's values) before the first partial sum: lowering initializes it
+// above the loop over instances.
 
 #include <string>
 #include <vector>
@@ -17,27 +17,27 @@
 
 namespace isamap {
 
-/// Why an instruction cannot add up parts of this statement's sums that instances of `unit` have; empty: it can.
-/// "add_f32 adds up f32; C is f16"
+/// Why an instruction cannot add this statement's partial sums across instances of `unit`, "add_f32 adds up f32; C is
+/// f16"; empty: it can.
 std::string combine_refusal(const Instruction& instruction, const Computation& statement, const Tensor& output,
                             UnitId unit, const HardwareModel& model);
 
-/// Those of the machine that can.
+/// The machine's instructions that can.
 std::vector<InstructionId> combines_for(const Computation& statement, const Tensor& output, UnitId unit,
                                         const HardwareModel& model);
 
-/// The memory to which it adds, and the one from which it takes parts.
-MemoryId combined_in(const Instruction& combine);
-MemoryId combined_from(const Instruction& combine);
+/// The memory of the accumulator, and that of the partial sums.
+MemoryId combine_target(const Instruction& combine);
+MemoryId combine_source(const Instruction& combine);
 
-/// Does the loop give instances that run side by side parts of one sum?
+/// Does the loop distribute a reduction over instances that run in parallel?
 bool splits_a_reduction(const Computation& statement, const std::string& dim, UnitId unit, const HardwareModel& model);
 
-/// What a line with `combine` names, or what is wrong with it by itself.
+/// The instruction of a line with `combine`, or why the line is illegal.
 Result<InstructionId> combine_of(const For& line, const Computation& statement, const Tensor& output,
                                  const HardwareModel& model);
 
-/// "combine add_f32, add_pairs_f32 on block": what a loop that splits a reduction could say; else what to do instead.
+/// Hint for a loop that splits a reduction without `combine`: those that fit, or what to do instead.
 std::string combine_hint(const Computation& statement, const Tensor& output, const std::string& dim, UnitId unit,
                          const HardwareModel& model);
 

@@ -29,7 +29,7 @@ bool is_pseudo(const Pairing& p, int access, std::size_t dim) {
   return p.fused_dim_of[dim].empty() || !uses(access_of(*p.statement, access), p.fused_dim_of[dim]);
 }
 
-// Coordinate of an instruction dim that the tensor does not have: all copies (replicated) or one element (virtual).
+// Coordinate of an instruction dim that the tensor lacks: replicated, or of extent 1 (virtual).
 Coordinate pseudo_coordinate(const Pairing& p, std::size_t dim) {
   Coordinate c;
   c.form = AffineExpr::dim("$" + p.instruction->statement().domain.dims[dim].name);
@@ -43,7 +43,7 @@ Coordinate coordinate(const AffineExpr& form, std::int64_t block, const Tiles& t
   return {form, range.start, range.extent, round_up(range.extent, block), block};
 }
 
-/// Of a window p + r that calls loop: as far as they reach where they run past the ends of p and r.
+/// Of a window p + r: padded as far as full-extent calls reach past the ends of p and r.
 Coordinate window_coordinate(const Pairing& p, const AffineExpr& form, const Tiles& tiles) {
   Coordinate c = coordinate(form, 1, tiles);
   Tiles reached = tiles;
@@ -78,7 +78,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
   TileLayout& tile = result.tile;
   std::vector<AffineExpr> interior;
   const Access& a = access_of(*p.statement, access);
-  for (const Dim& dim : p.statement->domain.dims) {  // slots: one register for each step of each dim that is used
+  for (const Dim& dim : p.statement->domain.dims) {  // slots: one register for each block of each dim in the access
     if (!uses(a, dim.name)) continue;
     const auto digit = p.digit_of.find(dim.name);
     const std::int64_t block = digit == p.digit_of.end() ? 1 : full_extent(*p.instruction, digit->second);
@@ -130,7 +130,7 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
     digits.push_back({add(tile.coordinates, c), split, digit.pad});
     if (split.modulo && split.divide == 1) tile.coordinates[digits.back().coordinate].block = split.modulo;
   }
-  // Interleaved, [k%2, k/2%8]: neighbours do not lie together, and only all of it is a block.
+  // Interleaved digits, [k%2, k/2%8]: the block is the range of all of them.
   for (std::size_t i = 0; i < digits.size(); ++i)
     for (std::size_t inner = i + 1; inner < digits.size(); ++inner)
       if (digits[i].coordinate == digits[inner].coordinate && digits[i].split.divide < digits[inner].split.divide &&
@@ -139,7 +139,7 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
         block = std::max(block, digits[inner].split.divide * digits[inner].split.modulo);
       }
   for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
-  // The digits of a coordinate have room for more than its blocks: [k/32, k/2%16, k%2] for a multiple of 32.
+  // The digits together may cover more than whole blocks: [k/32, k/2%16, k%2] a multiple of 32.
   std::vector<std::int64_t> places(tile.coordinates.size(), 1);
   for (const Digit& digit : digits)
     places[digit.coordinate] *= digit_extent(digit.split, tile.coordinates[digit.coordinate].padded);
@@ -159,7 +159,7 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
   return result;
 }
 
-// What the machine's instructions ask of addresses in a memory.
+// Alignment of addresses that the machine's instructions need in a memory.
 std::int64_t alignment_of(MemoryId memory, const HardwareModel& model) {
   std::int64_t align = model.memory(memory).granularity;
   for (const Instruction& instruction : model.instructions())
@@ -209,7 +209,7 @@ Pairing pair(const Computation& statement, InstructionForm instruction, const Ma
   return p;
 }
 
-bool lies_freely(const Instruction& instruction, int operand, std::size_t dim) {
+bool any_stride(const Instruction& instruction, int operand, std::size_t dim) {
   const DimRange& range = instruction.ranges[dim];
   const auto* strided =
       std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, operand).index()].layout);
@@ -221,13 +221,13 @@ bool lies_freely(const Instruction& instruction, int operand, std::size_t dim) {
 
 namespace {
 
-/// A digit of the instruction's own layout, and the distance of two of its values.
+/// A digit of the instruction's layout, and its stride.
 struct OwnDigit {
   std::int64_t stride = 0;
   LayoutDigit digit;
 };
 
-/// How the operand's layout divides its subscript `at`: one digit, or those of `{k/4: 64, k%4: 1}`.
+/// Digits of subscript `at` in the operand's layout: one, or those of `{k/4: 64, k%4: 1}`.
 std::vector<SplitDigit> divisions(const Operand& operand, std::size_t at) {
   std::vector<SplitDigit> found;
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout))
@@ -238,7 +238,7 @@ std::vector<SplitDigit> divisions(const Operand& operand, std::size_t at) {
   return found;
 }
 
-/// What one call takes of the operand, largest stride first: j%16 and k%64, or k/4%16, j%16 and k%4 for a panel.
+/// Digits of the operand of one call, by decreasing stride: j%16 and k%64, or k/4%16, j%16 and k%4 for a panel.
 std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access, const Operand* read_as) {
   const int number = p.operand_access[static_cast<std::size_t>(access)];
   const auto dims = operand_dims(*p.instruction, number);
@@ -251,7 +251,7 @@ std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access, const 
   std::vector<OwnDigit> digits;
   for (std::size_t at = 0; at < dims->size(); ++at) {
     const std::size_t d = (*dims)[at];
-    if (lies_freely(*p.instruction, number, d)) continue;
+    if (any_stride(*p.instruction, number, d)) continue;
     const std::int64_t block = full_extent(*p.instruction, d);
     const auto stride = [&](std::int64_t step) {
       return places && box[at] > step ? (*places)[static_cast<std::size_t>(row[at] * step)] : row[at] * step;
@@ -284,13 +284,13 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
   std::vector<std::string> looped, free;
   if (p.instruction && operand >= 0) {
     for (const std::size_t d : operand_dims(*p.instruction, operand).value_or(std::vector<std::size_t>{}))
-      if (lies_freely(*p.instruction, operand, d))
+      if (any_stride(*p.instruction, operand, d))
         free.push_back(p.fused_dim_of[d]);
       else if (!is_pseudo(p, access, d))
         looped.push_back(p.fused_dim_of[d]);
     inner = instruction_digits(p, access, read_as);
   }
-  // Dims that lie freely stand next to the blocks, those of the output last: blocks along them follow each other.
+  // Dims of any stride are next to the blocks, those of the output innermost, so that blocks along them are adjacent.
   std::vector<LayoutDigit> free_reduced, free_outer;
   const auto place = [&](const AffineExpr& digit) {
     const auto dim = digit.as_dim();
@@ -325,7 +325,7 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
 
 namespace {
 
-/// Does a reduction dim of a fixed extent run over a dim of the form?
+/// Is a reduction dim of fixed extent mapped to a dim of the form?
 bool reduces_in_fixed_steps(const Pairing& p, const AffineExpr& form) {
   const auto names = form.names();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -355,14 +355,14 @@ bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
 
 namespace {
 
-/// Where an operand's tile stands in registers on its way: the side of a move between `memory` and the operand's own
-/// that is in `memory`, if the move takes the same box of elements.
-struct Passage {
+/// An operand staged in other registers than the instruction's: the operand in `memory` of a move between it and the
+/// instruction's memory, with the same box.
+struct StagingMove {
   const Instruction* move = nullptr;
   int access = 0;
 };
-std::optional<Passage> passage(const Pairing& p, int operand, bool output, MemoryId memory, DType dtype,
-                               const HardwareModel& model) {
+std::optional<StagingMove> staging_move(const Pairing& p, int operand, bool output, MemoryId memory, DType dtype,
+                                        const HardwareModel& model) {
   const MemoryId own = p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory;
   const auto box = operand_box(*p.instruction, operand);
   for (const Instruction& move : model.instructions()) {
@@ -373,12 +373,12 @@ std::optional<Passage> passage(const Pairing& p, int operand, bool output, Memor
     const bool connects =
         here.memory == own && there.memory == memory && operand_box(move, near) == box && operand_box(move, far) == box;
     if (connects && type_refusal(move, near, dtype).empty() && type_refusal(move, far, dtype).empty())
-      return Passage{&move, far};
+      return StagingMove{&move, far};
   }
   return std::nullopt;
 }
 
-/// A tile has the signedness that the instruction takes.
+/// Tiles have the signedness of the instruction's operand.
 DType tile_type(const Pairing& p, int operand, DType tensor) {
   if (operand < 0) return tensor;
   const auto& taken = p.instruction->operands[operand_of_access(*p.instruction, operand).index()].dtype;
@@ -387,8 +387,9 @@ DType tile_type(const Pairing& p, int operand, DType tensor) {
 
 }  // namespace
 
-Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
-                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model) {
+Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, const TileSpec& spec, const Tiles& tiles,
+                          const HardwareModel& model) {
+  const auto& [access, memory, layout] = spec;
   const Access& a = access_of(*p.statement, access);
   const Tensor& tensor = kernel.tensors[a.tensor.index()];
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
@@ -396,14 +397,13 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
       operand >= 0 && p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
   const DType dtype = tile_type(p, operand, tensor.dtype);
   Result<NewTile> made = error("");
-  int registers = 0;  // of one slot, where the operand itself does not say
+  int registers = 0;  // of one slot, if given by the move
   if (model.memory(memory).is_register()) {
     const auto through =
-        is_operand_memory || operand < 0 ? std::nullopt : passage(p, operand, access == 0, memory, dtype, model);
+        is_operand_memory || operand < 0 ? std::nullopt : staging_move(p, operand, access == 0, memory, dtype, model);
     if (!is_operand_memory && !through)
       return error(
-          fmt::format("{} is staged in {}, but the instruction does not take it from there, and no move passes "
-                      "what it takes on",
+          fmt::format("{} is staged in {}, but the instruction accesses it elsewhere, and no move connects the two",
                       tensor.name, model.memory(memory).name));
     made = register_tile(p, access, tiles);
     if (made && through) {
@@ -416,7 +416,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
     }
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
-  } else {  // home keeps the tensor's own order; elsewhere the tile stands as the instruction takes it
+  } else {  // home keeps the tensor's own layout; elsewhere the default is the instruction's
     made = memory_tile(
         p, access, is_operand_memory && memory != model.home() ? blocked_layout(p, access) : natural_layout(a), tiles);
   }
@@ -424,8 +424,8 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   if (made->tile.slots >= 0)
     made->buffer.registers_per_slot =
         registers > 0 ? registers : registers_of(*p.instruction, operand, dtype, model.memory(memory));
-  const std::int64_t asked = alignment_of(memory, model);
-  made->buffer.align = memory == model.home() ? std::max(made->buffer.align, asked) : asked;
+  const std::int64_t needed = alignment_of(memory, model);
+  made->buffer.align = memory == model.home() ? std::max(made->buffer.align, needed) : needed;
   made->buffer.name = tensor.name + "_" + model.memory(memory).name;
   made->buffer.memory = memory;
   made->buffer.dtype = dtype;
@@ -433,11 +433,11 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   return made;
 }
 
-// Do the digits of a layout tell every element of a tile from the others?
+// Do the digits of a layout give every element of a tile a place of its own?
 
 namespace {
 
-// Digits (x / d) % m tell x modulo `known` when taken in the order of d: each continues where the ones before it end.
+// Digits (x / d) % m in increasing d determine x modulo `known`: each extends the range of those before.
 bool rebuild(std::vector<SplitDigit> digits, std::int64_t extent) {
   std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return a.divide < b.divide; });
   std::int64_t known = 1;
@@ -471,7 +471,7 @@ std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruc
   }
   for (const auto& [form, digits] : forms) {
     const auto name = form.as_dim();
-    if (name && name->front() == '$') continue;  // copies: it matters to the instruction only
+    if (name && name->front() == '$') continue;  // replicated: any place will do
     const std::int64_t extent = range_over(form, tiles).extent;
     if (!rebuild(digits, extent))
       return fmt::format("the layout's digits of {} do not tell its {} values apart", print(form), extent);

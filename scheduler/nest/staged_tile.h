@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From a `stage` line to the tile it holds: base coordinates, layout, buffer.
+// The tile of a `stage` line: base coordinates, layout, buffer.
 
 #include "isamap/hardware.h"
 #include "isamap/mapping.h"
@@ -20,40 +20,44 @@ struct Pairing {
   double constant = 0;
 };
 
-/// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
+/// By `mapping.operands` and `mapping.dims`; the statement is the fused one.
 Pairing pair(const Computation& statement, InstructionForm instruction, const Mapping& mapping);
 
-/// Does the instruction have the choice to overwrite its output instead of updating it?
+/// Can the instruction overwrite its output instead of accumulating (`start: zero`)?
 bool can_start_at_zero(const Instruction& instruction);
 /// Largest extent of an instruction dim.
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
 
-/// A dim of any extent whose neighbours may lie at any distance (`{i: any}`): a tile needs no blocks for it.
-bool lies_freely(const Instruction& instruction, int operand, std::size_t dim);
+/// A dim of any extent and stride (`{i: any}`): tiles need no blocks for it.
+bool any_stride(const Instruction& instruction, int operand, std::size_t dim);
 
-/// The tile of access number `access` below a place where `tiles` are in work, in a buffer of `memory` that is not yet
-/// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is
-/// the operand's and not home, and else the tensor's own.
+/// The tile of access number `access` for these `tiles` of dims, and a buffer of `memory` for it, not yet in the
+/// program. An empty `layout` means the instruction's if `memory` is the operand's and not home, else the tensor's own.
 struct NewTile {
   TileLayout tile;
   Buffer buffer;
 };
-Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int access, MemoryId memory,
-                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model);
+struct TileSpec {
+  int access = 0;  ///< of the statement
+  MemoryId memory;
+  std::vector<LayoutDigit> layout = {};
+};
+Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, const TileSpec& spec, const Tiles& tiles,
+                          const HardwareModel& model);
 
-/// Tile-blocked digits for an operand of an addressed memory: outer digits of each dim, then the instruction's own, in
-/// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim runs over stay whole (p + r).
-/// `read_as`: an operand of the same box, of a move, whose layout is taken instead of the instruction's own.
+/// Packed layout for an operand of an addressed memory: outer digits of each dim, then the instruction's, by decreasing
+/// stride: [k/32, c, k%32]. Coordinates without an instruction dim stay whole (p + r). `read_as`: a move's operand of
+/// the same box, whose layout replaces that of the instruction.
 std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access, const Operand* read_as = nullptr);
 
-/// Why these digits are no layout of a tile: unreadable digits, unknown dims, elements that share a place because the
-/// digits of one form do not rebuild it (j/32 beside j%31). Empty: they are one.
+/// Why these digits are no layout of a tile: unsupported digits, unknown dims, or a form whose digits do not determine
+/// it (j/32 with j%31), so that elements collide. Empty: they are one.
 std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruction* instruction, const Tiles& tiles);
 
-/// Registers that one operand takes: of each instance for a fragment, of the unit otherwise.
+/// Registers of one operand: of each instance for a fragment, of the unit otherwise.
 int registers_of(const Instruction& instruction, int operand, DType dtype, const Memory& memory);
 
-/// Must padding of this coordinate hold zeros? Yes where a reduction dim of a fixed extent runs over it.
+/// Must padding of this coordinate be 0? Yes if a reduction dim of fixed extent is mapped to it.
 bool padding_must_be_zero(const Pairing& pairing, const Coordinate& coordinate);
 
 }  // namespace isamap

@@ -10,7 +10,7 @@ namespace isamap {
 
 namespace {
 
-// Every name of `e`, replaced by what is known of it as a form of its own.
+// Substitutes the known value of each dim of `e`.
 std::optional<AffineExpr> express_by_dims(const AffineExpr& e, const Known& known) {
   std::map<std::string, AffineExpr> by;
   for (const std::string& name : e.names()) {
@@ -49,7 +49,7 @@ std::optional<std::vector<AffineExpr>> index_at(const TileLayout& tile, const Kn
     local["#" + std::to_string(i)] = *value - tile.coordinates[i].start;
   }
   for (const AffineExpr& axis : tile.axes) index.push_back(simplify(substitute(axis, local), ranges));
-  if (tile.turn) index.push_back(simplify(*tile.turn, ranges));
+  if (tile.buffer_number) index.push_back(simplify(*tile.buffer_number, ranges));
   return index;
 }
 

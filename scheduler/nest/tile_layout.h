@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A tile of a tensor in a buffer: which element stands where.
+// Layout of a tile: the affine map from elements of a tensor to places in a buffer.
 //
-// A tile is known by *base coordinates*: linear forms of the statement's dims (`k`, `p + r`) or instruction dims that
-// the tensor does not have (`$j`: a replicated or virtual dim). Each coordinate counts from where the tile begins. The
-// buffer's axes are digits of the coordinates: k/32, p + r, k%32. So one description serves the tensor's own layout,
-// packed panels, halo tiles, im2col copies and registers.
+// *Base coordinates* are linear forms of the statement's dims (`k`, `p + r`), or instruction dims that the tensor lacks
+// (`$j`: replicated or virtual), relative to the origin of the tile. The buffer's axes are digits of the coordinates:
+// k/32, p + r, k%32. One description covers the tensor's own layout, packed panels, halo tiles, im2col copies and
+// registers.
 
 #include <map>
 #include <string>
@@ -16,45 +16,46 @@
 
 namespace isamap {
 
-/// The part of a dim that is in work at some place of a nest: points origin .. origin + size - 1.
+/// The points of a dim at one place of a nest: origin .. origin + size - 1.
 struct Tile {
   AffineExpr origin;  ///< over loop variables
   std::int64_t size = 1;
-  bool beyond = false;  ///< may reach past the end of the dim (`tail pad`): what lies there is padding
+  bool beyond = false;  ///< may exceed the dim (`tail pad`): the excess is padding
 };
 using Tiles = std::map<std::string, Tile>;
 
 struct Coordinate {
   AffineExpr form;          ///< linear in dims, no constant; or one `$dim`
-  AffineExpr start;         ///< value of the form at local 0, over loop variables
-  std::int64_t extent = 1;  ///< local values that hold tensor elements
-  std::int64_t padded = 1;  ///< local values the buffer has room for; the rest is padding
-  std::int64_t block = 1;   ///< size of the innermost digit: 1 when the coordinate is not split
+  AffineExpr start;         ///< value of the form at the origin, over loop variables
+  std::int64_t extent = 1;  ///< valid values
+  std::int64_t padded = 1;  ///< values allocated; those from `extent` on are padding
+  std::int64_t block = 1;   ///< size of the innermost digit; 1: not split
   bool pseudo() const { return form.as_dim() && form.as_dim()->front() == '$'; }
 };
 
 struct TileLayout {
   BufferId buffer;
   std::vector<Coordinate> coordinates;
-  std::vector<AffineExpr> axes;    ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
-  std::optional<AffineExpr> turn;  ///< over loop variables: which of several buffers, the last axis
-  bool whole_tensor = false;       ///< an argument or intermediate: axes are the access's index expressions over dims
-  bool zero_padded = false;        ///< what lies between extent and padded holds 0
-  int slots = -1;                  ///< as Buffer::slots
-  std::vector<std::int64_t> positions;     ///< registers: physical position of each interior point (row-major)
-  std::optional<FragmentLayout> fragment;  ///< registers of several instances: which of them has which interior point
+  std::vector<AffineExpr> axes;             ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
+  std::optional<AffineExpr> buffer_number;  ///< of a circular buffer, over loop variables: index of its last axis
+  bool whole_tensor = false;                ///< an argument or intermediate: axes are the access's indices over dims
+  bool zero_padded = false;                 ///< padding holds 0
+  int slots = -1;                           ///< as Buffer::slots
+  std::vector<std::int64_t> positions;      ///< registers: physical position of each interior point (row-major)
+  std::optional<FragmentLayout>
+      fragment;  ///< registers of several instances: instance and element of each interior point
 };
 
-/// Values of linear forms at one place: dims (in a `do`) or coordinates (in a fill).
+/// Values of linear forms at one place: of dims (at a `do`) or coordinates (in a fill).
 using Known = std::vector<std::pair<AffineExpr, AffineExpr>>;
 
-/// `e` in terms of what is known, or nothing: the whole form if it is known, else dim by dim.
+/// `e` in terms of known forms: as a whole if known, else dim by dim. Nothing: a dim is unknown.
 std::optional<AffineExpr> express(const AffineExpr& e, const Known& known);
 
-/// The axes' indices at a place; nothing when the buffer's coordinates cannot be said in what is known.
+/// The axes' indices at a place; nothing: a coordinate cannot be expressed in what is known.
 std::optional<std::vector<AffineExpr>> index_at(const TileLayout& tile, const Known& known, const Ranges& ranges);
 
-/// Interval of a linear form over a tile: its value at the origin plus [low, high].
+/// Interval of a linear form over a tile: [start, start + extent).
 struct FormRange {
   AffineExpr start;         ///< smallest value, over loop variables
   std::int64_t extent = 1;  ///< number of values
@@ -68,11 +69,11 @@ struct SplitDigit {
   std::int64_t divide = 1, modulo = 0;  ///< (# / divide) % modulo; modulo 0: none
 };
 std::optional<SplitDigit> split_digit(const AffineExpr& digit);
-/// Number of values of a digit when # runs over [0, extent).
+/// Number of values of a digit for # in [0, extent).
 std::int64_t digit_extent(const SplitDigit& digit, std::int64_t extent);
 
-/// The coordinates a tensor has by itself: each linear index expression (without its constant), and the single dims of
-/// those that are not linear (fused dims).
+/// The coordinates of the tensor's own layout: each linear index without its constant, and the dims of indices that are
+/// not linear (fused dims).
 std::vector<AffineExpr> natural_forms(const Access& access);
 
 /// Row-major strides; one for each extent.

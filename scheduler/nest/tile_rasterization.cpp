@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-/// Instances that are there at the same time, of a unit that may have more than its place: one in each place.
+/// Instances resident at once; of a queued unit one per parent.
 std::int64_t at_once(const HardwareModel& model, UnitId unit) {
   std::int64_t count = 1;
   for (UnitId u = model.unit(unit).queued ? model.unit(unit).parent : unit; u.valid(); u = model.unit(u).parent)
@@ -25,9 +25,9 @@ std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
   return 1;
 }
 
-/// Further loops, of a batch say, stand on a line of their own.
+/// Further loops, of a batch say, need a line of their own.
 Diagnostic other_loops(const For& line, const std::string& text) {
-  const std::string problem = fmt::format("{}raster orders two loops, written on one line, and here {} {}", text,
+  const std::string problem = fmt::format("{}raster orders two loops of one line, and here {} {}", text,
                                           line.loops.size(), line.loops.size() == 1 ? "is one" : "are");
   if (line.loops.size() < 2) return error(problem, "write both on it: for i by 128, j by 128");
   const std::size_t last = line.loops.size() - 2;
@@ -37,7 +37,7 @@ Diagnostic other_loops(const For& line, const std::string& text) {
   return error(problem,
                fmt::format("{}for {} by {}, {} by {} on {} raster grouped({}){}", lines, line.loops[last].dim,
                            line.loops[last].tile, line.loops[last + 1].dim, line.loops[last + 1].tile, line.unit,
-                           line.raster, line.wrap ? "; wrap takes all loops of its line in turn, without raster" : ""));
+                           line.raster, line.wrap ? "; without raster, wrap distributes all loops of its line" : ""));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
   const auto unit = model.find_unit(line.unit);
   const auto blocks = unit ? outermost_numbered(model, *unit) : std::nullopt;
   if (!blocks || *blocks != *unit)
-    return error(text + "wrap and raster order the instances of the unit that programs are started on",
+    return error(text + "wrap and raster order the instances of the unit that forms the grid",
                  unit && blocks ? "loop on " + model.unit(*blocks).name : "");
   TileOrder order;
   std::vector<std::int64_t> trips;
@@ -55,7 +55,7 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
     const auto found = tiles.find(loop.dim);
     if (found == tiles.end()) return error(text + "'" + loop.dim + "' is no dim of the statement");
     if (line.tail != Tail::pad && found->second.size % loop.tile != 0)
-      return error(fmt::format("{}{} has {} points, and the last tile of {} would be short", text, loop.dim,
+      return error(fmt::format("{}{} has {} points, which tiles of {} do not divide", text, loop.dim,
                                found->second.size, loop.tile),
                    "tail pad");
     trips.push_back(ceil_div(found->second.size, loop.tile));
@@ -63,9 +63,9 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
   if (line.raster > 0) {
     if (trips.size() != 2) return other_loops(line, text);
     if (trips[0] % line.raster != 0)
-      return error(
-          fmt::format("{}{} has {} steps, which are no groups of {}", text, line.loops[0].dim, trips[0], line.raster),
-          fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
+      return error(fmt::format("{}{} has {} steps, which groups of {} do not divide", text, line.loops[0].dim, trips[0],
+                               line.raster),
+                   fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
     order.trips = {trips[0] / line.raster, trips[1], line.raster};
     order.step = {AffineExpr::dim("#0") * line.raster + AffineExpr::dim("#2"), AffineExpr::dim("#1")};
   } else {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t most_points = 1 << 16;
 
-/// Terms of a linear index without the dims that another index fixes, by coefficient: a mixed radix number is told from
-/// all others if each coefficient is beyond what the smaller ones reach.
+/// Is the index injective in the dims that no other index determines? It is as a mixed-radix number: each coefficient
+/// exceeds the largest sum of the smaller terms.
 bool tells_apart(const AffineExpr& index, const std::set<std::string>& fixed,
                  const std::map<std::string, std::int64_t>& extents) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, largest value
@@ -33,7 +33,7 @@ bool tells_apart(const AffineExpr& index, const std::set<std::string>& fixed,
   return true;
 }
 
-/// Every point looked at.
+/// By enumeration of the points.
 WrittenElements counted(const Computation& statement, const Tensor& output, const std::vector<Dim>& used,
                         std::int64_t points) {
   std::vector<std::string> names;

@@ -165,7 +165,7 @@ TEST(Loaded, StridesThatCannotBeCompiledAreTold) {
   EXPECT_EQ(said({{4, 1}, {8, 1}}), "'formula' takes 3 tensors, found strides of 2");
   EXPECT_EQ(said({{4}, {}, {}}), "tensor 'A' has 2 axes, found 1 strides");
   EXPECT_EQ(said({{-4, 1}, {}, {}}), "tensor 'A' has strides [-4,1]; those of a program are positive");
-  EXPECT_EQ(said({{}, {}, {7, 1}}), "elements of output 'C' share places with strides [7,1]");
+  EXPECT_EQ(said({{}, {}, {7, 1}}), "elements of output 'C' overlap with strides [7,1]");
   EXPECT_EQ(said({{4, 1}, {8, 1}, {8, 1}}), "");
 }
 

@@ -116,7 +116,7 @@ TEST(Hostile, AScheduleIsRefusedAtItsLineByEveryVerb) {
              ":3:5: 'stage B in ram as [j/32, k, j%31]': the layout's digits of j do not tell its 64 values apart\n"
              "      - stage B in ram as [j/32, k, j%31]\n        ^\n");
     says(order,
-         order + ":8:5: stage B in vec: no move takes B_vec from ram to vec\n      - stage B in vec\n        ^\n");
+         order + ":8:5: stage B in vec: no move transfers B_vec from ram to vec\n      - stage B in vec\n        ^\n");
     says(crowded, crowded + ":6:5: memory vec: ");
   }
 }

@@ -27,8 +27,7 @@ TEST(SizesOfTheMachine, AScheduleSaysForWhichItIs) {
   EXPECT_NE(read_file(file).find("\nsizes: {VB: 48}\n"), std::string::npos);
   said = at_length("evaluate", {"--schedule", file});
   EXPECT_EQ(said.code, 1);
-  EXPECT_NE(said.err.find("this schedule is for VB = 48; 'lengths' is taken with VB = 32"), std::string::npos)
-      << said.err;
+  EXPECT_NE(said.err.find("this schedule is for VB = 48; 'lengths' has VB = 32"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("s.yaml:4:13: "), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("--set VB=48"), std::string::npos) << said.err;
   said = at_length("evaluate", {"--schedule", file, "--set", "VB=48"});

@@ -71,9 +71,8 @@ TEST(WrittenOut, FormsThatAreNotLoopedSayWhy) {
   for (const Mapping& mapping : mapped->mappings)
     reasons[model.instruction(mapping.instruction).name] = not_lowered(mapping, model);
   const std::string needs =
-      "the sum over k is written out in the instruction, and lowering needs it added to the output, with a subscript "
-      "of "
-      "its own and the first term first";
+      "the sum over k is unrolled in the instruction, and lowering needs it accumulated, with a subscript of its own "
+      "and the first term first";
   EXPECT_EQ(reasons,
             (std::map<std::string, std::string>{{"dot_own", ""}, {"dot_joint", needs}, {"dot_reversed", needs}}));
 }

@@ -193,10 +193,10 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
     EXPECT_NE(found.find(words), std::string::npos) << found;
   };
   expect(message(changed(by_one, " x3", "")),
-         "its moves complete by 'phases', step by step of a loop, and this one has one place for all");
+         "its moves complete by 'phases', which needs a pipelined loop, and this stage has a single buffer");
   expect(message(changed(by_one, "for k by 64 tail pad", "for k by 64 unroll tail pad")), "right above is unrolled");
   expect(message(changed(by_role(), "x3", "x3 ahead 1")),
-         "ahead 1 says nothing, as role loader is ahead as far as there are places, 2 here");
+         "ahead 1 has no effect, as role loader prefetches into all free buffers, 2 here");
   std::string one_role = by_role();
   one_role.replace(one_role.rfind(" role loader"), 12, "");
   expect(message(one_role), "are filled by role loader and no role");
@@ -210,8 +210,8 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
   std::string uneven = by_role();
   uneven.replace(uneven.rfind("x3"), 2, "x4");
   expect(message(uneven), "together with stage A, which has x3 ahead 2; this one has x4 ahead 3");
-  expect(message(changed(in_turns(), " tail pad", "")), "i has 200 points, and the last tile of 128 would be short");
-  expect(message(changed(in_turns(), "wrap", "raster grouped(4)")), "i has 2 steps, which are no groups of 4");
+  expect(message(changed(in_turns(), " tail pad", "")), "i has 200 points, which tiles of 128 do not divide");
+  expect(message(changed(in_turns(), "wrap", "raster grouped(4)")), "i has 2 steps, which groups of 4 do not divide");
   expect(message(changed(in_turns(), "i by 128, j by 96 on block wrap",
                          "i by 128, j by 32, k by 128 on block raster grouped(2)")),
          "hint: for i by 128 on block, then for j by 32, k by 128 on block raster grouped(2)");

@@ -155,23 +155,23 @@ TEST(Split, NamesWhatItRefuses) {
   };
   says(split_schedule("for k by 64 on block"), "its instances would write the same elements of C at once", kernel);
   says(split_schedule("for k by 64 on block tail pad"), "write 'combine add_c_f32'", kernel);
-  says(split_schedule("for k by 64 combine add_c_f32"), "k is run over in time", kernel);
+  says(split_schedule("for k by 64 combine add_c_f32"), "the loop over k is sequential and needs none", kernel);
   says(split_schedule("for i by 64 on block tail pad combine add_c_f32"), "i is no reduction dim of s0", kernel);
   says(split_schedule("for k by 64 on block combine add_c_f23"), "did you mean 'add_c_f32'", kernel);
-  says(split_schedule("for k by 64 on block combine store_c_f32"), "store_c_f32 adds nothing up", kernel);
+  says(split_schedule("for k by 64 on block combine store_c_f32"), "store_c_f32 is no atomic reduction", kernel);
   says(split_schedule("for k by 64 on block combine add_c_s32"), "add_c_s32 adds up s32; C is f32", kernel);
-  says(split_schedule("for k by 64 on lane combine add_c_f32"), "is the work of a whole warp", kernel);
+  says(split_schedule("for k by 64 on lane combine add_c_f32"), "is executed by a whole warp", kernel);
   says(split_schedule("for k by 128 on gpu combine add_c_f32"), "instances of gpu do not share it", kernel);
   says(split_schedule(by_64, "stage C in reg first load"), "C is not inout", kernel);
-  says(split_schedule("for i by 64 on block tail pad\n  - stage C in reg\n  - " + by_64), "C stands in reg here",
+  says(split_schedule("for i by 64 on block tail pad\n  - stage C in reg\n  - " + by_64), "C is staged in reg here",
        kernel);
-  says(split_schedule(by_64, "stage C in shared\n  - stage C in reg"), "these stand in shared", kernel);
+  says(split_schedule(by_64, "stage C in shared\n  - stage C in reg"), "these are in shared", kernel);
   const Kernel half = product("f16", "f16", 100, 72, 200, true);
   says(changed(split_schedule(by_64), "mma_bf16", "mma_f16_f16"), "add_c_f32 adds up f32; C is f16", half);
   says(changed(split_schedule(by_64), "mma_bf16", "mma_f16_f16"), "no combine for sums of f16", half);
   Kernel inout = kernel;
   inout.tensors[2].inout = true;
-  says(split_schedule(by_64, "stage C in reg first load"), "add what stands in memory once more", inout);
+  says(split_schedule(by_64, "stage C in reg first load"), "add the initial value in memory once more", inout);
 }
 
 TEST(Split, AnEpilogueWaitsForAllParts) {
@@ -271,7 +271,7 @@ TEST(Split, RealSumsStayWithinTheirRounding) {
   command.push_back("--strict-float");
   const auto strict = run_process(command, {120, 0, 0}, folder.path() / "log");
   EXPECT_EQ(strict.exit_code, 3);
-  EXPECT_NE(strict.output.find("parts of C are added up in any order"), std::string::npos) << strict.output;
+  EXPECT_NE(strict.output.find("partial sums of C are added in any order"), std::string::npos) << strict.output;
 }
 
 // Faults -------------------------------------------------------------------------------------------------------------

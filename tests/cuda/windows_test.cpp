@@ -87,7 +87,7 @@ TEST(Windows, AnotherValueOutsideIsNotTakenForZero) {
   ASSERT_TRUE(schedule);
   const auto made = lower(*schedule, kernel, model);
   ASSERT_FALSE(made);
-  EXPECT_NE(render(made.diagnostics()).find("stage I in shared: no move takes I_shared from global to shared"),
+  EXPECT_NE(render(made.diagnostics()).find("stage I in shared: no move transfers I_shared from global to shared"),
             std::string::npos);
 }
 

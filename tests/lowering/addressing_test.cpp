@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ways operands can take, and what is said when one cannot be taken.
+// Routes of operands from tensors to instructions, and the reasons for those that are refused.
 
 #include <gtest/gtest.h>
 

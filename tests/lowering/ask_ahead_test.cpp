@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines asked for ahead of their use: they change no value, wherever they lie.
+// Software prefetch: it changes no value, also past the end of a tensor.
 
 #include "backends/cpp/translation_unit.h"
 #include "isamap/cost_model.h"
@@ -56,17 +56,17 @@ TEST(AskAhead, RefusalsSayWhy) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
     EXPECT_NE(text.find(what), std::string::npos) << text;
   };
-  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 asks for neighbours of B_ram in ram");
+  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
   auto below_i = asking("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
-  expect_words(below_i, "ahead 1 counts the steps of the loop right above, and no loop of B is there");
+  expect_words(below_i, "ahead 1 counts the steps of the loop right above, which is no loop of B");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
-               "ahead 2: no line below moves A");
+               "ahead 2: no line below loads A");
   expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
 }
 
-/// Three places of which none is filled ahead of time hide nothing.
+/// Three buffers without a prefetch distance hide no latency.
 TEST(AskAhead, PlacesHideAsManyStepsAsAreAskedForAhead) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=2048", "A=bf16,B=bf16,C=f32");
   const HardwareModel model = machine("nvidia_sm80");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of what one statement makes, which the next one adds up: a depthwise convolution, then a product.
+// Row strips fused between a producer and a consumer that reduces over them: a depthwise convolution, then a product.
 
 #include "isamap/backend.h"
 #include "scheduler/row_strips.h"
@@ -44,7 +44,7 @@ TEST(Bands, AreRightWhateverDivides) {
       expect_schedule_right(block(p, c, k), machine("x86_avx512"), schedule_of(banded(rows)));
 }
 
-/// Of D there is a band, and no whole.
+/// Only a strip of D is allocated, not the whole tensor.
 TEST(Bands, HoldNoMoreThanTheirRows) {
   const auto program = lower(schedule_of(banded(2)), block(8, 32, 32), machine("x86_avx512"));
   ASSERT_TRUE(program) << render(program.diagnostics());
@@ -69,11 +69,11 @@ TEST(Bands, RefusalsSayWhatIsMissing) {
   EXPECT_EQ(said(parts), "'stage D in ram then pw': then pw: it adds up c, and the tile has 16 of its 32 points");
   Nests below = banded(2);
   below[1][3] = "for c by 8";  // above the accumulators
-  EXPECT_EQ(said(below), "'stage D in ram from dw': sums of O would begin in memory, once for all tiles");
+  EXPECT_EQ(said(below), "'stage D in ram from dw': sums of O would be initialized in memory, once for all tiles");
 }
 
-/// The search makes bands where the whole outgrows the caches, also through a statement between the two, and not where
-/// all of it fits.
+/// The search fuses strips if the whole tensor exceeds the caches, also across a statement in between, and not if it
+/// fits.
 TEST(Bands, TheSearchMakesThem) {
   const HardwareModel model = machine("x86_avx512");
   EXPECT_NE(searched(block(112, 32, 64), model).schedule_text.find("stage D in ram then pw"), std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that read one tensor in two ways: each read has tiles of its own, X and X.2 in a schedule.
+// Statements that read one tensor with two accesses: each has its own tiles, X and X.2 in a schedule.
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ bool calls_an_instruction(const HardwareModel& model, const Counts& counts) {
   return false;
 }
 
-/// Sizes that divide, that do not, of one and of none.
+/// Sizes that tiles divide, that they do not, of 1 and of 0.
 TEST(Gram, IsComputedByInstructions) {
   const char* const sizes[] = {"i=32,j=32,k=32", "i=19,j=19,k=37", "i=5,j=23,k=9",
                                "i=1,j=1,k=1",    "i=7,j=1,k=0",    "i=0,j=0,k=3"};

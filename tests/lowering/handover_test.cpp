@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that one statement's nest hands to the next one's.
+// Fusion: consumers that read the tile of their producer.
 
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
@@ -78,7 +78,7 @@ TEST(TileFusion, WhatIsReadLaterIsStoredToo) {
   }
 }
 
-/// The tile lies in memory of its own; dims have other names, and the unit computes what no instruction does.
+/// The tile is staged in memory; the consumer has other dim names and is scalar code.
 TEST(TileFusion, AScalarUnitGoesOnWithATileInMemory) {
   for (const auto& [m, n, k] : sizes) {
     Nests nests = in_registers(4, 32);
@@ -91,7 +91,7 @@ TEST(TileFusion, AScalarUnitGoesOnWithATileInMemory) {
   }
 }
 
-/// A cell that reads three gates of the tile, each at its place along an axis that the tile has whole.
+/// A cell that reads three gates of the tile, at constants along an axis that the tile has whole.
 TEST(TileFusion, PlacesAlongAWholeAxis) {
   for (const auto& [b, h, k] : sizes) {
     const auto kernel = parse_kernel_yaml(
@@ -128,7 +128,7 @@ TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
   EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec then baas")),
             "'stage T in vec then baas': no statement 'baas' in linear");
   EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec")),
-            "'stage T in vec from mm': from mm: its nest hands no tile of T on");
+            "'stage T in vec from mm': from mm: its nest has no stage of T with this consumer");
   EXPECT_EQ(said(kernel, changed(1, 2, "stage T in vec")),
             "'stage T in vec then bias': then bias: its nest has no single line 'stage T in vec from mm'");
   EXPECT_EQ(said(kernel, changed(0, 4, "stage W in vec then bias")),
@@ -157,7 +157,7 @@ TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
             "'stage T in vec then again': then again: it reads Y, which bias writes after mm");
 }
 
-/// The search joins them by itself, on machines with vectors and with scalar code, and the result is right.
+/// The search fuses by itself, on machines with vectors and with scalar code, and the result is right.
 TEST(TileFusion, TheSearchHandsTilesOn) {
   const Kernel kernel = linear(61, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
                                "  V: {shape: [M, N], dtype: f32}\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in lanes: the kernel in lanes computes what the kernel does, schedules say it and keep it, and the search
-// takes it where neighbours along the sum lie side by side.
+// Vectorized reductions: the transformed kernel is equivalent, schedules record the transformation, and the search uses
+// it if the reduction has stride 1.
 
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
@@ -19,7 +19,7 @@ std::string statements_of(const Kernel& kernel) {
   return text;
 }
 
-/// Tensors of the kernel are the first of the kernel in lanes.
+/// Tensors of the kernel are the first of the transformed kernel.
 void expect_same_values(const Kernel& kernel, const std::vector<LaneParts>& parts) {
   const auto laned = in_lanes(kernel, parts);
   ASSERT_TRUE(laned) << render(laned.diagnostics());
@@ -176,7 +176,7 @@ TEST(Lanes, OfBytesAreAddedUp) {
   }
 }
 
-/// A copy of a few columns, along the sum, costs little. Of as many as there are lanes each has one of its own.
+/// Packing a few columns along the sum is cheap. With as many columns as lanes, lanes hold columns instead.
 TEST(Lanes, AreTakenAlongRowsTimesFewColumns) {
   const HardwareModel model = machine("x86_avx512");
   for (const auto& [columns, taken] : {std::pair(2, 1u), std::pair(16, 0u)}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `legal`: conditions on instructions are obeyed where calls are made, and tested again by the verifier.
+// `legal`: lowering obeys conditions on instructions, and the verifier checks them again.
 
 #include "ir/legal.h"
 

@@ -68,8 +68,7 @@ TEST(Lower, PaddedReadsComeFromACopyWithItsBorder) {
   expect_right(kernel, machine("scalar_c"), {"do s0 with scalar"});
 }
 
-/// O[p,q,c] of a padded image [h,w,c]: a window of `size` with a stride, dilated, `pad` before and what is needed
-/// behind.
+/// O[p,q,c] of a padded image [h,w,c]: a window of `size` with stride and dilation, `pad` before and as needed after.
 Kernel depthwise(int p, int q, int c, int size, int stride, int dilation, int pad, int height, double outside = 0) {
   Kernel kernel =
       *parse_kernel_yaml("kernel: dw\ndims: {P: " + std::to_string(p) + ", Q: " + std::to_string(q) +
@@ -112,7 +111,7 @@ TEST(Lower, WhatLiesOutsideIsSkipped) {
       expect_right(depthwise(p, q, c, size, stride, dilation, pad, height), model, window_lines(tile_p, tile_q));
 }
 
-/// Products by the taps that lie inside are what is computed and what is priced.
+/// Only products with in-bounds taps are computed and priced.
 TEST(Lower, WhatIsSkippedIsCounted) {
   const HardwareModel model = machine("x86_avx512");
   for (const auto& [p, q, size, stride, dilation, pad, height] : {std::array{9, 11, 3, 1, 1, 1, 9},
@@ -133,7 +132,7 @@ TEST(Lower, WhatIsSkippedIsCounted) {
     const Kernel kernel = depthwise(p, q, 16, size, stride, dilation, pad, height);
     const auto view = resolve(schedule_of(window_lines(2, 4)).nests[0], kernel, make_id<StatementId>(0), model);
     ASSERT_TRUE(view) << render(view.diagnostics());
-    EXPECT_DOUBLE_EQ(view->inside, along(p) * along(q));
+    EXPECT_DOUBLE_EQ(view->in_bounds, along(p) * along(q));
   }
   auto whole = window_lines(2, 4);
   whole.back() = "do s0 with fma_f32(j=c)";
@@ -146,7 +145,7 @@ TEST(Lower, WhatIsSkippedIsCounted) {
   EXPECT_LT(cycles(window_lines(2, 4)), cycles(whole));
 }
 
-/// The operand itself is in memory; the call is left out.
+/// The operand is read in place; the call is guarded.
 TEST(Lower, CallsThatWouldReadOutsideAreSkipped) {
   for (const int height : {1, 5, 8}) {
     Kernel kernel = *parse_kernel_yaml(
@@ -162,7 +161,7 @@ TEST(Lower, CallsThatWouldReadOutsideAreSkipped) {
   }
 }
 
-/// Borders are cut off: between them nothing is asked.
+/// Border steps are peeled: the interior has no guards.
 TEST(Lower, TheInteriorAsksNothing) {
   const HardwareModel model = machine("x86_avx512");
   const auto program = lower(schedule_of(window_lines(2, 4)), depthwise(40, 40, 16, 3, 1, 1, 1, 40), model);
@@ -176,10 +175,10 @@ TEST(Lower, TheInteriorAsksNothing) {
     return calls;
   };
   // 18 x 8 of 20 x 10 tiles are inside: 8 clears, 8 stores and for each of 9 taps one weight, 8 inputs and 8 products;
-  // the other 56 tiles clear, store and fetch weights without being asked, and take some inputs so.
+  // the other 56 tiles clear, store and load weights without guards, and some inputs too.
   const int inner = 18 * 8 * (16 + 9 * 17), border = 56 * (16 + 9);
   EXPECT_GE(calls_without_guard(program->body), inner + border);
-  EXPECT_NE(print(*program, model).find("inputs are finite: products with what lies outside a tensor are left out"),
+  EXPECT_NE(print(*program, model).find("inputs are finite: products with out-of-bounds values are skipped"),
             std::string::npos);
 }
 
@@ -190,7 +189,7 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
     return program ? "lowered" : program.diagnostics()[0].message;
   };
   EXPECT_EQ(said(depthwise(4, 4, 16, 3, 1, 1, 1, 4, 2.5), window_lines(2, 2)),
-            "outside I skip: what I yields outside its shape changes the result");
+            "outside I skip: out-of-bounds values of I change the result");
   const auto resolved = [&](const std::string& last) {
     auto lines = window_lines(2, 2);
     lines.back() = last;
@@ -206,12 +205,12 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
   EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside F skip"),
             "'do s0 with fma_f32(j=c) outside F skip': outside F: all of it is read inside its shape");
   auto wide = window_lines(2, 4);
-  std::swap(wide[8], wide[9]);  // the tile of I holds four neighbours
+  std::swap(wide[8], wide[9]);  // the tile of I has four points along q
   EXPECT_EQ(said(depthwise(8, 8, 16, 3, 1, 1, 1, 8), wide),
-            "outside I skip: its tile here has 4 points along q, of which some may lie outside");
+            "outside I skip: its tile here has 4 points along q, some of which may be out of bounds");
 }
 
-/// A term that is left out must not have changed the result: I is a factor of the whole term, or the term itself.
+/// A skipped term must not change the result: I is a factor of the whole term, or the term itself.
 TEST(Lower, OnlyTermsThatChangeNothingMayBeSkipped) {
   const auto skippable = [](const std::string& type, const std::string& outside, const std::string& statement) {
     const bool weighted = statement.find("F[") != std::string::npos;
@@ -252,7 +251,7 @@ TEST(Lower, SaysWhatDoesNotFit) {
   EXPECT_EQ(program.diagnostics()[0].message, "memory vec holds 32 registers; 66 are needed at once");
 }
 
-/// A program for run-time lengths has a body for each, and one entry that packs could serve one of them only.
+/// A program for run-time vector lengths has a body for each, and the packed layout would fit only one.
 TEST(Lower, NothingIsPackedAheadForSeveralLengths) {
   Kernel kernel = formula(gemm, "i=8,j=64,k=8");
   kernel.tensors[1].constant = true;
@@ -265,11 +264,11 @@ TEST(Lower, NothingIsPackedAheadForSeveralLengths) {
   };
   EXPECT_EQ(said("x86_avx512"), "resolved");
   EXPECT_EQ(said("arm_sve"),
-            "'stage B in ram as [j/16, k, j%16] aot': aot: what is packed once may lie differently in the versions for "
-            "other sizes of arm_sve");
+            "'stage B in ram as [j/16, k, j%16] aot': aot: the packed layout may differ between the versions for other "
+            "sizes of arm_sve");
 }
 
-/// A `do` line is a claim; one that does not hold is refused with the reason, wherever the schedule comes from.
+/// The mapping of a `do` line is proved again; a wrong one is refused with the reason.
 TEST(Lower, ProvesWhatDoLinesState) {
   const auto refusal = [](const Kernel& kernel, const std::vector<std::string>& lines) {
     const auto program = lower(schedule_of(lines), kernel, machine("x86_avx2"));
@@ -281,14 +280,14 @@ TEST(Lower, ProvesWhatDoLinesState) {
   EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), plain), "lowered");
   EXPECT_EQ(
       refusal(formula("C[i,j] += A[i,k] + B[k,j]", "i=3,j=16,k=8"), plain),
-      "fma_f32 does not compute s0 as this line says: body: the instruction computes A * B; the statement computes "
+      "fma_f32 does not compute s0 with this mapping: body: the instruction computes A * B; the statement computes "
       "A + B");
   EXPECT_EQ(refusal(formula("C[i,j] max= A[i,k] * B[k,j]", "i=3,j=16,k=8"), plain).substr(0, 58),
-            "fma_f32 does not compute s0 as this line says: reduction: ");
+            "fma_f32 does not compute s0 with this mapping: reduction: ");
   std::vector<std::string> partial = plain;
   partial.back() = "do s0 with fma_f32(j=k)";  // the lanes would hold partial sums
   EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), partial),
-            "fma_f32 is not lowered as this line says: partial sums have to be added up after it");
+            "this mapping of fma_f32 cannot be lowered: partial sums have to be added up after it");
 
   const std::vector<std::string> pairs = {"stage B in ram as [j/8, k/4, j%8, k%4]",
                                           "stage C in vec",
@@ -299,7 +298,7 @@ TEST(Lower, ProvesWhatDoLinesState) {
                                           "for j by 8 unroll",
                                           "do s0 with maddubs(j=j, k=k)"};
   Kernel bytes = formula(gemm, "i=3,j=16,k=8", "A=u8,B=s8,C=s32");
-  EXPECT_EQ(refusal(bytes, pairs).substr(0, 57), "maddubs does not compute s0 as this line says: saturation");
+  EXPECT_EQ(refusal(bytes, pairs).substr(0, 57), "maddubs does not compute s0 with this mapping: saturation");
   bytes.tensors[0].range = {0, 127};
   EXPECT_EQ(refusal(bytes, pairs), "lowered");
 }

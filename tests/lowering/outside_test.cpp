@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that reach past a tensor and past the domain: what the tensor yields outside stands where points of the domain
-// read it, 0 behind the last point.
+// Tiles that exceed both the tensor and the domain: padding is the tensor's `outside` value within the domain, 0 past
+// its end.
 
 #include "tests/lowering/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores that pass the caches: every core ends with the fence behind which others see them, and wherever the output
-// lies the values are the same.
+// Streaming (non-temporal) stores: every core ends with the fence that makes them visible, and values do not depend on
+// the alignment of the output.
 
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ TEST(Passing, EachCoreEndsWithOneFence) {
   EXPECT_EQ(last->object, "passing");
   EXPECT_EQ(count(text_of(*shared, two), "_mm_sfence();"), 1u);
 
-  lines[3] = "stage C in vec";  // other stores need none
+  lines[3] = "stage C in vec";  // normal stores need none
   const auto usual = lower(schedule_of(lines), kernel, two);
   ASSERT_TRUE(usual) << render(usual.diagnostics());
   EXPECT_EQ(count(text_of(*usual, two), "_mm_sfence();"), 0u);
@@ -127,10 +127,10 @@ TEST(Passing, StoresThatNothingAwaitsAreRefused) {
   const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), groups);
   ASSERT_FALSE(program) << text_of(*program, groups);
   const Diagnostic& said = program.diagnostics()[0];
-  EXPECT_NE(said.message.find("stage C in vec: no move takes C_vec from vec to ram"), std::string::npos)
+  EXPECT_NE(said.message.find("stage C in vec: no move transfers C_vec from vec to ram"), std::string::npos)
       << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
-  EXPECT_EQ(said.notes[0], "pass_f32 completes later, by 'passing', and only a fence is placed behind stores");
+  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'passing', and stores are followed by fences only");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
@@ -173,8 +173,8 @@ std::string chosen(const Kernel& kernel) { return searched(kernel, machine("x86_
 TEST(Passing, IsForResultsLargerThanTheCachesOfACore) {
   const auto sum = [](const char* dims) { return chosen(formula("C[i,j] = A[i,j] + B[i,j]", dims)); };
   EXPECT_NE(sum("i=2000,j=1024").find("via pass_f32"), std::string::npos) << sum("i=2000,j=1024");
-  EXPECT_EQ(sum("i=100,j=256").find("pass_f32"), std::string::npos);    // found in the caches by whoever reads it
-  EXPECT_EQ(sum("i=2000,j=1000").find("pass_f32"), std::string::npos);  // rows are no whole lines
+  EXPECT_EQ(sum("i=100,j=256").find("pass_f32"), std::string::npos);    // small enough for the caches, for later reads
+  EXPECT_EQ(sum("i=2000,j=1000").find("pass_f32"), std::string::npos);  // rows are not whole cache lines
   const auto read_again = parse_kernel_yaml(
       "kernel: two\ndims: {I: 2000, J: 1024}\ntensors:\n  A: {shape: [I, J], dtype: f32}\n"
       "  C: {shape: [I, J], dtype: f32}\n  D: {shape: [J, I], dtype: f32}\ncompute:\n  - C[i,j] = A[i,j] + A[i,j]\n"

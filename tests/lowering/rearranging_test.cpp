@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed copies that moves within a memory lay out: which of them they take, that the places they set are the copy's
-// own, and that a cut block, an odd row or a single element changes no value.
+// Packing moves: which move a copy uses, that it writes only the copy, and that tails, odd rows and single elements
+// keep values.
 
 #include <set>
 
@@ -16,7 +16,7 @@ struct Case {
   const char* dtypes;
   const char* target;
   std::vector<std::string> lines;
-  std::set<std::string> by;  ///< what the printed copies call
+  std::set<std::string> by;  ///< calls in the emitted copies
 };
 
 const std::vector<std::string> tiles{"stage C in tile",    "for k by 32",     "stage A in tile",
@@ -73,7 +73,7 @@ std::vector<Case> cases() {
   };
 }
 
-/// Of the program's own lines, not of the helpers' definitions.
+/// In the program itself, not in the definitions of helpers.
 bool calls(const Program& program, const HardwareModel& model, const std::string& what) {
   const auto unit = print_cpp(program, model);
   EXPECT_TRUE(unit) << render(unit.diagnostics());
@@ -88,7 +88,7 @@ TEST(PackingMove, ByTheMoveThatLiesSo) {
     const Kernel kernel = formula(c.compute, "i=32,j=64,k=64", c.dtypes);
     const auto program = lower(schedule_of(c.lines), kernel, model);
     ASSERT_TRUE(program) << render(program.diagnostics());
-    if (c.by.empty()) {  // helpers are printed where their names are said
+    if (c.by.empty()) {  // helpers are emitted if used
       const auto unit = print_cpp(*program, model);
       ASSERT_TRUE(unit) << render(unit.diagnostics());
       EXPECT_EQ(unit->text.find("turn_words"), std::string::npos) << unit->text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows cost in caches: along how many lines are fetched ahead, what crowds their sets, where in a line they begin.
+// Cost of rows in caches: hardware prefetch streams, set conflicts, loads that cross cache lines.
 
 #include <filesystem>
 #include <fstream>
@@ -20,7 +20,7 @@ double cycles_of(const Kernel& kernel, const HardwareModel& model, const std::ve
   return cost ? cost->cycles : 0;
 }
 
-/// A row by a matrix that no cache holds, some rows of the matrix at a time.
+/// A row times a matrix larger than the caches, some rows of the matrix at a time.
 double row_by_matrix(const char* target, int rows) {
   return cycles_of(formula("C[j] += A[k] * B[k,j]", "j=4096,k=4096"), machine(target),
                    {"for k by " + std::to_string(rows), "for j by 64", "stage C in vec", "for k by 1", "stage A in vec",
@@ -32,7 +32,7 @@ TEST(Rows, OfMoreThanAreFollowedEveryPieceIsBegun) {
   EXPECT_LT(row_by_matrix("x86_avx512", 32), 1.1 * row_by_matrix("x86_avx512", 8));
 }
 
-/// A depthwise window with stride 2 over 14 x 14 x 512: columns 2 KiB apart, which share two sets in 64 of a cache.
+/// A depthwise window with stride 2 over 14 x 14 x 512: columns 2 KiB apart, which map to 2 of 64 sets.
 double window(int channels) {
   auto kernel = parse_kernel_yaml(R"(kernel: depthwise
 dims: {C: 512, H: 14, P: 7, R: 3}
@@ -82,7 +82,7 @@ double columns_of(int row, const HardwareModel& model) {
 
 TEST(Rows, CrowdedOnesCostWhereTheDescriptionSaysWhatBeginningsCost) {
   const HardwareModel said = with("links:\n  - {name: fill_l2, begin: 2cycles}\n  - {name: fill_l1, begin: 0cycles}\n");
-  EXPECT_GT(columns_of(1024, said), 1.3 * columns_of(1040, said));  // 4096 bytes apart: one set of the nearest cache
+  EXPECT_GT(columns_of(1024, said), 1.3 * columns_of(1040, said));  // 4096 bytes apart: one set of the L1 cache
   const HardwareModel dear =
       with("links:\n  - {name: fill_l2, begin: 40cycles}\n  - {name: fill_l1, begin: 0cycles}\n");
   EXPECT_GT(columns_of(1040, dear), 1.3 * columns_of(1040, said));
@@ -97,7 +97,7 @@ TEST(Rows, NeighboursThatComeTogetherAreUsedOrLost) {
   const HardwareModel pairs = with("memories:\n  - {name: l1, fetch: 128B}\n"), lines = with("");
   const auto dearer = [&](const char* channels) { return depthwise(pairs, channels) / depthwise(lines, channels); };
   EXPECT_GT(dearer("for c by 16"), 1.04);
-  EXPECT_LT(dearer("for c by 64"), 1.03);  // the next step takes them
+  EXPECT_LT(dearer("for c by 64"), 1.03);  // the next step uses them
 }
 
 TEST(Rows, EndsOfLongLoopsCost) {
@@ -112,9 +112,9 @@ TEST(Rows, EndsOfLongLoopsCost) {
 }
 
 TEST(Rows, LoadsAcrossLinesTakeThePortTwice) {
-  EXPECT_EQ(sum_of_rows(64), sum_of_rows(80));  // both whole lines
+  EXPECT_EQ(sum_of_rows(64), sum_of_rows(80));  // both cache-line aligned
   EXPECT_GT(sum_of_rows(72), 1.2 * sum_of_rows(80));
-  EXPECT_GT(sum_of_rows(73), sum_of_rows(72));  // 15 of 16 places in a line, not 1 of 2
+  EXPECT_GT(sum_of_rows(73), sum_of_rows(72));  // 15 of 16 rows cross lines, not 1 of 2
 }
 
 TEST(Rows, TheCallersStepsAreThoseOfTheProgram) {

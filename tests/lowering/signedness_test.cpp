@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, differences and products that wrap are the same bits for integers with and without a sign: instructions of
-// either take tensors of the other.
+// Wrapping sums, differences and products have the same bits for signed and unsigned integers: instructions of one
+// accept tensors of the other.
 
 #include "isamap/backend.h"
 #include "tests/lowering/support.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements in two: what nothing computes whole is computed in parts, where that is cheaper than scalar code.
+// Split statements: if no instruction computes a statement, its parts may map, and are used if cheaper than scalar
+// code.
 
 #include "isamap/scheduler.h"
 #include "mapper/mapped_splits.h"
@@ -21,7 +22,7 @@ std::string in_lines(const Kernel& kernel) {
   return text;
 }
 
-/// Tensors of the kernel are the first of the kernel in parts.
+/// Tensors of the kernel are the first of the split kernel.
 void expect_same(const Kernel& kernel, const Kernel& parts, const std::function<void(std::vector<TensorData>&)>& run) {
   EXPECT_EQ(render(verify(parts)), "");
   EXPECT_EQ(arguments(parts), arguments(kernel));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tune` measures beside the best of a search: each variation lowers, computes the same, and says what it is.
+// Variants that `tune` measures besides the best of a search: each lowers, computes the same, and describes itself.
 
 #include "scheduler/tuning_variants.h"
 #include "tests/lowering/support.h"
@@ -23,7 +23,7 @@ TEST(Variations, OfDistancesAndShortTiles) {
     with.nests[0] = one.nest;
     expect_schedule_right(kernel, model, with);
   }
-  // Short tiles of i would read rows of A that are not there.
+  // Padded tiles of i would read rows past the end of A.
   EXPECT_EQ(words, (std::vector<std::string>{"B asked for 3 steps ahead", "B asked for 10 steps ahead",
                                              "B not asked for ahead", "short tiles of j masked"}));
 }

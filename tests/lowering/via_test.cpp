@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves that a line names: where they bring no tile over, the hint is a line that does.
+// Moves named by `via`: if they cannot transfer the tile, the hint is a line that can.
 
 #include "isamap/scheduler.h"
 #include "tests/lowering/support.h"
@@ -26,7 +26,7 @@ Said refused(const Kernel& kernel, const std::vector<std::string>& lines) {
   return said;
 }
 
-/// What the hint says stands in the line instead, and is right.
+/// The line of the hint lowers and is right.
 void expect_cured(const std::string& dims, const std::string& output, const std::string& input, bool cut,
                   const std::string& hint) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", dims);

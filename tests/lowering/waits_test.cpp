@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nothing hides: sums that come back into registers, what the outermost cache has lost, and packed copies.
+// Exposed latency: reloads of partial sums, misses of the last-level cache, packing.
 
 #include "scheduler/cost/priced_nest.h"
 #include "tests/lowering/support.h"
@@ -33,13 +33,13 @@ TEST(Waits, ForSumsThatAreFetchedAgain) {
     return nest ? part(*nest, "sums that are fetched again") : 0;
   };
   EXPECT_EQ(waits("1024"), 0);
-  // 2 MiB of sums stay in the third cache: each tile of 1 KiB passes 27 and 48 bytes a cycle, after 53 and 14 cycles.
+  // 2 MiB of partial sums stay in L3: each tile of 1 KiB is moved at 27 and 48 bytes a cycle, after 53 and 14 cycles.
   const double of_sums = 512.0 / 8 * 1024 / 32;
   EXPECT_NEAR(waits("512"), of_sums * (1024.0 / 27 + 53 + 1024.0 / 48 + 14) / 2, of_sums);
   EXPECT_NEAR(waits("256"), 3 * waits("512"), of_sums);
 }
 
-/// The second factor passes once for each eight rows of the first.
+/// The second factor is streamed once for every eight rows of the first.
 double product(int columns) {
   const auto nest =
       priced(formula("C[i,j] += A[i,k] * B[k,j]", "i=64,k=2048,j=" + std::to_string(columns)), machine("x86_zen5"),
@@ -49,7 +49,7 @@ double product(int columns) {
 }
 
 TEST(Waits, ForWhatTheOutermostCacheLost) {
-  EXPECT_LT(product(1536), 1.6 * product(1024));  // 12.6 MB stay
+  EXPECT_LT(product(1536), 1.6 * product(1024));  // 12.6 MB fit
   EXPECT_GT(product(2048), 2.5 * product(1024));  // 16.8 MB do not
 }
 
@@ -92,14 +92,14 @@ TEST(Waits, ThreadsMakeTheirPartsOfACopySideBySide) {
   };
   const double alone = copying(copy, dealt, "for j by 48");
   EXPECT_GT(alone, 0);
-  EXPECT_LT(copying(dealt, "for j by 48", copy), 0.7 * alone);  // that it comes from memory again is shared
+  EXPECT_LT(copying(dealt, "for j by 48", copy), 0.7 * alone);  // the reload from memory is shared
 }
 
 TEST(Waits, EachThreadPacksWhatItAloneUses) {
   const Program program = searched(formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024"), two_cores());
   const Loop* dealt = nullptr;
   for (const Node& node : program.body)
-    if (dealt == nullptr) dealt = std::get_if<Loop>(&node.is);  // no copy in front of it
+    if (dealt == nullptr) dealt = std::get_if<Loop>(&node.is);  // no copy before it
   ASSERT_NE(dealt, nullptr);
   EXPECT_EQ(dealt->unit, "core");
 }

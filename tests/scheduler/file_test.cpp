@@ -59,7 +59,8 @@ TEST(ScheduleFile, NamesAndTiles) {
   EXPECT_EQ(
       nest_problems({"for i by 1 on cores", "for k by 1", "for j by 16", "stage B in vec", "stage C in vec", rest}),
       "3:5: 'for i by 1 on cores': no unit 'cores' in x86_avx512 | did you mean 'core'?\n"
-      "8:5: 'do s0 with fma_f32_bcast(j=j)': 64 points of i are left; one call of fma_f32_bcast takes 1 | add 'for i "
+      "8:5: 'do s0 with fma_f32_bcast(j=j)': loop over i is missing: its tile has 64 points, one call of fma_f32_bcast "
+      "covers 1 | add 'for i "
       "by 1'\n");
 }
 
@@ -77,25 +78,25 @@ TEST(ScheduleFile, WhatALineCannotSay) {
   EXPECT_EQ(with("stage B in ram via load_f3"),
             "3:5: 'stage B in ram via load_f3': no move 'load_f3' in x86_avx512 | did you mean 'load_f32'?\n");
   EXPECT_EQ(with("stage B in ram first flag"),
-            "3:5: 'stage B in ram first flag': 'first' says how sums begin; B is only read | leave it out\n");
-  EXPECT_EQ(
-      with("stage C in vec first flag"),
-      "3:5: 'stage C in vec first flag': first flag: fma_f32_bcast always adds on to what is in C, and what is there "
-      "at the first visit is nothing | leave it out: the tile is cleared first; or describe the choice at the "
-      "instruction, start: {OPERAND: [zero, keep]}\n");
+            "3:5: 'stage B in ram first flag': 'first' sets the initial value of an accumulator; B is only read | "
+            "leave it out\n");
+  EXPECT_EQ(with("stage C in vec first flag"),
+            "3:5: 'stage C in vec first flag': first flag: fma_f32_bcast always accumulates, and C is undefined at the "
+            "first call | leave it out: the tile is cleared first; or describe the choice at the "
+            "instruction, start: {OPERAND: [zero, keep]}\n");
   EXPECT_EQ(with("stage C in ram aot"),
-            "3:5: 'stage C in ram aot': aot: C is what s0 computes; only inputs are there before the program runs | "
+            "3:5: 'stage C in ram aot': aot: C is computed by s0; only inputs can be packed before the program runs | "
             "leave it out: the copy is made at every call\n");
-  EXPECT_EQ(
-      with("stage B in ram as [k]"),
-      "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
-      "its layout, whole or in digits such as j/16 and j%16\n");
+  EXPECT_EQ(with("stage B in ram as [k]"),
+            "3:5: 'stage B in ram as [k]': the layout lacks j, of which the tile has 64 points | each dim of B must be "
+            "in its layout, whole or in digits such as j/16 and j%16\n");
 }
 
 TEST(ScheduleFile, WhatIsLeftAndWhereOperandsStand) {
   EXPECT_EQ(
       nest_problems({"for i by 1", "for j by 16", "stage C in vec", "for k by 4", "do s0 with fma_f32_bcast(j=j)"}),
-      "7:5: 'do s0 with fma_f32_bcast(j=j)': 4 points of k are left; one call of fma_f32_bcast takes 1 | add 'for k by "
+      "7:5: 'do s0 with fma_f32_bcast(j=j)': loop over k is missing: its tile has 4 points, one call of fma_f32_bcast "
+      "covers 1 | add 'for k by "
       "1'\n"
       "7:5: 'do s0 with fma_f32_bcast(j=j)': fma_f32_bcast takes B from vec; here it is in ram | add 'stage B in "
       "vec'\n");
@@ -125,7 +126,7 @@ TEST(ScheduleFile, LayoutsThatLoweringRefusesAreRefused) {
     return nest_problems({stage, "for j by 32", "for i by 14", "stage C in vec", "for k by 1", "stage B in vec",
                           "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
   };
-  const std::string hint = " | digits such as j/32 and j%32 together say j\n";
+  const std::string hint = " | digits such as j/32 and j%32 together cover j\n";
   EXPECT_EQ(with("stage B in ram as [j/32, k, j%32]"), "");
   EXPECT_EQ(with("stage B in ram as [j/48, k, j/8%6, j%8]"), "");
   EXPECT_EQ(with("stage B in ram as [k, j%64]"), "");
@@ -137,7 +138,7 @@ TEST(ScheduleFile, LayoutsThatLoweringRefusesAreRefused) {
   EXPECT_EQ(with("stage B in ram as [k, x]"),
             "3:5: 'stage B in ram as [k, x]': layout digit x: x is no dim of the statement" + hint);
   EXPECT_EQ(with("stage B in vec as [k, j]"),
-            "3:5: 'stage B in vec as [k, j]': in registers the instruction decides the layout | leave 'as' out\n");
+            "3:5: 'stage B in vec as [k, j]': in registers the instruction determines the layout | leave 'as' out\n");
 }
 
 TEST(ScheduleFile, WhatLoweringRefusesStandsAtItsLine) {
@@ -152,8 +153,8 @@ TEST(ScheduleFile, WhatLoweringRefusesStandsAtItsLine) {
   EXPECT_EQ(schedule->target, "x86_avx512");
   const auto program = lower(*schedule, gemm(), model);
   ASSERT_FALSE(program);
-  EXPECT_TRUE(
-      render(program.diagnostics()).starts_with("s.yaml:8:5: stage B in vec: no move takes B_vec from ram to vec\n"))
+  EXPECT_TRUE(render(program.diagnostics())
+                  .starts_with("s.yaml:8:5: stage B in vec: no move transfers B_vec from ram to vec\n"))
       << render(program.diagnostics());
 }
 
@@ -169,8 +170,7 @@ TEST(ScheduleFile, NothingIsSilentlyLeftOut) {
   EXPECT_EQ(levels(", keep: [A, B, Z]", "m 16 x"), "");
   EXPECT_EQ(levels(", keep: []", "m 16 x"),
             "3:5: tensors live in DRAM, which keeps all of them: Z, A, B | leave keep out\n");
-  EXPECT_EQ(levels("", "m 16"),
-            "4:29: 'for m by 4 on mac': unit mac has the axes x, y | say which one is run over: on mac.x\n");
+  EXPECT_EQ(levels("", "m 16"), "4:29: 'for m by 4 on mac': unit mac has the axes x, y | name one: on mac.x\n");
 }
 
 TEST(ScheduleFile, LevelsSayWhichStepsAreWrong) {
@@ -199,14 +199,15 @@ levels:
 )",
                      kernel, "a1"),
             "4:52: no tensor 'Q' in s0 | known: Z, A, B\n5:26: 'k' in loops is not of the form 'm 4'\n");
-  EXPECT_EQ(problems(R"(schedule: s
+  EXPECT_EQ(
+      problems(R"(schedule: s
 levels:
   - {memory: DRAM, loops: [n 5, m 8, k 2]}
   - {memory: GLB, spatial: [m 16 x, n 32 y]}
   - {memory: RF, loops: [k 57]}
 )",
-                     kernel, "a1"),
-            "4:37: 'for n by 1 on mac.y': needs 32 instances of mac.y; there are 16 | run over the rest in time\n");
+               kernel, "a1"),
+      "4:37: 'for n by 1 on mac.y': needs 32 instances of mac.y; there are 16 | loop over the rest sequentially\n");
 }
 
 TEST(ScheduleFile, CapacityIsSaidWithNumbers) {

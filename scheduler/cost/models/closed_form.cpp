@@ -79,7 +79,7 @@ void add_time(PricedNest& nest, double code) {
   if (program) join(move_bounds(view, counts, traffic));
   // What is skipped is neither computed nor loaded into registers; lines of what other points use come all the same.
   for (Bound& b : bounds)
-    if (!b.of_cache) b.cycles *= view.inside;
+    if (!b.of_cache) b.cycles *= view.in_bounds;
   double most = 0, sum = 0;
   for (const Bound& b : bounds) {
     sum += b.cycles;
