@@ -100,7 +100,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     const int dim = digit_step.places.front().dim;
     refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
               " takes " + std::to_string(unit_extent(alignment, dim)) + ", and " +
-              std::to_string(stepped_extent(digit_steps, dim)) + " would be run over";
+              std::to_string(digits_extent(digit_steps, dim)) + " would be run over";
     return Truth::no;
   }
   for (const Cover::Loop& loop : cover.loops) {

@@ -159,7 +159,7 @@ std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column
   return sum;
 }
 
-bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
+bool is_invariant(const Alignment& alignment, int t, const IntVector& column) {
   const std::vector<IndexRow>& rows = alignment.rows[static_cast<std::size_t>(t)];
   return std::all_of(rows.begin(), rows.end(), [&](const IndexRow& row) { return step_of(row, column) == 0; });
 }
@@ -193,7 +193,7 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
     a.unit_rows.emplace_back();
     for (const AffineExpr& index : a.unit_access(t).index) a.unit_rows.back().push_back(row_of(index, a.unit().domain));
   }
-  a.unit_tells = tells_of(a.unit());
+  a.unit_determined_by = tells_of(a.unit());
   a.projection = is_projection(a.unit());
   return a;
 }
@@ -216,7 +216,7 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
   return alignments;
 }
 
-Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
+Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
   if (!mapping.constant) {
     for (Alignment& alignment : alignments_of(kernel, mapping.statement, hardware, mapping.instruction, false))
       if (alignment.operands == mapping.operands && alignment.unit_uses.size() == mapping.dims.size())

@@ -37,7 +37,7 @@ struct Alignment {
   std::vector<int> operands;                ///< instruction access -> statement access
   std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
   std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
-  std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
+  std::vector<OperandSet> unit_determined_by;       ///< operands in which the dim stands alone in an index: their slot tells it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   std::vector<std::vector<IndexRow>> unit_rows;  ///< and in the instruction
   std::optional<double> constant;
@@ -63,13 +63,13 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
 std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                      InstructionId instruction, bool with_constants);
 /// The alignment that a mapping was made from.
-Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
+Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
 
 /// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves, or beyond 64
 /// bits.
 std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column);
 /// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
-bool stands_still(const Alignment& alignment, int t, const IntVector& column);
+bool is_invariant(const Alignment& alignment, int t, const IntVector& column);
 
 /// Elements between neighbours along the column in operand t's tensor, dense and row-major. Its indices must be linear.
 std::int64_t element_step(const Alignment& alignment, int t, const IntVector& column);

@@ -9,7 +9,7 @@
 
 namespace isamap {
 
-struct OtherOrders::Frame {
+struct AlternativeDigitOrders::Frame {
   Alignment alignment;
   Choices choices;
 };
@@ -79,11 +79,11 @@ std::vector<std::pair<int, int>> order_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& instruction) {
+std::vector<Mapping> AlternativeDigitOrders::of(const Mapping& mapping, const Instruction& instruction) {
   std::shared_ptr<const Frame>& frame =
       frames_[{mapping.statement, mapping.instruction, mapping.operands, mapping.rolled.empty()}];
   if (frame == nullptr) {
-    Alignment alignment = alignment_behind(kernel_, instruction, mapping);
+    Alignment alignment = alignment_of(kernel_, instruction, mapping);
     Choices choices = choices_of(alignment, Rule::all);
     frame = std::make_shared<const Frame>(Frame{std::move(alignment), std::move(choices)});
   }
@@ -104,11 +104,11 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
       found.push_back(std::move(one));
       return true;
     };
-    Listing(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
+    Deduplicator(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
     return found;
   };
   const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *digit_steps, plan); };
-  const auto is_own = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
+  const auto has_order_of_mapping = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
     if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
     const std::vector<Mapping> found = mappings_of(plan);
     return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
@@ -117,7 +117,7 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
   std::set<std::vector<std::pair<int, int>>> had;  // plans may differ in how far a digit counts, in the same order
   const std::vector<Plan>* own = nullptr;
   for (const std::vector<Plan>& entry : plans.entries) {
-    if (own == nullptr && std::any_of(entry.begin(), entry.end(), is_own)) {
+    if (own == nullptr && std::any_of(entry.begin(), entry.end(), has_order_of_mapping)) {
       own = &entry;
       candidates.insert(candidates.end(), entry.begin(), entry.end());
       continue;

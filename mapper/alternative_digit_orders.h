@@ -12,9 +12,9 @@
 
 namespace isamap {
 
-class OtherOrders {
+class AlternativeDigitOrders {
  public:
-  explicit OtherOrders(const Kernel& kernel) : kernel_(kernel) {}
+  explicit AlternativeDigitOrders(const Kernel& kernel) : kernel_(kernel) {}
 
   /// Of a listed mapping: the other orders of the same steps on the same dims, each proved like a mapping of the list,
   /// with the mapping's id. Of several entries with these steps the first has them.

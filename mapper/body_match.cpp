@@ -167,7 +167,7 @@ std::string types_in_words(const Computation& c) {
   return text + " into " + std::string(name(c.body.type));
 }
 
-// -- kills ------------------------------------------------------------------------------------------------------
+// -- annihilators ------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kMaxKills = 16;
 constexpr double kInfinity = __builtin_inf();
@@ -297,7 +297,7 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
   return "body: the instruction computes " + own + "; the statement computes " + wanted;
 }
 
-std::vector<Annihilator> kills(const Computation& instruction) {
+std::vector<Annihilator> annihilators(const Computation& instruction) {
   const DType type = instruction.body.type;
   std::vector<Annihilator> all;
   switch (instruction.reduction) {

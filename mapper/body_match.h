@@ -41,6 +41,6 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
 /// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}.
 /// Minimal sets only, smallest first.
 using Annihilator = std::vector<std::pair<int, double>>;  // read, value; sorted by read
-std::vector<Annihilator> kills(const Computation& instruction);
+std::vector<Annihilator> annihilators(const Computation& instruction);
 
 }  // namespace isamap

@@ -30,7 +30,7 @@ struct Certificate {
 /// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
-/// What the tests of `judge` left to the solver.
+/// What the tests of `legality_of` left to the solver.
 struct OpenQuestions {
   OperandSet sound = 0;  ///< operands of which S is open
   bool shared = false, partials = false, sums = false;

@@ -80,7 +80,7 @@ void remove_older(const std::filesystem::path& folder, const std::vector<std::st
 }
 
 Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  Certificate certificate = certify(alignment_behind(kernel, model.instruction(mapping.instruction), mapping), mapping);
+  Certificate certificate = certify(alignment_of(kernel, model.instruction(mapping.instruction), mapping), mapping);
   certificate.comments = comments_of(kernel, model, mapping);
   return certificate;
 }
@@ -137,7 +137,7 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
   const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
   ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
   if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-  const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
+  const Alignment alignment = alignment_of(kernel, model.instruction(mapping.instruction), mapping);
   const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
   if (write_whole(path, print(certificate) + any_size)) return {};
   return {error_at({path.string(), 0, 0}, "cannot write this file")};
@@ -155,7 +155,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   const auto start = std::filesystem::file_time_type::clock::now();
   std::vector<std::string> written;
-  OtherOrders other_orders(kernel);
+  AlternativeDigitOrders other_orders(kernel);
   for (Mapping& mapping : result.mappings) {
     result.stopped = options.certificate_progress &&
                      !options.certificate_progress(result.certificate_files.size(), result.mappings.size());

@@ -33,10 +33,10 @@ bool has_divisions(const Alignment& alignment) {
 
 }  // namespace
 
-std::vector<Unclaimed> outside_the_class(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                          InstructionId instruction, Rule rule) {
-  std::vector<Unclaimed> found;
-  const auto add = [&](Unclaimed one) {
+  std::vector<KnownGap> found;
+  const auto add = [&](KnownGap one) {
     if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
   };
   if (rule == Rule::access || hardware.semantics.size() != 1) return found;

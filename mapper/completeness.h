@@ -10,17 +10,17 @@
 namespace isamap {
 
 /// What a list does not hold. `missing`: the class has it, or is not defined there, so the list is not complete.
-struct Unclaimed {
+struct KnownGap {
   std::string text;
   bool missing = true;
-  bool operator==(const Unclaimed&) const = default;
-  auto operator<=>(const Unclaimed&) const = default;
+  bool operator==(const KnownGap&) const = default;
+  auto operator<=>(const KnownGap&) const = default;
 };
 
 /// `all` and `full` list everything of their class where the instruction's indices are single dims and the statement's
 /// have no divisions (docs/mapping.md). Three digits along one direction of the output are no members. Nothing where
 /// bodies do not match, or for `access`, whose class is unit steps.
-std::vector<Unclaimed> outside_the_class(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                          InstructionId instruction, Rule rule);
 
 }  // namespace isamap

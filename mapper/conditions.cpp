@@ -116,11 +116,11 @@ std::uint32_t DigitStep::dims() const {
   return set;
 }
 
-std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m) {
-  std::int64_t looped = 1;
+std::int64_t digits_extent(const std::vector<DigitStep>& digit_steps, int m) {
+  std::int64_t extent = 1;
   for (const DigitStep& digit_step : digit_steps)
-    if (digit_step.on(m) != nullptr) looped *= digit_step.extent;
-  return looped;
+    if (digit_step.on(m) != nullptr) extent *= digit_step.extent;
+  return extent;
 }
 
 std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
@@ -203,8 +203,8 @@ Truth told(const Alignment& alignment, const std::vector<DigitStep>& digit_steps
     return Truth::yes;  // no point
   if (!steps) return Truth::unknown;
   if (slot_tells && slot_tells_element(*steps)) return Truth::yes;
-  return slot_tells ? told_by_differences(alignment, digit_steps, steps->slot, steps->element)
-                    : told_by_differences(alignment, digit_steps, steps->element, steps->slot);
+  return slot_tells ? decided_by_differences(alignment, digit_steps, steps->slot, steps->element)
+                    : decided_by_differences(alignment, digit_steps, steps->element, steps->slot);
 }
 
 /// An instruction that adds up dims in an index.
@@ -253,7 +253,7 @@ Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digi
   bool linear = true;
   for (const DigitStep& digit_step : digit_steps) {
     if (digit_step.extent <= 1 || !uses(uses_of(alignment, digit_step), 0)) continue;
-    if (stands_still(alignment, 0, digit_step.column)) continue;  // kind `partial`
+    if (is_invariant(alignment, 0, digit_step.column)) continue;  // kind `partial`
     IntVector& image = vectors.emplace_back();
     for (const IndexRow& row : alignment.rows[0]) {
       const auto step = step_of(row, digit_step.column);
@@ -289,7 +289,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
   std::vector<Padding> reasons;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    const std::int64_t last = stepped_extent(digit_steps, static_cast<int>(m)) % extent;
+    const std::int64_t last = digits_extent(digit_steps, static_cast<int>(m)) % extent;
     if (last != 0) {
       reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
                          std::uint32_t{1} << m,
@@ -301,7 +301,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
     }
   }
   for (std::size_t w = 0; w < digit_steps.size(); ++w) {
-    const std::uint32_t moving = moves_in_call(alignment, digit_steps[w]);
+    const std::uint32_t moving = varies_in_call(alignment, digit_steps[w]);
     const auto& places = digit_steps[w].places;
     const auto dim_of = [&](std::size_t p) {
       return alignment.unit().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
@@ -329,7 +329,7 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const DigitStep& w : digit_steps) {
-      if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= moves_in_call(alignment, w);
+      if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= varies_in_call(alignment, w);
     }
     return dims;
   };
@@ -354,10 +354,10 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
 }
 
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
-                   const std::vector<Annihilator>& kills) {
+                   const std::vector<Annihilator>& annihilators) {
   const auto tells = [&](int t, std::uint32_t dims) {
-    for (std::size_t m = 0; m < alignment.unit_tells.size(); ++m) {
-      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_tells[m], t)) return false;
+    for (std::size_t m = 0; m < alignment.unit_determined_by.size(); ++m) {
+      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_determined_by[m], t)) return false;
     }
     return true;
   };
@@ -368,10 +368,10 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
       result.carriers.push_back({padding.reason, 0});
       continue;
     }
-    const auto kill = std::find_if(kills.begin(), kills.end(), [&](const Annihilator& k) {
+    const auto kill = std::find_if(annihilators.begin(), annihilators.end(), [&](const Annihilator& k) {
       return std::all_of(k.begin(), k.end(), [&](const auto& entry) { return tells(entry.first + 1, padding.dims); });
     });
-    if (kill == kills.end()) {
+    if (kill == annihilators.end()) {
       if (padding.avoidable || padding.aligned) continue;
       result.uncarried = padding;
       return result;
@@ -398,7 +398,7 @@ double utilisation(const Alignment& alignment, const std::vector<DigitStep>& dig
   for (const Cover::Loop& loop : cover.loops) calls *= static_cast<double>(loop.extent);
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    calls *= static_cast<double>(ceil_div(stepped_extent(digit_steps, static_cast<int>(m)), extent));
+    calls *= static_cast<double>(ceil_div(digits_extent(digit_steps, static_cast<int>(m)), extent));
     unit_points *= static_cast<double>(extent);
   }
   return points == 0 ? 0 : points / (calls * unit_points);
@@ -406,7 +406,7 @@ double utilisation(const Alignment& alignment, const std::vector<DigitStep>& dig
 
 // What of a digit differs between points of one call, and what its tile decides.
 
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step) {
+std::uint32_t varies_in_call(const Alignment& alignment, const DigitStep& digit_step) {
   std::uint32_t set = 0;
   if (digit_step.extent <= 1) return 0;
   for (const DigitStep::Place& place : digit_step.places)

@@ -42,14 +42,14 @@ struct DigitStep {
 
 /// Dims on which the digit_step's digit differs between points of one call. Where its weight is a multiple of the dim's
 /// extent the tile alone decides the digit.
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step);
+std::uint32_t varies_in_call(const Alignment& alignment, const DigitStep& digit_step);
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
 std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
                                                      const std::vector<std::vector<Digit>>& dims);
 
 /// Product of the digit extents on instruction dim m.
-std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m);
+std::int64_t digits_extent(const std::vector<DigitStep>& digit_steps, int m);
 
 /// What digits leave over: loops that add steps to the point.
 struct Cover {
@@ -106,7 +106,7 @@ struct Neutral {
   std::optional<Padding> uncarried;  ///< a reason that nobody carries: the mapping is refused
 };
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
-                   const std::vector<Annihilator>& kills);
+                   const std::vector<Annihilator>& annihilators);
 
 /// Statement points / (calls * instruction points); tiles start where they need fewest calls. Points that faces cut off
 /// are counted exactly for boxes of up to a million points over the faces' dims, else not subtracted.

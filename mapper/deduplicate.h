@@ -28,9 +28,9 @@ struct FingerprintHash {
 };
 
 /// Passes mappings on once each: equal up to relabelings of the instruction are one.
-class Listing {
+class Deduplicator {
  public:
-  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink);
+  Deduplicator(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink);
 
   /// The mappings of a placement's plans: one for each entry, else of the first other order that has one. False:
   /// enough.
@@ -50,7 +50,7 @@ class Listing {
   const Sink& sink_;
   std::vector<Automorphism> symmetries_;
   Automorphism same_;
-  std::vector<Annihilator> kills_;
+  std::vector<Annihilator> annihilators_;
   std::unordered_set<Fingerprint, FingerprintHash> seen_;
   std::int64_t count_ = 0;
 };

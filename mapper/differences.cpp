@@ -155,7 +155,7 @@ class Differences {
 
 }  // namespace
 
-Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+Truth decided_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                           const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
   Differences differences(alignment, digit_steps, given, wanted);
   Truth truth = Truth::yes;

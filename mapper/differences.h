@@ -13,7 +13,7 @@ namespace isamap {
 /// one call that adds 0 in all rows `given` add 0 in all rows `wanted`? `yes`: none does otherwise. `no`: two points of
 /// the domain in the first call do. `unknown`: differences do, but these two points are not found; or there are too
 /// many.
-Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+Truth decided_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                           const std::vector<IntVector>& given, const std::vector<IntVector>& wanted);
 
 }  // namespace isamap

@@ -20,7 +20,7 @@ struct Form {
   const Computation* unit = nullptr;
   std::vector<DType> types;  ///< of its reads
   std::vector<int> from;     ///< for each read of the instruction as written, the form's read
-  std::optional<RolledUp> rolled;
+  std::optional<RerolledSum> rolled;
 };
 
 std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& tensors) {
@@ -46,9 +46,9 @@ Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
 }
 
 /// Which tensors' stated ranges count.
-using CheckedMapping = std::vector<bool>;
+using UsedRanges = std::vector<bool>;
 
-std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const CheckedMapping& stated) {
+std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const UsedRanges& stated) {
   std::vector<Interval> ranges;
   for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
   return ranges;
@@ -74,7 +74,7 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   forms[0].unit = &unit;
   forms[0].types = read_types(unit, instruction.tensors);
   for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
-  auto rolled = roll_up(instruction, expansion->polynomial, Axes::separated);
+  auto rolled = reroll_sum(instruction, expansion->polynomial, Axes::separated);
   if (!rolled) return forms;
   Form form;
   form.unit = &rolled->instruction->statement();
@@ -118,7 +118,7 @@ class Matcher {
     const Computation& unit = instruction_.statement();
     const bool same_type = unit.body.type == statement_.body.type;
     if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
-    const CheckedMapping all(kernel_.tensors.size(), true);
+    const UsedRanges all(kernel_.tensors.size(), true);
     const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!wanted || !wanted->losses.empty()) return;
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
@@ -137,7 +137,7 @@ class Matcher {
 
   /// The instruction's expansion where the reads hold what the binding puts there.
   std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding,
-                                     const CheckedMapping& stated) const {
+                                     const UsedRanges& stated) const {
     const Computation& unit = instruction_.statement();
     const std::vector<Interval> values = ranges(form, binding, stated);
     auto expansion = expand(unit.body, values);
@@ -150,7 +150,7 @@ class Matcher {
     }
     return expansion;
   }
-  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const CheckedMapping& stated) const {
+  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const UsedRanges& stated) const {
     const std::vector<Interval> bound = ranges_of_reads(kernel_, statement_, stated);
     std::vector<Interval> result;
     for (const int r : form.from)
@@ -196,9 +196,9 @@ bool holds(const Interval& all, const Interval& values) { return all.low <= valu
 std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
 
 /// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
-CheckedMapping needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
+UsedRanges needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
                              const std::vector<int>& binding) {
-  CheckedMapping stated(kernel.tensors.size(), true);
+  UsedRanges stated(kernel.tensors.size(), true);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     stated[t] = false;
     const auto without = matcher.expansion(form, binding, stated);
@@ -213,20 +213,20 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   result.match.operands = {0};
   for (const int r : binding) result.match.operands.push_back(r + 1);
   auto exact = std::make_shared<Exactness>();
-  const CheckedMapping stated = needed_ranges(kernel, matcher, form, binding);
+  const UsedRanges stated = needed_ranges(kernel, matcher, form, binding);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     if (stated[t])
       exact->needs.push_back(kernel.tensors[t].name + " in " + print(values_of(kernel, make_id<TensorId>(t), true)));
   }
   exact->reads = printed_reads(instruction);
   exact->ranges = matcher.ranges(form, binding, stated);
-  exact->held = matcher.expansion(form, binding, stated)->held;
+  exact->fitting = matcher.expansion(form, binding, stated)->fitting;
   for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, where that may count
     const DType type = instruction.tensors[instruction.statement().reads[r].tensor.index()].dtype;
     const auto bound = static_cast<std::size_t>(binding[static_cast<std::size_t>(form.from[r])]);
     const DType given = kernel.tensors[matcher.statement().reads[bound].tensor.index()].dtype;
     if (type != given && holds(values_of(type), exact->ranges[r]))
-      exact->held.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
+      exact->fitting.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
   }
   if (form.rolled) exact->rolled = form.rolled->instruction;
   result.exact = std::move(exact);
@@ -243,7 +243,7 @@ std::optional<Interval> saving_range(const Kernel& kernel, TensorId tensor, Stat
   const auto saves = [&](std::int64_t m) {
     narrowed.tensors[tensor.index()].range = {static_cast<double>(range(m).low), static_cast<double>(range(m).high)};
     const auto expansion =
-        Matcher(narrowed, statement, instruction).expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
+        Matcher(narrowed, statement, instruction).expansion(form, binding, UsedRanges(kernel.tensors.size(), true));
     return expansion && expansion->losses.empty();
   };
   std::int64_t good = 0, bad = all.high;
@@ -262,7 +262,7 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
   std::vector<ExactMatch> result;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const auto expansion = matcher.expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
+    const auto expansion = matcher.expansion(form, binding, UsedRanges(kernel.tensors.size(), true));
     if (expansion && expansion->losses.empty() && result.size() < kMaxMatches)
       result.push_back(exact_match(kernel, instruction, matcher, form, binding));
   });
@@ -273,7 +273,7 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
   SaturationReason reason;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const CheckedMapping stated(kernel.tensors.size(), true);
+    const UsedRanges stated(kernel.tensors.size(), true);
     const auto expansion = matcher.expansion(form, binding, stated);
     if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
     const Loss& loss = expansion->losses.front();

@@ -114,7 +114,7 @@ class Expander {
     return std::nullopt;
   }
 
-  std::vector<Loss> losses, held;
+  std::vector<Loss> losses, fitting;
 
  private:
   static std::optional<Node> number(const Constant& c) {
@@ -167,7 +167,7 @@ class Expander {
     const auto* inner = std::get_if<Cast>(&argument.op);
     const bool leaf = std::holds_alternative<Read>(argument.op) || std::holds_alternative<Constant>(argument.op);
     if (holds && (leaf || (inner != nullptr && !saturates))) return;  // holds by its type
-    (holds ? held : losses).push_back({argument, saturates, type, reach(argument, ranges_)});
+    (holds ? fitting : losses).push_back({argument, saturates, type, reach(argument, ranges_)});
   }
 
   const std::vector<Interval>& ranges_;
@@ -181,7 +181,7 @@ void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vecto
   if (term) term = Interval{std::min<std::int64_t>(term->low, 0), std::max<std::int64_t>(term->high, 0)};
   const Values sums = interval_sum(interval_product(term, Interval{count, count}), before, false);
   ScalarExpr argument = binary(BinaryOp::mul, constant(static_cast<double>(count), DType::s64), cast(DType::s64, body));
-  (fits(sums, body.type) ? expansion.held : expansion.losses)
+  (fits(sums, body.type) ? expansion.fitting : expansion.losses)
       .push_back({std::move(argument), true, body.type, sums.value_or(Interval{1, 0})});
 }
 
@@ -194,7 +194,7 @@ std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interv
   Polynomial polynomial;
   for (const auto& [reads, coefficient] : node->polynomial)
     add_term(polynomial, reads, wrap_to(signed_of(body.type), coefficient));
-  return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.held)};
+  return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.fitting)};
 }
 
 }  // namespace isamap

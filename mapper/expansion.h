@@ -32,7 +32,7 @@ struct Loss {
 struct Expansion {
   Polynomial polynomial;
   std::vector<Loss> losses;
-  std::vector<Loss> held;  ///< what has to fit and does: the proof obligations
+  std::vector<Loss> fitting;  ///< what has to fit and does: the proof obligations
 };
 
 /// `ranges[r]`: what read r can be, in the tensor that it is bound to: where its own type does not hold that, only the

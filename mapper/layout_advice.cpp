@@ -97,7 +97,7 @@ std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareMode
   std::vector<LayoutAdvice> advice;
   const Instruction& instruction = model.instruction(mapping.instruction);
   if (!mapping.rolled.empty()) return advice;  // its operands' layouts name the sum that was written out
-  const Alignment alignment = alignment_behind(kernel, instruction, mapping);
+  const Alignment alignment = alignment_of(kernel, instruction, mapping);
   const auto digit_steps = digit_steps_of(alignment, mapping.dims);
   if (!digit_steps) return advice;
   const Price price = price_of(kernel, instruction, mapping);

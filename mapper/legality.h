@@ -20,6 +20,6 @@ struct Legality {
   bool sums_open = false;          ///< the solver has to say whether A holds
 };
 /// `split`: two digits count along one direction of the output.
-Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills);
+Legality legality_of(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& annihilators);
 
 }  // namespace isamap

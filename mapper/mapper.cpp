@@ -117,7 +117,7 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
     choices.push_back(choices_of(alignment, options.rule));
     result.limit_reached = result.limit_reached || !choices.back().complete;
   }
-  Listing listing(*alignments[0].hardware, options, result, sink);
+  Deduplicator listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
     result.stopped = options.progress && !options.progress(listing.count());
     if (result.stopped) return false;

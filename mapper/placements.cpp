@@ -46,7 +46,7 @@ class Search {
     int needed = 0;
     for (std::size_t s = 0; s < choices_.slots.size(); ++s) {
       if (!lacks(s, decided, left, state)) continue;
-      if ((choices_.slots[s].loopable & ~before) == 0) return true;
+      if ((choices_.slots[s].assignable & ~before) == 0) return true;
       ++needed;
     }
     return needed > (state.ties < choices_.max_ties ? static_cast<int>(choices_.largest_tie) * left : left);
@@ -89,7 +89,7 @@ bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 /// Is every operand outside the set left in place?
 bool within(const Alignment& alignment, const IntVector& column, OperandSet set) {
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    if (!uses(set, t) && !stands_still(alignment, t, column)) return false;
+    if (!uses(set, t) && !is_invariant(alignment, t, column)) return false;
   }
   return true;
 }
@@ -202,7 +202,7 @@ void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
         const OperandSet all = uses_of(set);
         if (!within(alignment, direction.column, all)) continue;
         reaches = true;
-        const bool output_moves = !stands_still(alignment, 0, direction.column);
+        const bool output_moves = !is_invariant(alignment, 0, direction.column);
         if (size == 1 || output_moves != uses(all, 0) || (rule == Rule::full && !any_hungry(set))) continue;
         const SlotSet first = set & ~(set - 1);
         direction.homes.push_back({std::countr_zero(first), set & ~first, false});
@@ -231,7 +231,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
     choices.complete = choices.complete && basis.complete;
     for (const IntVector& column : basis.vectors) {
       if (std::count_if(column.begin(), column.end(), [](std::int64_t x) { return x != 0; }) < 2) continue;
-      if (uses(slot.uses, 0) && stands_still(alignment, 0, column)) continue;
+      if (uses(slot.uses, 0) && is_invariant(alignment, 0, column)) continue;
       if (!has_two_steps(alignment, column)) continue;
       auto found = std::find_if(choices.directions.begin() + static_cast<std::ptrdiff_t>(units),
                                 choices.directions.end(), [&](const Direction& d) { return d.column == column; });
@@ -253,11 +253,11 @@ void add_partials(const Alignment& alignment, Choices& choices) {
   if (reduction == Reduction::assign) return;
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     if (!uses(choices.slots[s].uses, 0)) continue;
-    const bool loopable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
+    const bool assignable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
       return std::any_of(d.homes.begin(), d.homes.end(),
                          [&](const Home& home) { return (home.slots() >> s & 1U) != 0; });
     });
-    if (loopable) continue;
+    if (assignable) continue;
     for (std::size_t d = 0; d < choices.directions.size(); ++d) {
       if ((choices.slots[s].reachable & bit(d)) != 0)
         choices.directions[d].homes.push_back({static_cast<int>(s), 0, true});
@@ -281,12 +281,12 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   for (std::size_t d = 0; d < choices.directions.size(); ++d) {
     for (const Home& home : choices.directions[d].homes) {
       for (std::size_t s = 0; s < choices.slots.size(); ++s)
-        if ((home.slots() >> s & 1U) != 0) choices.slots[s].loopable |= bit(d);
+        if ((home.slots() >> s & 1U) != 0) choices.slots[s].assignable |= bit(d);
     }
   }
   // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
   for (Slot& slot : choices.slots)
-    if (rule == Rule::access && slot.loopable != 0) slot.unit_dim = -1;
+    if (rule == Rule::access && slot.assignable != 0) slot.unit_dim = -1;
   return choices;
 }
 

@@ -38,9 +38,9 @@ inline std::string within(const std::string& x, std::int64_t extent) {
 inline std::string negation(const std::string& x) { return "(not " + x + ")"; }
 
 /// The text of one question.
-class Writer {
+class QuestionWriter {
  public:
-  Writer(const Alignment& alignment, const Mapping& mapping)
+  QuestionWriter(const Alignment& alignment, const Mapping& mapping)
       : alignment_(alignment), digit_steps_(*digit_steps_of(alignment, mapping.dims)) {
     for (const ResidualLoop& loop : mapping.loops) {
       IntVector step;
@@ -63,9 +63,9 @@ class Writer {
       const std::string reason = "fill " + unit_dims()[static_cast<std::size_t>(m)].name;
       const bool carried = std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
                                        [&](const Carrier& carrier) { return carrier.reason == reason; });
-      if (carried || looped(m) == number(stepped_extent(digit_steps_, m))) continue;
+      if (carried || digit_count(m) == number(digits_extent(digit_steps_, m))) continue;
       declare("whole." + std::to_string(m));
-      require(equal(looped(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
+      require(equal(digit_count(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
     }
     return std::find(free_.begin(), free_.end(), true) != free_.end();
   }
@@ -90,12 +90,12 @@ class Writer {
     return d >= 0 ? size(d) : number(loops_[l].extent);
   }
   /// Product of the digits of an instruction dim; the outermost may be free.
-  std::string looped(int m) const {
+  std::string digit_count(int m) const {
     for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
       const DigitStep::Place* place = digit_steps_[w].on(m);
       if (place != nullptr && free_dim(digit_steps_[w].column) >= 0) return times(place->weight, digit_size(w));
     }
-    return number(stepped_extent(digit_steps_, m));
+    return number(digits_extent(digit_steps_, m));
   }
 
   const std::vector<DigitStep>& digit_steps() const { return digit_steps_; }
@@ -215,7 +215,7 @@ class Writer {
 
   /// A point whose counters spell digits that differ on the first place of a tied digit_step and on another. Every
   /// further place has a digit of its own; all other digit_steps agree.
-  void torn(int k, std::size_t tied, std::size_t differs) {
+  void tied_digits_differ(int k, std::size_t tied, std::size_t differs) {
     const auto& places = digit_steps_[tied].places;
     const auto at_place = [&](std::size_t p) { return p == 0 ? d(k, tied) : d(k, tied) + ".at" + std::to_string(p); };
     for (std::size_t p = 1; p < places.size(); ++p) {
@@ -277,7 +277,7 @@ class Writer {
     for (const DigitStep& w : digit_steps_) {
       if (w.column[d] == 0) continue;
       if (++loops > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
-      if (w.places[0].weight * w.extent != stepped_extent(digit_steps_, w.places[0].dim)) return false;
+      if (w.places[0].weight * w.extent != digits_extent(digit_steps_, w.places[0].dim)) return false;
     }
     for (const Cover::Loop& loop : loops_) {
       if (loop.step[d] == 0) continue;

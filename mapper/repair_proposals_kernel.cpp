@@ -127,7 +127,7 @@ bool can_be_padded(const Computation& statement, const Dim& dim, const std::vect
 
 void add_padding(const Trial& from, std::vector<Trial>& to) {
   const std::vector<Dim>& dims = statement_of(from).domain.dims;
-  const std::vector<Annihilator> neutral = kills(statement_of(from));
+  const std::vector<Annihilator> neutral = annihilators(statement_of(from));
   for (const std::int64_t extent : unit_extents(from)) {
     Trial all = from;
     std::vector<std::string> changes;

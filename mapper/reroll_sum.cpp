@@ -118,7 +118,7 @@ ScalarExpr product_of_reads(const std::vector<DType>& types, std::int64_t coeffi
 
 }  // namespace
 
-std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes) {
+std::optional<RerolledSum> reroll_sum(const Instruction& instruction, const Polynomial& body, Axes axes) {
   const Computation& unit = instruction.statement();
   const bool adds = unit.reduction == Reduction::add || unit.reduction == Reduction::saturating_add;
   if (unit.reduction != Reduction::assign && !adds) return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
     types.push_back(instruction.tensors[first.tensor.index()].dtype);
   }
   statement.body = product_of_reads(types, body.begin()->second, unit.body.type);
-  return RolledUp{std::move(rolled), unit.reduction == Reduction::assign};
+  return RerolledSum{std::move(rolled), unit.reduction == Reduction::assign};
 }
 
 }  // namespace isamap

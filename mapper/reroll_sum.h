@@ -9,7 +9,7 @@
 
 namespace isamap {
 
-struct RolledUp {
+struct RerolledSum {
   /// The new dim is its last; its reads are the tensors in the order in which the original reads them first.
   std::shared_ptr<const Instruction> instruction;
   bool overwrites = false;  ///< the original assigns
@@ -21,6 +21,6 @@ enum class Axes { separated, kept };
 
 /// Nothing when the terms are not congruent: equal coefficients, the same tensors in each, and indices that grow by
 /// constant steps from term to term.
-std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes);
+std::optional<RerolledSum> reroll_sum(const Instruction& instruction, const Polynomial& body, Axes axes);
 
 }  // namespace isamap

@@ -15,6 +15,6 @@ std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment);
 
 /// Does a slot that two accesses of a pair reach in one call hold one element? `yes`: there are no such pairs. `no`: a
 /// slot of a call that is tried (tried_calls.h) would hold two.
-Truth told_apart_in_shared(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
+Truth shared_operands_agree(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
 
 }  // namespace isamap

@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t few_vectors = 8;  // of a program that is there for a move
 
 /// An operand that is read several times is fetched once: the sum over its reads is run over.
-InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
+InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
   const auto& reads = model.instruction(id).statement().reads;
   for (std::size_t a = 0; a < reads.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
@@ -34,9 +34,9 @@ InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
 
 /// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that runs over it.
 std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& wanted,
-                                               const Kernel& looped) {
+                                               const Kernel& rerolled) {
   Computation statement = written.statement();
-  const Computation& summed = looped.statements[0];
+  const Computation& summed = rerolled.statements[0];
   const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
   statement.name = summed.name;
   for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
@@ -138,19 +138,19 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
 
 Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
                                   std::int64_t vectors) {
-  const InstructionForm form = form_to_loop(model, id);
+  const InstructionForm form = rerolled_form(model, id);
   const Instruction& instruction = *form;
   const bool summed = form->ranges.size() > wanted.extents.size();
-  RequestedCase looped = wanted;
-  if (summed) looped.extents.push_back(form->ranges.back().max);
-  auto kernel = kernel_of(instruction, looped, vectors);
+  RequestedCase rerolled = wanted;
+  if (summed) rerolled.extents.push_back(form->ranges.back().max);
+  auto kernel = kernel_of(instruction, rerolled, vectors);
   if (!kernel) return kernel.diagnostics();
   Kernel meaning = *kernel;
   if (summed) meaning.statements = statements_as_written(model.instruction(id), wanted, *kernel);
   Mapping mapping = identity(instruction, id);
   if (summed) mapping.rolled = {form->statement().domain.dims.back()};
-  for (std::size_t d = 0; d < looped.extents.size(); ++d)
-    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), looped.extents[d]}});
+  for (std::size_t d = 0; d < rerolled.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), rerolled.extents[d]}});
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
@@ -363,11 +363,11 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (cases[c].program) continue;
     const std::size_t first = out.first[c] = kernel.tensors.size();
-    for (Tensor tensor : cases[c].looped.tensors) {
+    for (Tensor tensor : cases[c].rerolled.tensors) {
       tensor.name = renamed(tensor.name, c);
       kernel.tensors.push_back(std::move(tensor));
     }
-    Computation statement = cases[c].looped.statements[0];
+    Computation statement = cases[c].rerolled.statements[0];
     statement.name = renamed(statement.name, c);
     const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
     statement.write.tensor = moved(statement.write.tensor);

@@ -24,7 +24,7 @@ void IsolatedOperands::prepare() {
   mapping_ = identity(instruction_, id_);
   for (std::size_t d = 0; d < wanted_.extents.size(); ++d)
     mapping_.dims.push_back({Digit{AffineExpr::dim(own().domain.dims[d].name), wanted_.extents[d]}});
-  fused_ = fuse(looped_.statements[0], mapping_);
+  fused_ = fuse(rerolled_.statements[0], mapping_);
   pairing_ = pair(fused_, form_in(Nest{}, mapping_, fused_, model_), mapping_);
   for (const Dim& dim : fused_.domain.dims) tiles_[dim.name] = {AffineExpr(0), dim.extent, false};
   for (int a = 0; a < access_count(fused_); ++a) home_[tensor_of(a).index()].axes = access_of(fused_, a).index;
@@ -50,7 +50,7 @@ std::vector<AffineExpr> IsolatedOperands::subscripts(int access) const {
 }
 
 std::vector<AffineExpr> IsolatedOperands::around(int access) const {
-  const auto& index = access_of(looped_.statements[0], access).index;
+  const auto& index = access_of(rerolled_.statements[0], access).index;
   std::vector<AffineExpr> outer;
   for (std::size_t i = 0; i + access_of(own(), access).index.size() < index.size(); ++i)
     outer.push_back(here(index[i]));
@@ -66,9 +66,9 @@ Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileLayout& ti
 }
 
 Result<Made> IsolatedOperands::each_element(int access, const ScratchPlace& place, BufferId scratch, bool fill) {
-  const auto box = looped_.tensors[tensor_of(access).index()].shape;
+  const auto box = rerolled_.tensors[tensor_of(access).index()].shape;
   const std::size_t outer =
-      access_of(looped_.statements[0], access).index.size() - access_of(own(), access).index.size();
+      access_of(rerolled_.statements[0], access).index.size() - access_of(own(), access).index.size();
   std::vector<std::string> variables;
   std::vector<AffineExpr> values;
   for (std::size_t d = outer; d < box.size(); ++d) {
@@ -102,19 +102,19 @@ Made IsolatedOperands::fence(int access) const {
 
 Result<Placed> IsolatedOperands::at_home(int access) {
   const TileLayout& tile = home_[tensor_of(access).index()];
-  auto ref = accepted(access, {tile.buffer, here(access_of(looped_.statements[0], access))}, tile);
+  auto ref = accepted(access, {tile.buffer, here(access_of(rerolled_.statements[0], access))}, tile);
   if (!ref) return ref.diagnostics();
   return Placed{std::move(*ref), {}, {}};
 }
 
 Result<Placed> IsolatedOperands::in_scratch(int access) {
-  const DType dtype = looped_.tensors[tensor_of(access).index()].dtype;
+  const DType dtype = rerolled_.tensors[tensor_of(access).index()].dtype;
   const auto place = scratch_place(model_, *pairing_.instruction, access, dtype);
   if (!place) return place.diagnostics();
   BufferId& buffer = scratch_[access];
   if (!buffer.valid()) {
     Buffer made = place->buffer;
-    made.name = looped_.tensors[tensor_of(access).index()].name + "_" + model_.memory(made.memory).name;
+    made.name = rerolled_.tensors[tensor_of(access).index()].name + "_" + model_.memory(made.memory).name;
     made.tensor = tensor_of(access);
     buffer = add(std::move(made));
   }
@@ -123,7 +123,7 @@ Result<Placed> IsolatedOperands::in_scratch(int access) {
   auto ref = accepted(access, {buffer, place->at(subscripts(access), use())}, tile);
   if (!ref) return ref.diagnostics();
   Placed placed{std::move(*ref), {}, {}};
-  if (access > 0 || looped_.tensors[tensor_of(access).index()].inout) {
+  if (access > 0 || rerolled_.tensors[tensor_of(access).index()].inout) {
     auto fill = each_element(access, *place, buffer, true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);
@@ -157,7 +157,7 @@ Result<Made> IsolatedOperands::moved(int access, const TileLayout& tile, bool fi
     std::vector<LayoutDigit> layout;
     for (const AffineExpr& form : natural_forms(access_of(fused_, access))) layout.push_back({form, 0});
     layout.back().pad = 1;  // rows further apart than they are long
-    auto between = make_tile(pairing_, looped_, access, id, layout, tiles_, model_);
+    auto between = make_tile(pairing_, rerolled_, access, id, layout, tiles_, model_);
     if (!between) continue;
     const std::size_t known = lowering_.program.buffers.size();
     between->tile.buffer = add(std::move(between->buffer));
@@ -191,9 +191,9 @@ Result<Made> IsolatedOperands::moved_in_shares(int access, BufferId registers, b
 }
 
 Result<NewTile> IsolatedOperands::register_place(int access) {
-  auto made = make_tile(pairing_, looped_, access, operand(access).memory, {}, tiles_, model_);
+  auto made = make_tile(pairing_, rerolled_, access, operand(access).memory, {}, tiles_, model_);
   if (made) return made;
-  const Tensor& tensor = looped_.tensors[tensor_of(access).index()];
+  const Tensor& tensor = rerolled_.tensors[tensor_of(access).index()];
   NewTile plain;
   plain.buffer.name = tensor.name + "_" + model_.memory(operand(access).memory).name;
   plain.buffer.memory = operand(access).memory;
@@ -239,7 +239,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
     auto nodes = moved_in_shares(access, tile.buffer, fill);
     return nodes || first.empty() ? std::move(nodes) : Result<Made>(first);
   };
-  if (access > 0 || looped_.tensors[tensor_of(access).index()].inout) {
+  if (access > 0 || rerolled_.tensors[tensor_of(access).index()].inout) {
     auto fill = either(true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);

@@ -35,7 +35,7 @@ class IsolatedOperands {
   const Operand& operand(int access) const {
     return instruction_.operands[operand_of_access(instruction_, access).index()];
   }
-  TensorId tensor_of(int access) const { return access_of(looped_.statements[0], access).tensor; }
+  TensorId tensor_of(int access) const { return access_of(rerolled_.statements[0], access).tensor; }
   std::vector<std::int64_t> full_extents() const {
     std::vector<std::int64_t> full;
     for (const DimRange& range : instruction_.ranges) full.push_back(range.max);
@@ -76,7 +76,7 @@ class IsolatedOperands {
   const RequestedCase& wanted_;
   Lowering lowering_;
   Order order_ = Order::own;
-  Kernel looped_, kernel_;  ///< as the instruction says it; in the order in which the result leaves
+  Kernel rerolled_, kernel_;  ///< as the instruction says it; in the order in which the result leaves
   Mapping mapping_;
   Computation fused_;
   Pairing pairing_;

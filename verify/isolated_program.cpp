@@ -29,16 +29,16 @@ class Isolating : IsolatedOperands {
     if (auto problem = unfit()) return *problem;
     auto kernel = kernel_of(instruction_, wanted_, vectors);
     if (!kernel) return kernel.diagnostics();
-    looped_ = std::move(*kernel);
+    rerolled_ = std::move(*kernel);
     widen();
-    kernel_ = looped_;
+    kernel_ = rerolled_;
     if (order == Order::shares)
       if (auto problem = by_shares()) return *problem;
     add_arguments();
     prepare();
-    const std::string v = lowering_.variable(looped_.statements[0].domain.dims[0].name, vectors);
+    const std::string v = lowering_.variable(rerolled_.statements[0].domain.dims[0].name, vectors);
     number_ = vectors > 1 ? AffineExpr::dim(v) : AffineExpr(0);
-    tiles_[looped_.statements[0].domain.dims[0].name] = {number_, 1, false};
+    tiles_[rerolled_.statements[0].domain.dims[0].name] = {number_, 1, false};
     auto body = vector();
     if (!body) return body.diagnostics();
     Program& program = lowering_.program;
@@ -66,7 +66,7 @@ class Isolating : IsolatedOperands {
   /// Rows of an input are as long as the instruction takes them at most, so that they begin where it asks for that.
   void widen() {
     for (int a = 1; a < access_count(own()); ++a) {
-      Tensor& tensor = looped_.tensors[tensor_of(a).index()];
+      Tensor& tensor = rerolled_.tensors[tensor_of(a).index()];
       if (operand(a).align <= bytes(tensor.dtype) || operand(a).memory != model_.home() || !operand(a).object.empty())
         continue;
       const auto box = operand_box(instruction_, a);
@@ -136,7 +136,7 @@ class Isolating : IsolatedOperands {
     if (!out) return out.diagnostics();
     Made nodes = std::move(out->before);
     Made uses;
-    const Dim* again = wanted_.twice ? &looped_.statements[0].domain.dims[1] : nullptr;
+    const Dim* again = wanted_.twice ? &rerolled_.statements[0].domain.dims[1] : nullptr;
     const std::string variable = again != nullptr ? lowering_.variable(again->name, again->extent) : "";
     if (again != nullptr) tiles_[again->name] = {again_ = AffineExpr::dim(variable), 1, false};
     std::vector<Ref> refs{out->ref};

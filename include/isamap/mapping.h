@@ -79,7 +79,7 @@ std::string constant_name(const Mapping& mapping);
 
 /// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
 /// "n.p", "c.(q - s)"; no digits: "".
-std::int64_t stepped_extent(const std::vector<Digit>& digits);
+std::int64_t digits_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
 /// The statement over fused dims: each list of two or more unit digits that loop their whole dims becomes one dim `n.p`

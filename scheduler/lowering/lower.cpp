@@ -71,7 +71,7 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
 
 /// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
-  const CheckedMapping stated = judge_stated(kernel, model, mapping);
+  const CheckedMapping stated = check_given_mapping(kernel, model, mapping);
   if (!stated.mapping)
     return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
                        stated.refusal);

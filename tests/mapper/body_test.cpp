@@ -48,7 +48,7 @@ TEST(Bodies, TypesAreExact) {
 std::string killing(const std::string& text, DType type) {
   const Kernel kernel = kernel_of(text, {{"j", 4}}, {}, type);
   std::string result;
-  for (const Annihilator& kill : kills(kernel.statements[0])) {
+  for (const Annihilator& kill : annihilators(kernel.statements[0])) {
     for (const auto& [read, value] : kill) result += std::to_string(read) + "=" + std::to_string(value) + " ";
     result += "| ";
   }

@@ -192,7 +192,7 @@ TEST(Exact, TheCertificateAsksForAPairThatSaturates) {
   const Instruction unit = instruction_of(kPair, {{"j", 4}}, kBytes);
   Mapping mapping = map_one(kernel, unit, Rule::full).mappings.at(0);
   mapping.statement = StatementId{0};
-  const Alignment alignment = alignment_behind(kernel, unit, mapping);
+  const Alignment alignment = alignment_of(kernel, unit, mapping);
   const Certificate certificate = certify(alignment, mapping);
   EXPECT_EQ(certificate.questions.back().name, "R: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) beyond s16");
   EXPECT_EQ(certificate.questions.back().text,

@@ -113,7 +113,7 @@ TEST(Table, OtherOrdersStandWithTheirMapping) {
   const Kernel stencil = kernel_of("O[q] += I[q+s] * F[s]", {{"q", 32}, {"s", 3}});
   const Instruction unit = matrix_unit(4, 2, 4);
   std::map<std::string, std::string> other;
-  OtherOrders orders(stencil);
+  AlternativeDigitOrders orders(stencil);
   for (const Mapping& mapping : map_one(stencil, unit, Rule::all).mappings) {
     for (const Mapping& one : orders.of(mapping, unit)) {
       EXPECT_EQ(one.proof, Proof::proved);
