@@ -34,10 +34,11 @@ struct Alignment {
   InstructionId instruction;
   std::shared_ptr<const Kernel> kernel;  ///< with the constant operand as a tensor and read of its own, if any
   const Instruction* hardware = nullptr;
-  std::vector<int> operands;                ///< instruction access -> statement access
-  std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
-  std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
-  std::vector<OperandSet> unit_determined_by;       ///< operands in which the dim stands alone in an index: their slot tells it
+  std::vector<int> operands;               ///< instruction access -> statement access
+  std::vector<OperandSet> statement_uses;  ///< for each dim of the statement
+  std::vector<OperandSet> unit_uses;       ///< for each dim of the instruction
+  std::vector<OperandSet>
+      unit_determined_by;                   ///< operands in which the dim stands alone in an index: their slot tells it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   std::vector<std::vector<IndexRow>> unit_rows;  ///< and in the instruction
   std::optional<double> constant;

@@ -108,11 +108,12 @@ std::vector<Mapping> AlternativeDigitOrders::of(const Mapping& mapping, const In
     return found;
   };
   const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *digit_steps, plan); };
-  const auto has_order_of_mapping = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
-    if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
-    const std::vector<Mapping> found = mappings_of(plan);
-    return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
-  };
+  const auto has_order_of_mapping =
+      [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
+        if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
+        const std::vector<Mapping> found = mappings_of(plan);
+        return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
+      };
   std::vector<Plan> candidates = plans.others;
   std::set<std::vector<std::pair<int, int>>> had;  // plans may differ in how far a digit counts, in the same order
   const std::vector<Plan>* own = nullptr;

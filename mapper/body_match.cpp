@@ -167,7 +167,8 @@ std::string types_in_words(const Computation& c) {
   return text + " into " + std::string(name(c.body.type));
 }
 
-// -- annihilators ------------------------------------------------------------------------------------------------------
+// -- annihilators
+// ------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kMaxKills = 16;
 constexpr double kInfinity = __builtin_inf();

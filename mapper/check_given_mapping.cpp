@@ -24,7 +24,7 @@ std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const 
 }  // namespace
 
 CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
-                            std::uint64_t rlimit) {
+                                   std::uint64_t rlimit) {
   const Instruction& instruction = model.instruction(stated.instruction);
   const std::vector<Alignment> alignments =
       alignments_of(kernel, stated.statement, instruction, stated.instruction, stated.constant.has_value());

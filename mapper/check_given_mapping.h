@@ -16,6 +16,6 @@ struct CheckedMapping {
 /// Of the mapping only statement, instruction, operands, constant, digits and whether a sum is rolled up are read. What
 /// the exact tests leave open is asked of Z3; `rlimit` bounds it.
 CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
-                            std::uint64_t rlimit = MapOptions{}.rlimit);
+                                   std::uint64_t rlimit = MapOptions{}.rlimit);
 
 }  // namespace isamap

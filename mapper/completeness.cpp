@@ -34,7 +34,7 @@ bool has_divisions(const Alignment& alignment) {
 }  // namespace
 
 std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
-                                         InstructionId instruction, Rule rule) {
+                                 InstructionId instruction, Rule rule) {
   std::vector<KnownGap> found;
   const auto add = [&](KnownGap one) {
     if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));

@@ -21,6 +21,6 @@ struct KnownGap {
 /// have no divisions (docs/mapping.md). Three digits along one direction of the output are no members. Nothing where
 /// bodies do not match, or for `access`, whose class is unit steps.
 std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
-                                         InstructionId instruction, Rule rule);
+                                 InstructionId instruction, Rule rule);
 
 }  // namespace isamap

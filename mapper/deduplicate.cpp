@@ -21,7 +21,7 @@ Automorphism identity_of(const Instruction& instruction) {
 /// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
 /// solver.
 Legality decided_legality(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kill_sets,
-                     const MapOptions& options, PairMappings& result) {
+                          const MapOptions& options, PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
   Legality legality = legality_of(alignment, std::move(dims), split, kill_sets);
   if (!legality.mapping || legality.mapping->proof == Proof::proved) return legality;
@@ -29,9 +29,10 @@ Legality decided_legality(const Alignment& alignment, Dims dims, bool split, con
   const Truth truth =
       result.solver.queries > kMaxQueries
           ? Truth::unknown
-          : replay(certify_open(alignment, *legality.mapping,
-                                {legality.sound_open, legality.shared_open, legality.partials_open, legality.sums_open}),
-                   options.rlimit, result.solver, &failed);
+          : replay(
+                certify_open(alignment, *legality.mapping,
+                             {legality.sound_open, legality.shared_open, legality.partials_open, legality.sums_open}),
+                options.rlimit, result.solver, &failed);
   if (truth == Truth::yes) {
     legality.mapping->proof = Proof::proved;
     return legality;
@@ -93,7 +94,8 @@ void add_reason(PairMappings& result, std::string reason) {
   }
 }
 
-Deduplicator::Deduplicator(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink)
+Deduplicator::Deduplicator(const Instruction& hardware, const MapOptions& options, PairMappings& result,
+                           const Sink& sink)
     : options_(options),
       result_(result),
       sink_(sink),
@@ -134,7 +136,7 @@ bool Deduplicator::pass_on(std::vector<Mapping>& found) {
 /// Mappings of the first of the plans that has any: by preferred extents, else by others. Its position, or the number
 /// of plans.
 std::size_t Deduplicator::some_plan(const Alignment& alignment, const Choices& choices, const std::vector<Plan>& plans,
-                               bool say_why, std::vector<Mapping>& found) {
+                                    bool say_why, std::vector<Mapping>& found) {
   std::vector<bool> open(plans.size(), false);
   for (std::size_t p = 0; p < plans.size(); ++p) {
     bool listed = false;
@@ -158,7 +160,7 @@ std::size_t Deduplicator::some_plan(const Alignment& alignment, const Choices& c
 }
 
 Deduplicator::Answer Deduplicator::consider(const Alignment& alignment, Dims digits, bool split, bool say_why,
-                                  std::vector<Mapping>& found) {
+                                            std::vector<Mapping>& found) {
   std::vector<Fingerprint> dims;
   for (const auto& list : digits) dims.push_back(fingerprint_of(list));
   const Fingerprint own = fingerprint_of(alignment.operands, dims, same_);

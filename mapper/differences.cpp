@@ -156,7 +156,7 @@ class Differences {
 }  // namespace
 
 Truth decided_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
-                          const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
+                             const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
   Differences differences(alignment, digit_steps, given, wanted);
   Truth truth = Truth::yes;
   for (const std::vector<std::size_t>& group : groups_of(digit_steps, given)) {

@@ -14,6 +14,6 @@ namespace isamap {
 /// the domain in the first call do. `unknown`: differences do, but these two points are not found; or there are too
 /// many.
 Truth decided_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
-                          const std::vector<IntVector>& given, const std::vector<IntVector>& wanted);
+                             const std::vector<IntVector>& given, const std::vector<IntVector>& wanted);
 
 }  // namespace isamap

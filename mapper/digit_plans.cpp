@@ -37,7 +37,7 @@ std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, con
   for (std::size_t d = column.size(); d-- > 0;) {
     if (column[d] == 0) continue;
     const bool stepped = std::any_of(digits.begin(), digits.end(),
-                                    [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
+                                     [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
     if (!stepped || first == column.size()) first = d;
   }
   return first;

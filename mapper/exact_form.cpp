@@ -197,7 +197,7 @@ std::string print(const Interval& values) { return fmt::format("[{}, {}]", value
 
 /// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
 UsedRanges needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
-                             const std::vector<int>& binding) {
+                         const std::vector<int>& binding) {
   UsedRanges stated(kernel.tensors.size(), true);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     stated[t] = false;

@@ -23,7 +23,7 @@ struct Exactness {
   std::vector<std::string> needs;  ///< "I in [0, 127]", tensors of the kernel
   std::vector<std::string> reads;  ///< the instruction's reads as they print
   std::vector<Interval> ranges;    ///< of each of them; zero and what stands outside a tensor are in
-  std::vector<Loss> fitting;          ///< arguments of casts that fit
+  std::vector<Loss> fitting;       ///< arguments of casts that fit
   /// The instruction with its sum rolled up; the last dim is new. Nothing: reads and dims are the instruction's own.
   std::shared_ptr<const Instruction> rolled;
 };

@@ -24,11 +24,11 @@ using DirectionSet = std::uint64_t;
 struct Slot {
   std::vector<int> dims;  ///< of the instruction, in its order
   OperandSet uses = 0;
-  std::int64_t extent = 1;     ///< product of its dims' extents
-  DirectionSet assignable = 0;   ///< directions that may be digits here, alone or tied
-  DirectionSet reachable = 0;  ///< unit directions that leave all operands without this slot in place
-  bool underfilled = false;    ///< unit directions alone do not fill it
-  int unit_dim = -1;           ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
+  std::int64_t extent = 1;      ///< product of its dims' extents
+  DirectionSet assignable = 0;  ///< directions that may be digits here, alone or tied
+  DirectionSet reachable = 0;   ///< unit directions that leave all operands without this slot in place
+  bool underfilled = false;     ///< unit directions alone do not fill it
+  int unit_dim = -1;            ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
   enum class Empty { never, when_reachable_are_elsewhere, always } empty = Empty::never;
 };
 

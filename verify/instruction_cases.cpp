@@ -7,6 +7,7 @@
 
 #include "ir/legal.h"
 #include "ir/start.h"
+#include "isamap/backend.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/rerolled_instruction.h"
 #include "scheduler/nest/staged_tile.h"
@@ -337,7 +338,7 @@ std::optional<InstructionCase> case_through(const HardwareModel& model, Instruct
   const MemoryId into = by.operands[operand_of_access(by, 0).index()].memory;
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     const Instruction& user = model.instructions()[i];
-    if (!is_compute(user) || user.semantics.size() != 1) continue;
+    if (!is_compute(user) || user.semantics.size() != 1 || !not_executed(user, model).empty()) continue;
     bool reads = false;
     for (int a = 1; a < access_count(user.statement()); ++a)
       reads = reads || user.operands[operand_of_access(user, a).index()].memory == into;

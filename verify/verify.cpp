@@ -65,8 +65,9 @@ class Verifier {
       }
       InstructionCases found = instruction_cases(model_, make_id<InstructionId>(i), options_.samples);
       row.why = found.why_not;
-      if (!found.cases.empty()) row.verdict = Verdict::equal;  // until shown otherwise
       row.bound = bound_in_words(instruction);
+      drop_missing_features(row, found);
+      if (!found.cases.empty()) row.verdict = Verdict::equal;  // until a result differs
       for (InstructionCase& one : found.cases)
         if (recorded(row, one)) cases_.push_back({result_.instructions.size(), std::move(one)});
       result_.instructions.push_back(std::move(row));
@@ -76,6 +77,24 @@ class Verifier {
     // Cases of one extent share masks and configurations, which a machine may not have for all extents at once.
     std::stable_sort(cases_.begin(), cases_.end(),
                      [](const Numbered& a, const Numbered& b) { return a.is.what < b.is.what; });
+  }
+
+  /// Removes the cases whose program this machine does not execute; where none remains, the row says why.
+  void drop_missing_features(VerifiedInstruction& row, InstructionCases& found) const {
+    std::string why;
+    std::erase_if(found.cases, [&](const InstructionCase& one) {
+      const std::string missing = missing_feature(one);
+      if (!missing.empty()) why = missing;
+      return !missing.empty();
+    });
+    if (found.cases.empty() && !why.empty()) row.why = why;
+  }
+
+  /// Why the program of a case does not run here: it calls an instruction that requires a missing feature.
+  std::string missing_feature(const InstructionCase& one) const {
+    for (const std::size_t i : one.uses)
+      if (std::string why = not_executed(model_.instructions()[i], model_); !why.empty()) return why;
+    return "";
   }
 
   /// Moves that nothing brings the result of back, and that no program has yet.
@@ -88,7 +107,7 @@ class Verifier {
       const Instruction& move = model_.instruction(*id);
       if (!is_move(move) || is_prefetch(move, model_) || !not_executed(move, model_).empty()) continue;
       auto made = case_through(model_, *id, options_.samples);
-      if (made) cases_.push_back({r, std::move(*made), true});
+      if (made && missing_feature(*made).empty()) cases_.push_back({r, std::move(*made), true});
     }
   }
 
@@ -200,6 +219,13 @@ class Verifier {
 
   /// What cannot be tried by itself may stand in programs of others, whose results were right.
   void finish() {
+    for (VerifiedInstruction& row : result_.instructions) {
+      if (row.verdict != Verdict::equal || row.cases > 0) continue;
+      row.verdict = Verdict::not_isolated;
+      row.why = "not executed: no result to compare";
+      for (const std::string* why : {&result_.missing, &result_.limit, &result_.environment})
+        if (!why->empty()) row.why = "not executed: " + *why;
+    }
     std::map<std::string, std::string> seen;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const VerifiedInstruction& row = result_.instructions[cases_[c].row];
