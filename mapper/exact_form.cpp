@@ -107,20 +107,52 @@ Polynomial renamed(const Polynomial& polynomial, const std::vector<int>& to) {
   return result;
 }
 
+/// `found(form, binding)`: for each read of the form the statement's read.
+using FoundBinding = std::function<void(const Form&, const std::vector<int>&)>;
+
+/// Backtracking over the bindings of a form's reads to reads of the statement, up to a budget of steps.
+class BindingSearch {
+ public:
+  BindingSearch(const Form& form, const std::vector<DType>& types, const Polynomial& of_form,
+                const Polynomial& of_statement, const FoundBinding& found)
+      : form_(form), types_(types), of_form_(of_form), of_statement_(of_statement), found_(found) {}
+
+  void run(int& budget) {
+    if (--budget < 0) return;
+    if (binding_.size() == form_.types.size()) {
+      if (renamed(of_form_, binding_) == of_statement_) found_(form_, binding_);
+      return;
+    }
+    for (std::size_t r = 0; r < types_.size(); ++r) {
+      const DType needed = form_.types[binding_.size()];
+      if (types_[r] != needed && !same_ring(types_[r], needed)) continue;
+      binding_.push_back(static_cast<int>(r));
+      run(budget);
+      binding_.pop_back();
+    }
+  }
+
+ private:
+  const Form& form_;
+  const std::vector<DType>& types_;  ///< of the statement's reads
+  const Polynomial &of_form_, &of_statement_;
+  const FoundBinding& found_;
+  std::vector<int> binding_;
+};
+
 /// One statement and instruction: the ways to bind reads under which the polynomials are equal.
 class Matcher {
  public:
   Matcher(const Kernel& kernel, StatementId statement, const Instruction& instruction)
       : kernel_(kernel), statement_(kernel.statements[statement.index()]), instruction_(instruction) {}
 
-  /// `found(form, binding)` for each read of the form the statement's read.
-  void each(const std::function<void(const Form&, const std::vector<int>&)>& found) const {
+  void each(const FoundBinding& found) const {
     const Computation& unit = instruction_.statement();
     const bool same_type = unit.body.type == statement_.body.type;
     if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
     const UsedRanges all(kernel_.tensors.size(), true);
-    const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
-    if (!wanted || !wanted->losses.empty()) return;
+    const auto of_statement = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
+    if (!of_statement || !of_statement->losses.empty()) return;
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
     int budget = kMaxBindings;
     for (const Form& form : forms_of(instruction_)) {
@@ -128,10 +160,9 @@ class Matcher {
           form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
       if (form.unit->reduction != statement_.reduction && !saturates) continue;
       if (!same_type && !wraps(form.unit->reduction)) continue;
-      const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
-      if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
-      std::vector<int> binding;
-      bind(form, types, have->polynomial, wanted->polynomial, binding, budget, found);
+      const auto of_form = expand(form.unit->body, std::vector<Interval>(form.types.size()));
+      if (!of_form || of_form->polynomial.size() < of_statement->polynomial.size()) continue;
+      BindingSearch(form, types, of_form->polynomial, of_statement->polynomial, found).run(budget);
     }
   }
 
@@ -160,22 +191,6 @@ class Matcher {
   const Computation& statement() const { return statement_; }
 
  private:
-  void bind(const Form& form, const std::vector<DType>& types, const Polynomial& have, const Polynomial& wanted,
-            std::vector<int>& binding, int& budget,
-            const std::function<void(const Form&, const std::vector<int>&)>& found) const {
-    if (--budget < 0) return;
-    if (binding.size() == form.types.size()) {
-      if (renamed(have, binding) == wanted) found(form, binding);
-      return;
-    }
-    for (std::size_t r = 0; r < types.size(); ++r) {
-      if (types[r] != form.types[binding.size()] && !same_ring(types[r], form.types[binding.size()])) continue;
-      binding.push_back(static_cast<int>(r));
-      bind(form, types, have, wanted, binding, budget, found);
-      binding.pop_back();
-    }
-  }
-
   const Kernel& kernel_;
   const Computation& statement_;
   const Instruction& instruction_;

@@ -3,12 +3,9 @@
 
 #include <cmath>
 
+#include "mapper/question_writer.h"
+
 namespace isamap {
-namespace {
-
-std::string number(std::int64_t n) { return n < 0 ? "(- " + std::to_string(-n) + ")" : std::to_string(n); }
-
-}  // namespace
 
 std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& constants) {
   if (const auto* r = std::get_if<Read>(&e.op)) {

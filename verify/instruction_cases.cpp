@@ -54,26 +54,32 @@ std::vector<Computation> statements_as_written(const Instruction& written, const
   return {std::move(statement)};
 }
 
-Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag, int buffers) {
+/// How the tiles of a case are staged.
+struct Staging {
+  bool flag = false;  ///< the first call starts the output's tile by a flag
+  int buffers = 1;    ///< of each tile in a memory that is no register file
+};
+
+Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, const Staging& staging) {
   Stage stage;
-  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = buffers;
+  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = staging.buffers;
   stage.tensor = tensor.name;
   stage.memory = model.memory(hop.memory).name;
   stage.layout = hop.layout;
-  if (flag) stage.first = First::flag;
+  if (staging.flag) stage.first = First::flag;
   return {stage};
 }
 
 /// Packed copies, runs over vectors, the output's tile, runs over reductions, the inputs' tiles, the instruction.
 Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
-             const std::vector<Route>& routes, const HardwareModel& model, bool flag, int buffers) {
+             const std::vector<Route>& routes, const HardwareModel& model, const Staging& staging) {
   const Computation& statement = kernel.statements[0];
   Nest nest;
   const auto stages = [&](const Route& route, bool packed) {
     for (const Hop& hop : route.hops)
       if (hop.packed == packed)
         nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
-                                        flag && route.access == 0 && !packed, buffers));
+                                        {staging.flag && route.access == 0 && !packed, staging.buffers}));
   };
   const auto loops = [&](DimKind kind) {
     for (const Dim& dim : statement.domain.dims) {
@@ -173,13 +179,13 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   for (int attempts = 0; attempts < 32; ++attempts) {
     std::vector<Route> chosen;
     for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
-    constexpr int turns = 3;  // tiles at several addresses: what is wrong in these shows
-    for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
-      if (flag && !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
+    constexpr int turns = 3;  // tiles at several addresses, so that wrong addresses show
+    for (const Staging& staging : {Staging{true, turns}, {true, 1}, {false, turns}, {false, 1}}) {
+      if (staging.flag &&
+          !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
         continue;
       InstructionCase made{
-          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers),
-          {}, {}};
+          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, staging), {}, {}};
       for (const Nest& nest : led_through(made.nest, wanted.through, *kernel, model)) {
         made.nest = nest;
         auto program = program_of({made}, model);

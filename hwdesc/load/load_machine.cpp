@@ -12,13 +12,19 @@ namespace isamap::loader {
 
 namespace {
 
+/// Where the values of `{read: .., write: ..}` are stored.
+struct ReadWrite {
+  double& read;
+  double& write;
+};
+
 /// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
 template <class One>
-void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, double& read,
-               double& write, One one) {
+void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, ReadWrite into,
+               One one) {
   if (!node) return;
   Fields pair(*node, "'" + key + "' of " + what, context.problems);
-  for (const auto& [name, out] : {std::pair("read", &read), {"write", &write}})
+  for (const auto& [name, out] : {std::pair("read", &into.read), {"write", &into.write}})
     if (const Node* value = pair.child(name))
       *out = one(*value, name, "'" + std::string(name) + "' of '" + key + "' of " + what).value_or(0);
 }
@@ -198,7 +204,8 @@ void load_bandwidth(const Node* node, const std::string& what, Context& context,
     return read_rate(value, "memories.*.bandwidth." + key, name, context, memory.word);
   };
   const Node* shared = node->kind == Kind::map ? node->find("shared") : nullptr;
-  if (!shared) return load_pair(node, "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth, rate);
+  if (!shared)
+    return load_pair(node, "bandwidth", what, context, {memory.read_bandwidth, memory.write_bandwidth}, rate);
   Fields fields(*node, "'bandwidth' of " + what, context.problems);
   fields.child("shared");
   memory.one_port = true;
@@ -235,7 +242,7 @@ void load_memory(const Node& node, Context& context) {
   if (const Node* state = fields.child("fields"))
     memory.fields = load_state_fields(*state, "'fields' of " + what, context);
   load_bandwidth(fields.child("bandwidth"), what, context, memory);
-  load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
+  load_pair(fields.child("energy"), "energy", what, context, {memory.read_energy, memory.write_energy},
             [&](const Node& value, const std::string& key, const std::string& name) {
               return read_energy(value, "memories.*.energy." + key, name, context);
             });

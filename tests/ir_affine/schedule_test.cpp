@@ -60,8 +60,8 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("for i by 4 tail mask"),
             "s.yaml:6:21: expected a tail (pad, split), found 'mask'\n  hint: leave it out: what a short tile does is "
             "derived\n");
-  EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
-  EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' stands twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' occurs twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' occurs twice\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail cut"),
             "s.yaml:6:21: expected a tail (pad, split), found 'cut'\n  hint: leave it out: what a short tile does is "
             "derived\n");
