@@ -10,6 +10,6 @@ namespace isamap {
 bool may_start(const Instruction& instruction, Start start);
 
 /// Does every call write its output anew, though the statement adds up? Then a sum has to be complete in one call.
-bool always_starts_anew(const Instruction& instruction);
+bool always_overwrites(const Instruction& instruction);
 
 }  // namespace isamap

@@ -83,13 +83,13 @@ bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_st
 
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal) {
-  if (!always_starts_anew(*alignment.hardware)) return Truth::yes;
-  const std::string anew = "each call writes " + alignment.unit_tensor_name(0) + " anew";
+  if (!always_overwrites(*alignment.hardware)) return Truth::yes;
+  const std::string overwrites = "each call overwrites " + alignment.unit_tensor_name(0);
   if (holds_a_value(alignment)) {
-    refusal = anew + ", and " + alignment.tensor_name(0) + " holds a value that is added to";
+    refusal = overwrites + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
     return Truth::no;
   }
-  const std::string text = anew + ", so one call has to add up all";
+  const std::string text = overwrites + ", so one call must compute the whole sum";
   const auto output = own_indices(alignment);
   Truth truth = Truth::yes;
   for (const DigitStep& digit_step : digit_steps) {
@@ -99,8 +99,8 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     if (moves != Moves::none || by != Decides::tile) continue;
     const int dim = digit_step.places.front().dim;
     refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
-              " takes " + std::to_string(unit_extent(alignment, dim)) + ", and " +
-              std::to_string(digits_extent(digit_steps, dim)) + " would be run over";
+              " takes " + std::to_string(unit_extent(alignment, dim)) + ", the sum needs " +
+              std::to_string(digits_extent(digit_steps, dim));
     return Truth::no;
   }
   for (const Cover::Loop& loop : cover.loops) {
@@ -108,7 +108,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     const Moves moves = output ? moves_of(loop.step, *output) : Moves::both;
     if (moves != Moves::output) truth = Truth::unknown;
     if (moves != Moves::none || (loop.floating && !fits(alignment, loop.step))) continue;
-    refusal = text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
+    refusal = text + ", but a loop over " + print(as_expression(alignment, loop.step)) + " remains";
     return Truth::no;
   }
   return one_call(alignment, digit_steps, cover) ? Truth::yes : truth;

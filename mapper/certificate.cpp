@@ -304,7 +304,7 @@ std::vector<Question> questions(const QuestionWriter& writer, const Mapping& map
   list.push_back(complete(writer, mapping, avoidable));
   list.push_back(injective(writer));
   list.push_back(covering(writer));
-  if (always_starts_anew(*alignment.hardware)) list.push_back(accumulation(writer));
+  if (always_overwrites(*alignment.hardware)) list.push_back(accumulation(writer));
   return list;
 }
 

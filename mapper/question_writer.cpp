@@ -163,7 +163,7 @@ std::vector<std::string> QuestionWriter::terms_of(int k, int c, int dim, const s
 bool QuestionWriter::is_free(std::size_t d) const {
   const Dim& dim = dims()[d];
   int loops = 0;
-  if (always_starts_anew(*alignment_.hardware) && !uses(alignment_.computation().write, dim.name))
+  if (always_overwrites(*alignment_.hardware) && !uses(alignment_.computation().write, dim.name))
     return false;  // one call adds it up
   for (const AffineExpr& face : alignment_.computation().domain.faces)
     if (face.names().count(dim.name) > 0) return false;

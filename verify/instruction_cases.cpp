@@ -294,7 +294,7 @@ void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int6
 void find_cases(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
                 InstructionCases& found) {
   const Instruction& instruction = model.instruction(id);
-  const bool updates = instruction.statement().reduction != Reduction::assign && !always_starts_anew(instruction);
+  const bool updates = instruction.statement().reduction != Reduction::assign && !always_overwrites(instruction);
   for (RequestedCase wanted : extents_to_try(instruction)) {
     wanted.type = type;
     auto made = make_case(model, id, wanted, vectors);

@@ -121,7 +121,7 @@ Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wa
   if (wanted.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
   statement.domain.dims.insert(statement.domain.dims.begin(), {v, vectors, DimKind::parallel});
   kernel.tensors[statement.write.tensor.index()].inout =
-      statement.reduction != Reduction::assign && !wanted.twice && !always_starts_anew(instruction);
+      statement.reduction != Reduction::assign && !wanted.twice && !always_overwrites(instruction);
   // Operands without a type take what the case says: the body must know.
   if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
                   [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))

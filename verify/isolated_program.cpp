@@ -160,7 +160,7 @@ class Isolating : IsolatedOperands {
   Node first_or_again(const Call& again) const {
     Call first = again;
     first.start = Start::zero;
-    if (!wanted_.twice) return Node{always_starts_anew(instruction_) ? first : again};
+    if (!wanted_.twice) return Node{always_overwrites(instruction_) ? first : again};
     Guard guard;
     guard.conditions = {-again_};
     guard.then = {Node{first}};

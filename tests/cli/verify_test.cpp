@@ -408,7 +408,8 @@ TEST(Verify, SumsThatAlwaysStartAnewAndTruthValues) {
   const Said deep = isamap({"map", "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=5,j=9,k=14", "--dtypes",
                             "A=s16,B=s16,C=s32", "--target", file});
   EXPECT_NE((deep.out + deep.err)
-                .find("each call writes D anew, so one call has to add up all: instruction dim k takes 2, and 14"),
+                .find("each call overwrites D, so one call must compute the whole sum: instruction dim k takes 2, the "
+                      "sum needs 14"),
             std::string::npos)
       << deep.out << deep.err;
 }

@@ -106,10 +106,10 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
             "3 mappings, needs A in [0, 127], k: 2 written out");
   EXPECT_EQ(
       answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
-      "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 would be run over");
+      "each call overwrites C, so one call must compute the whole sum: instruction dim k takes 2, the sum needs 4");
   Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
-  EXPECT_EQ(answer(updates, unit), "each call writes C anew, and C holds a value that is added to");
+  EXPECT_EQ(answer(updates, unit), "each call overwrites C, but C holds a value that the statement adds to");
 }
 
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
