@@ -99,7 +99,7 @@ OperandLayout renamed(OperandLayout layout, const std::map<std::string, AffineEx
   return layout;
 }
 
-/// Are two operands the same thing once names are set aside?
+/// Are two operands equal up to names?
 bool same_operand(const Operand& a, const Operand& b, const std::map<std::string, AffineExpr>& names) {
   const OperandLayout left = renamed(a.layout, names), right = renamed(b.layout, {});
   return a.memory == b.memory && a.dtype == b.dtype && left == right && a.align == b.align &&
@@ -129,7 +129,7 @@ bool preserves(const Instruction& instruction, const Automorphism& by) {
   return true;
 }
 
-/// The kernel with one input more: a scalar that holds the constant, read by the statement but not yet in its body.
+/// The kernel with one more input: a scalar with the constant's value, read by the statement but not yet in its body.
 std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                             const BodyMatch& match) {
   auto extended = std::make_shared<Kernel>(kernel);

@@ -42,7 +42,7 @@ const ScalarExpr* plain_read(const ScalarExpr& e) {
   return std::holds_alternative<Read>(inner.op) ? &inner : nullptr;
 }
 
-/// What b in `a op b` has to be for the result to be a, bit for bit: -0 + 0 is 0, but x + -0 is x.
+/// The b for which `a op b` is a, bit for bit: -0 + 0 is 0, but x + -0 is x.
 std::optional<double> neutral_element(BinaryOp op, DType type) {
   if (op == BinaryOp::mul) return 1;
   if (op == BinaryOp::add) return is_float(type) ? -0.0 : 0.0;
@@ -87,7 +87,7 @@ class Aligner {
   }
 
   /// A constant of the statement on a read of the instruction; or a whole expression on one side of a * or +, whose
-  /// other side is a read that is held at 1 or 0.
+  /// other side is a read set to 1 or 0.
   void align_constant(const ScalarExpr& a, const ScalarExpr& b, Binding& binding, const Next& next) {
     if (const auto* value = std::get_if<Constant>(&a.op))
       hold(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
@@ -167,8 +167,7 @@ std::string types_in_words(const Computation& c) {
   return text + " into " + std::string(name(c.body.type));
 }
 
-// -- annihilators
-// ------------------------------------------------------------------------------------------------------
+// -- annihilators ----------------------------------------------------------------------------------------
 
 constexpr std::size_t kMaxKills = 16;
 constexpr double kInfinity = __builtin_inf();
@@ -183,7 +182,7 @@ std::vector<Annihilator> either(std::vector<Annihilator> a, const std::vector<An
   return a;
 }
 
-/// Both at once; a read that would need two constants cannot have both.
+/// The union; nothing if a read would need two constants.
 std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vector<Annihilator>& b) {
   std::vector<Annihilator> result;
   for (const Annihilator& x : a) {
@@ -253,19 +252,18 @@ std::vector<Annihilator> reaching_binary(BinaryOp op, const ScalarExpr& a, const
 /// Constants for reads that make e equal `target` for all finite values of the other reads.
 std::vector<Annihilator> reaching(const ScalarExpr& e, double target) {
   return std::visit(
-      overloaded{
-          [&](const Constant& c) {
-            return c.value == target ? std::vector<Annihilator>{{}} : std::vector<Annihilator>{};
-          },
-          [&](const Read& r) {
-            return representable(target, e.type) ? std::vector<Annihilator>{{{r.access, target}}}
-                                                 : std::vector<Annihilator>{};
-          },
-          [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
-          [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
-          [&](const Select&) { return both(reaching(e.args[1], target), reaching(e.args[2], target)); },
-          // A target at the end of an integer's range is out of reach of a narrower type, and a float has no such end.
-          [&](const Cast&) { return reaching(e.args[0], target); }},
+      overloaded{[&](const Constant& c) {
+                   return c.value == target ? std::vector<Annihilator>{{}} : std::vector<Annihilator>{};
+                 },
+                 [&](const Read& r) {
+                   return representable(target, e.type) ? std::vector<Annihilator>{{{r.access, target}}}
+                                                        : std::vector<Annihilator>{};
+                 },
+                 [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
+                 [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
+                 [&](const Select&) { return both(reaching(e.args[1], target), reaching(e.args[2], target)); },
+                 // A narrower type does not reach the limit of an integer's range, and a float has no such limit.
+                 [&](const Cast&) { return reaching(e.args[0], target); }},
       e.op);
 }
 
@@ -290,12 +288,12 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
     return "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
            ", the statement with " + std::string(symbol(statement.reduction));
   }
-  const std::string own = body_in_words(instruction, hardware.tensors), wanted = body_in_words(statement, tensors);
+  const std::string own = body_in_words(instruction, hardware.tensors), needed = body_in_words(statement, tensors);
   if (!alignments(statement, instruction, Types::ignored).empty()) {
     return "dtype: the instruction computes " + own + " (" + types_in_words(instruction) +
-           ") exactly; the statement has " + wanted + " (" + types_in_words(statement) + ")";
+           ") exactly; the statement has " + needed + " (" + types_in_words(statement) + ")";
   }
-  return "body: the instruction computes " + own + "; the statement computes " + wanted;
+  return "body: the instruction computes " + own + "; the statement computes " + needed;
 }
 
 std::vector<Annihilator> annihilators(const Computation& instruction) {

@@ -40,7 +40,7 @@ Question partials(QuestionWriter w, bool partial) {
   w.active(2, 0);
   w.require(w.same_element(0));
   w.require(negation(w.same_slot(0)));
-  // Partial sums are spread on purpose: only points with the same share of the sum have to meet.
+  // Partial sums are distributed deliberately: only points of the same partial sum must share a slot.
   for (std::size_t l = 0; l < w.digit_steps().size(); ++l) {
     if (partial && is_invariant(w.alignment(), 0, w.digit_steps()[l].column) &&
         on_output(w.alignment(), w.digit_steps()[l]))
@@ -56,7 +56,7 @@ const Padding* find(const std::vector<Padding>& reasons, const std::string& reas
   return nullptr;
 }
 
-/// What makes point k of call 0 padding for this reason.
+/// The condition under which point k of call 0 is padding for this reason.
 void pad(QuestionWriter& w, int k, const Padding& padding) {
   w.point(k, 0);
   if (padding.fill >= 0) {
@@ -132,7 +132,7 @@ std::vector<Padding> all_faces(const Alignment& alignment) {
   return faces;
 }
 
-/// A point that is padding for a reason that no carrier is named for.
+/// A point that is padding for a reason without a carrier.
 Question complete(QuestionWriter w, const Mapping& mapping, const std::vector<Padding>& avoidable) {
   const auto carried = [&](const std::string& reason) {
     return std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
@@ -165,11 +165,11 @@ Question complete(QuestionWriter w, const Mapping& mapping, const std::vector<Pa
     ways.push_back(all({w.counts(1, 0), beyond}));
   }
   w.require(any(ways));
-  w.active(2, 0);  // loops and tiles without any point make no call
+  w.active(2, 0);  // a call has at least one point
   return w.finish("N: a padding point of a call whose reason has no carrier");
 }
 
-/// Each call writes the output anew: what another call left in an element would be lost.
+/// Each call overwrites the output: the result of another call for the same element would be lost.
 Question accumulation(QuestionWriter w) {
   w.call(1);
   w.call(2);
@@ -239,7 +239,7 @@ bool is_recipe(const QuestionWriter& w, const Pivots& pivots, bool tight) {
   return true;
 }
 
-/// Several pivots may fit; one whose chains are tight proves the cover if any does.
+/// Several pivots may fit; one with tight chains proves the cover if any does.
 std::optional<Pivots> recipe_of(const QuestionWriter& w, bool tight) {
   std::optional<Pivots> chosen;
   some_pivots(w.digit_steps(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
@@ -264,12 +264,12 @@ Question covering(QuestionWriter w) {
     return w.finish(name);
   }
   if (!chosen) chosen = recipe_of(w, false);
-  if (!chosen) return w.finish(name);  // nothing says that points have a place
+  if (!chosen) return w.finish(name);  // no cover is known
   std::vector<std::string> misses;
   for (int i = 0; i < w.dim_count(); ++i) {
     const std::vector<Peel> peels = peels_of(w, i, *chosen);
-    // Taken from arithmetic: the finest digit is what the others leave of the coordinate. Asked: does the mapping, as
-    // it is printed everywhere else, bring these values to the point?
+    // By arithmetic the finest digit is the remainder of the coordinate. The question: does the printed mapping take
+    // these values to the point?
     if (!peels.empty()) w.require(equal(peels.front().value, w.remainder(1, 1, i, peels.front().value)));
     misses.push_back(negation(equal(w.x(1, i), w.position(1, 1, i))));
     for (std::size_t p = 0; p < peels.size(); ++p) {

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// Three directions that may run over the output at once and move it alike?
+/// Are there three directions that may be digits at once and move the output along one direction?
 bool three_along_one(const Alignment& alignment, const Choices& choices) {
   std::vector<IntVector> images;
   for (const Direction& direction : choices.directions) {

@@ -18,8 +18,7 @@ Automorphism identity_of(const Instruction& instruction) {
   return same;
 }
 
-/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
-/// solver.
+/// The solver decides what the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]).
 Legality decided_legality(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kill_sets,
                           const MapOptions& options, PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
@@ -69,7 +68,7 @@ Fingerprint fingerprint_of(const std::vector<Digit>& digits) {
 /// A mapping with these operands and dims after a relabeling of the instruction.
 Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<Fingerprint>& dims,
                            const Automorphism& by) {
-  Fingerprint sum{0, 0};  // over positions, so that none has to be looked for
+  Fingerprint sum{0, 0};  // over positions, so that no search is needed
   const auto add = [&](int position, const Fingerprint& what) {
     Fingerprint one = what;
     mix(one, static_cast<std::uint64_t>(position));
@@ -103,7 +102,7 @@ Deduplicator::Deduplicator(const Instruction& hardware, const MapOptions& option
       same_(identity_of(hardware)),
       annihilators_(annihilators(hardware.statement())) {}
 
-/// May no mapping be added to those passed on and `found`?
+/// Is the limit reached with those reported and `found`?
 bool Deduplicator::is_full(std::size_t found) {
   const bool full = count_ + static_cast<std::int64_t>(found) >= options_.max_mappings;
   result_.limit_reached = result_.limit_reached || full;
@@ -117,7 +116,7 @@ bool Deduplicator::add(const Alignment& alignment, const Choices& choices, const
     if (is_full(found.size())) return pass_on(found) && false;
     listed = some_plan(alignment, choices, entry, true, found) < entry.size() || listed;
   }
-  for (std::size_t p = 0; p < plans.others.size() && !listed; ++p) {  // no order that counts can be laid out
+  for (std::size_t p = 0; p < plans.others.size() && !listed; ++p) {  // no counted order fits the dims
     if (is_full(0)) return false;
     listed = some_plan(alignment, choices, {plans.others[p]}, plans.entries.empty(), found) == 0;
   }
@@ -126,15 +125,15 @@ bool Deduplicator::add(const Alignment& alignment, const Choices& choices, const
 
 bool Deduplicator::pass_on(std::vector<Mapping>& found) {
   for (Mapping& mapping : found) {
-    if (is_full(0)) return false;  // more seatings than there was room for
+    if (is_full(0)) return false;  // the limit ended the assignments early
     ++count_;
     if (!sink_(std::move(mapping))) return false;
   }
   return true;
 }
 
-/// Mappings of the first of the plans that has any: by preferred extents, else by others. Its position, or the number
-/// of plans.
+/// Mappings of the first plan that has any, with preferred extents, else with others. Returns its position, or the
+/// number of plans.
 std::size_t Deduplicator::some_plan(const Alignment& alignment, const Choices& choices, const std::vector<Plan>& plans,
                                     bool say_why, std::vector<Mapping>& found) {
   std::vector<bool> open(plans.size(), false);

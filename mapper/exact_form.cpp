@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kMaxMatches = 64;
 constexpr int kMaxBindings = 4096;
 
-/// The instruction as it is written, or rolled up.
+/// The instruction as written, or rerolled.
 struct Form {
   const Computation* unit = nullptr;
   std::vector<DType> types;  ///< of its reads
-  std::vector<int> from;     ///< for each read of the instruction as written, the form's read
+  std::vector<int> from;     ///< for each read of the written instruction, the form's read
   std::optional<RerolledSum> rolled;
 };
 
@@ -29,7 +29,7 @@ std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& t
   return types;
 }
 
-/// Values that a tensor's elements can have in a call: padding puts in zeros.
+/// Values of a tensor's elements in a call, with the zeros of padding.
 Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
   const Tensor& tensor = kernel.tensors[id.index()];
   Interval values = values_of(tensor.dtype);
@@ -45,7 +45,7 @@ Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
   return values;
 }
 
-/// Which tensors' stated ranges count.
+/// For each tensor, is its stated range used?
 using UsedRanges = std::vector<bool>;
 
 std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const UsedRanges& stated) {
@@ -54,7 +54,7 @@ std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c
   return ranges;
 }
 
-/// How many terms are added up for one element of the output, at most.
+/// The most terms that are summed for one element of the output.
 std::int64_t terms_of_an_element(const Computation& c) {
   const bool plain = std::all_of(c.write.index.begin(), c.write.index.end(),
                                  [](const AffineExpr& e) { return e.is_constant() || e.as_dim(); });
@@ -89,7 +89,7 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   return forms;
 }
 
-/// What a reduction leaves of two integers of one ring are the same bits.
+/// Does the reduction give the same bits for integers of one ring?
 bool wraps(Reduction reduction) {
   return reduction == Reduction::assign || reduction == Reduction::add || reduction == Reduction::mul;
 }
@@ -166,7 +166,7 @@ class Matcher {
     }
   }
 
-  /// The instruction's expansion where the reads hold what the binding puts there.
+  /// The instruction's expansion with the ranges of the bound reads.
   std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding,
                                      const UsedRanges& stated) const {
     const Computation& unit = instruction_.statement();
@@ -206,11 +206,11 @@ std::vector<std::string> printed_reads(const Instruction& instruction) {
   return names;
 }
 
-bool holds(const Interval& all, const Interval& values) { return all.low <= values.low && values.high <= all.high; }
+bool contains(const Interval& all, const Interval& values) { return all.low <= values.low && values.high <= all.high; }
 
 std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
 
-/// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
+/// Drops stated ranges one by one while nothing saturates without them: the remaining ones are needed.
 UsedRanges needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
                          const std::vector<int>& binding) {
   UsedRanges stated(kernel.tensors.size(), true);
@@ -236,11 +236,11 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   exact->reads = printed_reads(instruction);
   exact->ranges = matcher.ranges(form, binding, stated);
   exact->fitting = matcher.expansion(form, binding, stated)->fitting;
-  for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, where that may count
+  for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, if they matter
     const DType type = instruction.tensors[instruction.statement().reads[r].tensor.index()].dtype;
     const auto bound = static_cast<std::size_t>(binding[static_cast<std::size_t>(form.from[r])]);
     const DType given = kernel.tensors[matcher.statement().reads[bound].tensor.index()].dtype;
-    if (type != given && holds(values_of(type), exact->ranges[r]))
+    if (type != given && contains(values_of(type), exact->ranges[r]))
       exact->fitting.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
   }
   if (form.rolled) exact->rolled = form.rolled->instruction;

@@ -74,7 +74,7 @@ bool fits(const Values& values, DType type) {
   return values && all.low <= values->low && values->high <= all.high;
 }
 
-/// What an expression would be without wraps and saturation.
+/// The value of an expression without wraps and saturation.
 Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
   if (const auto* r = std::get_if<Read>(&e.op)) return ranges[static_cast<std::size_t>(r->access)];
   if (const auto* c = std::get_if<Constant>(&e.op))
@@ -87,8 +87,8 @@ Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
   return b->op == BinaryOp::mul ? interval_product(left, right) : interval_sum(left, right, b->op == BinaryOp::sub);
 }
 
-/// A node so far. `values`: the polynomial as an integer lies there and is what the machine has; nothing: only its
-/// lowest bits agree.
+/// A visited node. `values`: the interval of the polynomial, which equals the machine's value; nothing: only its lowest
+/// bits agree.
 struct Node {
   Polynomial polynomial;
   Values values;
@@ -101,7 +101,7 @@ class Expander {
   std::optional<Node> expand(const ScalarExpr& e) {
     if (!is_integer(e.type)) return std::nullopt;
     if (const auto* r = std::get_if<Read>(&e.op)) {
-      const Values values = ranges_[static_cast<std::size_t>(r->access)];  // of a tensor with the other signedness too
+      const Values values = ranges_[static_cast<std::size_t>(r->access)];  // perhaps of the other signedness
       return Node{{{{r->access}, 1}}, fits(values, e.type) ? values : Values{}};
     }
     if (const auto* c = std::get_if<Constant>(&e.op)) return number(*c);
@@ -143,7 +143,7 @@ class Expander {
     return node;
   }
 
-  /// The interval of what the argument would be without wraps, for messages.
+  /// The interval of the argument without wraps, for messages.
   static Interval reach(const ScalarExpr& e, const std::vector<Interval>& ranges) {
     return free_values(e, ranges).value_or(Interval{1, 0});
   }
@@ -153,7 +153,7 @@ class Expander {
     auto node = expand(argument);
     if (!node) return std::nullopt;
     const bool widening = bits(e.type) > bits(argument.type) || saturate;
-    if (widening) {  // what has wrapped is another number in a wider type
+    if (widening) {  // a wrapped value is another number in a wider type
       require(argument, node->values.has_value(), false, argument.type);
       if (!node->values) node->values = reach(argument, ranges_);
     }

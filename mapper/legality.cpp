@@ -41,14 +41,14 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
          "; a multiple of " + std::to_string(needed) + " would work";
 }
 
-/// Does another instruction dim run over the same column in other steps?
+/// Does another instruction dim have the same column with another stride?
 bool is_split(const std::vector<DigitStep>& digit_steps, const DigitStep& digit_step) {
   return std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& other) {
     return other.dims() != digit_step.dims() && parallel(digit_step.column, other.column);
   });
 }
 
-/// What a mapping uses beyond plain axes.
+/// The kinds of a mapping beyond plain axes.
 std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   std::set<Kind> kinds;
   std::uint32_t stepped = 0;
@@ -74,7 +74,7 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>
   return kinds;
 }
 
-/// What is said of a mapping that covers the statement so.
+/// The mapping with this cover: its carriers, needs, loops and utilisation.
 Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
                    Neutral neutral, bool split) {
   Mapping mapping;

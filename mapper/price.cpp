@@ -42,7 +42,7 @@ class Pricing {
     return column;
   }
 
-  /// Turns of the loops and tiles that move one of the operands.
+  /// Iterations of the loops and tiles that move one of the operands.
   double calls(OperandSet operands) const {
     const auto moves = [&](const IntVector& column) {
       for (int t = 0; t < alignment_.operand_count(); ++t)

@@ -42,8 +42,8 @@ class QuestionWriter {
  public:
   QuestionWriter(const Alignment& alignment, const Mapping& mapping);
 
-  /// From here on dims that one whole digit or loop runs over have any size: a symbol, for which fills without a
-  /// carrier divide. False: there are none.
+  /// From here on dims that one whole digit or loop covers have any size: a symbol; fills without a carrier get sizes
+  /// that divide. False: there are no such dims.
   bool free_sizes(const Mapping& mapping);
   std::string free_names() const {
     std::string names;
@@ -93,11 +93,11 @@ class QuestionWriter {
   /// Loop values of call c. Loops below others run in their range; so do all where no column shifts the coordinate.
   void call(int c);
 
-  /// Point k of call c: variables and what ties them together, ranges apart.
+  /// Point k of call c: its variables and equations, without ranges.
   void point(int k, int c);
 
   std::string position(int k, int c, int dim) const { return sum(terms_of(k, c, dim, "")); }
-  /// What all but one of the values leave of the coordinate.
+  /// The coordinate minus the contributions of all values except `without`.
   std::string remainder(int k, int c, int dim, const std::string& without) const;
 
   std::string counter(int c, int k, int m) const {
@@ -110,7 +110,7 @@ class QuestionWriter {
     }
     return sum(terms);
   }
-  /// The digits are in range and spell the counters: y is not filled up.
+  /// The digits are in range and give the counters: y is no fill.
   std::string counts(int k, int c) const;
   std::string inside(int k);
   void active(int k, int c) {
@@ -123,7 +123,7 @@ class QuestionWriter {
   std::string at(const AffineExpr& e, int k);
   std::string unit_at(const AffineExpr& e, int k);
 
-  /// The free dim whose last point this face keeps, or -1: its extent is not the number in the face.
+  /// The free dim whose upper end is this face, or -1: its extent is a symbol, not the number in the face.
   int upper_end(const AffineExpr& face) const;
 
   /// Point 1 through one access and point 2 through another access of the instruction to the same operand.
@@ -132,8 +132,8 @@ class QuestionWriter {
   std::string same_slot(int operand) { return same_slot(operand, operand); }
   std::string same_element(int operand) { return same_element(operand, operand); }
 
-  /// A point whose counters spell digits that differ on the first place of a tied digit_step and on another. Every
-  /// further place has a digit of its own; all other digit_steps agree.
+  /// A point whose counters give a tied digit different values on its first place and on another. Every further place
+  /// has a separate digit; all other digits agree.
   void tied_digits_differ(int k, std::size_t tied, std::size_t differs);
 
  private:
@@ -142,7 +142,7 @@ class QuestionWriter {
   template <class NameOf>
   std::string expression(const AffineExpr& e, const NameOf& name_of);
 
-  /// Is it run over by one whole digit, outermost on its dim, or by one whole loop, and in no face?
+  /// Is it covered by one whole digit, outermost on its dim, or by one whole loop, and in no face?
   bool is_free(std::size_t d) const;
   static bool is_unit(const IntVector& v, std::size_t d) {
     return v[d] == 1 && std::count_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) == 1;

@@ -96,7 +96,7 @@ std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices&
     const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;
     if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
-  // Each could loop, but not all at once: they compete for dims.
+  // Each slot could get a direction, but not all at once: they compete for dims.
   for (const Slot& slot : choices.slots) {
     if (rule == Rule::full && reasons.empty() && slot.reachable != 0)
       reasons.push_back(slot_reason(alignment, choices, slot, rule));
