@@ -15,11 +15,11 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_tried = 1 << 14;  // iterations of the loops that one part of an offset speaks of
+constexpr std::int64_t most_tried = 1 << 14;  // iterations of the loops of one part of an offset
 
 using Trips = std::map<std::string, std::int64_t>;
 
-/// Parts of a sum that have no loop in common.
+/// Parts of a sum without common loops.
 std::vector<AffineExpr> independent_parts(const AffineExpr& sum) {
   std::vector<std::pair<std::set<std::string>, AffineExpr>> parts;
   for (const AffineTerm& term : sum.terms()) {
@@ -49,7 +49,7 @@ std::vector<AffineExpr> independent_parts(const AffineExpr& sum) {
   return out;
 }
 
-/// Where, in a pattern that comes again after `period`, an offset can be. Nothing: too many to be tried.
+/// The values of an offset modulo `period`. Nothing: too many iterations to enumerate.
 std::optional<std::set<std::int64_t>> places_of(const AffineExpr& offset, std::int64_t scale, const Trips& trips,
                                                 std::int64_t period) {
   std::set<std::int64_t> places{floor_mod(offset.constant() * scale, period)};
@@ -121,7 +121,7 @@ class CallsOfRows {
     }
   }
 
-  /// Passes and the least, of the worst place.
+  /// Passes of the worst position, and the least possible.
   std::optional<std::pair<std::int64_t, std::int64_t>> passes_of(const Call& call, const Instruction& instruction,
                                                                  int access, const Buffer& buffer,
                                                                  const Memory& memory) const {
@@ -157,7 +157,7 @@ class CallsOfRows {
     return worst;
   }
 
-  /// Elements behind each instance's address.
+  /// Elements after each instance's address.
   static std::optional<std::set<std::int64_t>> row_of(const Instruction& instruction, int access,
                                                       const std::vector<std::int64_t>& extents) {
     const auto* layout =

@@ -56,7 +56,7 @@ struct Written {
   Strides strides;
 };
 
-/// What one comparison is about: the operand's box against the move's, index by index.
+/// One comparison: the operand's box against the move's, index by index.
 struct Pairing {
   std::vector<std::size_t> index;  // of the move's operand
   Box tiles;                       // of the operand inside the move's box, along each index
@@ -99,7 +99,8 @@ class TileComparison {
   }
 
  private:
-  /// Where the move writes the operand's index `point` in tile `tile`: calls term(symbol or bytes, value).
+  /// The address at which the move writes the operand's index `point` in tile `tile`: calls term(symbol or bytes,
+  /// value).
   template <class Fixed, class Free>
   void loop(const Box& point, const Box& tile, Box& in_move, Fixed fixed, Free free) const {
     for (std::size_t d = 0; d < point.size(); ++d) {
@@ -132,7 +133,7 @@ class TileComparison {
     std::vector<Box> points;
     Box point(read_.box.size(), 0);
     const Box first(read_.box.size(), 0);
-    do {  // the axes decide every stride; all other points are compared afterwards
+    do {  // the axes determine every stride; all other points are compared afterwards
       if (point.size() - static_cast<std::size_t>(std::count(point.begin(), point.end(), 0)) > 1) continue;
       PlaceEquation equation{written_at(point, first), 0, 0, {}};
       for (std::size_t t = 0; t < read_.strides.terms.size(); ++t) {
@@ -177,7 +178,7 @@ class TileComparison {
     return print(distance, names);
   }
 
-  /// Numbers for what is chosen: each box behind the one before, as far as its alignment asks.
+  /// Numbers for the chosen distances: each box after the one before, at its alignment.
   std::vector<std::int64_t> chosen() const {
     std::int64_t reach = width_;
     for (std::size_t t = 0; t < written_.strides.terms.size(); ++t) {
@@ -194,7 +195,7 @@ class TileComparison {
 
   void compare(Agreement& result) const {
     const std::vector<std::int64_t> pitches = chosen();
-    std::vector<std::int64_t> strides;  // of the operand, in bytes; a free one that nothing asks for is 0
+    std::vector<std::int64_t> strides;  // of the operand, in bytes; an unconstrained free one is 0
     std::size_t free = 0;
     for (const auto& bytes : read_.strides.bytes) {
       const auto& stride = bytes ? std::optional<Distance>() : read_strides_[free++];
@@ -212,7 +213,7 @@ class TileComparison {
     do {
       Box point(read_.box.size(), 0);
       const std::int64_t start = written_at_number(point, tile);
-      if (start % std::max<std::int64_t>(read_.operand.align, 1) != 0) continue;  // no operand may begin there
+      if (start % std::max<std::int64_t>(read_.operand.align, 1) != 0) continue;  // not aligned
       ++result.starts;
       do {
         std::int64_t at = start;

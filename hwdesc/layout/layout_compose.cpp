@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences of equations with one base leave the free strides alone: Gaussian elimination on a handful of unknowns.
-// Then every base is what its first equation says.
+// Differences of equations with one base contain free strides only: Gaussian elimination on a handful of unknowns. Then
+// the first equation of each base gives the base.
 
 #include "hwdesc/layout/layout_compose.h"
 
@@ -99,7 +99,7 @@ std::variant<Placement, Misplacement> PlaceSolver::solve() const {
   Placement placement;
   placement.strides.resize(unknowns_);
   for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
-    Row solved = row->second;  // unknowns that no row leads with may have any value: they stay 0
+    Row solved = row->second;  // unknowns without a pivot may have any value: 0
     for (auto below = row.base(); below != rows_.end(); ++below) eliminate(solved, below->second, below->first);
     const std::int64_t factor = solved.factors[row->first];
     if (!divides(factor, solved.value)) return Misplacement{0, 0, solved.value, 0, true};
@@ -154,7 +154,7 @@ std::optional<std::string> digits_of(const std::vector<std::int64_t>& values, co
   }
   std::string text;
   for (std::size_t b = 0; b < bits;) {
-    std::size_t end = b + 1;  // a digit: bits that go on doubling
+    std::size_t end = b + 1;  // a digit: bits whose values double
     while (end < bits && of_bit[b] != 0 && of_bit[end] == 2 * of_bit[end - 1]) ++end;
     if (of_bit[b] != 0) {
       std::string digit = b == 0 ? name : fmt::format("{}/{}", name, std::int64_t{1} << b);

@@ -22,7 +22,7 @@ std::optional<std::int64_t> number(const IntExpr& e) {
   return evaluate(e, [](const Reference&) { return std::optional<std::int64_t>(); });
 }
 
-/// A layout of strides: the terms of a dense one are written out.
+/// A layout of strides; a dense one with explicit terms.
 StridedLayout strides_of(const Operand& operand, const Box& box) {
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) return *strided;
   StridedLayout layout;
@@ -57,13 +57,13 @@ struct Wanted {
   std::int64_t bytes;                // of one instance
 };
 
-/// One call, and the index that each of its equations is about.
+/// One call, and the index of each of its equations.
 struct Call {
   PlaceSolver solver;
   std::vector<std::int64_t> index;  // row-major
 };
 
-/// Where the tensor has index `point`: a distance in the pitches of its order.
+/// The position of index `point` in the tensor: a distance in the pitches of its order.
 void in_memory(const Wanted& wanted, const MemoryOrder& order, const Box& point, std::size_t symbols, Distance& at) {
   at.bytes = 0;
   at.pitches.assign(symbols, 0);
@@ -159,12 +159,12 @@ std::string how_of(const Placement& placement, const MoveTable& table, const Wan
 
 using Calls = std::map<std::pair<std::int64_t, std::int64_t>, Call>;  // by outer instance, and piece of its registers
 
-/// Sorts the operand's bytes into calls and lets each solve its equations. An empty text: they hold; else why not.
+/// Sorts the operand's bytes into calls and solves the equations of each. Empty text: solved; else the reason.
 std::string calls_of(const MoveTable& table, const Wanted& wanted, const Filling& filling, Calls& calls) {
   const bool spread = std::holds_alternative<FragmentLayout>(wanted.operand.layout);
   const std::int64_t elements = spread ? wanted.bytes / wanted.width : INT64_MAX;
   const std::int64_t piece_bytes = std::min(table.bytes, wanted.bytes);
-  // Bytes of one element lie together on both sides: one equation for as many as both keep together.
+  // Bytes of one element are contiguous on both sides: one equation for as many as both have contiguous.
   const std::int64_t step = std::gcd(wanted.width, table.width);
   PlaceEquation equation;
   Distance at;
@@ -220,7 +220,7 @@ void solve(const MoveTable& table, const Wanted& wanted, const Operand& addresse
     }
     const auto& placement = std::get<Placement>(solved);
     if (&call == &calls.begin()->second) filling.placement = placement;
-    // Bases of one call move together: what counts is where they stand to its first one.
+    // Bases of one call move together: only distances to its first base matter.
     Placement relative = placement;
     for (auto& [base, at] : relative.bases) at = at - placement.bases.begin()->second;
     if (!aligned(relative, addressed.align)) {
@@ -270,7 +270,7 @@ std::optional<std::vector<CompiledAffine>> terms_of(const StridedLayout& layout,
   return terms;
 }
 
-/// Where the element at this point of the tensor stands in memory.
+/// The address of this element of the tensor in memory.
 MoveTable::Point point_in_memory(const StridedLayout& layout, const std::vector<CompiledAffine>& terms,
                                  const Box& memory_point, std::int64_t width) {
   MoveTable::Point point{true, 0, 0, {}, memory_point};

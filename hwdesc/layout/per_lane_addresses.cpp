@@ -37,7 +37,7 @@ std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instru
       std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
   if (layout == nullptr) return std::nullopt;
   std::optional<AffineExpr> number;
-  AffineExpr behind;  // elements behind the address
+  AffineExpr behind;  // elements after the address
   for (const StrideTerm& term : layout->terms) {
     const AffineExpr e = in_points(term, access_of(instruction.statement(), access));
     const auto stride = term.stride

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of commands is read back from its text or its words: what differs between two uses of a command stands
-// there, or in a state that the command needs.
+// A stream of commands is decoded from its text or its words: all differences between two uses of a command must be
+// printed, or be in a state that the command needs.
 
 #include <algorithm>
 
@@ -74,7 +74,7 @@ class Printed {
   SourceLocation where_;
 };
 
-/// What a setter is to set, and its text does not say, stays whatever it was.
+/// A field that a setter sets but does not print keeps its old value.
 void check_set_values(const Instruction& instruction, const Node& node, Context& context) {
   const std::vector<Reference> said = told(instruction);
   for (const StateValue& set : instruction.sets) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A unit of `order: tokens`: every instruction stands in the queue of a port and can say all tokens of that queue.
+// A unit of `order: tokens`: every instruction is in the queue of a port and can print all tokens of that queue.
 
 #include <algorithm>
 #include <set>
@@ -43,7 +43,7 @@ void check_queue(const Instruction& instruction, const Unit& unit, Context& cont
   }
 }
 
-/// Does some way of tokens lead from one queue to the other?
+/// Is there a path of tokens from one queue to the other?
 bool leads(const Context& context, UnitId unit, const std::string& from, const std::string& to) {
   std::set<std::string> reached{from};
   for (std::size_t before = 0; before != reached.size();) {
@@ -54,7 +54,7 @@ bool leads(const Context& context, UnitId unit, const std::string& from, const s
   return reached.contains(to);
 }
 
-/// A buffer that one queue fills and another reads can be filled again only after the other has said so.
+/// A buffer that one queue fills and another reads can be refilled only after a token from the reader.
 void check_way_back(Context& context) {
   for (const AsyncObject& object : context.parts.async)
     if (object.kind == "tokens" && !leads(context, object.per, object.to, object.from))

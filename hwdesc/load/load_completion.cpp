@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs wait for and pass along: barriers, completion objects, objects that the host builds.
+// Barriers, completion objects, and objects that the host builds.
 
 #include <algorithm>
 
@@ -126,7 +126,7 @@ void load_async_text(const Node& node, const std::string& key, AsyncObject& obje
   if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
 }
 
-/// Keys of the texts of each kind; those without which it cannot be used come first.
+/// Keys of the texts of each kind, required ones first.
 struct AsyncKind {
   const char* name;
   std::vector<const char*> required, optional;
@@ -138,7 +138,7 @@ const std::vector<AsyncKind>& async_kinds() {
   return kinds;
 }
 
-/// Tokens go from the queue of one port to that of another; `push` and `pop` are commands of their own.
+/// Tokens go from the queue of one port to that of another; `push` and `pop` are separate commands.
 void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Context& context) {
   if (!object.per.valid()) {
     map.required("per");

@@ -59,7 +59,7 @@ std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Con
   return std::nullopt;
 }
 
-/// Aligned pieces that a memory moves whole; 0 where it cannot be used.
+/// Size of a memory transaction, an aligned piece; 0 where it is unreadable.
 std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_known, const std::string& what,
                               Context& context) {
   const auto read = read_size(node, "memories.*.transaction", what, context);
@@ -86,7 +86,7 @@ std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_
   return power && addressed ? *read : 0;
 }
 
-/// Lines of a cache and what it keeps of them are within its capacity.
+/// Checks that the lines of a cache and its fetches fit its capacity.
 void check_cache_sizes(const Fields& fields, const Memory& memory, const std::string& what, Context& context) {
   if (memory.kind != MemoryKind::cache) return;
   if (memory.line > memory.capacity && memory.capacity > 0)
@@ -107,7 +107,7 @@ void check_cache_sizes(const Fields& fields, const Memory& memory, const std::st
         "leave it out for three quarters");
 }
 
-/// Register files have registers of a size, other memories a capacity.
+/// Register files have a count and size of registers, other memories a capacity.
 void check_capacity(const Fields& fields, Memory& memory, const std::string& what, Context& context) {
   const auto given = [&](const char* key) { return fields.node().find(key); };
   if (memory.is_register()) {
@@ -127,7 +127,7 @@ void check_capacity(const Fields& fields, Memory& memory, const std::string& wha
   if (!given("capacity")) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
 }
 
-/// What cannot be read is 0, which later checks take for unknown.
+/// Unreadable values are 0, which later checks treat as unknown.
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);

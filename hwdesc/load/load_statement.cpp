@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction computes: its statement, the extents of its dims, and where its tensors are.
+// The semantics of an instruction: its statement, the extents of its dims, and the memories of its tensors.
 
 #include <algorithm>
 

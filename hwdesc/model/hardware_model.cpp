@@ -25,7 +25,7 @@ std::optional<IdType> find_named(const std::vector<Named>& list, const std::stri
   return std::nullopt;
 }
 
-/// How many units enclose this one.
+/// The number of units that enclose this one.
 int depth(const std::vector<Unit>& units, UnitId id) {
   int result = 0;
   for (UnitId u = units[id.index()].parent; u.valid(); u = units[u.index()].parent) ++result;
