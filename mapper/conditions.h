@@ -6,8 +6,8 @@
 //   (S) equal slots of an operand hold the same element
 //   (O) one element of the output has one slot
 //   (N) every instruction point without a statement point is distinguished and neutralised by one operand (or, where
-//   the body needs it, by several inputs together) (A) partial sums accumulate from call to call
-//   (mapper/accumulation.h)
+//       the body needs it, by several inputs together)
+//   (A) partial sums accumulate from call to call (mapper/accumulation.h)
 //
 // `yes` is a proof. The solver decides `unknown` (mapper/certificate.h); `no` is a refusal.
 

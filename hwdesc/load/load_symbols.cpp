@@ -5,7 +5,7 @@
 // A model has one value for each symbol, and later stages see numbers. A program compiled for the size v is correct at
 // a size V > v if each of its instructions computes the same elements as at v:
 //   - their number is given (a mask, an extent in its text or in the state it needs), or the additional elements are in
-//   registers only, each result depends on its own operands, and no instruction reads the additional ones;
+//     registers only, each result depends on its own operands, and no instruction reads the additional ones;
 //   - addresses do not depend on the size, nor does its text;
 //   - the places of a register's elements depend on the size in the same way for all users of the register file.
 

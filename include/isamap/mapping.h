@@ -3,7 +3,8 @@
 // How one instruction covers one statement (the definitions are in docs/mapping.md).
 //
 // For each instruction dim an ordered list of digits, outermost first: counting through them like an odometer, last
-// digit fastest, each E consecutive counts are one call. What no digit loops is a residual loop.
+// digit fastest, each E consecutive counts are one call. Dims without digits, and the remainders of dims, are residual
+// loops.
 
 #include <cstdint>
 #include <optional>
@@ -26,15 +27,15 @@ enum class Kind { axis, skew, virtual_dim, replicate, partial, exchange, split, 
 std::string_view name(Kind kind);  ///< "axis", "skew", "virtual", ..., as the contract spells them
 
 /// Some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as in
-/// computation.h, of the kernel statement) is the operand whose slot alone tells, and neutralises them.
+/// computation.h, of the kernel statement) is the operand whose slot determines and neutralises them.
 struct Carrier {
   std::string reason;
   int access = 0;
   bool operator==(const Carrier&) const = default;
 };
 
-/// Steps through what digits leave over. A floating loop has no fixed first value: it starts where the tile that digits
-/// and the other loops give enters the domain, and `extent` counts its steps for tiles that start best.
+/// Steps through what the digits do not cover. A floating loop has no fixed first value: it starts where the tile that
+/// digits and the other loops give enters the domain, and `extent` counts its steps for tiles that start best.
 struct ResidualLoop {
   AffineExpr step;
   std::int64_t extent = 1;
@@ -50,15 +51,15 @@ struct Mapping {
   InstructionId instruction;
   /// Instruction access number -> kernel access number; [0] is 0. One more than the last kernel access: `constant`.
   std::vector<int> operands;
-  std::optional<double> constant;  ///< what an input holds that the kernel does not have: 1 in a sum
+  std::optional<double> constant;  ///< value of an input that the kernel lacks: 1 in a sum
   /// Per instruction dim; empty: virtual. One digit (column and extent) on two dims is tied: the diagonal of both.
   std::vector<std::vector<Digit>> dims;
   std::vector<Carrier> carriers;
   std::set<Kind> kinds;
-  std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
+  std::vector<std::string> needs;  ///< "finite": dead slots must contain finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;  ///< dims that no digit runs over, or only in part
+  std::vector<std::string> outer;  ///< dims that no digit covers, or only in part
   /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
   /// access, in the order in which the text reads them.
   std::vector<Dim> rolled;
@@ -82,10 +83,10 @@ std::string constant_name(const Mapping& mapping);
 std::int64_t digits_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
-/// The statement over fused dims: each list of two or more unit digits that loop their whole dims becomes one dim `n.p`
-/// of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual
-/// dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused
-/// dim at the place of its first digit.
+/// The statement over fused dims: each list of two or more unit digits that cover their whole dims becomes one dim
+/// `n.p` of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and
+/// residual dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old
+/// order, a fused dim at the place of its first digit.
 Computation fuse(const Computation& statement, const Mapping& mapping);
 
 }  // namespace isamap
