@@ -18,7 +18,7 @@ bool exceeds_one(const AffineExpr& e, const Ranges& ranges, const std::vector<Af
   });
 }
 
-/// `e` / g >= 0 says as much as `e` >= 0, where g divides all coefficients: 208 - 8*a - 32*b gives 26 - a - 4*b.
+/// `e` / g >= 0 is equivalent to `e` >= 0 if g divides all coefficients: 208 - 8*a - 32*b gives 26 - a - 4*b.
 AffineExpr in_lowest_terms(const AffineExpr& e) {
   std::int64_t g = 0;
   for (const AffineTerm& term : e.terms()) g = std::gcd(g, term.coefficient);
@@ -33,7 +33,7 @@ AffineExpr in_lowest_terms(const AffineExpr& e) {
   return lowest;
 }
 
-/// How often `one` goes into `x`, by the first dim that both have; 1 where they share none.
+/// The multiple of `one` in `x`, by their first common dim; 1 without a common dim.
 std::int64_t times(const AffineExpr& x, const AffineExpr& one) {
   for (const AffineTerm& term : one.terms())
     if (const auto* name = std::get_if<std::string>(&term.atom); name && x.coefficient(*name) != 0)

@@ -20,13 +20,13 @@ std::int64_t extent_of(const Computation& statement, const std::string& dim) {
   return statement.domain.dims[static_cast<std::size_t>(statement.domain.find(dim))].extent;
 }
 
-// One list of digits that becomes a dim of its own.
+// A list of digits that fuses to one dim.
 struct Fusion {
   std::vector<std::string> dims;  // outermost first
   Dim fused;
 };
 
-// Only unit digits that loop their whole dim fuse: then counting through them is counting through one dim.
+// Only unit digits that cover their whole dim fuse: then counting through them is counting through one dim.
 bool are_whole_dims(const Computation& statement, const std::vector<Digit>& digits, std::set<std::string>& used) {
   std::set<std::string> mine;
   for (const Digit& digit : digits) {
@@ -53,8 +53,7 @@ std::vector<Fusion> fusions_of(const Computation& statement, const Mapping& mapp
   std::vector<Fusion> fusions;
   std::set<std::string> used;
   for (const std::vector<Digit>& digits : mapping.dims) {
-    if (digits.size() >= 2 && are_whole_dims(statement, digits, used))
-      fusions.push_back(fusion_of(statement, digits));
+    if (digits.size() >= 2 && are_whole_dims(statement, digits, used)) fusions.push_back(fusion_of(statement, digits));
   }
   return fusions;
 }

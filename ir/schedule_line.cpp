@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a schedule, read (its form stands in schedule.cpp).
+// Parses one line of a schedule (syntax: schedule.cpp).
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
 
-/// Words that other languages of schedules have, and what says the same here.
+/// Keywords of other schedule languages, and their equivalents here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{{
     {"peel", "what is left of a dim has code of its own wherever a tile is short"},
     {"drain", "parts of a sum are added by `combine INSTRUCTION` at the loop that splits it"},
@@ -179,7 +179,7 @@ class LineReader {
         words_.unknown("xN, ahead, as, xor, via, role, aot, slide, first, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
-    // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/lowering/lower_prefetch.h).
+    // With one buffer it is a prefetch into a cache, which has no buffers (scheduler/lowering/lower_prefetch.h).
     if (!cursor_.failed() && line.buffers > 1 && line.ahead >= line.buffers)
       cursor_.fail(ahead_at,
                    "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +

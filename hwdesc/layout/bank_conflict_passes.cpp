@@ -126,7 +126,7 @@ class CallsOfRows {
                                                                  int access, const Buffer& buffer,
                                                                  const Memory& memory) const {
     const AffineExpr offset = flat_offset(buffer, call.operands[static_cast<std::size_t>(access)].index);
-    const auto steps = own_addresses(instruction, access, call.extents, offset);
+    const auto steps = per_lane_offsets(instruction, access, call.extents, offset);
     const auto behind = row_of(instruction, access, call.extents);
     if (!steps || !behind) return std::nullopt;
     std::map<std::string, AffineExpr> first;

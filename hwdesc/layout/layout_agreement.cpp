@@ -102,7 +102,7 @@ class TileComparison {
   /// The address at which the move writes the operand's index `point` in tile `tile`: calls term(symbol or bytes,
   /// value).
   template <class Fixed, class Free>
-  void loop(const Box& point, const Box& tile, Box& in_move, Fixed fixed, Free free) const {
+  void for_each_term(const Box& point, const Box& tile, Box& in_move, Fixed fixed, Free free) const {
     for (std::size_t d = 0; d < point.size(); ++d) {
       const std::size_t m = pairing_.index[d];
       const std::int64_t x = point[d] + tile[d] * read_.box[d];
@@ -122,7 +122,7 @@ class TileComparison {
   Distance written_at(const Box& point, const Box& tile) const {
     Distance at{0, std::vector<std::int64_t>(symbols_, 0)};
     Box in_move(point.size(), 0);
-    loop(
+    for_each_term(
         point, tile, in_move, [&](std::int64_t bytes) { at.bytes += bytes; },
         [&](std::size_t symbol, std::int64_t value) { at.pitches[symbol] += value; });
     return at;
@@ -204,7 +204,7 @@ class TileComparison {
     Box in_move(read_.box.size(), 0);
     const auto written_at_number = [&](const Box& point, const Box& tile) {
       std::int64_t at = 0;
-      loop(
+      for_each_term(
           point, tile, in_move, [&](std::int64_t bytes) { at += bytes; },
           [&](std::size_t symbol, std::int64_t value) { at += pitches[symbol] * value; });
       return at;

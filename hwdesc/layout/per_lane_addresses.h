@@ -15,8 +15,8 @@ AffineExpr in_points(const StrideTerm& term, const Access& access);
 /// Distance from the element at the first point to the address of instance p, in elements of the buffer, for every p.
 /// Nothing: the operand has no such addresses, or its elements are not at the required distances after them. `offset`:
 /// of the element at every point, over loop variables and `$dim`s.
-std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instruction, int access,
-                                                       const std::vector<std::int64_t>& extents,
-                                                       const AffineExpr& offset);
+std::optional<std::vector<std::int64_t>> per_lane_offsets(const Instruction& instruction, int access,
+                                                          const std::vector<std::int64_t>& extents,
+                                                          const AffineExpr& offset);
 
 }  // namespace isamap

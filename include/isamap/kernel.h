@@ -193,19 +193,20 @@ Diagnostics verify(const Kernel& kernel, const KernelPlaces& places = {});
 // sum `depth` neighbours in each lane process 16*depth elements of k at a time.
 
 /// `s0 k 16`: the reduction over k of statement s0 in 16 lanes; `s0 k 16 by 2`: each lane sums pairs.
-struct LaneParts {
+struct VectorizedReduction {
   std::string statement, dim;
   std::int64_t lanes = 1, depth = 1;
-  bool operator==(const LaneParts&) const = default;
+  bool operator==(const VectorizedReduction&) const = default;
 };
-std::string print(const LaneParts& parts);
-Result<LaneParts> parse_lane_parts(const std::string& text, const SourceLocation& where = {});
+std::string print(const VectorizedReduction& parts);
+Result<VectorizedReduction> parse_vectorized_reduction(const std::string& text, const SourceLocation& where = {});
 
 /// The kernel with these reductions in lanes; tensors and arguments of the kernel keep their numbers. Errors name the
 /// statement, the dim, its extent and what is needed.
-Result<Kernel> in_lanes(const Kernel& kernel, const std::vector<LaneParts>& parts, const SourceLocation& where = {});
+Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts,
+                                    const SourceLocation& where = {});
 
 /// The same for parts known to be legal, as of a schedule that was read.
-Kernel in_lanes_of(const Kernel& kernel, const std::vector<LaneParts>& parts);
+Kernel vectorize_known_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts);
 
 }  // namespace isamap

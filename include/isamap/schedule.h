@@ -104,7 +104,7 @@ struct Schedule {
   std::string name, kernel, target;
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it is meant; printed if not empty
   std::vector<SplitPart> splits;              ///< the nests are for the kernel with these statements in two, one by one
-  std::vector<LaneParts> lanes;               ///< and with these reductions in lanes
+  std::vector<VectorizedReduction> lanes;     ///< and with these reductions in lanes
   std::vector<Nest> nests;                    ///< one for each statement of the kernel, in order
   bool operator==(const Schedule&) const = default;
 };

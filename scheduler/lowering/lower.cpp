@@ -274,7 +274,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
   if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variable, model);
-  for (const LaneParts& parts : schedule.lanes)
+  for (const VectorizedReduction& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
           fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));

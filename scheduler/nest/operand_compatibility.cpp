@@ -124,7 +124,7 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
   const AffineExpr loop = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, access, operand, dollars);
   if (!layout.apart.empty()) {
-    const auto steps = own_addresses(instruction, access, extents, offset);
+    const auto steps = per_lane_offsets(instruction, access, extents, offset);
     if (!steps)
       return fmt::format("the elements of {} that belong together for {} do not lie together in {}", operand.name,
                          instruction.name, buffer.name);

@@ -8,7 +8,7 @@ namespace isamap {
 
 Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule) {
   const auto in_two = split_statements(kernel, schedule.splits);
-  return in_two ? in_lanes(*in_two, schedule.lanes) : in_two;
+  return in_two ? vectorize_reductions(*in_two, schedule.lanes) : in_two;
 }
 
 Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule) {
