@@ -22,8 +22,8 @@ BufferId IsolatedOperands::add(Buffer buffer) {
 
 void IsolatedOperands::prepare() {
   mapping_ = identity(instruction_, id_);
-  for (std::size_t d = 0; d < wanted_.extents.size(); ++d)
-    mapping_.dims.push_back({Digit{AffineExpr::dim(own().domain.dims[d].name), wanted_.extents[d]}});
+  for (std::size_t d = 0; d < requested_.extents.size(); ++d)
+    mapping_.dims.push_back({Digit{AffineExpr::dim(own().domain.dims[d].name), requested_.extents[d]}});
   fused_ = fuse(rerolled_.statements[0], mapping_);
   pairing_ = pair(fused_, form_in(Nest{}, mapping_, fused_, model_), mapping_);
   for (const Dim& dim : fused_.domain.dims) tiles_[dim.name] = {AffineExpr(0), dim.extent, false};
@@ -59,7 +59,8 @@ std::vector<AffineExpr> IsolatedOperands::around(int access) const {
 
 Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileLayout& tile) const {
   const Buffer& buffer = lowering_.buffer(ref.buffer);
-  if (const std::string no = refusal(instruction_, access, wanted_.extents, buffer, tile, ref.index, lowering_.known());
+  if (const std::string no =
+          refusal(instruction_, access, requested_.extents, buffer, tile, ref.index, lowering_.known());
       !no.empty())
     return error(no);
   return ref;
@@ -156,7 +157,7 @@ Result<Made> IsolatedOperands::moved(int access, const TileLayout& tile, bool fi
       continue;
     std::vector<LayoutDigit> layout;
     for (const AffineExpr& form : natural_forms(access_of(fused_, access))) layout.push_back({form, 0});
-    layout.back().pad = 1;  // rows further apart than they are long
+    layout.back().pad = 1;  // rows with a gap
     auto between = make_tile(pairing_, rerolled_, access, id, layout, tiles_, model_);
     if (!between) continue;
     const std::size_t known = lowering_.program.buffers.size();
@@ -210,7 +211,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
   auto made = register_place(access);
   if (!made) return made.diagnostics();
   TileLayout tile = made->tile;
-  const bool whole = !tile.axes.empty();  // a tile that moves of the whole know
+  const bool whole = !tile.axes.empty();  // a tile for moves of the whole operand
   tile.buffer = add(std::move(made->buffer));
   Placed placed;
   placed.ref.buffer = tile.buffer;
@@ -221,7 +222,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
     for (const Dim& dim : own().domain.dims)
       known.emplace_back(AffineExpr::dim("$" + dim.name), AffineExpr::dim("$" + dim.name));
     Ranges ranges = lowering_.ranges;
-    for (const auto& [name, range] : dim_ranges(instruction_, wanted_.extents)) ranges[name] = range;
+    for (const auto& [name, range] : dim_ranges(instruction_, requested_.extents)) ranges[name] = range;
     const auto index = index_at(tile, known, ranges);
     if (!index) return error(fmt::format("operand {} cannot be said in the dims", operand(access).name));
     placed.ref.index = *index;
@@ -230,7 +231,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
   }
   const auto either = [&](bool fill) -> Result<Made> {
     Diagnostics first;
-    const bool beyond = access == 0 && instruction_.inactive == Inactive::zero && wanted_.extents != full_extents();
+    const bool beyond = access == 0 && instruction_.inactive == Inactive::zero && requested_.extents != full_extents();
     if (whole && !beyond && !(access == 0 && order_ == Order::shares)) {
       auto nodes = moved(access, tile, fill);
       if (nodes) return nodes;

@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-/// Neighbours into or out of the registers of one instance, whose elements 0, 1, 2.. they are.
+/// Does the move load or store contiguous elements as elements 0, 1, 2.. of one instance's registers?
 bool moves_neighbours(const Instruction& move, bool fill, const HardwareModel& model) {
   if (!is_move(move) || !move.async_by.empty() || !move.masks.empty() || move.ranges.size() != 1 ||
       !move.ranges[0].fixed())
@@ -94,7 +94,7 @@ class ShareMoves {
            move.operands[operand_of_access(move, near).index()].memory == held.memory;
   }
 
-  /// The move of elements `begin`, `begin` + 1, ..; nothing where it is not proved that they lie in the registers.
+  /// The move of elements `begin`, `begin` + 1, ..; nothing if they are not proved to be inside the registers.
   std::optional<Call> call_of(InstructionId id, std::int64_t begin) {
     const Instruction& move = lowering_.model.instruction(id);
     const std::vector<std::int64_t> extents{move.ranges[0].max};
