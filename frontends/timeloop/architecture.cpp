@@ -16,12 +16,12 @@ namespace isamap::timeloop {
 
 namespace {
 
-constexpr std::int64_t usual_word_bits = 16;  // what Timeloop takes where nothing is said
+constexpr std::int64_t usual_word_bits = 16;  // Timeloop's default
 
 constexpr std::int64_t most_instances = 1 << 20;  // along an axis
 constexpr double largest = 1e15;                  // of any number
 
-/// "PE[0..255]" -> PE, 256; nothing: it counts, and not up.
+/// "PE[0..255]" -> PE, 256; nothing: a descending range.
 std::optional<std::pair<std::string, std::int64_t>> counted(const std::string& text) {
   const auto open = text.find('['), dots = text.find("..", open == std::string::npos ? 0 : open);
   if (open == std::string::npos) return std::pair(text, std::int64_t{1});
@@ -35,8 +35,8 @@ std::optional<std::pair<std::string, std::int64_t>> counted(const std::string& t
   return std::pair(text.substr(0, open), *to - *from + 1);
 }
 
-// Attributes, with underscores for hyphens. Those that change no count of the access model, no cycle of its cost and no
-// energy that a table or attribute states are let pass.
+// Attributes, with underscores for hyphens. Those without effect on access counts, cycles and stated energies are
+// ignored.
 const std::vector<std::string> passed = {"technology",   "global_cycle_seconds", "num_ports",    "num_banks",
                                          "n_rd_ports",   "n_wr_ports",           "n_rdwr_ports", "n_banks",
                                          "cluster_area", "storage_area",         "area",         "min_utilization",
@@ -144,7 +144,7 @@ class ArchitectureReader : Reader {
             "nodes", "constraints", "required_actions", "enabled", "energy_scale", "area_scale"};
   }
 
-  /// What would make another machine, and what was left out.
+  /// Errors for unsupported attributes, notes for ignored ones.
   void outside(const yaml::Node& node) {
     if (const yaml::Node* enabled = node.find("enabled");
         enabled && enabled->scalar != "true" && enabled->scalar != "True")
@@ -207,7 +207,7 @@ class ArchitectureReader : Reader {
     if (const yaml::Node* inner = node.find("subtree")) branch(*inner);
   }
 
-  /// The mesh of a subtree's instances stands in the attributes of the first component below.
+  /// The mesh of a subtree's instances is in the attributes of the first component below.
   void tree_mesh(const yaml::Node& node, const std::vector<yaml::Node>& local, const std::string& name,
                  std::int64_t count) {
     const yaml::Node *columns = nullptr, *rows = nullptr;
@@ -272,7 +272,7 @@ class ArchitectureReader : Reader {
     return nullptr;
   }
 
-  /// From 0 on. All that are given under these names must be equal.
+  /// Nonnegative. All values given under these names must be equal.
   std::optional<double> real(const Component& component, const std::vector<std::string>& names) {
     std::optional<double> found;
     for (const std::string& name : names) {
@@ -293,7 +293,7 @@ class ArchitectureReader : Reader {
     return found;
   }
 
-  /// Sizes and rates: 0 of them is no machine.
+  /// Sizes and rates: must not be 0.
   std::optional<double> positive(const Component& component, const std::vector<std::string>& names) {
     const auto value = real(component, names);
     if (!value || *value > 0) return value;
@@ -323,7 +323,7 @@ class ArchitectureReader : Reader {
     return std::max(1.0, block.value_or(words));
   }
 
-  /// Words that a level holds, before multiple buffering. The outermost one holds everything.
+  /// Words that a level holds, before multiple buffering. The outermost one is unlimited.
   double words_of(const Component& c, double block, std::int64_t word_bits) {
     const auto entries = whole(c, {"entries", "size"}), depth = whole(c, {"depth", "memory_depth"});
     const auto kilobytes = positive(c, {"sizeKB", "sizekb"});
@@ -429,7 +429,7 @@ class ArchitectureReader : Reader {
     return items_of(top ? top->find("tables") : nullptr, "tables");
   }
 
-  /// Tables of components that are none of the architecture's are allowed: networks have some.
+  /// Tables of components outside the architecture are allowed: networks have some.
   void check_table() {
     if (!energies_) return;
     const yaml::Node* top = energies_->find("ERT");

@@ -13,7 +13,7 @@ namespace {
 
 using Steps = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Words of a list, or of a text parted by blanks and commas.
+/// Words of a list, or of a text separated by blanks and commas.
 std::vector<std::string> words_of(const yaml::Node& node) {
   std::vector<std::string> words;
   if (node.kind == yaml::Kind::list) {
@@ -122,7 +122,7 @@ class MappingReader : Reader {
       for (const auto& factor : factors)
         if (factor.first == dim) loops.push_back(factor);
     }
-    for (const auto& factor : factors) {  // dims without a place are outermost
+    for (const auto& factor : factors) {  // unlisted dims are outermost
       const auto same = [&](const auto& loop) { return loop.first == factor.first; };
       if (std::none_of(loops.begin(), loops.end(), same)) loops.push_back(factor);
     }
@@ -170,7 +170,7 @@ class MappingReader : Reader {
           wrong(*bypass, fmt::format("{} is kept and bypassed", word));
   }
 
-  /// A factor of 0 is what is left; all factors of a dim together make it.
+  /// A factor of 0 is the remaining factor; the factors of a dim multiply to its size.
   void complete(const yaml::Node& top) {
     for (const auto& [dim, extent] : problem_.dims) {
       std::int64_t product = 1;
