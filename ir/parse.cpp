@@ -169,7 +169,7 @@ class StatementReader {
     if (const auto size = sizes_.find(name); size != sizes_.end())
       return constant(static_cast<double>(size->second), DType::f32);
     if (name == "inf") return constant(std::numeric_limits<double>::infinity(), DType::f32);
-    cursor_.fail(at, "'" + name + "' stands alone: neither a tensor access, a function call nor a known size",
+    cursor_.fail(at, "'" + name + "' is neither a tensor access, a function call nor a known size",
                  "a tensor without dims is read as '" + name + "[]'");
     return {};
   }

@@ -17,10 +17,10 @@ constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
 
 /// Keywords of other schedule languages, and their equivalents here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{{
-    {"peel", "what is left of a dim has code of its own wherever a tile is short"},
-    {"drain", "parts of a sum are added by `combine INSTRUCTION` at the loop that splits it"},
-    {"by", "`role NAME` says who fills a tile"},
-    {"role", "it stands at a stage"},
+    {"peel", "tails are peeled by default: a short tile has separate code"},
+    {"drain", "partial sums are added by `combine INSTRUCTION` at the loop that splits the reduction"},
+    {"by", "`role NAME` names the role that fills a tile"},
+    {"role", "write it at a stage"},
 }};
 
 /// The words of a line, each with its arguments and in any order: `ahead 2`, `via load`.
@@ -112,7 +112,7 @@ class LineReader {
       else if (words_.take("combine"))
         line.combine = cursor_.expect_name("a combine", true);
       else if (words_.take("tail"))
-        line.tail = words_.one_of<Tail>(tail_names, "a tail", "leave it out: what a short tile does is derived");
+        line.tail = words_.one_of<Tail>(tail_names, "a tail", "leave it out: it is derived");
       else if (words_.take("unroll"))
         line.unroll = true;
       else if (words_.take("wrap"))
@@ -234,7 +234,7 @@ class LineReader {
       LayoutDigit digit;
       digit.index = read_affine(cursor_, {}, true);
       if (cursor_.peek("^"))
-        cursor_.fail(cursor_.offset(), "exclusive or stands behind the layout: as [..] xor 3 from 7 to 4");
+        cursor_.fail(cursor_.offset(), "exclusive or follows the layout: as [..] xor 3 from 7 to 4");
       if (cursor_.accept_word("pad")) digit.pad = cursor_.expect_integer("a number of elements");
       result.push_back(std::move(digit));
     } while (cursor_.accept(","));

@@ -21,7 +21,7 @@ LaneSizes sizes_of(const VectorizedReduction& parts, std::int64_t extent) {
 }
 
 std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s) {
-  if (kernel.repeat) return fmt::format("{} repeats statements, whose sums are not taken in lanes", kernel.name);
+  if (kernel.repeat) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
   const Computation& statement = kernel.statements[s];
   const int d = statement.domain.find(parts.dim);
   if (d < 0) return fmt::format("{} has no dim '{}'", parts.statement, parts.dim);
@@ -37,7 +37,7 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)
-    return fmt::format("{} is inout: what stands in it is no part of the sum over {}", output.name, parts.dim);
+    return fmt::format("{} is inout: its initial value is no part of the sum over {}", output.name, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);

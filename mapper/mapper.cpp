@@ -132,7 +132,7 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
 
 /// Reasons that do not depend on dims; nothing when there are none.
 std::string unmappable(const Computation& statement, const Instruction& instruction) {
-  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not matched yet";
+  if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not matched yet";
   const Computation& unit = instruction.statement();
   if (static_cast<int>(unit.reads.size()) >= kMaxOperands || static_cast<int>(statement.reads.size()) >= kMaxOperands) {
     return "more than " + std::to_string(kMaxOperands - 1) + " operands";

@@ -94,7 +94,7 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      throw Stop{error_at(at(mark), "an alias stands inside the node that it names",
+      throw Stop{error_at(at(mark), "an alias is inside the node that it names",
                           "an anchor may be used behind its node only: &a [1, 2] ... *a")};
     count(mark, size_of(found->second));
     if (open_.size() + depth_of(found->second) > max_depth) throw too_deep(mark);
@@ -148,7 +148,7 @@ class Builder final : public YAML::EventHandler {
     Diagnostic duplicate = error_at(node.where, "duplicate key '" + node.scalar + "'", "keep one of the two");
     for (std::size_t i = 0; i < map.node.entries.size(); ++i)
       if (map.node.entries[i].first == node.scalar)
-        duplicate.notes.push_back("the first stands in line " + std::to_string(map.node.key_where[i].line));
+        duplicate.notes.push_back("the first is in line " + std::to_string(map.node.key_where[i].line));
     report(std::move(duplicate));
   }
 

@@ -269,9 +269,8 @@ std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& i
 }
 
 std::string unsupported_reason(const HardwareModel& model, const Instruction& instruction) {
-  if (is_setter(instruction))
-    return "a setter computes nothing; programs use it where an instruction needs what it sets";
-  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not lowered yet";
+  if (is_setter(instruction)) return "a setter computes nothing; programs use it where an instruction needs its state";
+  if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not lowered yet";
   const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
   if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
     return "it writes to a cache, which changes no value";

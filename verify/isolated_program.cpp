@@ -101,7 +101,7 @@ class Isolating : IsolatedOperands {
     }
     for (AffineExpr& e : turned.reads[0].index) e = simplify(substitute(e, values), ranges_of(turned.domain));
     if (requested_.extents != full_extents()) {  // the elements beyond the extents
-      if (instruction_.inactive != Inactive::zero) return error("what it leaves beyond its extents is not said");
+      if (instruction_.inactive != Inactive::zero) return error("its result beyond its extents is not stated");
       kernel_.tensors[turned.reads[0].tensor.index()].outside = 0;
     }
     kernel_.tensors[turned.write.tensor.index()].shape = shape;

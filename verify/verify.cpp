@@ -123,7 +123,7 @@ class Verifier {
              found->before[t].shape == one.kernel.tensors[t].shape;
     if (found == nullptr) return row.verdict = Verdict::not_isolated, row.why = "it was not recorded", false;
     if (!same)
-      row.verdict = Verdict::failed, row.why = "it was recorded with operands of other types or sizes: record it anew";
+      row.verdict = Verdict::failed, row.why = "it was recorded with operands of other types or sizes: record it again";
     return same;
   }
 

@@ -123,7 +123,7 @@ class ArchitectureReader : Reader {
       if (!only(node, "a node", node_keys())) continue;
       if (const yaml::Node* inner = node.find("nodes")) {
         if (const yaml::Node* kind = node.find("type"); kind && kind->scalar != "hierarchical")
-          wrong(*kind, "components beside each other are outside of what is imported: memories stand in a row");
+          wrong(*kind, "parallel components are not imported: memories must form a chain");
         list(*inner);
         continue;
       }
@@ -148,9 +148,9 @@ class ArchitectureReader : Reader {
   void outside(const yaml::Node& node) {
     if (const yaml::Node* enabled = node.find("enabled");
         enabled && enabled->scalar != "true" && enabled->scalar != "True")
-      wrong(*enabled, "nodes that are not enabled are outside of what is imported", "leave the node out");
+      wrong(*enabled, "nodes that are not enabled are not imported", "leave the node out");
     if (const yaml::Node* scale = node.find("energy_scale"); scale && yaml::to_real(*scale) != 1.0)
-      wrong(*scale, "energy_scale is outside of what is imported", "scale the energies");
+      wrong(*scale, "energy_scale is not imported", "scale the energies");
     if (const yaml::Node* constraints = node.find("constraints"))
       notes_.push_back(fmt::format("line {}: constraints are left out: they are of mappings", constraints->where.line));
   }
@@ -175,7 +175,7 @@ class ArchitectureReader : Reader {
 
   void branch(const yaml::Node& subtree) {
     if (items_of(&subtree, "subtree").size() != 1) {
-      wrong(subtree, "branches beside each other are outside of what is imported: memories stand in a row");
+      wrong(subtree, "parallel branches are not imported: memories must form a chain");
       return;
     }
     const yaml::Node& node = subtree.items.front();
@@ -250,8 +250,8 @@ class ArchitectureReader : Reader {
   void take(const yaml::Node& where, const std::string& name, std::int64_t x, std::int64_t y) {
     Mesh& mesh = pending_;
     if ((mesh.x > 1 && x > 1) || (mesh.y > 1 && y > 1))
-      wrong(where, fmt::format("{} distributes an axis between two levels once more", name),
-            "what is imported has one axis x and one axis y between two levels");
+      wrong(where, fmt::format("{} distributes an axis a second time between two levels", name),
+            "only one axis x and one axis y between two levels are imported");
     mesh.x = std::max(mesh.x, x);
     mesh.y = std::max(mesh.y, y);
     mesh.names.push_back(name);
@@ -281,7 +281,7 @@ class ArchitectureReader : Reader {
       const auto value = yaml::to_real(*node);
       if (!value)
         wrong(*node, fmt::format("{} of {} is no number", name, component.name),
-              "expressions and variables are outside of what is imported");
+              "expressions and variables are not imported");
       else if (*value < 0 || *value > largest)
         wrong(*node, fmt::format("{} of {} is {}", name, component.name, node->scalar), "numbers are from 0 to 1e15");
       else if (found && *found != *value)
@@ -374,12 +374,12 @@ class ArchitectureReader : Reader {
     level.read_bandwidth = positive(c, {"read_bandwidth"}).value_or(0);
     level.write_bandwidth = positive(c, {"write_bandwidth"}).value_or(0);
     if (const yaml::Node* shared = attribute(c, {"shared_bandwidth"}); shared && shared->kind != yaml::Kind::null)
-      wrong(*shared, fmt::format("bandwidth of {} is shared by reads and writes: outside of what is imported", c.name),
+      wrong(*shared, fmt::format("bandwidth of {} is shared by reads and writes: not imported", c.name),
             "read_bandwidth and write_bandwidth");
     level.read_energy = energy(c, "read", {"read_energy", "vector_access_energy"}) / block;
     level.write_energy = energy(c, "write", {"write_energy", "vector_access_energy"}) / block;
     if (const auto update = table(c, "update"); update && std::abs(*update / block - level.write_energy) > 1e-12)
-      wrong(*c.node, fmt::format("updates of {} take another energy than writes: outside of what is imported", c.name));
+      wrong(*c.node, fmt::format("updates of {} have another energy than writes: not imported", c.name));
     if (block > 1)
       notes_.push_back(fmt::format("{}: the energy of an access of {} words is spread over them", c.name, block));
     made_.levels.push_back(std::move(level));
@@ -388,7 +388,7 @@ class ArchitectureReader : Reader {
   void compute(const Component& c) {
     if (c.mesh.x * c.mesh.y > 1)
       wrong(*c.node, fmt::format("{} has several instances inside the innermost storage", c.name),
-            "what is imported has one compute unit for each instance of the innermost storage");
+            "only one compute unit for each instance of the innermost storage is imported");
     made_.compute = c.name;
     if (attribute(c, {"depth", "memory_depth", "entries", "size", "sizeKB", "sizekb"}))
       wrong(*c.node, fmt::format("the last component, {} of class {}, is storage", c.name, c.of),

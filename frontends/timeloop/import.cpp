@@ -228,7 +228,7 @@ void check_together(const Problem& problem, const Architecture& a, Diagnostics& 
     if (level.word_bits != a.levels.front().word_bits)
       problems.push_back(error(fmt::format("words of {} have {} bits, those of {} {}", level.name, level.word_bits,
                                            a.levels.front().name, a.levels.front().word_bits),
-                               "what is imported has words of one size"));
+                               "only words of one size are imported"));
   const std::int64_t bits = a.levels.front().word_bits;
   if (bits != 8 && bits != 16 && bits != 32)
     problems.push_back(error(fmt::format("words of {} bits have no type here", bits), "8, 16 and 32 have"));

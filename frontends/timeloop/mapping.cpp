@@ -104,7 +104,7 @@ class MappingReader : Reader {
       const std::string dim = word.substr(0, digits > 0 && word[digits - 1] == '=' ? digits - 1 : digits);
       if (digits == word.size() || word.size() - digits > 9 || !problem_.extent(dim))
         wrong(*node, fmt::format("factor '{}' is not a dimension and a number: K=4", word),
-              "short last steps (K=4,2) are outside of what is imported: write the larger factors in our own form");
+              "imperfect factors (K=4,2) are not imported: write the larger factors in our own form");
       else if (std::any_of(factors.begin(), factors.end(), [&](const auto& factor) { return factor.first == dim; }))
         wrong(*node, fmt::format("{} has two factors in one entry", dim));
       else
@@ -190,7 +190,7 @@ class MappingReader : Reader {
       if (rest && extent % product == 0) *rest = extent / product, product = extent;
       if (product != extent)
         wrong(top, fmt::format("the factors of {} make {}, the problem has {}", dim, product, extent),
-              "steps that are short at the end are outside of what is imported");
+              "imperfect factors are not imported");
     }
     for (LevelMapping& level : made_) level.temporal.erase(ones(level.temporal), level.temporal.end());
     for (LevelMapping& level : made_) {

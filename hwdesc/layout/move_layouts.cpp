@@ -180,7 +180,7 @@ std::string calls_of(const MoveTable& table, const Wanted& wanted, const Filling
         const std::int64_t place = instance % table.instances * table.elements() + in_call / table.width;
         const bool inside = place < std::ssize(table.points) && table.points[static_cast<std::size_t>(place)].moved;
         if (!inside)
-          return fmt::format("it does not reach byte {} of the register, where {} stands", in_call,
+          return fmt::format("it does not reach byte {} of the register, which contains {}", in_call,
                              shown(wanted, static_cast<std::int64_t>(x)));
         const MoveTable::Point& moved = table.points[static_cast<std::size_t>(place)];
         equation.wanted = at;

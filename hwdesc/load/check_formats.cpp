@@ -64,7 +64,7 @@ void check_apart(const FormatField& a, const FormatField& b, const Format& forma
   place.context.problems.error(
       place.key(second_written ? b.name : a.name),
       place.what + " sets " + bits + " of format '" + format.name + "' twice: by '" + a.name + "' and '" + b.name + "'",
-      b.value && !second_written ? "'" + b.name + "' is constant in the format: it stands in every word"
+      b.value && !second_written ? "'" + b.name + "' is constant in the format: it is set in every word"
                                  : "fields that overlap are alternatives: set one of them");
 }
 

@@ -57,7 +57,7 @@ void check_threads(Context& context) {
       context.problems.error(unit.where,
                              "unit '" + unit.name + "' has 'threads', and the machine has the state '" +
                                  context.parts.states.front().name + "', which each thread would have to set",
-                             "leave 'threads' out: instances take turns");
+                             "leave 'threads' out: instances run one after another");
 }
 
 void check_setters(Context& context) {
@@ -311,8 +311,8 @@ void check_times_of_moves(Context& context) {
   if (move != all.end() && !moves)
     context.problems.warning(
         move->where,
-        "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
-        "for free, beside the calls",
+        "moves have times, and none has a 'timing: {interval: ..}': the cost model then counts moves "
+        "as free, overlapped with calls",
         "give moves their intervals, 1cycles where nothing else is known");
 }
 

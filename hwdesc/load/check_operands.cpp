@@ -50,7 +50,7 @@ bool afford(const Box& box, std::size_t terms, const Place& place) {
   if (cost > place.context.points_left) {
     place.context.problems.warning(
         place.where,
-        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+        "the layout of " + place.what + " is not proved a bijection: the file's layouts have too many points");
     return false;
   }
   place.context.points_left -= cost;
@@ -168,11 +168,11 @@ void check_one_to_one(const FragmentLayout& layout, const Place& place) {
   if (check.too_large)
     place.context.problems.warning(
         place.where,
-        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+        "the layout of " + place.what + " is not proved a bijection: the file's layouts have too many points");
   if (check.fault.empty()) return;
   place.context.proved_layouts.erase(key);
   place.context.problems.error(place.where, "layout of " + place.what + " " + check.fault,
-                               "every index stands in exactly one place: do the formulas count as the manual does?");
+                               "every index must be in exactly one place: do the formulas count as the manual does?");
 }
 
 /// Largest element offset that the layout reaches, plus one; nothing when a stride is free.
@@ -214,7 +214,7 @@ void check_room(const Place& place) {
       : bits_needed && ceil_div(*bits_needed, 8) <= 64 * memory.size
           ? "write group: " +
                 std::to_string(ceil_div(ceil_div(*bits_needed, 8), std::max<std::int64_t>(memory.size, 1))) +
-                " if it stands in so many consecutive registers, or make its dims smaller"
+                " if it occupies so many consecutive registers, or make its dims smaller"
           : "make its dims smaller or the registers' 'size' larger";
   place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room), hint);
 }

@@ -64,7 +64,7 @@ class Printed {
 
   void missing(const std::string& what, const std::string& why) {
     context_.problems.warning(
-        where_, "the command of instruction '" + instruction_.name + "' does not tell " + what + ": " + why,
+        where_, "the command of instruction '" + instruction_.name + "' does not encode " + what + ": " + why,
         "write it in 'emit' or 'encoding', or let a state tell it, by 'needs'");
   }
 
@@ -84,7 +84,7 @@ void check_set_values(const Instruction& instruction, const Node& node, Context&
     if (set.any && !says)
       context.problems.warning(
           place_of(node, {"sets"}),
-          "the text of instruction '" + instruction.name + "' does not say what it sets '" + set.field + "' to",
+          "the text of instruction '" + instruction.name + "' does not print the value of '" + set.field + "'",
           "write {" + set.field + "} in 'emit', or give the field in 'encoding' or 'pack'");
   }
 }

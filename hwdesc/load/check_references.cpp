@@ -261,7 +261,7 @@ void check_told(const Instruction& instruction, const Template& text, const Node
     const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" +
                                 operand.name + "}, which the statement " + (written ? "writes" : "reads");
     const std::string hint =
-        "write {" + operand.name + "} where the text says where it is; or state tells it, by 'needs'";
+        "write {" + operand.name + "} where the text has its address; or give it by state, in 'needs'";
     if (written)
       context.problems.error(node.where, message, hint);
     else

@@ -26,8 +26,7 @@ bool prints(const Instruction& instruction, const std::string& what, const std::
 void check_queue(const Instruction& instruction, const Unit& unit, Context& context) {
   const std::string what = "instruction '" + instruction.name + "'";
   if (!unit.ports.contains(instruction.timing.port)) {
-    context.problems.error(instruction.where,
-                           what + " stands in no queue: unit '" + unit.name + "' is ordered by tokens",
+    context.problems.error(instruction.where, what + " is in no queue: unit '" + unit.name + "' is ordered by tokens",
                            "name one of its ports: timing: {port: ..}");
     return;
   }

@@ -178,7 +178,7 @@ void load_async_object(const Node& node, Context& context) {
   for (const AsyncObject& other : context.parts.async)
     if (name && other.name == object.name)
       context.problems.error(name->where, "a second completion object is called '" + object.name + "'",
-                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
+                             "names are unique", {"the first is in line " + std::to_string(other.where.line)});
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
   const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),

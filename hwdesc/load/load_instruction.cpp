@@ -61,7 +61,7 @@ void read_masks(Reading& r) {
       r.fail(mask->key_where[i], "'mask' of " + r.what + " names dim '" + dim + "', which the statement does not have");
     else if (range->fixed())
       r.fail(mask->key_where[i],
-             "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask says nothing",
+             "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask has no effect",
              "write dims: {" + dim + ": {max: " + std::to_string(range->max) + "}}");
     const auto id = memory_named(memory, "'mask' of " + r.what, r.context);
     if (id && !r.context.parts.memories[id->index()].is_register())

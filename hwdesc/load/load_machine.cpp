@@ -294,7 +294,7 @@ void load_link(const Node& node, Context& context) {
       context.problems.error(
           begin->where,
           "'begin' of " + what + " is for caches, and '" + context.parts.memories[link.to.index()].name + "' is none",
-          "what every transfer waits is its 'latency'");
+          "the wait of every transfer is its 'latency'");
   }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;

@@ -106,7 +106,7 @@ void load_window(const Node& node, ProgramText& program, Context& context) {
     context.problems.error(
         node.where,
         "'window' of program is for language asm, whose commands a list scheduler orders; this is " + program.language,
-        "leave it out: the compiler orders what it is given");
+        "leave it out: the compiler reorders the program");
 }
 
 std::string lines(const std::string& text) { return text + (text.empty() || text.ends_with('\n') ? "" : "\n"); }

@@ -52,7 +52,7 @@ std::string take_name(Fields& fields, const std::vector<Named>& list, const std:
   for (const Named& other : list)
     if (other.name == *name)
       context.problems.error(fields.node().find("name")->where, "a second " + kind + " is called '" + *name + "'",
-                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
+                             "names are unique", {"the first is in line " + std::to_string(other.where.line)});
   return *name;
 }
 

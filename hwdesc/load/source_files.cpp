@@ -174,7 +174,7 @@ class Reader {
       const bool cycle = std::find(chain_.begin(), chain_.end(), file) != chain_.end();
       problems_.error(name.where,
                       cycle ? "'extends' leads back to '" + name.scalar + "'" : "'extends' names too many files",
-                      cycle ? "a file cannot stand below itself" : "");
+                      cycle ? "a file cannot extend itself" : "");
       return std::nullopt;
     }
     chain_.push_back(file);

@@ -85,10 +85,10 @@ instructions:
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   std::set<std::string> warned;
   for (const Diagnostic& d : loaded->warnings) warned.insert(d.message);
-  for (const char* message : {"the command of instruction 'get' does not tell {extent[i]}: dim i takes 1 to 8",
-                              "the command of instruction 'get' does not tell {S.stride[i]}: neighbours along i of S "
+  for (const char* message : {"the command of instruction 'get' does not encode {extent[i]}: dim i takes 1 to 8",
+                              "the command of instruction 'get' does not encode {S.stride[i]}: neighbours along i of S "
                               "may be any distance apart",
-                              "the command of instruction 'mac' does not tell {start[C]}: C starts in one of 2 ways"})
+                              "the command of instruction 'mac' does not encode {start[C]}: C starts in one of 2 ways"})
     EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
 }
 
@@ -132,7 +132,7 @@ TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   const std::string rows = warned("outer16", "n: [20, 16], m", "n: [19, 16], m");
   EXPECT_TRUE(says(rows, "extent[i] goes up to 16, and field 'n' holds 0 to 15")) << rows;
   const std::string setter = warned("cube16", "emit: \"set_quant {quant.scale}\"", "emit: set_quant");
-  EXPECT_TRUE(says(setter, "the text of instruction 'set_scale' does not say what it sets 'quant.scale' to")) << setter;
+  EXPECT_TRUE(says(setter, "the text of instruction 'set_scale' does not print the value of 'quant.scale'")) << setter;
   const std::string twice =
       warned("outer16", "instructions:\n",
              "instructions:\n  - {name: fill, unit: engine, compute: \"D[i,j] = 1\", dims: {i: 16, "
