@@ -114,7 +114,7 @@ TEST(Loader, TokensThatOnlyLeadOneWayAreTold) {
   EXPECT_EQ(warned(around).find("none lead back"), std::string::npos) << warned(around);
 }
 
-/// Slips of the pen that only some programs would show: each is told when the file is read.
+/// Mistakes that only some programs would show: each is reported when the file is read.
 TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   const auto warned = [](const std::string& name, const std::string& from, const std::string& to) {
     std::ifstream file(model_folder + "/" + name + ".yaml");
@@ -141,7 +141,7 @@ TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   EXPECT_TRUE(says(twice, "instructions 'fill' and 'clear_f32' have the same words and do different things")) << twice;
 }
 
-/// A move without a type carries what its memory holds, where that is one type only.
+/// A move without a type has that of its memory, if there is only one.
 TEST(Loader, AMoveOfSeveralTypesTellsWhich) {
   const std::string machine =
       "hardware: h\nprogram: {language: asm}\nunits: [{name: host, scalar: true}, {name: u}]\nmemories:\n"
@@ -340,7 +340,7 @@ TEST(Loader, DrawsEveryMemoryOnce) {
       EXPECT_NE(picture.find(">" + memory.name + "<"), std::string::npos) << name;
       EXPECT_NE(dot.find("\"" + memory.name + "\" [label"), std::string::npos) << name;
     }
-    for (const Link& link : model.links()) {  // each with its name and, where it has one, its bandwidth
+    for (const Link& link : model.links()) {  // each with its name and, if stated, its bandwidth
       const std::string rate = link.bandwidth > 0 ? " " : "<";
       EXPECT_NE(picture.find(">" + link.name + rate), std::string::npos) << name;
       EXPECT_NE(dot.find("[label=\"" + link.name), std::string::npos) << name;
@@ -355,7 +355,7 @@ std::string repeated(int count, const std::function<std::string(std::string)>& i
   return text;
 }
 
-/// Files that mean harm: each is refused, or read, in bounded time and memory.
+/// Malicious files: each is refused, or read, in bounded time and memory.
 TEST(Loader, HostileFilesCostLittle) {
   const std::string head = "hardware: h\nextends: tiny\n";
   const std::string rows =

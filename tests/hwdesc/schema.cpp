@@ -12,7 +12,7 @@ using nlohmann::json;
 using yaml::Kind;
 using yaml::Node;
 
-/// Scalars as YAML 1.2 types them: what is quoted is text.
+/// Scalars by the types of YAML 1.2: quoted ones are text.
 std::string type_of(const Node& node) {
   if (node.kind == Kind::map) return "object";
   if (node.kind == Kind::list) return "array";

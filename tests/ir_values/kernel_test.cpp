@@ -122,7 +122,7 @@ TEST(KernelText, RandomKernelsReadBack) {
   EXPECT_GT(tried, 1500);
 }
 
-/// No operand says in which type the numbers are.
+/// No operand determines the type of the constants.
 TEST(KernelText, SelectsBetweenNumbersKeepTheirType) {
   const std::string text =
       "kernel k\ntensor A: f32[4]\ntensor B: f32[4]\ns0: B[i] = f32(bf16(select(A[i], 0.30078125, 0.5))) over i: 4\n";

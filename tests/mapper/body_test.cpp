@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies are matched exactly: types, saturation, order of arguments; and what makes them vanish.
+// Exact matching of bodies: types, saturation, order of arguments; and annihilators.
 
 #include <gtest/gtest.h>
 
