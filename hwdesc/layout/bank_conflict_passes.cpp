@@ -127,15 +127,15 @@ class CallsOfRows {
                                                                  const Memory& memory) const {
     const AffineExpr offset = flat_offset(buffer, call.operands[static_cast<std::size_t>(access)].index);
     const auto steps = per_lane_offsets(instruction, access, call.extents, offset);
-    const auto behind = row_of(instruction, access, call.extents);
-    if (!steps || !behind) return std::nullopt;
+    const auto row_elements = row_of(instruction, access, call.extents);
+    if (!steps || !row_elements) return std::nullopt;
     std::map<std::string, AffineExpr> first;
     for (const Dim& dim : instruction.statement().domain.dims) first["$" + dim.name] = AffineExpr(0);
     const std::int64_t width = bytes(buffer.dtype), row = memory.banks * memory.bank_width;
     const std::int64_t period = std::max(row, buffer.swizzle ? buffer.swizzle->period() : 1);
     const auto places = places_of(substitute(offset, first), width, trips_, period);
     if (!places) return std::nullopt;
-    const std::int64_t own = std::ssize(*behind) * width;
+    const std::int64_t own = std::ssize(*row_elements) * width;
     std::int64_t together = 1;
     while (2 * together * own <= row) together *= 2;
     std::pair<std::int64_t, std::int64_t> worst{0, 0};
@@ -144,7 +144,7 @@ class CallsOfRows {
       for (std::int64_t p = 0; p < std::ssize(*steps); p += together) {
         std::vector<std::int64_t> touched;
         for (std::int64_t q = p; q < std::min(p + together, std::ssize(*steps)); ++q)
-          for (const std::int64_t element : *behind)
+          for (const std::int64_t element : *row_elements)
             for (std::int64_t b = 0; b < width; ++b)
               touched.push_back(
                   buffer.address +
@@ -163,18 +163,18 @@ class CallsOfRows {
     const auto* layout =
         std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
     if (layout == nullptr || layout->swizzle) return std::nullopt;
-    AffineExpr behind;
+    AffineExpr row_elements;
     for (const StrideTerm& term : layout->terms) {
       if (!term.each.empty()) continue;
       const auto stride = term.stride
                               ? evaluate(*term.stride, [](const Reference&) { return std::optional<std::int64_t>(); })
                               : std::nullopt;
       if (!stride) return std::nullopt;
-      behind += in_points(term, access_of(instruction.statement(), access)) * *stride;
+      row_elements += in_points(term, access_of(instruction.statement(), access)) * *stride;
     }
     std::vector<std::string> names;
     for (const Dim& dim : instruction.statement().domain.dims) names.push_back("$" + dim.name);
-    const CompiledAffine value(behind, names);
+    const CompiledAffine value(row_elements, names);
     std::set<std::int64_t> elements;
     Box box(extents.begin(), extents.end()), point(extents.size(), 0);
     std::int64_t points = 1;

@@ -244,20 +244,20 @@ class TileComparison {
 std::vector<Agreement> agreements(const HardwareModel& model, const Instruction& move, const Instruction& user,
                                   std::size_t operand) {
   if (!is_move(move) || !move.operands[0].memory.valid() || !user.operands[operand].memory.valid()) return {};
-  const Operand &target = move.operands[0], &wanted = user.operands[operand];
-  if (target.memory != wanted.memory || model.memory(target.memory).is_register() || !target.dtype || !wanted.dtype)
+  const Operand &target = move.operands[0], &reader = user.operands[operand];
+  if (target.memory != reader.memory || model.memory(target.memory).is_register() || !target.dtype || !reader.dtype)
     return {};
-  if (*target.dtype != *wanted.dtype && !is_bits(*target.dtype)) return {};
-  const std::int64_t width = bytes(*wanted.dtype);
+  if (*target.dtype != *reader.dtype && !is_bits(*target.dtype)) return {};
+  const std::int64_t width = bytes(*reader.dtype);
   const Box &written_box = move.tensors[0].shape, &read_box = user.tensors[operand].shape;
   if (width < 1 || bytes(*target.dtype) != width || written_box.size() != read_box.size()) return {};
   std::int64_t points = 1;
   for (std::size_t d = 0; d < read_box.size(); ++d)
     points = checked_mul(points, std::max(read_box[d], written_box[d])).value_or(INT64_MAX);
   if (points > max_compared || read_box.size() > 4) return {};
-  auto of_move = strides_of(target, written_box, width), of_user = strides_of(wanted, read_box, width);
+  auto of_move = strides_of(target, written_box, width), of_user = strides_of(reader, read_box, width);
   if (!of_move || !of_user) return {};
-  const Written written{target, written_box, std::move(*of_move)}, read{wanted, read_box, std::move(*of_user)};
+  const Written written{target, written_box, std::move(*of_move)}, read{reader, read_box, std::move(*of_user)};
 
   std::vector<Agreement> found;
   std::vector<std::size_t> index(read_box.size());

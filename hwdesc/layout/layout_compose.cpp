@@ -77,9 +77,9 @@ std::optional<Misplacement> PlaceSolver::add(const PlaceEquation& equation) {
   const PlaceEquation& one = found->second.second;
   Row& row = scratch_;
   row.factors = equation.factors;
-  row.value = equation.wanted;
-  row.value.bytes -= one.wanted.bytes + equation.fixed - one.fixed;
-  for (std::size_t s = 0; s < row.value.pitches.size(); ++s) row.value.pitches[s] -= one.wanted.pitches[s];
+  row.value = equation.distance;
+  row.value.bytes -= one.distance.bytes + equation.fixed - one.fixed;
+  for (std::size_t s = 0; s < row.value.pitches.size(); ++s) row.value.pitches[s] -= one.distance.pitches[s];
   for (std::size_t t = 0; t < unknowns_; ++t) row.factors[t] -= one.factors[t];
   const bool free = leading(row.factors) < unknowns_;
   if (free) divide_by_content(row);
@@ -92,7 +92,7 @@ std::optional<Misplacement> PlaceSolver::add(const PlaceEquation& equation) {
     eliminate(row, known->second, at);
   }
   if (row.value.is_zero()) return std::nullopt;
-  return Misplacement{found->second.first, number, equation.wanted - one.wanted, equation.fixed - one.fixed, free};
+  return Misplacement{found->second.first, number, equation.distance - one.distance, equation.fixed - one.fixed, free};
 }
 
 std::variant<Placement, Misplacement> PlaceSolver::solve() const {
@@ -110,7 +110,7 @@ std::variant<Placement, Misplacement> PlaceSolver::solve() const {
   }
   for (const auto& [base, first] : first_) {
     const PlaceEquation& equation = first.second;
-    Distance at = equation.wanted;
+    Distance at = equation.distance;
     at.bytes -= equation.fixed;
     for (std::size_t t = 0; t < unknowns_; ++t)
       if (placement.strides[t]) at = at - scaled(*placement.strides[t], equation.factors[t]);

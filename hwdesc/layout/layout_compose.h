@@ -10,10 +10,10 @@
 // For every byte of the operand the second map's address must equal the third's. This is linear in the choices: one
 // base for all or one from each instance of a unit, and the free strides. So each byte gives one equation
 //
-//   wanted = base[b] + fixed + sum over t of factor[t] * stride[t]
+//   distance = base[b] + fixed + sum over t of factor[t] * stride[t]
 //
-// where `wanted` is a distance: bytes + sum of factor * pitch. Fragments over lanes and panels over rows give the same
-// kind of equations.
+// where `distance` is a distance: bytes + sum of factor * pitch. Fragments over lanes and panels over rows give the
+// same kind of equations.
 
 #include <cstdint>
 #include <map>
@@ -35,7 +35,7 @@ struct Distance {
 Distance operator-(Distance a, const Distance& b);
 
 struct PlaceEquation {
-  Distance wanted;
+  Distance distance;
   std::int64_t base = 0;              ///< number of the base of this byte's address
   std::int64_t fixed = 0;             ///< bytes
   std::vector<std::int64_t> factors;  ///< of the free strides
@@ -76,7 +76,7 @@ class PlaceSolver {
   Row scratch_;
 };
 
-/// {wanted 0, wanted P, wanted 2P; base 0; factors 0, 1, 2}  gives  stride 0 = P, base 0 = 0
+/// {distance 0, distance P, distance 2P; base 0; factors 0, 1, 2}  gives  stride 0 = P, base 0 = 0
 std::variant<Placement, Misplacement> place(const std::vector<PlaceEquation>& equations);
 
 /// "4*pitch[i] + 16": names[s] is the name of pitch s.

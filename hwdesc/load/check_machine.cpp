@@ -127,25 +127,25 @@ Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) 
   return covered;
 }
 
-bool same_type(const Operand& writer, const Operand& wanted) {
-  return !writer.dtype || !wanted.dtype || *writer.dtype == *wanted.dtype || is_bits(*writer.dtype);
+bool same_type(const Operand& writer, const Operand& reader) {
+  return !writer.dtype || !reader.dtype || *writer.dtype == *reader.dtype || is_bits(*writer.dtype);
 }
 
 /// An operand to be written, and its bytes, computed on demand.
-struct Wanted {
+struct ReadOperand {
   const Instruction& user;
   std::size_t operand;
   std::optional<Bytes> known = std::nullopt;
 };
 
 /// Can `writer`, alone or piece by piece, write the operand?
-bool can_write(const Instruction& writer, Wanted& what, Context& context) {
+bool can_write(const Instruction& writer, ReadOperand& what, Context& context) {
   const Operand& target = writer.operands.front();
-  const Operand& wanted = what.user.operands[what.operand];
-  if (target.memory != wanted.memory || !same_type(target, wanted)) return false;
-  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout))
+  const Operand& reader = what.user.operands[what.operand];
+  if (target.memory != reader.memory || !same_type(target, reader)) return false;
+  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(reader.layout))
     return true;
-  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
+  if (target.layout == reader.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
     return true;
   if (!what.known) what.known = bytes_of(what.user, what.operand, context);
   const Bytes written = bytes_of(writer, 0, context);
@@ -270,16 +270,16 @@ class Feeding {
   }
 
   bool filled(const Instruction& user, std::size_t i) {
-    Wanted wanted{user, i};
+    ReadOperand reader{user, i};
     return any_writer(
-        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, wanted, context_); });
+        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, reader, context_); });
   }
   static bool writes_data(const Instruction& writer) { return !writer.semantics.empty() && !fill_value(writer); }
 
   bool cleared(const Instruction& user) {
-    Wanted wanted{user, 0};
+    ReadOperand reader{user, 0};
     return any_writer([&](const Instruction& writer) {
-      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_);
+      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, reader, context_);
     });
   }
 
