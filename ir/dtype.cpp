@@ -188,8 +188,8 @@ std::uint64_t pack_nan(DType type, double value) {
   const auto raw = std::bit_cast<std::uint64_t>(value);
   std::uint64_t fraction = (raw & ((1ULL << double_fraction) - 1)) >> (double_fraction - field.fraction);
   if (type == DType::tf32) fraction &= tf32_mask;
-  const bool told = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
-  return (raw >> 63) << (bits(type) - 1) | field.ones | (told ? fraction : field.quiet);
+  const bool payload_fits = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
+  return (raw >> 63) << (bits(type) - 1) | field.ones | (payload_fits ? fraction : field.quiet);
 }
 
 }  // namespace

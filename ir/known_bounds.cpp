@@ -57,11 +57,11 @@ std::optional<Interval> narrowed(const AffineExpr& x, const Ranges& ranges, cons
 /// The dims of `e` whose coefficients `factor` divides, divided by it: 3*a + (5*a + b)/9 is (32*a + b)/9, and only that
 /// numerator may be known.
 AffineExpr multiples(const AffineExpr& e, std::int64_t factor) {
-  AffineExpr taken;
+  AffineExpr common;
   for (const AffineTerm& term : e.terms())
     if (const auto* name = std::get_if<std::string>(&term.atom); name && term.coefficient % factor == 0)
-      taken += AffineExpr::dim(*name) * (term.coefficient / factor);
-  return taken;
+      common += AffineExpr::dim(*name) * (term.coefficient / factor);
+  return common;
 }
 
 }  // namespace
@@ -76,8 +76,8 @@ bool nonnegative(const AffineExpr& e, const Ranges& ranges, const std::vector<Af
     const auto* division = std::get_if<FloorDiv>(&term.atom);
     if (division == nullptr) continue;
     const AffineExpr rest = simple - floordiv(*division->numerator, division->divisor) * term.coefficient;
-    const AffineExpr taken = multiples(rest, term.coefficient);
-    for (const AffineExpr& joined : {AffineExpr(0), taken}) {
+    const AffineExpr common = multiples(rest, term.coefficient);
+    for (const AffineExpr& joined : {AffineExpr(0), common}) {
       const AffineExpr whole = *division->numerator + joined * division->divisor;
       const auto numerator = narrowed(whole, ranges, known);
       const auto others = bounds(simplify(rest - joined * term.coefficient, ranges), ranges);

@@ -172,10 +172,10 @@ void for_each_group(const Kernel& kernel, const VisitGroup& visit) {
   const Repeat& repeat = *kernel.repeat;
   const std::size_t end = repeat.first + repeat.count, all = kernel.statements.size();
   const Group ahead = group_of(step, 0, repeat.first), repeated = group_of(step, repeat.first, end),
-              behind = group_of(step, end, all);
+              after = group_of(step, end, all);
   if (repeat.first > 0) visit(ahead.kernel, ahead.slices, 0);
   for (std::int64_t t = 0; t < repeat.steps; ++t) visit(repeated.kernel, repeated.slices, t);
-  if (end < all) visit(behind.kernel, behind.slices, 0);
+  if (end < all) visit(after.kernel, after.slices, 0);
 }
 
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step) {

@@ -39,15 +39,15 @@ IndexRow row_of(const AffineExpr& index, const IterationDomain& domain) {
 }
 
 std::vector<OperandSet> tells_of(const Computation& unit) {
-  std::vector<OperandSet> tells(unit.domain.dims.size(), 0);
+  std::vector<OperandSet> determined_by(unit.domain.dims.size(), 0);
   for (int t = 0; t < access_count(unit); ++t) {
     for (const AffineExpr& index : access_of(unit, t).index) {
       if (!index.is_linear() || index.terms().size() != 1) continue;
       const int m = unit.domain.find(*index.names().begin());
-      if (m >= 0) tells[static_cast<std::size_t>(m)] |= OperandSet{1} << t;
+      if (m >= 0) determined_by[static_cast<std::size_t>(m)] |= OperandSet{1} << t;
     }
   }
-  return tells;
+  return determined_by;
 }
 
 bool is_projection(const Computation& computation) {

@@ -90,15 +90,15 @@ class Aligner {
   /// other side is a read set to 1 or 0.
   void align_constant(const ScalarExpr& a, const ScalarExpr& b, Binding& binding, const Next& next) {
     if (const auto* value = std::get_if<Constant>(&a.op))
-      hold(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
+      bind_constant(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
     const auto* op = std::get_if<Binary>(&b.op);
     const auto neutral = op != nullptr ? neutral_element(op->op, b.type) : std::nullopt;
     if (!neutral) return;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-      hold(b.args[1 - side], *neutral, binding, [&](Binding& held) { align(a, b.args[side], held, next); });
+      bind_constant(b.args[1 - side], *neutral, binding, [&](Binding& bound) { align(a, b.args[side], bound, next); });
   }
 
-  void hold(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
+  void bind_constant(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
     const ScalarExpr* read = plain_read(unit);
     if (read == nullptr || binding.constant || !representable(value, read->type)) return;
     int& slot = binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)];
@@ -169,16 +169,17 @@ std::string types_in_words(const Computation& c) {
 
 // -- annihilators ----------------------------------------------------------------------------------------
 
-constexpr std::size_t kMaxKills = 16;
+constexpr std::size_t kMaxAnnihilators = 16;
 constexpr double kInfinity = __builtin_inf();
 
-void add_kill(std::vector<Annihilator>& to, Annihilator kill) {
-  std::sort(kill.begin(), kill.end());
-  if (to.size() < kMaxKills && std::find(to.begin(), to.end(), kill) == to.end()) to.push_back(std::move(kill));
+void add_annihilator(std::vector<Annihilator>& to, Annihilator annihilator) {
+  std::sort(annihilator.begin(), annihilator.end());
+  if (to.size() < kMaxAnnihilators && std::find(to.begin(), to.end(), annihilator) == to.end())
+    to.push_back(std::move(annihilator));
 }
 
 std::vector<Annihilator> either(std::vector<Annihilator> a, const std::vector<Annihilator>& b) {
-  for (const Annihilator& kill : b) add_kill(a, kill);
+  for (const Annihilator& annihilator : b) add_annihilator(a, annihilator);
   return a;
 }
 
@@ -196,7 +197,7 @@ std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vect
         else
           conflict = conflict || same->second != value;
       }
-      if (!conflict) add_kill(result, std::move(sum));
+      if (!conflict) add_annihilator(result, std::move(sum));
     }
   }
   return result;
@@ -319,11 +320,11 @@ std::vector<Annihilator> annihilators(const Computation& instruction) {
   std::vector<Annihilator> minimal;
   std::stable_sort(all.begin(), all.end(),
                    [](const Annihilator& a, const Annihilator& b) { return a.size() < b.size(); });
-  for (const Annihilator& kill : all) {
+  for (const Annihilator& annihilator : all) {
     const bool covered = std::any_of(minimal.begin(), minimal.end(), [&](const Annihilator& smaller) {
-      return std::includes(kill.begin(), kill.end(), smaller.begin(), smaller.end());
+      return std::includes(annihilator.begin(), annihilator.end(), smaller.begin(), smaller.end());
     });
-    if (!covered && !kill.empty()) minimal.push_back(kill);
+    if (!covered && !annihilator.empty()) minimal.push_back(annihilator);
   }
   return minimal;
 }

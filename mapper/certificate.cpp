@@ -91,18 +91,18 @@ Question neutral(QuestionWriter w, const Padding& padding, const Carrier& carrie
 Question vanishing(QuestionWriter w, const Padding& padding, const std::set<int>& operands) {
   const Computation& unit = w.alignment().unit();
   const std::vector<Annihilator> known = annihilators(unit);
-  const auto kill = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
+  const auto annihilator = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
     return std::all_of(one.begin(), one.end(), [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
   const std::string name = "K " + padding.reason + ": the constants of its carriers leave something of the term";
-  if (kill == known.end()) {
+  if (annihilator == known.end()) {
     w.call(0);
     pad(w, 1, padding);
     return w.finish(name);
   }
   std::map<int, std::int64_t> constants;
   bool finite = unit.reduction != Reduction::max && unit.reduction != Reduction::min;
-  for (const auto& [read, value] : *kill) {
+  for (const auto& [read, value] : *annihilator) {
     finite = finite && std::isfinite(value);
     if (finite) constants[read] = static_cast<std::int64_t>(value);
   }
@@ -180,7 +180,7 @@ Question accumulation(QuestionWriter w) {
   for (std::size_t l = 0; l < w.loops().size(); ++l) same.push_back(equal(w.z(1, l), w.z(2, l)));
   for (int m = 0; m < w.unit_dim_count(); ++m) same.push_back(equal(w.t(1, m), w.t(2, m)));
   w.require(negation(all(same)));
-  return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each writes it anew");
+  return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each overwrites it");
 }
 
 Question injective(QuestionWriter w) {

@@ -355,7 +355,7 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
 
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
                    const std::vector<Annihilator>& annihilators) {
-  const auto tells = [&](int t, std::uint32_t dims) {
+  const auto determines = [&](int t, std::uint32_t dims) {
     for (std::size_t m = 0; m < alignment.unit_determined_by.size(); ++m) {
       if ((dims >> m & 1U) != 0 && !uses(alignment.unit_determined_by[m], t)) return false;
     }
@@ -364,25 +364,26 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
   Neutral result;
   result.carriers.reserve(reasons.size() + 1);
   for (const Padding& padding : reasons) {
-    if (tells(0, padding.dims)) {
+    if (determines(0, padding.dims)) {
       result.carriers.push_back({padding.reason, 0});
       continue;
     }
-    const auto kill = std::find_if(annihilators.begin(), annihilators.end(), [&](const Annihilator& k) {
-      return std::all_of(k.begin(), k.end(), [&](const auto& entry) { return tells(entry.first + 1, padding.dims); });
+    const auto annihilator = std::find_if(annihilators.begin(), annihilators.end(), [&](const Annihilator& k) {
+      return std::all_of(k.begin(), k.end(),
+                         [&](const auto& entry) { return determines(entry.first + 1, padding.dims); });
     });
-    if (kill == annihilators.end()) {
+    if (annihilator == annihilators.end()) {
       if (padding.avoidable || padding.aligned) continue;
       result.uncarried = padding;
       return result;
     }
-    for (const auto& [read, value] : *kill) {
+    for (const auto& [read, value] : *annihilator) {
       result.carriers.push_back({padding.reason, alignment.operands[static_cast<std::size_t>(read) + 1]});
     }
     // An input that does not distinguish padding has live values where the constant is 0: 0 times infinity is not 0.
     for (int t = 1; t < alignment.operand_count(); ++t) {
-      if (!tells(t, padding.dims) && is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) &&
-          result.needs.empty()) {
+      if (!determines(t, padding.dims) &&
+          is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) && result.needs.empty()) {
         result.needs.push_back("finite");
       }
     }

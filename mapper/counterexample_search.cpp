@@ -30,9 +30,9 @@ std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Digi
   for (int t = 0; t < alignment.operand_count(); ++t) {
     if ((operands >> t & 1U) == 0) continue;
     for (std::size_t m = 0; m < moves.size(); ++m) {
-      const bool told = (alignment.unit_uses[m] >> t & 1U) != 0;
+      const bool used = (alignment.unit_uses[m] >> t & 1U) != 0;
       moves[m] =
-          moves[m] || told || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
+          moves[m] || used || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
             return digit_step.on(static_cast<int>(m)) != nullptr && !is_invariant(alignment, t, digit_step.column);
           });
     }

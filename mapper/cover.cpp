@@ -168,7 +168,7 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& di
   constexpr int kMaxCovers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
   int covers = 0;
-  bool taken = false;
+  bool accepted = false;
   some_pivots(digit_steps, n, [&](const Pivots& pivots, const std::vector<int>& order) {
     Cover cover;
     cover.loops.reserve(n + 1);
@@ -176,10 +176,10 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& di
     cover.beyond.assign(n, false);
     for (const int d : order)
       if (!add_coordinate(alignment, digit_steps, pivots, static_cast<std::size_t>(d), cover)) return false;
-    taken = take(cover);
-    return taken || ++covers == kMaxCovers;
+    accepted = take(cover);
+    return accepted || ++covers == kMaxCovers;
   });
-  return taken;
+  return accepted;
 }
 
 /// Primitive directions of the columns, first entry positive, each once.

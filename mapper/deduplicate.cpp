@@ -19,10 +19,11 @@ Automorphism identity_of(const Instruction& instruction) {
 }
 
 /// The solver decides what the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]).
-Legality decided_legality(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kill_sets,
-                          const MapOptions& options, PairMappings& result) {
+Legality decided_legality(const Alignment& alignment, Dims dims, bool split,
+                          const std::vector<Annihilator>& annihilators, const MapOptions& options,
+                          PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
-  Legality legality = legality_of(alignment, std::move(dims), split, kill_sets);
+  Legality legality = legality_of(alignment, std::move(dims), split, annihilators);
   if (!legality.mapping || legality.mapping->proof == Proof::proved) return legality;
   std::string failed;
   const Truth truth =

@@ -44,7 +44,7 @@ class Differences {
         implied_(implied),
         steps_(digit_steps.size(), 0) {}
 
-  Truth ask(const std::vector<std::size_t>& group) {
+  Truth decide(const std::vector<std::size_t>& group) {
     group_ = &group;
     truth_ = Truth::yes;
     moved_.clear();
@@ -160,7 +160,7 @@ Truth decided_by_differences(const Alignment& alignment, const std::vector<Digit
   Differences differences(alignment, digit_steps, given, implied);
   Truth truth = Truth::yes;
   for (const std::vector<std::size_t>& group : groups_of(digit_steps, given)) {
-    const Truth one = differences.ask(group);
+    const Truth one = differences.decide(group);
     if (one == Truth::no) return Truth::no;
     if (one == Truth::unknown) truth = Truth::unknown;
   }

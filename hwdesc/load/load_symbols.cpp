@@ -79,10 +79,10 @@ std::vector<std::int64_t> read_versions(const Node& node, const Symbol& symbol, 
 void choose_value(Symbol& symbol, std::optional<std::int64_t> likely, const std::string& what, const Node& node,
                   Context& context) {
   if (likely) check_value(*likely, symbol, "'likely' of " + what, node.find("likely")->where, context);
-  const auto asked = context.sizes.find(symbol.name);
-  if (asked != context.sizes.end()) {
-    check_value(asked->second, symbol, what + " as set", {node.where.file, 0, 0}, context);
-    symbol.value = asked->second;
+  const auto requested = context.sizes.find(symbol.name);
+  if (requested != context.sizes.end()) {
+    check_value(requested->second, symbol, what + " as set", {node.where.file, 0, 0}, context);
+    symbol.value = requested->second;
     symbol.versions = {symbol.value};
     return;
   }
@@ -146,21 +146,21 @@ bool names_symbol(const std::vector<StateValue>& values, const Context& context)
                      [&](const StateValue& v) { return loader::names_symbol(v.value, context); });
 }
 
-bool tells(const IntExpr& e, const std::string& dim) {
+bool depends_on(const IntExpr& e, const std::string& dim) {
   const auto all = references(e);
   return std::any_of(all.begin(), all.end(),
                      [&](const Reference& r) { return r.object == "extent" && r.argument == dim; });
 }
 
 /// Is the extent of this dim given to the machine?
-bool is_told(const Instruction& instruction, const std::string& dim) {
+bool is_given(const Instruction& instruction, const std::string& dim) {
   for (const auto& [masked, memory] : instruction.masks)
     if (masked == dim) return true;
   for (const StateValue& need : instruction.needs)
-    if (tells(need.value, dim)) return true;
+    if (depends_on(need.value, dim)) return true;
   for (const Template* text : {&instruction.emit, &instruction.assembly})
     for (const auto& part : text->parts)
-      if (const auto* placeholder = std::get_if<Placeholder>(&part); placeholder && tells(placeholder->expr, dim))
+      if (const auto* placeholder = std::get_if<Placeholder>(&part); placeholder && depends_on(placeholder->expr, dim))
         return true;
   return false;
 }
@@ -228,8 +228,8 @@ bool grows(const Instruction& instruction, Context& context) {
   const Computation& statement = instruction.statement();
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     const std::string& dim = statement.domain.dims[d].name;
-    const bool told = !instruction.ranges[d].fixed() && is_told(instruction, dim);
-    if (instruction.ranges[d].sized && !told && !only_lengthens(instruction, dim, context)) return false;
+    const bool given = !instruction.ranges[d].fixed() && is_given(instruction, dim);
+    if (instruction.ranges[d].sized && !given && !only_lengthens(instruction, dim, context)) return false;
   }
   for (int a = 0; a < access_count(statement); ++a) {
     const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];

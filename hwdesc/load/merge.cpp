@@ -128,12 +128,12 @@ bool drop_row(Node& root, const Node& name) {
       names.kind = Kind::list;
       names.where = name.where;
       names.items.push_back(name);
-      Node told;
-      told.kind = Kind::map;
-      told.where = item.where;
-      told.entries.emplace_back("without", std::move(names));
-      told.key_where.push_back(name.where);
-      item = merge(item, told);
+      Node dropped;
+      dropped.kind = Kind::map;
+      dropped.where = item.where;
+      dropped.entries.emplace_back("without", std::move(names));
+      dropped.key_where.push_back(name.where);
+      item = merge(item, dropped);
     }
   }
   return possible;
