@@ -111,7 +111,7 @@ def upward(files):
 
 
 def definitions(path):
-    """(line, kind, head, number of lines) of functions and classes."""
+    """(line, kind, head, number of lines) of functions and classes. A function that is one table counts as a table."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
     opened = []  # (indent, first line, text so far)
@@ -123,6 +123,8 @@ def definitions(path):
         if line.strip().startswith("}") and opened and opened[-1][0] == indent:
             _, first, head = opened.pop()
             kind = kind_of(head)
+            if kind == "function" and is_table(lines[first:n + 1]):
+                kind = "table"
             if kind:
                 yield first + 1, kind, head, n - first + 1
             statement_start.clear()
@@ -135,6 +137,12 @@ def definitions(path):
             statement_start.clear()
         elif line.rstrip().endswith((";", "}", ":", "},")):
             statement_start.clear()
+
+
+def is_table(body):
+    """A function of one initializer: a static table, and the return of it. Rows are data, of any number."""
+    statements = [line for line in body if line.rstrip().endswith(";")]
+    return len(statements) <= 2 and any(re.match(r"\s+static const .* = \{$", line) for line in body)
 
 
 def kind_of(head):

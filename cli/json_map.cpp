@@ -112,8 +112,8 @@ void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Ru
   std::map<std::pair<StatementId, std::string>, std::vector<std::string>> texts;
   bool complete = !limit_reached;
   for (const auto& [statement, instruction] : pairs) {
-    for (const Unclaimed& one :
-         outside_the_class(kernel, statement, model.instruction(instruction), instruction, rule)) {
+    for (const KnownGap& one :
+         known_gaps(kernel, statement, model.instruction(instruction), instruction, rule)) {
       texts[{statement, one.text}].push_back(model.instruction(instruction).name);
       complete = complete && !one.missing;
     }
@@ -134,7 +134,7 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   json["target"] = model.name;
   json["rule"] = std::string(name(rule));
   json["mappings"] = Json::array();
-  OtherOrders other_orders(kernel);
+  AlternativeDigitOrders other_orders(kernel);
   for (std::size_t m = 0; m < result.mappings.size(); ++m) {
     Json mapping = json_of(result.mappings[m], kernel, model);
     const bool written = m < result.certificate_files.size();

@@ -99,7 +99,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapO
                     digits_text(m, model), operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")),
                     kinds_text(m), fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
   };
-  OtherOrders other_orders(kernel);
+  AlternativeDigitOrders other_orders(kernel);
   for (const Mapping& m : result.mappings) {
     add_row(number_of(m, -1), m);
     int order = 0;

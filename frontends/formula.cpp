@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one-line form: `C[i,j] += A[i,k]*B[k,j]` with "i=64,j=64,k=64" and "A=bf16,B=bf16,C=f32".
 //
-// Here extents are given and shapes follow: a tensor dimension is as large as its largest index + 1.
+// Extents are given and shapes follow: a tensor dimension is its largest index + 1.
 
 #include <algorithm>
 #include <charconv>
@@ -28,7 +28,7 @@ std::string trimmed(const std::string& text) {
 
 SourceLocation option(const std::string& name) { return {name, 0, 0}; }
 
-/// "i=64, j=3" to its parts; `where` is the option that is read.
+/// "i=64, j=3" to its parts; `where` is the parsed option.
 std::vector<Setting> split(const std::string& text, const SourceLocation& where, Diagnostics& diagnostics) {
   std::vector<Setting> result;
   if (trimmed(text).empty()) return result;
@@ -69,15 +69,15 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   return std::nullopt;
 }
 
-/// Reads first: inputs stand before the output, as in kernel files.
+/// Reads first: inputs precede the output, as in kernel files.
 std::vector<ParsedAccess> all_accesses(const ParsedStatement& parsed) {
   std::vector<ParsedAccess> result = parsed.reads;
   result.push_back(parsed.write);
   return result;
 }
 
-/// Largest value + 1 of an index, where every iterator has a range. An empty range counts as one point unless it is
-/// the whole index: I[p + r] with p empty still has room for r.
+/// Largest value + 1 of an index, where every iterator has a range. An empty range counts as one point unless it is the
+/// whole index: I[p + r] with p empty still covers r.
 std::optional<std::int64_t> extent_of(const AffineExpr& index, const std::map<std::string, std::int64_t>& extents) {
   if (const auto name = index.as_dim()) return extents.at(*name);
   Ranges ranges;
@@ -111,7 +111,7 @@ void check_iterators(const ParsedStatement& parsed, Formula& formula) {
         formula.diagnostics.push_back(error_at(option("--dims"), "'" + name + "' does not occur in the formula"));
 }
 
-/// Adds the tensor of an access, or enlarges what an earlier access of the same tensor asked for.
+/// Adds the tensor of an access, or enlarges the shape from an earlier access.
 void add_access(const ParsedAccess& access, Formula& formula) {
   auto found = std::find_if(formula.tensors.begin(), formula.tensors.end(),
                             [&](const Tensor& t) { return t.name == access.tensor; });
@@ -162,7 +162,7 @@ void read_dtypes(const std::string& text, Formula& formula) {
   }
 }
 
-/// A formula is one statement: to round once takes a kernel file.
+/// A formula is one statement: a separate rounding needs a kernel file.
 Diagnostics lossy_sum_of(const Kernel& kernel, const std::string& compute, const SourceLocation& where) {
   auto warning = lossy_sum(kernel, {0, compute, where});
   if (!warning) return {};

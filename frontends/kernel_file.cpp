@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel as the file that would be read as it.
+// Prints a kernel as a kernel file that parses to it.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::string tensor_line(const Tensor& tensor) {
   return text + "}\n";
 }
 
-/// Without dims and faces, which a file states elsewhere or not at all.
+/// Without dims and faces, which a file states elsewhere or cannot state.
 std::string statement_line(const Computation& statement, const std::vector<Tensor>& tensors) {
   Computation bare = statement;
   bare.domain.dims.clear();
@@ -59,7 +59,7 @@ Result<std::string> kernel_file(const Kernel& kernel) {
       text += fmt::format("  - repeat: {{{}: {}}}\n    compute:\n", kernel.repeat->dim, kernel.repeat->steps);
     text += (repeated ? "    " : "") + statement_line(kernel.statements[s], kernel.tensors);
   }
-  if (kernel.repeat) extents.erase(kernel.repeat->dim);  // said there
+  if (kernel.repeat) extents.erase(kernel.repeat->dim);  // stated by `repeat`
   std::string where;
   for (const auto& [name, extent] : extents) where += fmt::format("{}{}: {}", where.empty() ? "" : ", ", name, extent);
   if (!where.empty()) text += fmt::format("where: {{{}}}\n", where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A kernel file while it is read. Between the files that read it.
+// State of a kernel file while it is read, shared by the files that read it.
 
 #include <map>
 #include <set>
@@ -18,7 +18,7 @@ struct KernelFile {
   Kernel kernel;
   std::map<std::string, std::int64_t> extents;  ///< of iterators: `where` and lower-case dims
   std::map<std::string, SourceLocation> extent_where;
-  std::string step;                                    ///< the iterator of `repeat` around what is read
+  std::string step;                                    ///< the iterator of the enclosing `repeat`
   std::set<std::string> broken_sizes, broken_tensors;  ///< reported already
   KernelPlaces places;
   std::vector<std::string> texts;  ///< of the statements

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel file: sizes, tensors, statements (docs/kernels.md).
 //
-// Reading goes in the order of meaning, not of the file: sizes, then shapes, then statements. What an unreadable part
-// was needed for is skipped silently, so that one run reports every problem once and no consequence of it.
+// Parts are read in the order of dependence, not of the file: sizes, then shapes, then statements. Parts that depend on
+// an unreadable one are skipped silently, so that one run reports every problem once and no consequence of it.
 
 #include <algorithm>
 
@@ -89,7 +89,7 @@ void check_declared(KernelFile& file, const ParsedAccess& access, const SourceLo
   file.report({where.file, where.line, where.column + access.offset}, "no tensor is named '" + access.tensor + "'");
 }
 
-/// Problems of a statement's text are found as if it stood on one line, which begins at `first`: their true places.
+/// Problems of a statement's text are found as if it were one line beginning at `first`: gives their true locations.
 class Relocation {
  public:
   Relocation(const KernelFile& file, const yaml::Node& text) : first_(text_place(text)) {
@@ -116,7 +116,7 @@ class Relocation {
 void bind_statement(KernelFile& file, const StatementText& statement, const ParsedStatement& parsed) {
   const SourceLocation where = text_place(*statement.text);
   std::map<std::string, std::int64_t> followed = file.extents;
-  followed.erase(file.step);  // slices that no step touches are allowed
+  followed.erase(file.step);  // slices that no step accesses are allowed
   Diagnostics problems = contradictions(parsed, file.kernel.tensors, followed, where);
   if (problems.empty()) {
     StatementPlaces places;
@@ -135,7 +135,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
   file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
 }
 
-/// False: the text has no meaning. What is wrong beyond the text is reported.
+/// False: the text has no meaning. Other problems are reported.
 bool read_statement_text(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   const SourceLocation where = text_place(*statement.text);
   const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
@@ -204,7 +204,7 @@ void list_entries(const yaml::Node& node, std::vector<const yaml::Node*>& into) 
   for (const yaml::Node& item : node.items) into.push_back(&item);
 }
 
-/// Statements in order, those under `repeat` among them.
+/// All statements in order, with those under `repeat`.
 Entries entries_of(KernelFile& file, const yaml::Node& node) {
   std::vector<const yaml::Node*> top;
   list_entries(node, top);
@@ -230,7 +230,7 @@ Entries entries_of(KernelFile& file, const yaml::Node& node) {
   return found;
 }
 
-/// `{t: T}`. Nothing: it is wrong, and reported.
+/// `{t: T}`. Nothing: invalid, and reported.
 std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
   const yaml::Node& node = *entries.repeat;
   if (node.kind != yaml::Kind::map || node.entries.size() != 1) {
@@ -281,7 +281,7 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   if (all_read) check_extents_used(file, iterators);
 }
 
-/// What is wrong with one statement whatever else is wrong with the file: alone, over the tensors that it uses.
+/// Problems of one statement, independent of other problems of the file: checked alone, over the tensors that it uses.
 Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
   const Computation& statement = file.kernel.statements[s];
   Kernel part = file.kernel;

@@ -58,7 +58,7 @@ std::optional<double> real_or_infinite(const yaml::Node& node) {
   return yaml::to_real(node);
 }
 
-/// Can a tensor of this type hold the value?
+/// Can this type represent the value?
 bool representable(DType type, double value) {
   if (is_float(type)) return true;
   if (!is_integer(type)) return false;
@@ -102,7 +102,7 @@ void read_range(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   tensor.range = {low, high};
 }
 
-/// Numbers or expressions, as in a shape; what they may be is checked with the kernel (ir/kernel_verify.cpp).
+/// Numbers or expressions, as in a shape; their values are checked with the kernel (ir/kernel_verify.cpp).
 void read_strides(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return;
   if (node->kind != yaml::Kind::list)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statement's sum is rounded to the output's type after every term: that is what the interpreter and every
-// instruction compute. With p significant bits the unit in the last place of a sum of n terms of one size is n /
-// 2^(p-1) of a term, so log2(n) of the p bits can be lost, and from 2^p terms on a term is half a unit and the sum
-// stands still: 256 in bf16, 2048 in f16, 16 in e4m3 (Higham, Accuracy and Stability of Numerical Algorithms,
-// section 4.2).
+// A statement's sum is rounded to the output's type after every term, in the interpreter and in every instruction. With
+// p significant bits the unit in the last place of a sum of n terms of one size is n / 2^(p-1) of a term, so log2(n) of
+// the p bits can be lost, and from 2^p terms on a term is half a unit and the sum stands still: 256 in bf16, 2048 in
+// f16, 16 in e4m3 (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
 
 #include "frontends/lossy_sums.h"
 
@@ -19,7 +18,7 @@ namespace {
 
 constexpr int least_bits = 4;  // that a sum must keep: a value is then right to about 5 %
 
-/// With the hidden one: the distance of 1 to the next number tells.
+/// Significant bits with the hidden one, from the spacing above 1.
 int significand_bits(DType type) {
   int bits = 1;
   while (bits < 53 && round_to(type, 1 + std::ldexp(1.0, -bits)) != 1) ++bits;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX models: one layer for each node, a kernel for those that multiply and sum.
 //
-// A file is checked as a whole before anything is made of it: a graph that contradicts itself gives diagnostics and no
-// model, an operator that is merely not mapped gives a layer with a reason.
+// A file is checked as a whole before conversion: an inconsistent graph gives diagnostics and no model; an unmapped
+// operator gives a layer with a reason.
 
 #include "isamap/frontends.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 30;
 
-/// The model of a file, or why it is none.
+/// The model of a file, or diagnostics.
 Result<onnx::ModelProto> read_model(const std::string& path) {
   const SourceLocation where{path, 0, 0};
   std::error_code problem;
@@ -105,7 +105,7 @@ Result<Model> load_onnx(const std::string& path) {
   if (problems.empty()) {
     model.name = printable(std::filesystem::path(path).stem().string());
     set_batch(*file->mutable_graph(), model.notes);
-    std::vector<std::pair<OnnxNode, std::string>> nodes;  // with their titles: inference changes the graph
+    std::vector<std::pair<OnnxNode, std::string>> nodes;  // with their titles, since inference changes the graph
     for (int i = 0; i < file->graph().node_size(); ++i)
       nodes.emplace_back(to_node(file->graph().node(i)), node_title(file->graph().node(i), i));
     make_layers(nodes, infer_values(*file, model.notes), model, problems);

@@ -3,7 +3,7 @@
 //
 //   O[n,k,p,q] += I[n,c,s*p+d*r-pad,...] * F[k,c,r,s]     reads outside I yield 0
 //
-// Tensors keep the model's layout. Two views rename it without moving anything: filter dims of size 1 are left out
+// Tensors keep the model's layout. Two views reshape it without copies: filter dims of size 1 are left out
 // ([K,C,1,1] is [K,C]), and channels of a grouped convolution are two dims ([N,G*C,H,W] is [N,G,C,H,W]).
 
 #include "frontends/onnx_internal.h"
@@ -118,7 +118,7 @@ std::string read_index(const Window& w) {
   return text;
 }
 
-/// A tensor that grows dim by dim together with the text of its index.
+/// A tensor built dim by dim together with the text of its index.
 struct Operand {
   Tensor tensor;
   std::string index;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of an ONNX model: checked before anything is computed from it, then shapes by the library's inference.
+// The graph of an ONNX model: checked first, then shapes by the library's inference.
 //
-// What inference does not need is kept from it: weights, functions (they may call each other for ever), bodies of
-// control flow, operators that we do not know.
+// Parts that inference does not need are removed: weights, functions (which may be recursive), bodies of control flow,
+// unknown operators.
 
 #ifdef ISAMAP_WITH_ONNX
 
@@ -17,7 +17,7 @@ namespace {
 constexpr int max_nodes = 100'000;
 constexpr int max_rank = 32;
 constexpr std::size_t max_problems = 20;
-constexpr std::int64_t max_constant = 1024;  ///< elements of a constant that inference may look into
+constexpr std::int64_t max_constant = 1024;  ///< elements of a constant that inference may read
 
 void check_shape(const std::string& what, const onnx::TypeProto& type, Diagnostics& problems) {
   if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return;
@@ -61,7 +61,7 @@ void check_attributes(const onnx::NodeProto& node, const std::string& title, Dia
   }
 }
 
-/// Names must be defined before they are used: that excludes cycles too.
+/// Names must be defined before use, which excludes cycles too.
 void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   std::set<std::string> defined, written_somewhere;
   for (const auto& input : graph.input()) defined.insert(input.name());
@@ -89,7 +89,7 @@ bool has_body(const onnx::NodeProto& node) {
                      [](const onnx::AttributeProto& a) { return a.has_g() || a.graphs_size() > 0; });
 }
 
-/// -1: more than fits.
+/// -1: overflow.
 std::int64_t count(const onnx::TensorProto& tensor) {
   std::int64_t result = 1;
   for (const std::int64_t size : tensor.dims()) {
@@ -178,7 +178,7 @@ void remove_weights(onnx::GraphProto& graph, std::map<std::string, OnnxValue>& c
   graph.clear_sparse_initializer();
 }
 
-/// Nodes that inference may see: known operators of the standard domain without bodies and with small constants.
+/// Nodes passed to inference: known operators of the standard domain without bodies and with small constants.
 bool is_harmless(const onnx::NodeProto& node) {
   if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
   const bool constant = node.op_type() == "Constant" || node.op_type() == "ConstantOfShape";

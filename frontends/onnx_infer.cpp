@@ -2,8 +2,8 @@
 // Shape inference by the ONNX library, in a child process.
 //
 // The library's inference trusts its input: a damaged model makes version 1.12 read beyond its buffers (one mutated
-// model in two hundred ends with a signal). So a child with limits on time and memory infers and sends the model back;
-// a child that dies takes only its shapes with it.
+// model in two hundred crashes). So a child with limits on time and memory infers and sends the model back; a crash
+// loses only the shapes.
 
 #ifdef ISAMAP_WITH_ONNX
 
@@ -60,7 +60,7 @@ std::string read_all(int file) {
   return bytes;
 }
 
-/// What the child does; nothing of it returns.
+/// The child's work; it does not return.
 [[noreturn]] void infer_and_send(onnx::ModelProto& model, bool propagate_data, int to_parent) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, max_seconds);
@@ -99,7 +99,7 @@ bool attempt(onnx::ModelProto& model, bool propagate_data) {
 }  // namespace
 
 bool infer_shapes(onnx::ModelProto& model) {
-  // Following the data of shape computations finds more, and fails more often.
+  // Data propagation through shape computations finds more shapes, and fails more often.
   return attempt(model, true) || attempt(model, false);
 }
 

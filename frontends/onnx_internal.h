@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the ONNX reader hands to the functions that make layers: plain values, no type of the ONNX library.
+// Input of the functions that make layers from ONNX nodes: plain values, no type of the ONNX library.
 
 #include <map>
 #include <optional>
@@ -13,9 +13,9 @@ namespace isamap {
 
 /// A tensor of the graph. A size that is not known is -1.
 struct OnnxValue {
-  std::string name;                                ///< empty: an optional input that was left out
-  std::optional<std::vector<std::int64_t>> shape;  ///< nothing: not even the rank is known
-  std::optional<DType> dtype;                      ///< nothing: not stated, or a type that we do not have
+  std::string name;                                ///< empty: an omitted optional input
+  std::optional<std::vector<std::int64_t>> shape;  ///< nothing: the rank is unknown
+  std::optional<DType> dtype;                      ///< nothing: not stated, or an unsupported type
   int onnx_type = 0;                               ///< TensorProto.DataType; 0: not stated
 };
 
@@ -30,7 +30,7 @@ struct OnnxNode {
   bool has_input(std::size_t position) const { return position < inputs.size() && !inputs[position].name.empty(); }
 };
 
-/// How an operator is treated: a mapped one has a function, the others a reason.
+/// An operator: a mapped one has a function, the others a reason.
 struct OnnxOperator {
   /// Fills op, kernel, reason and notes. A contradiction in the model goes to the diagnostics.
   void (*make)(const OnnxNode&, Layer&, Diagnostics&) = nullptr;
@@ -54,12 +54,12 @@ void finish_kernel(const KernelDraft& draft, Layer& layer, Diagnostics& problems
 
 /// The first `count` inputs with complete shapes; otherwise sets the layer's reason and returns false.
 bool shapes_known(const OnnxNode& node, std::size_t count, Layer& layer);
-/// The dtype of an input, f32 where the model says nothing.
+/// The dtype of an input, f32 if not stated.
 DType dtype_of(const OnnxNode& node, std::size_t input);
 /// The dtype in which products are summed: 16-bit floats are summed in f32, with a note, since ONNX leaves the
-/// precision of sums open and every library does so; the integer operators sum in s32.
+/// precision of sums open and libraries sum in f32; the integer operators sum in s32.
 DType sum_dtype(const OnnxNode& node, Layer& layer);
-/// Compares what the operator's definition gives with what the model says. A contradiction is a problem.
+/// Compares the shape from the operator's definition with the model's. A contradiction is a problem.
 bool output_agrees(const OnnxNode& node, const std::vector<std::int64_t>& shape, Diagnostics& problems);
 
 std::string shape_text(const std::vector<std::int64_t>& shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix multiplications of ONNX as kernels, and what all operators share. Semantics: "ONNX operator schemas", onnx.ai.
+// Matrix multiplications of ONNX as kernels, and helpers of all operators. Semantics: "ONNX operator schemas", onnx.ai.
 
 #include <algorithm>
 
@@ -130,7 +130,7 @@ namespace {
 
 struct MatmulOperand {
   std::vector<std::int64_t> batch;  ///< sizes before the matrix
-  std::vector<std::int64_t> shape;  ///< of the kernel's tensor: sizes 1 that are repeated are left out
+  std::vector<std::int64_t> shape;  ///< of the kernel's tensor: broadcast sizes 1 are left out
   std::string index;
 
   void add(std::int64_t size, const std::string& iterator) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every ONNX operator that is recognised: how it becomes a kernel, or why it does not.
+// Table of known ONNX operators: the conversion to a kernel, or the reason without one.
 
 #include <map>
 

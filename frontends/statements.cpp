@@ -15,7 +15,7 @@ void add_names(const ParsedAccess& access, std::set<std::string>& names) {
   for (const AffineExpr& index : access.index) names.merge(index.names());
 }
 
-/// The sizes that an iterator follows in one access, as (dimension, size).
+/// The sizes that an iterator indexes alone in one access, as (dimension, size).
 std::vector<std::pair<std::size_t, std::int64_t>> followed(const ParsedAccess& access, const Tensor& tensor,
                                                            const std::string& iterator) {
   std::vector<std::pair<std::size_t, std::int64_t>> result;

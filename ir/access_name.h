@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the lines of a schedule call an access of a statement.
+// Names of a statement's accesses in the lines of a schedule.
 //
 //   G[i,j] += X[i,k] * X[j,k]        stage X in spad       the tile of X[i,k]
 //                                    stage X.2 in spad     the tile of X[j,k]
@@ -10,12 +10,11 @@
 
 namespace isamap {
 
-/// The tensor's name; from the second read of it on with the number of the read, "X.2". Reads of the tensor that the
-/// statement writes have its plain name.
+/// The tensor's name; the second and later reads have their number, "X.2". Reads of the written tensor have its plain
+/// name.
 std::string access_name(const std::vector<Tensor>& tensors, const Computation& statement, int access);
 
-/// Is the tile of the stage that of the access? A tile that another nest hands over (`from`) is that of every read of
-/// its tensor.
+/// Is the tile of the stage that of the access? A fused tile (`from` another nest) is that of every read of its tensor.
 bool holds(const Stage& stage, const std::vector<Tensor>& tensors, const Computation& statement, int access);
 
 /// Of its buffer in a program: "X_2_spad".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algebra of quasi-affine expressions. Sums merge sorted terms; the work is in floordiv, which brings
-// floor(numerator/divisor) to one form by four identities, each exact for all integers:
+// The algebra of quasi-affine expressions. Sums merge sorted terms; floordiv brings floor(numerator/divisor) to a
+// canonical form by four identities, each exact for all integers:
 //
 //   floor((d*a + r)/d)        = a + floor(r/d)
 //   floor((g*a + r)/(g*d))    = floor((a + floor(r/g))/d)
@@ -21,7 +21,7 @@ namespace isamap {
 
 namespace {
 
-// Divisors of merged divisions stay below this, so that what is printed can be read again.
+// Divisors of merged divisions stay below this, so that printed text can be parsed again.
 constexpr std::int64_t max_divisor = std::int64_t{1} << 40;
 
 std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
@@ -108,7 +108,7 @@ AffineExpr& AffineExpr::add(const AffineExpr& other, std::int64_t times) {
   if (times == 0) return *this;
   if (&other == this) return *this = scaled(wrapping_add(times, 1));
   constant_ = wrapping_add(constant_, wrapping_mul(other.constant_, times));
-  // Most sums add few terms to few: each is added where it stands, found from where the last one was.
+  // Most sums add few terms to few: each is inserted in place, searched from the last insertion.
   std::size_t at = 0;
   if (terms_.empty()) terms_.reserve(other.terms_.size());
   for (const AffineTerm& term : other.terms_) {
@@ -153,7 +153,7 @@ AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor) {
   if (divisor == 1) return a;
   AffineExpr whole(floor_div(a.constant_, divisor));
   AffineExpr rest(floor_mod(a.constant_, divisor));
-  for (const AffineTerm& term : a.terms_) {  // division towards 0: the rest keeps the sign of the coefficient
+  for (const AffineTerm& term : a.terms_) {  // division towards 0: the remainder keeps the sign of the coefficient
     if (const std::int64_t q = term.coefficient / divisor) whole.terms_.push_back({q, term.atom});
     if (const std::int64_t r = term.coefficient % divisor) rest.terms_.push_back({r, term.atom});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reading an affine expression in the middle of a longer text.
+// Parses an affine expression inside a longer text.
 
 #include "ir/cursor.h"
 #include "isamap/affine.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranges of names say about an expression: an interval of its values, and floor divisions that are not needed.
+// Simplification by ranges of names: the interval of an expression, and redundant floor divisions.
 //
-// Adding up the intervals of terms forgets that terms share names: i - 4*(i/4) with i in [0, 99] would be in [-96, 99].
-// So divisions that share names with the rest are also taken as rationals,
+// A sum of the terms' intervals ignores shared names: i - 4*(i/4) with i in [0, 99] would be in [-96, 99]. So divisions
+// that share names with the other terms are also treated as rationals,
 //
 //   d*floor(n/d) = n - (n mod d)   with   n mod d in [0, d-1],
 //
@@ -23,7 +23,7 @@ using Wide = __int128;
 
 constexpr std::int64_t range_limit = INT64_MAX / 4;  // intervals saturate here
 constexpr std::int64_t scale_limit = std::int64_t{1} << 50;
-constexpr int relaxed_depth = 3;  // below that many divisions, terms are only added up: keeps the work linear
+constexpr int relaxed_depth = 3;  // at deeper divisions, intervals are only summed: keeps the work linear
 
 std::int64_t saturated(Wide value) {
   return static_cast<std::int64_t>(std::clamp(value, static_cast<Wide>(-range_limit), static_cast<Wide>(range_limit)));
@@ -52,7 +52,7 @@ std::int64_t largest_coefficient(const AffineExpr& e) {
 
 std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& ranges);
 
-// The intervals of the terms, added up.
+// The sum of the terms' intervals.
 std::optional<Interval> sum_of_terms(int depth, const AffineExpr& e, const Ranges& ranges) {
   Interval sum{e.constant(), e.constant()};
   for (const AffineTerm& term : e.terms()) {
@@ -88,8 +88,8 @@ bool shares_names(const AffineExpr& e, const AffineTerm& term) {
   return false;
 }
 
-/// The division that goes first: the last one, or the one of the longest sum. n - 3*(n/3) is in [0, 2] whatever n is,
-/// divisions inside n included, unless those went before.
+/// The division to eliminate first: the last one, or the one of the longest sum. n - 3*(n/3) is in [0, 2] for any n,
+/// divisions inside n included, unless those are eliminated before.
 enum class Order { last, longest };
 
 std::size_t size_of(const AffineExpr& e) {
@@ -108,7 +108,8 @@ std::vector<AffineTerm> divisions(const AffineExpr& e, Order order) {
   return found;
 }
 
-// Takes one division as a rational. False when none shares names with the rest, or numbers would grow too large.
+// Replaces one division by a rational. False when none shares names with the other terms, or numbers would grow too
+// large.
 bool relax(Relaxed& relaxed, Order order) {
   const AffineExpr e = relaxed.rest;
   const auto candidates = divisions(e, order);
@@ -151,7 +152,7 @@ std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& 
   return best;
 }
 
-// floor(e/d) when it is the same everywhere.
+// floor(e/d) if it is constant.
 std::optional<std::int64_t> constant_quotient(const AffineExpr& e, std::int64_t d, const Ranges& ranges) {
   const auto range = bounds(e, ranges);
   if (!range || is_empty(*range) || range->high >= range_limit || range->low <= -range_limit) return std::nullopt;
@@ -201,7 +202,7 @@ bool all_multiples(const AffineExpr& e, std::int64_t d) {
 }
 
 /// e in terms of one of its quotients q = n/d, of which another one is a multiple: (d*m + n)/(d*c) is (m + q)/c. Then
-/// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. Nothing: there are no such two.
+/// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. Nothing: there is no such pair.
 std::optional<AffineExpr> with_quotient_named(const AffineExpr& e, Ranges& ranges) {
   const std::vector<AffineTerm> all = divisions(e, Order::last);
   if (all.size() < 2) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions as text. Remainders are found again when printing: for an m that divides d and x = floor(n/(d/m)),
-// floor(x/m) is floor(n/d), so  q*x - q*m*floor(n/d)  is  q*(x%m).
+// Expressions as text. Remainders are recovered for printing: for an m that divides d and x = floor(n/(d/m)),
+// floor(x/m) is floor(n/d), so q*x - q*m*floor(n/d) is q*(x%m).
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,7 +24,7 @@ bool is_atom(const AffineExpr& e) {
   return e.terms().size() == 1 && e.constant() == 0 && e.terms()[0].coefficient == 1;
 }
 
-// Does e hold every term of part, with the same sign and at least as often?
+// Does e contain every term of part, with the same sign and at least the same coefficient?
 bool holds(const AffineExpr& e, const AffineExpr& part) {
   return std::all_of(part.terms().begin(), part.terms().end(), [&](const AffineTerm& term) {
     return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& other) {
@@ -47,8 +47,8 @@ std::int64_t coefficient_of(const AffineExpr& e, const AffineTerm& atom) {
   return 0;
 }
 
-// A remainder by m whose subtracted half is `term`, or all of it but a smaller multiple (2*(i%4) + i/4). Either way
-// taking it out removes a term of e, so that looking for the next one ends.
+// A remainder by m whose subtracted half is `term`, or all of it but a smaller multiple (2*(i%4) + i/4). Either way its
+// removal removes a term of e, so the search terminates.
 std::optional<Remainder> remainder_by(std::int64_t m, const AffineExpr& e, const AffineTerm& term) {
   const FloorDiv& div = *division(term);
   if (m < 2 || div.divisor % m != 0) return std::nullopt;

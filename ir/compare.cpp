@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a result may be from the interpreter's: a bound for each element that holds for every order of summation and
-// for roundings no coarser than the statement's.
+// Error bound of each element against the interpreter's result, valid for every order of summation and for roundings no
+// coarser than the statement's.
 //
-// A body of + - * min max abs and casts is at most P(|x|), the same body on absolute values; each rounding on the way
-// to a result adds at most one unit roundoff u of it. With g roundings on the longest way and n terms, either result
-// differs from the exact one by at most (g + n) u P(|x|) (Higham, section 3.1), hence the two by twice that. Inputs
-// with errors e of their own (intermediates) add P(|x| + e) - P(|x|). P is run by the interpreter, in f64.
-// Division, select and functions are not monotone in |x|: their statements are bounded point by point
+// A body of + - * min max abs and casts is at most P(|x|), the same body on absolute values; each rounding adds at most
+// one unit roundoff u of it. With g roundings on the longest way and n terms, either result differs from the exact one
+// by at most (g + n) u P(|x|) (Higham, section 3.1), hence the two by twice that. Inputs with errors e (intermediates)
+// add P(|x| + e) - P(|x|). P is run by the interpreter, in f64. Division, select and functions are not monotone in |x|:
+// their statements are bounded point by point
 // (ir/point_errors.cpp).
 
 #include <fmt/core.h>

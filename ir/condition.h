@@ -23,7 +23,7 @@ struct Condition {
 Result<Condition> parse_condition(const std::string& text, const SourceLocation& where = {});
 std::string print(const Condition& c);
 std::vector<Reference> references(const Condition& c);
-/// Nothing: one of its sides has no value.
+/// Nothing: one side has no value.
 std::optional<bool> holds(const Condition& c, const Lookup& lookup);
 
 }  // namespace isamap

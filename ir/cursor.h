@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A place in a text that is being read, shared by the parsers of expressions, statements and schedules.
+// Position in a parsed text, shared by the parsers of expressions, statements and schedules.
 //
-// The first problem is kept with its offset; after it every reader returns at once, so parsers need not test each step.
+// The first problem is stored with its offset; after it every reader returns at once, so parsers need not test each
+// step.
 
 #include <cstdint>
 #include <optional>
@@ -19,11 +20,11 @@ class Cursor {
   static constexpr int max_nesting = 64;
   static constexpr std::int64_t max_number = std::int64_t{1} << 40;
 
-  /// Keeps references: both must outlive the cursor.
+  /// Holds references: both must outlive the cursor.
   Cursor(const std::string& text, const SourceLocation& where);
 
   bool failed() const { return problem_.has_value(); }
-  /// Keeps the first problem only. `found()` says what stands at the cursor, for its message.
+  /// Stores the first problem only. `found()` describes the text at the cursor, for its message.
   void fail(std::size_t offset, std::string message, std::string hint = "");
   Diagnostic problem() const;  ///< only when failed()
   std::string found();
@@ -39,7 +40,7 @@ class Cursor {
   bool at_number();
   /// [A-Za-z_$][A-Za-z0-9_$]*, also with `.` after the first character if `dots`. Empty: not there.
   std::string name(bool dots);
-  /// The name without dots that stands here, not taken.
+  /// The name without dots at the cursor, not consumed.
   std::string peek_name();
   /// A whole word that equals `word`.
   bool accept_word(std::string_view word);
@@ -48,7 +49,7 @@ class Cursor {
   std::int64_t expect_integer(std::string_view what, std::int64_t limit = max_number);
   /// `2`, `0.5`, `1e-3`.
   double expect_real(std::string_view what);
-  /// What is left, as it stands.
+  /// The remaining text.
   std::string_view rest() const { return std::string_view(text_).substr(position_); }
   void advance(std::size_t count) { position_ += count; }
 
@@ -70,7 +71,7 @@ class Cursor {
   std::optional<Problem> problem_;
 };
 
-/// `where` moved right by an offset; a text without a place gets line 1.
+/// `where` moved right by an offset; without a location: line 1.
 SourceLocation place_in(const SourceLocation& where, std::size_t offset);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number formats as rows of a table: every question about a format is answered from its precision and exponents.
+// Number formats as rows of a table: all properties of a format follow from its precision and exponents.
 //
 // f32, f64: IEEE 754-2019. f16: binary16. bf16, tf32: the upper 16 and 19 bits of binary32.
 // e4m3, e5m2: "OCP 8-bit Floating Point Specification (OFP8)", revision 1.0, tables 1 and 2.
@@ -61,7 +61,7 @@ double largest(const Format& f) {
 }
 
 // Ordinary numbers in the bits of a double: half of the last kept place, less one unless that place is odd, carries
-// into it exactly when the nearest value, ties to even, is the upper one. Nothing near overflow or the subnormals.
+// into it exactly when the nearest value, ties to even, is the upper one. Not for values near overflow or subnormals.
 std::optional<double> round_normal(const Format& f, double value) {
   const auto raw = std::bit_cast<std::uint64_t>(value);
   const int exponent = static_cast<int>((raw >> 52) & 0x7ff) - 1023;
@@ -84,9 +84,9 @@ double round_small(const Format& f, double value) {
                               : std::numeric_limits<double>::quiet_NaN();
 }
 
-// A 64-bit integer as a double whose last bit is sticky (round to odd), so that a second rounding to at most
-// 24 bits of significand gives what one rounding would: Boldo, Melquiond, "Emulation of FMA and correctly rounded
-// sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008.
+// A 64-bit integer as a double whose last bit is sticky (round to odd), so that a second rounding to at most 24 bits of
+// significand equals a single rounding: Boldo, Melquiond, "Emulation of FMA and correctly rounded sums: proved
+// algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008.
 double to_odd_double(std::int64_t value) {
   const bool negative = value < 0;
   std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
@@ -156,13 +156,13 @@ bool integer_holds(const Format& to, const Format& from) {
 
 constexpr std::uint64_t tf32_mask = ~((1ULL << 13) - 1);  // tf32 lives in the upper 19 bits of an f32
 
-// A NaN keeps all its bits on the way through a double, the quiet bit too: a conversion by the processor would set it,
-// and a move of f32 would no longer be one of 32 bits. Sign and fraction stand in the uppermost bits of the double.
+// A NaN keeps all its bits through a double, the quiet bit too: a conversion by the processor would set it, and a move
+// of f32 would not preserve 32 bits. Sign and fraction are in the uppermost bits of the double.
 constexpr int double_fraction = 52;
 constexpr std::uint64_t double_ones = 0x7ffULL << double_fraction;
 struct NanField {
   int fraction = 0;                   ///< bits of it
-  std::uint64_t ones = 0, quiet = 0;  ///< exponent; the fraction of a NaN that a computation made
+  std::uint64_t ones = 0, quiet = 0;  ///< exponent; the fraction of a computed NaN
 };
 NanField nan_field(DType type) {
   const Format& f = format(type == DType::tf32 ? DType::f32 : type);
@@ -188,8 +188,8 @@ std::uint64_t pack_nan(DType type, double value) {
   const auto raw = std::bit_cast<std::uint64_t>(value);
   std::uint64_t fraction = (raw & ((1ULL << double_fraction) - 1)) >> (double_fraction - field.fraction);
   if (type == DType::tf32) fraction &= tf32_mask;
-  const bool told = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
-  return (raw >> 63) << (bits(type) - 1) | field.ones | (told ? fraction : field.quiet);
+  const bool payload_fits = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
+  return (raw >> 63) << (bits(type) - 1) | field.ones | (payload_fits ? fraction : field.quiet);
 }
 
 }  // namespace

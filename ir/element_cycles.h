@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What one element statement costs a scalar unit, for cost models and simulators alike (docs/cost.md).
+// Cycles of one element statement on a scalar unit, for cost models and simulators (docs/cost.md).
 //
-// A copy of neighbours to neighbours is what compilers vectorise; a stride costs a load and a store; an index with
-// divisions (a fused window) costs those too. Measured once, rounded. Anything else: one cycle for each access.
+// Compilers vectorise a contiguous copy; a strided one costs a load and a store; an index with divisions (a fused
+// window) costs these in addition. Measured once, rounded. Other statements: one cycle for each access.
 
 #include <string>
 

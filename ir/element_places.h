@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the elements of a tensor lie in an array whose rows are apart.
+// Positions of a tensor's elements in a strided array.
 
 #include <cstdint>
 #include <vector>
 
 namespace isamap {
 
-/// Calls `use(i, place)` for each element: number i of the row-major order lies `place` elements behind the first.
+/// Calls `use(i, place)` for each element: number i of the row-major order is `place` elements after the first.
 ///   for_each_place({2, 2}, {10, 1}, use)  calls  use(0, 0), use(1, 1), use(2, 10), use(3, 11)
 template <class Use>
 void for_each_place(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, const Use& use) {

@@ -24,7 +24,7 @@ bool is_monotone(const ScalarExpr& e) {
   return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
 }
 
-// The body on absolute values, in f64: what subtracts, adds; what chooses, takes the larger one.
+// The body on absolute values, in f64: subtraction becomes addition, a select the maximum.
 ScalarExpr absolute(const ScalarExpr& e) {
   return std::visit(overloaded{[](const Constant& c) { return constant(std::fabs(c.value), DType::f64); },
                                [](const Read& r) { return read(r.access, DType::f64); },
@@ -37,7 +37,7 @@ ScalarExpr absolute(const ScalarExpr& e) {
                     e.op);
 }
 
-// Roundings that reach one value: those of both factors of a product, the more of two summands.
+// Roundings of one value: the sum of both factors', the maximum of two summands'.
 double roundings(const ScalarExpr& e) {
   if (e.args.empty()) return 0;
   const double first = roundings(e.args[0]);
@@ -63,7 +63,7 @@ class Bounds {
     }
   }
 
-  /// `errors` of what is read (empty: 0).
+  /// `errors` of the reads (empty: 0).
   std::vector<std::vector<double>> run(std::vector<std::vector<double>> errors) {
     errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
@@ -88,7 +88,7 @@ class Bounds {
                        [&](const Access& a) { return !errors_[a.tensor.index()].empty(); });
   }
 
-  // An upper bound of what stood in the output before: with `inout`, at most what stands there now plus what was added.
+  // An upper bound of the output's initial value: with `inout`, at most its final value plus the added terms.
   std::vector<double> start(const Computation& s) const {
     const std::size_t out = s.write.tensor.index();
     if (writes_[out] > 0 || kernel_.tensors[out].inout) return magnitudes_[out].real;
@@ -131,11 +131,11 @@ class Bounds {
     errors_[out] = point_errors(s, kernel_.tensors, data_, errors_);
   }
 
-  // How many values meet in one element, at most.
+  // The most values that are reduced into one element.
   static double terms(const Computation& s) {
     if (s.reduction == Reduction::assign || s.reduction == Reduction::max || s.reduction == Reduction::min) return 0;
     double count = 1;
-    std::vector<std::string> alone;  // dims that are a subscript of the write: each value is another element
+    std::vector<std::string> alone;  // dims that are a subscript of the write on their own: one element for each value
     for (const AffineExpr& e : s.write.index) {
       if (const auto dim = e.as_dim()) alone.push_back(*dim);
     }

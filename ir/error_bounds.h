@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bounds on rounding errors, for `compare` (ir/compare.cpp says how).
+// Bounds on rounding errors, for `compare` (method: ir/compare.cpp).
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace isamap {
 
 /// For each tensor a bound for each element on |a - b| of two results that differ in order and rounding only; empty: 0.
-/// `data` is what `interpret` left: inputs, intermediates and outputs.
+/// `data`: inputs, intermediates and outputs after `interpret`.
 std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction means, asked of its statement.
+// Properties of an instruction, derived from its statement.
 
 #include "isamap/instruction.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of tensors, and kernels as the run of their statements (ir/row_statement.cpp) one after the other.
+// Tensor data, and the interpreter: runs the statements of a kernel in order (ir/row_statement.cpp).
 
 #include "isamap/interpret.h"
 
@@ -45,8 +45,8 @@ Scalar clamped(const Tensor& tensor, double value) {
   return convert({value, 0}, DType::f64, tensor.dtype, true);
 }
 
-// From -2 to 2 (0 to 3 where there is no sign): products of two are at most 9 and their signs balance, so that sums of
-// 2^20 stay exact in f32 and those of a few dozen in the smallest formats.
+// From -2 to 2 (0 to 3 if unsigned): products of two are at most 9 and their signs balance, so that sums of 2^20 stay
+// exact in f32 and those of a few dozen in the smallest formats.
 Scalar random_integer(const Tensor& tensor, Random& random) {
   const bool is_unsigned = !is_float(tensor.dtype) && integer_min(tensor.dtype) == 0;
   const std::int64_t low = is_unsigned ? 0 : -2;
@@ -131,7 +131,7 @@ void copy_element(const TensorData& from, std::int64_t at, TensorData& to, std::
               to.bytes.begin() + there * static_cast<std::int64_t>(width));
 }
 
-// Group by group: what a group writes is put back before the next one runs.
+// Group by group: results of a group are stored before the next one runs.
 void interpret_in_time(const Kernel& kernel, std::vector<TensorData>& data) {
   std::vector<bool> begun(data.size(), false);
   for (const Computation& statement : kernel.statements) {

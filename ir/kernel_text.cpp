@@ -7,8 +7,8 @@
 //   s0: O[n,k,p,q] += I[n,c,p + r,q + s] * F[k,c,r,s] over n: 1, k: 64, p: 56, q: 56, c: 64, r: 3, s: 3 where 2 - s >=
 //   0
 //
-// `repeat t: 4 of 2 statements` stands ahead of the first of them.
-// Unlike the kernel file, a statement states the order and extent of its dims, since fusing changes both.
+// `repeat t: 4 of 2 statements` precedes the first of them. Unlike the kernel file, a statement has the order and
+// extent of its dims, since fusing changes both.
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ std::string print_access(const Access& access, const std::vector<Tensor>& tensor
   return tensors[access.tensor.index()].name + "[" + text + "]";
 }
 
-// Names of kernels come from models and hold anything: what is no plain name stands in quotes.
+// Names of kernels come from models and may contain any character: other than plain names are quoted.
 std::string print_kernel_name(const std::string& name) {
   if (is_name(name)) return name;
   std::string text = "\"";
@@ -68,7 +68,7 @@ std::string print_tensor(const Tensor& tensor) {
   return text;
 }
 
-// Ahead of the first of its statements.
+// Before the first of its statements.
 std::string print_repeat(const Repeat& repeat) {
   return "repeat " + repeat.dim + ": " + std::to_string(repeat.steps) + " of " + std::to_string(repeat.count) +
          " statements\n";

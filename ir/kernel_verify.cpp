@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel must satisfy as a whole: names, and which statement may read what another one writes.
-// What each statement must satisfy alone is in ir/statement_verify.cpp.
+// Checks of a whole kernel: names, and data flow between statements. Checks of single statements are in
+// ir/statement_verify.cpp.
 
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@ class KernelCheck {
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t)
       check_tensor(kernel_.tensors[t], who_, tensor_place(t), problems_);
     if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
-    if (!problems_.empty()) return;  // what follows relies on names and shapes
+    if (!problems_.empty()) return;  // later checks rely on names and shapes
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t)
       check_strides(kernel_.tensors[t], who_, tensor_place(t), problems_);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
@@ -72,7 +72,7 @@ class KernelCheck {
     }
   }
 
-  // A step that wrote what another one writes too would leave nothing of it.
+  // A step must not overwrite results of another step.
   bool writes_a_slice(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
     if (!kernel_.repeat || !kernel_.repeat->contains(s) || uses(statement.write, kernel_.repeat->dim)) return true;
@@ -84,7 +84,7 @@ class KernelCheck {
     return false;
   }
 
-  // Only arrays of the caller lie as the caller says.
+  // Only the caller's arrays have given strides.
   void check_owner(TensorId id) {
     const Tensor& tensor = kernel_.tensors[id.index()];
     if (tensor.strides.empty()) return;
@@ -100,7 +100,7 @@ class KernelCheck {
            "remove `strides`, and copy the tensor; or write a kernel of one step");
   }
 
-  // Reading before writing would find nothing; only `inout` says that the caller left something there.
+  // A read before the write has no value, unless the tensor is `inout`.
   void check_uses(TensorId id) {
     const Tensor& tensor = kernel_.tensors[id.index()];
     const Computation* reader = nullptr;

@@ -18,7 +18,7 @@ bool exceeds_one(const AffineExpr& e, const Ranges& ranges, const std::vector<Af
   });
 }
 
-/// `e` / g >= 0 says as much as `e` >= 0, where g divides all coefficients: 208 - 8*a - 32*b gives 26 - a - 4*b.
+/// `e` / g >= 0 is equivalent to `e` >= 0 if g divides all coefficients: 208 - 8*a - 32*b gives 26 - a - 4*b.
 AffineExpr in_lowest_terms(const AffineExpr& e) {
   std::int64_t g = 0;
   for (const AffineTerm& term : e.terms()) g = std::gcd(g, term.coefficient);
@@ -33,7 +33,7 @@ AffineExpr in_lowest_terms(const AffineExpr& e) {
   return lowest;
 }
 
-/// How often `one` goes into `x`, by the first dim that both have; 1 where they share none.
+/// The multiple of `one` in `x`, by their first common dim; 1 without a common dim.
 std::int64_t times(const AffineExpr& x, const AffineExpr& one) {
   for (const AffineTerm& term : one.terms())
     if (const auto* name = std::get_if<std::string>(&term.atom); name && x.coefficient(*name) != 0)
@@ -57,11 +57,11 @@ std::optional<Interval> narrowed(const AffineExpr& x, const Ranges& ranges, cons
 /// The dims of `e` whose coefficients `factor` divides, divided by it: 3*a + (5*a + b)/9 is (32*a + b)/9, and only that
 /// numerator may be known.
 AffineExpr multiples(const AffineExpr& e, std::int64_t factor) {
-  AffineExpr taken;
+  AffineExpr common;
   for (const AffineTerm& term : e.terms())
     if (const auto* name = std::get_if<std::string>(&term.atom); name && term.coefficient % factor == 0)
-      taken += AffineExpr::dim(*name) * (term.coefficient / factor);
-  return taken;
+      common += AffineExpr::dim(*name) * (term.coefficient / factor);
+  return common;
 }
 
 }  // namespace
@@ -76,8 +76,8 @@ bool nonnegative(const AffineExpr& e, const Ranges& ranges, const std::vector<Af
     const auto* division = std::get_if<FloorDiv>(&term.atom);
     if (division == nullptr) continue;
     const AffineExpr rest = simple - floordiv(*division->numerator, division->divisor) * term.coefficient;
-    const AffineExpr taken = multiples(rest, term.coefficient);
-    for (const AffineExpr& joined : {AffineExpr(0), taken}) {
+    const AffineExpr common = multiples(rest, term.coefficient);
+    for (const AffineExpr& joined : {AffineExpr(0), common}) {
       const AffineExpr whole = *division->numerator + joined * division->divisor;
       const auto numerator = narrowed(whole, ranges, known);
       const auto others = bounds(simplify(rest - joined * term.coefficient, ranges), ranges);

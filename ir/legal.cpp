@@ -27,7 +27,7 @@ std::set<std::string> dims_of(const Condition& condition) {
   return dims;
 }
 
-/// Index of the choice as the text prints it: 0 for the first that the instruction has.
+/// Index of the choice as printed: 0 for the instruction's first.
 std::optional<std::int64_t> choice_of(const Instruction& instruction, const Call& call, const std::string& operand) {
   for (const auto& [name, choices] : instruction.start)
     if (name == operand) {
@@ -69,7 +69,7 @@ bool any_fits(const Instruction& instruction, const std::vector<std::vector<std:
       extents[d] = choices[d][at[d]];
       points *= static_cast<double>(extents[d]);
     }
-    // Of boxes of as many points the one nearest to a cube: the smallest of its extents is largest.
+    // Of boxes with equal points the one nearest to a cube: with the largest minimum extent.
     const auto least = [](const std::vector<std::int64_t>& e) {
       return e.empty() ? 0 : *std::min_element(e.begin(), e.end());
     };
@@ -153,7 +153,7 @@ std::vector<std::int64_t> largest_extents(const Instruction& instruction) {
   std::set<std::string> tied;
   for (const Condition& condition : conditions(instruction)) tied.merge(dims_of(condition));
   constexpr std::size_t most_boxes = 1 << 16;
-  std::size_t few = 2;  // choices of each dim so that all boxes together are no more
+  std::size_t few = 2;  // choices of each dim, limited by the number of boxes
   const auto boxes = [&](std::size_t each) {
     double product = 1;
     for (std::size_t i = 0; i < tied.size(); ++i) product *= static_cast<double>(each);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Conditions that every use of an instruction fulfils (`legal` of hardware files).
+// Conditions that every use of an instruction must satisfy (`legal` of hardware files).
 //
-// What they say of one extent alone, of the alignment of an address and of the value of a state field is put at load
-// where the compiler looks anyway: into DimRange, Operand::align and Instruction::needs. The rest is tested where a
-// call is made, and all of them by the verifier of programs, by printers and by the simulator, each as far as it knows
-// the values.
+// Conditions on a single extent, the alignment of an address or the value of a state field are translated by the loader
+// to DimRange, Operand::align and Instruction::needs. The others are tested where a call is made, and all of them by
+// the verifier of programs, by printers and by the simulator, as far as values are known.
 
 #include <string>
 #include <vector>
@@ -16,10 +15,10 @@
 
 namespace isamap {
 
-/// The conditions of the instruction, which the loader has checked.
+/// The conditions of the instruction, checked by the loader.
 std::vector<Condition> conditions(const Instruction& instruction);
 
-/// The first condition that does not hold where `lookup` tells its references, in words; empty: none that is known.
+/// Text of the first violated condition, with references by `lookup`; empty: none known.
 std::string broken_condition(const Instruction& instruction, const Lookup& lookup);
 
 /// The same for a call over these buffers: its extents, strides, pitches and `start` are known. `loops`: ranges of the
@@ -27,16 +26,16 @@ std::string broken_condition(const Instruction& instruction, const Lookup& looku
 std::string broken_condition(const Instruction& instruction, const Call& call, const std::vector<Buffer>& buffers,
                              const Ranges& loops);
 
-/// Do the extents fulfil the conditions that are about extents alone?
+/// Do the extents satisfy the conditions on extents only?
 bool extents_fit(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
-/// Is there a condition that the ranges of the dims do not say?
+/// Is there a condition that the ranges of the dims do not express?
 bool has_more_conditions(const Instruction& instruction);
 
-/// The extents of most points that a call may have: the largest of every dim, unless conditions tie several.
+/// The legal extents with the most points: the largest of every dim, unless conditions involve several.
 std::vector<std::int64_t> largest_extents(const Instruction& instruction);
 
-/// Extents that the dim may have, descending: all of them where they are few, else by halves down to the smallest.
+/// Extents of the dim, descending: all if they are few, else halved down to the smallest.
 std::vector<std::int64_t> some_extents(const DimRange& range, std::size_t few);
 
 }  // namespace isamap

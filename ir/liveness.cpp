@@ -19,13 +19,13 @@ Interval hull(const Interval& a, const Interval& b) {
 
 struct UseTimes {
   std::int64_t time = 0;
-  int roles = 0;                    ///< of which something is inside
-  std::set<std::int32_t> of_roles;  ///< buffers that they touch
+  int roles = 0;                    ///< nesting depth of roles
+  std::set<std::int32_t> of_roles;  ///< buffers that they access
 
   using Uses = std::map<std::int32_t, Interval>;
 
-  // Uses of each buffer inside a list, as hulls of the children that use it: once two children (or a loop as a whole)
-  // need the buffer, what lies between them does too.
+  // Uses of each buffer inside a list, as hulls of the children that use it: a buffer used by two children (or a whole
+  // loop) is live between them.
   Uses list(const std::vector<Node>& nodes) {
     Uses uses;
     std::map<std::int32_t, Interval> first_user;
@@ -76,12 +76,12 @@ struct UseTimes {
 
 std::vector<Interval> live_ranges(const Program& program) {
   std::vector<Interval> live(program.buffers.size(), never);
-  UseTimes loop;
-  for (const auto& [buffer, interval] : loop.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
+  UseTimes uses;
+  for (const auto& [buffer, interval] : uses.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (program.buffers[i].role == BufferRole::argument || program.buffers[i].counter ||
-        loop.of_roles.contains(static_cast<std::int32_t>(i)))
-      live[i] = {0, std::max<std::int64_t>(loop.time, 1)};
+        uses.of_roles.contains(static_cast<std::int32_t>(i)))
+      live[i] = {0, std::max<std::int64_t>(uses.time, 1)};
   return live;
 }
 

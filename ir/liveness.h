@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// When buffers of a program hold something: for allocation and for counting what is alive together.
+// Live intervals of a program's buffers, for allocation and register pressure.
 
 #include <vector>
 
@@ -8,13 +8,12 @@
 
 namespace isamap {
 
-/// For each buffer the interval of leaf positions (numbered in program order) over which it must keep its place; low >
-/// high: never used in the body. A buffer used inside a loop and outside it lives throughout the loop; one used only
-/// inside a loop body lives inside one iteration. Arguments, ahead-of-time buffers, counters and what a role touches
-/// live always.
+/// For each buffer its live interval in leaf positions (numbered in program order); low > high: never used in the body.
+/// A buffer used inside a loop and outside it lives throughout the loop; one used only inside a loop body lives inside
+/// one iteration. Arguments, ahead-of-time buffers, counters and buffers of roles are always live.
 std::vector<Interval> live_ranges(const Program& program);
 
-/// Registers or bytes a buffer takes.
+/// Registers or bytes of a buffer.
 std::int64_t footprint(const Buffer& buffer);
 
 /// Calls `visit` for every reference of a node itself (not of nodes inside it).

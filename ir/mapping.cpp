@@ -20,14 +20,14 @@ std::int64_t extent_of(const Computation& statement, const std::string& dim) {
   return statement.domain.dims[static_cast<std::size_t>(statement.domain.find(dim))].extent;
 }
 
-// One list of digits that becomes a dim of its own.
+// A list of digits that fuses to one dim.
 struct Fusion {
   std::vector<std::string> dims;  // outermost first
   Dim fused;
 };
 
-// Only unit digits that loop their whole dim fuse: then counting through them is counting through one dim.
-bool loops_whole_dims(const Computation& statement, const std::vector<Digit>& digits, std::set<std::string>& used) {
+// Only unit digits that cover their whole dim fuse: then counting through them is counting through one dim.
+bool are_whole_dims(const Computation& statement, const std::vector<Digit>& digits, std::set<std::string>& used) {
   std::set<std::string> mine;
   for (const Digit& digit : digits) {
     const auto dim = digit.column.as_dim();
@@ -40,7 +40,7 @@ bool loops_whole_dims(const Computation& statement, const std::vector<Digit>& di
 
 Fusion fusion_of(const Computation& statement, const std::vector<Digit>& digits) {
   Fusion fusion;
-  fusion.fused = {fused_name(digits), stepped_extent(digits), DimKind::reduction};
+  fusion.fused = {fused_name(digits), digits_extent(digits), DimKind::reduction};
   for (const Digit& digit : digits) {
     fusion.dims.push_back(*digit.column.as_dim());
     const Dim& old = statement.domain.dims[static_cast<std::size_t>(statement.domain.find(fusion.dims.back()))];
@@ -53,8 +53,7 @@ std::vector<Fusion> fusions_of(const Computation& statement, const Mapping& mapp
   std::vector<Fusion> fusions;
   std::set<std::string> used;
   for (const std::vector<Digit>& digits : mapping.dims) {
-    if (digits.size() >= 2 && loops_whole_dims(statement, digits, used))
-      fusions.push_back(fusion_of(statement, digits));
+    if (digits.size() >= 2 && are_whole_dims(statement, digits, used)) fusions.push_back(fusion_of(statement, digits));
   }
   return fusions;
 }
@@ -113,7 +112,7 @@ std::string_view name(Kind kind) {
   return "";
 }
 
-std::int64_t stepped_extent(const std::vector<Digit>& digits) {
+std::int64_t digits_extent(const std::vector<Digit>& digits) {
   std::int64_t extent = 1;
   for (const Digit& digit : digits) {
     extent = checked_mul(extent, digit.extent).value_or(std::numeric_limits<std::int64_t>::max());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each element of an operand stands: layouts turned into tables, so that composing two of them is comparing.
+// Layouts as tables of element positions, so that layouts are composed by comparison of tables.
 
 #include <algorithm>
 
@@ -89,7 +89,7 @@ Table fragment_positions(const FragmentLayout& layout, const std::vector<std::in
       inside = inside && index >= 0 && index < box[d];
       position = position * box[d] + index;
     }
-    // An element held twice (a replicated operand) is found at its first place.
+    // A replicated element is found at its first place.
     if (inside && table[static_cast<std::size_t>(position)] < 0) table[static_cast<std::size_t>(position)] = p;
   }
   if (std::count(table.begin(), table.end(), -1) > 0) return std::nullopt;

@@ -13,7 +13,7 @@ struct Step {
   std::int64_t points = 1;
 };
 
-/// What one step along a layout term moves: `k/4` moves dim k by 4, `k` and `k%4` by 1.
+/// The dim and step of a layout term: `k/4` moves dim k by 4, `k` and `k%4` by 1.
 std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::string& term) {
   const std::size_t cut = term.find_first_of("/%");
   const std::string dim = term.substr(0, cut);
@@ -27,8 +27,8 @@ std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::
   return Step{dim, divisor};
 }
 
-/// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one that the
-/// call loops.
+/// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one with
+/// extent above 1 in the call.
 std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const Call& call,
                                       const std::string& number) {
   if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)

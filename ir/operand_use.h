@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where an operand of a call lies: one expression gives the address of every instruction point.
+// The address of an operand of a call, as one expression over instruction points.
 //
 // The element offset of a point is the operand's index dotted with the buffer's strides. The base address is that
 // offset with every instruction dim at 0; a stride is the difference between two points.
@@ -13,14 +13,14 @@
 
 namespace isamap {
 
-/// How an instruction dim is written in an index: `$j`.
+/// Name of an instruction dim in an index: `$j`.
 inline std::string point_name(const std::string& dim) { return "$" + dim; }
 
-/// `loops` and, for each instruction dim, [0, extent of this call - 1]; of access 0 also the points beyond that the
-/// call sets, whose places must be said too.
+/// `loops` and, for each instruction dim, [0, extent of this call - 1]; of access 0 also the points beyond it that the
+/// call sets.
 Ranges ranges_of_call(const Ranges& loops, const Instruction& instruction, const Call& call, int access = -1);
 
-/// The element offset of an index from the first element of a memory buffer, over all its names.
+/// The element offset of an index from the first element of a memory buffer, over all names of the index.
 AffineExpr element_offset(const Buffer& buffer, const Ref& ref, const Ranges& ranges);
 
 /// `e` with every instruction dim at 0.
@@ -34,8 +34,8 @@ const Operand& operand_of(const Instruction& instruction, int access);
 const Ref* mask_of(const Instruction& instruction, const Call& call, const std::string& dim);
 
 /// Elements of the buffer between neighbours along a term of the operand's layout: a dim `k`, a part of one (`k/4`,
-/// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term that the call does not run
-/// over has stride 0 if its difference is no constant.
+/// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term outside the call has stride
+/// 0 if its difference is no constant.
 std::optional<std::int64_t> stride_along(const AffineExpr& offset, const Instruction& instruction, const Call& call,
                                          int access, const std::string& term, const Ranges& ranges);
 
@@ -44,7 +44,7 @@ std::optional<std::int64_t> slot_of(const Buffer& buffer, const Ref& ref, const 
 /// Slots of a register buffer.
 std::int64_t slot_count(const Buffer& buffer);
 
-/// Does the call leave the written operand without anything of its old content?
+/// Does the call overwrite the written operand completely?
 bool overwrites(const Instruction& instruction, const Call& call);
 /// Does the call read the old content of the written operand's points?
 bool updates(const Instruction& instruction, const Call& call);

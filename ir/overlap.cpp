@@ -12,7 +12,7 @@ struct Reach {
   std::int64_t first = 0, size = 0;
 };
 
-/// What the axes reach whose strides are no multiples of `modulus`; 0: all axes.
+/// The reach of the axes whose strides are no multiples of `modulus`; 0: all axes.
 Reach reach(const StridedArray& array, std::int64_t modulus) {
   Reach found{0, array.element};
   for (std::size_t d = 0; d < array.shape.size(); ++d) {
@@ -24,7 +24,7 @@ Reach reach(const StridedArray& array, std::int64_t modulus) {
   return found;
 }
 
-/// Whole multiples of the modulus set aside, the bytes of a and of b are two arcs of a circle that do not meet.
+/// Modulo `modulus`, the bytes of a and of b are two disjoint arcs of a circle.
 bool apart_within(std::int64_t modulus, const StridedArray& a, const StridedArray& b) {
   const Reach of_a = reach(a, modulus), of_b = reach(b, modulus);
   const auto distance = static_cast<std::int64_t>(b.address - a.address) + of_b.first - of_a.first;

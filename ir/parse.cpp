@@ -47,7 +47,7 @@ class StatementReader {
 
   ParsedStatement statement() {
     ParsedStatement result;
-    const std::size_t at = cursor_.offset();  // before the name is taken: arguments have no order
+    const std::size_t at = cursor_.offset();  // before the name is consumed: arguments have no order
     result.write = access(at, cursor_.expect_name("the written tensor", false));
     result.reduction = reduction();
     result.body = sum();
@@ -88,7 +88,7 @@ class StatementReader {
     return result;
   }
 
-  /// Where the names of one index stand, for problems that are found later.
+  /// Records the positions of the names of one index, for later diagnostics.
   void note_names(std::string_view index, std::size_t begin) {
     const std::string text(index);
     const SourceLocation nowhere;
@@ -169,7 +169,7 @@ class StatementReader {
     if (const auto size = sizes_.find(name); size != sizes_.end())
       return constant(static_cast<double>(size->second), DType::f32);
     if (name == "inf") return constant(std::numeric_limits<double>::infinity(), DType::f32);
-    cursor_.fail(at, "'" + name + "' stands alone: neither a tensor access, a function call nor a known size",
+    cursor_.fail(at, "'" + name + "' is neither a tensor access, a function call nor a known size",
                  "a tensor without dims is read as '" + name + "[]'");
     return {};
   }

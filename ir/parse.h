@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Text to statements and kernels.
+// Parsers of statements and kernels.
 
 #include <map>
 #include <string>
@@ -19,31 +19,31 @@ struct ParsedAccess {
 };
 
 /// `C[i,j] += A[i,k] * B[k,j]` before tensors are known: reads are numbered in order of first occurrence, equal
-/// accesses once; constants and reads carry no meaningful type.
+/// accesses once; constants and reads have no meaningful type yet.
 struct ParsedStatement {
   ParsedAccess write;
   Reduction reduction = Reduction::assign;
   std::vector<ParsedAccess> reads;
   ScalarExpr body;
-  std::map<std::string, int> name_offsets = {};  ///< where each name stands first inside index brackets
+  std::map<std::string, int> name_offsets = {};  ///< first occurrence of each name inside index brackets
 };
 
-/// `where` is the place of the text; diagnostics add the offset to its column. Names in `sizes` stand for their number
-/// already here, so that `A[N*i + j]` and `A[i] / N` can be read.
-/// Limits, reported as errors: those of include/isamap/affine.h, 512 operations, 64 distinct reads.
+/// `where` is the place of the text; diagnostics add the offset to its column. Names in `sizes` are replaced by their
+/// number here, so that `A[N*i + j]` and `A[i] / N` are valid. Limits, reported as errors: those of
+/// include/isamap/affine.h, 512 operations, 64 distinct reads.
 Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where = {},
                                         const Bindings& sizes = {});
 
 /// Binds a parsed statement to tensors (found by name in `tensors`) and gives every iterator its extent: from
-/// `extents`, else from the tensor dimension that it indexes alone; none or two different ones are errors.
-/// Iterators are lower case. Dims are ordered: those of the write first, in its order, then as they occur in the reads.
-/// Names that are in `sizes` stand for their number. `places`, if given, receives where the accesses stand.
+/// `extents`, else from the tensor dimension that it indexes alone; none or two different ones are errors. Iterators
+/// are lower case. Dims are ordered: those of the write first, in its order, then as they occur in the reads. Names in
+/// `sizes` are replaced by their number. `places`, if given, receives the locations of accesses.
 Result<Computation> bind(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                          const std::map<std::string, std::int64_t>& extents,
                          const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where,
                          StatementPlaces* places = nullptr);
 
-/// Reads what print(Kernel) writes.
+/// Parses the text of print(Kernel).
 Result<Kernel> parse_kernel(const std::string& text);
 
 }  // namespace isamap

@@ -199,7 +199,7 @@ class PointErrors {
             error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
   }
 
-  // Both results round: twice the unit, and `slack` of them where libraries differ in the last digits.
+  // Both results round: twice the unit, times `slack` where libraries differ in the last digits.
   static Estimate rounded(DType type, double value, double error, double slack) {
     const Rounding rounding = rounding_of(type);
     if (std::isnan(error)) error = INFINITY;

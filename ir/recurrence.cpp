@@ -57,12 +57,12 @@ class Stepping {
     Tensor made = whole_.tensors[slice.whole.index()];
     if (slice.axis < 0) return made;
     made.shape.erase(made.shape.begin() + slice.axis);
-    made.constant = false;  // each step has another one
+    made.constant = false;  // each step has a different slice
     made.name = unique(made.name, slice);
     return made;
   }
 
-  // "S", "S_plus1", "S_minus1"; longer where a name is taken.
+  // "S", "S_plus1", "S_minus1"; longer if the name is in use.
   std::string unique(const std::string& name, const Slice& slice) const {
     std::string made = name;
     const bool all_of_it_too =
@@ -95,7 +95,7 @@ class Stepping {
     return made;
   }
 
-  // What a step adds to something that stands there starts at that; what others read too is no intermediate.
+  // A tensor that a step updates is `inout`; one used outside the step is no intermediate.
   void set_inout(TensorId id) {
     Tensor& tensor = step_.kernel.tensors[id.index()];
     const Slice& slice = step_.slices[id.index()];
@@ -172,10 +172,10 @@ void for_each_group(const Kernel& kernel, const VisitGroup& visit) {
   const Repeat& repeat = *kernel.repeat;
   const std::size_t end = repeat.first + repeat.count, all = kernel.statements.size();
   const Group ahead = group_of(step, 0, repeat.first), repeated = group_of(step, repeat.first, end),
-              behind = group_of(step, end, all);
+              after = group_of(step, end, all);
   if (repeat.first > 0) visit(ahead.kernel, ahead.slices, 0);
   for (std::int64_t t = 0; t < repeat.steps; ++t) visit(repeated.kernel, repeated.slices, t);
-  if (end < all) visit(behind.kernel, behind.slices, 0);
+  if (end < all) visit(after.kernel, after.slices, 0);
 }
 
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step) {

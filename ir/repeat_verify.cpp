@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements that run step by step must satisfy, so that what each step finds does not depend on how it is done:
-// every step writes a slice of its own and reads slices of itself, where they are written already, or of earlier steps.
+// Checks of recurrences, so that results do not depend on the execution of a step: every step writes a separate slice
+// and reads slices of itself, after their write, or of earlier steps.
 
 #include <fmt/core.h>
 
@@ -42,7 +42,7 @@ class RepeatCheck {
 
   const std::string& name(const Access& access) const { return kernel_.tensors[access.tensor.index()].name; }
 
-  /// The axis that runs over with the steps; -1: none.
+  /// The axis indexed by the step; -1: none.
   int axis(const Access& access) const {
     for (std::size_t a = 0; a < access.index.size(); ++a)
       if (access.index[a].names().contains(repeat_.dim)) return static_cast<int>(a);
@@ -56,21 +56,21 @@ class RepeatCheck {
   void check_statement(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
     for (int a = 0; a < access_count(statement); ++a) {
-      int looping = 0;
+      int subscripts = 0;
       for (const AffineExpr& e : access_of(statement, a).index) {
         if (!e.names().contains(repeat_.dim)) continue;
-        ++looping;
+        ++subscripts;
         if (e != AffineExpr::dim(repeat_.dim) + e.constant())
           fail(
               place(s, static_cast<std::size_t>(a)),
               fmt::format("statement {} indexes '{}' with {}", statement.name, name(access_of(statement, a)), print(e)),
-              fmt::format("a step's number stands alone or with a number added: {0}, {0}+1", repeat_.dim));
+              fmt::format("a step's number may occur alone or with a constant added: {0}, {0}+1", repeat_.dim));
       }
-      if (looping > 1)
+      if (subscripts > 1)
         fail(place(s, static_cast<std::size_t>(a)),
              fmt::format("statement {} indexes '{}' with {} twice", statement.name, name(access_of(statement, a)),
                          repeat_.dim),
-             "one subscript may hold the step's number");
+             "only one subscript may contain the step's number");
     }
     const int dim = statement.domain.find(repeat_.dim);
     if (dim >= 0 && statement.domain.dims[static_cast<std::size_t>(dim)].extent != repeat_.steps)
@@ -82,7 +82,7 @@ class RepeatCheck {
         fail(place(s, 0), fmt::format("statement {} is cut along {}, which is repeated", statement.name, repeat_.dim));
   }
 
-  /// A repeated statement that writes the tensor; nothing: it stays as it is while steps run.
+  /// A statement of the recurrence that writes the tensor; nothing: it is constant during the steps.
   std::optional<std::size_t> writer(TensorId tensor) const {
     for (std::size_t s = repeat_.first; s < end(); ++s)
       if (kernel_.statements[s].write.tensor == tensor) return s;
@@ -120,7 +120,7 @@ class RepeatCheck {
            fmt::format("give '{}' `inout: true`: the caller puts the first slice there", tensor.name));
   }
 
-  // A tensor of a step has no outside along the steps.
+  // `outside` is undefined along the steps.
   void check_inside(std::size_t s, std::size_t r, const Tensor& tensor) {
     const Access& read = kernel_.statements[s].reads[r];
     const std::int64_t extent = tensor.shape[static_cast<std::size_t>(axis(read))], from = offset(read);

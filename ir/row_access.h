@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where an access finds its elements along a row of points.
+// Positions of an access's elements along a row of points.
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace isamap {
 
-/// A tensor's elements as numbers: `real` for float types, else `integer`.
+/// A tensor's values: `real` for float types, else `integer`.
 struct Numbers {
   std::vector<double> real;
   std::vector<std::int64_t> integer;
@@ -25,7 +25,7 @@ class RowAccess {
 
   /// The row's values at point[row] = first, first + 1, ...; point[row] is overwritten.
   Row load(const Numbers& numbers, std::int64_t* point, std::int64_t first, std::int64_t length);
-  /// Element positions along the row: first one and stride, or (quasi-affine) nothing.
+  /// Element positions along the row: the first and the stride; nothing if quasi-affine.
   std::optional<std::int64_t> stride() const { return stride_; }
   std::int64_t position(const std::int64_t* point) const { return position_(point); }
   const DType& dtype() const { return dtype_; }

@@ -107,7 +107,7 @@ Row RowExpr::evaluate(const std::vector<Row>& reads, std::int64_t length) {
   return nodes_.back().value;
 }
 
-// Where all operands are uniform, so is the result: a row of one point.
+// If all operands are uniform, so is the result: a row of one point.
 void RowExpr::run(Node& node, const std::vector<Row>& reads, std::int64_t length) {
   bool uniform = true;
   for (std::size_t i = 0; i < node.args.size(); ++i) uniform = uniform && argument(node, i).uniform;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A scalar body evaluated over rows of points: one pass over the row for each node, then one that rounds. The meaning
-// is that of evaluate(ScalarExpr); only the order of the work differs.
+// A scalar body evaluated over rows of points: one loop over the row for each node, then one that rounds. Equivalent to
+// evaluate(ScalarExpr) in another order.
 
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ class RowExpr {
   static constexpr std::int64_t max_length = 512;
 
   explicit RowExpr(const ScalarExpr& body);
-  /// `reads[i]` holds read i; length <= max_length. The result lives until the next call.
+  /// `reads[i]`: values of read i; length <= max_length. The result is valid until the next call.
   Row evaluate(const std::vector<Row>& reads, std::int64_t length);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dim rows run along: for each output element the contributions must come in the order of the domain's dims.
-// If the write maps distinct points of the parallel dims to distinct elements, moving one parallel dim innermost
-// changes no element's order, and neither does the last reduction dim. Otherwise rows run along the last dim.
+// The dim of the rows: for each output element the contributions must have the order of the domain's dims. If the write
+// maps distinct points of the parallel dims to distinct elements, moving one parallel dim innermost changes no
+// element's order, and neither does the last reduction dim. Otherwise rows run along the last dim.
 
 #include "ir/row_statement.h"
 
@@ -13,7 +13,7 @@
 namespace isamap {
 namespace {
 
-// Sorted by size, each stride must exceed what all smaller ones reach together.
+// Sorted by size, each stride must exceed the total reach of all smaller ones.
 bool writes_once(const Computation& s, const Tensor& written) {
   const AffineExpr position = row_major(s.write.index, written.shape);
   if (!position.is_linear()) return false;

@@ -27,7 +27,7 @@ Scalar wrapped(DType type, std::int64_t value) {
   return result;
 }
 
-// The largest 64-bit integer, which a minimum starts at, is no double: its neighbour 2^63 stands for it.
+// The largest 64-bit integer, the identity of min, is no double: 2^63 represents it.
 Scalar constant_value(double value, DType type) { return convert({value, 0}, DType::f64, type, is_integer(type)); }
 
 Scalar evaluate_unary(const ScalarExpr& e, UnaryOp op, const Scalar* operands) {
@@ -55,7 +55,7 @@ void collect_reads(const ScalarExpr& e, std::vector<int>& found) {
   for (const ScalarExpr& arg : e.args) collect_reads(arg, found);
 }
 
-// The shortest text that reads back as this value. A constant of f32 or less is an f32, for which fewer digits do.
+// The shortest text that parses to this value. A constant of f32 or less is an f32, with fewer digits.
 std::string print_number(double value, DType type) {
   std::array<char, 40> buffer;
   const bool narrow = type != DType::f64 && static_cast<double>(static_cast<float>(value)) == value;
@@ -64,7 +64,7 @@ std::string print_number(double value, DType type) {
   return std::string(buffer.begin(), end);
 }
 
-// Levels of binding: 1 for + and -, 2 for * and /, 3 for what stands alone.
+// Levels of binding: 1 for + and -, 2 for * and /, 3 for primary expressions.
 struct Shown {
   std::string text;
   int level = 3;
@@ -102,7 +102,7 @@ Shown show_binary(const ScalarExpr& e, BinaryOp op, const std::vector<std::strin
           level};
 }
 
-/// A select between numbers has no operand from which a reader could take its type.
+/// A select between constants has no operand that gives its type.
 bool shows_its_type(const ScalarExpr& e) {
   if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return true;
   const std::ptrdiff_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
@@ -112,7 +112,8 @@ bool shows_its_type(const ScalarExpr& e) {
 
 Shown show_cast(const ScalarExpr& e, bool saturate, const std::vector<std::string>& names) {
   const ScalarExpr& from = e.args[0];
-  const DType taken = is_float(e.type) ? e.type : DType::f64;  // by who reads a cast of numbers (scalar_typing.cpp)
+  const DType taken =
+      is_float(e.type) ? e.type : DType::f64;  // the type when a cast of constants is parsed (scalar_typing.cpp)
   const std::string to = (saturate ? "sat_" : "") + std::string(name(e.type));
   if (shows_its_type(from) || from.type == taken) return {show_call(to, e, names), 3};
   return {to + "(" + show_call(name(from.type), e, names) + ")", 3};

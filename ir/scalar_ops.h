@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What each operator does to one value, before the rounding to the node's type: shared by the evaluation at a point
-// (ir/scalar_expr.cpp) and in rows (ir/interpret.cpp), so that the two cannot differ.
+// Operators on single values, before the rounding to the node's type: shared by the evaluation at a point
+// (ir/scalar_expr.cpp) and in rows (ir/row_expr.cpp), so that the two cannot differ.
 //
 // Integers are computed in 64 bits that wrap. max and min of a NaN are NaN (IEEE 754-2019 maximum, minimum); `round`
-// goes to the nearest whole number, ties to even; integer division truncates, and a division by zero gives 0.
+// rounds to the nearest integer, ties to even; integer division truncates, and a division by zero gives 0.
 
 #include <cmath>
 #include <cstdint>

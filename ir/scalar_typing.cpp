@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typing of scalar bodies: which widening casts the text leaves out.
+// Typing of scalar bodies: inserts the widening casts that the text omits.
 //
-// Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select,
-// it is the join of the types of the leaves (reads and inner casts of reads). Arithmetic happens in its context's type;
-// a leaf of another type is widened to it. What has no reads inside a cast is computed there and then.
+// Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select, it
+// is the join of the types of the leaves (reads and inner casts of reads). Arithmetic happens in its context's type; a
+// leaf of another type is widened to it. A cast without reads is folded.
 
 #include <cmath>
 
@@ -22,7 +22,7 @@ struct LeafTypes {
   Failure failure;
 };
 
-/// Where the reads of a body stand, and the whole.
+/// Locations of a body's reads and of the whole body.
 struct Places {
   SourceLocation where;
   std::vector<SourceLocation> reads;
@@ -48,10 +48,10 @@ void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
 }
 
 void collect_leaves(const ScalarExpr& e, const Places& places, LeafTypes& leaves) {
-  if (leaves.failure || reads_of(e).empty()) return;  // constants, cast or not, take the type of what they meet
+  if (leaves.failure || reads_of(e).empty()) return;  // constants, cast or not, get the type of the other operand
   if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op))
     return join_leaf(leaves, e.type, places.of(e));
-  // The condition of a select has a type of its own.
+  // The condition of a select has a separate type.
   const std::size_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
   for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], places, leaves);
 }
@@ -109,7 +109,7 @@ class Typing {
     return constant(value == 0 ? 0 : value, type);
   }
 
-  // `inner` has type `from`; a constant takes the wider type as it is.
+  // `inner` has type `from`; a constant gets the wider type without a cast.
   ScalarExpr widened(ScalarExpr inner, DType to, DType from) {
     if (from == to) return inner;
     const Constant* c = std::get_if<Constant>(&inner.op);
@@ -136,7 +136,7 @@ class Typing {
     }
     ScalarExpr result = arithmetic(raw, type);
     if (u.op != UnaryOp::negate || result.args.empty() || failure) return result;
-    // What was a sign, or a cast, of a constant: -(f32(0.25)).
+    // A folded sign or cast of a constant: -(f32(0.25)).
     const Constant* c = std::get_if<Constant>(&result.args[0].op);
     return c ? typed_constant(-c->value, type) : result;
   }

@@ -5,9 +5,8 @@
 //   stage F in ram x2 ahead 1 as [k/32, r, s, c, k%32 pad 8] via load.store aot slide first load
 //   do s0 with NAME(j=n.p, i=q:7.(q - s):3, k=-) operands A=F B=I outside I pad
 //
-// with the words after the first group in any order. A digit is a column and, unless it runs over a whole dim, its
-// extent;
-// `-` is an instruction dim that runs over nothing; `xN` alone means ahead N-1; `scalar` is element by element.
+// with the words after the first group in any order. A digit is a column and, unless it covers a whole dim, its extent;
+// `-` is an instruction dim without digits; `xN` alone means ahead N-1; `scalar` is element by element.
 
 #include "isamap/schedule.h"
 
@@ -144,7 +143,7 @@ std::string print(const Schedule& schedule) {
   for (const SplitPart& part : schedule.splits) splits += (splits.empty() ? "" : ", ") + print(part);
   if (!splits.empty()) text += "splits: [" + splits + "]\n";
   std::string lanes;
-  for (const LaneParts& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
+  for (const VectorizedReduction& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
   if (!lanes.empty()) text += "lanes: [" + lanes + "]\n";
   if (schedule.nests.size() == 1) {
     const std::string lines = print_lines(schedule.nests[0], "  ");

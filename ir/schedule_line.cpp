@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a schedule, read (its form stands in schedule.cpp).
+// Parses one line of a schedule (syntax: schedule.cpp).
 
 #include <algorithm>
 #include <array>
@@ -15,17 +15,77 @@ namespace {
 
 constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
 
-/// Words that other languages of schedules have, and what says the same here.
+/// Keywords of other schedule languages, and their equivalents here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{{
-    {"peel", "what is left of a dim has code of its own wherever a tile is short"},
-    {"drain", "parts of a sum are added by `combine INSTRUCTION` at the loop that splits it"},
-    {"by", "`role NAME` says who fills a tile"},
-    {"role", "it stands at a stage"},
+    {"peel", "tails are peeled by default: a short tile has separate code"},
+    {"drain", "partial sums are added by `combine INSTRUCTION` at the loop that splits the reduction"},
+    {"by", "`role NAME` names the role that fills a tile"},
+    {"role", "write it at a stage"},
 }};
+
+/// The words of a line, each with its arguments and in any order: `ahead 2`, `via load`.
+class LineWords {
+ public:
+  explicit LineWords(Cursor& cursor) : cursor_(cursor) {}
+
+  const std::string& word() const { return word_; }
+  std::size_t where() const { return where_; }
+
+  /// Reads the next word without accepting it; false at the end of the line, and when the next token is no word.
+  bool next() {
+    if (cursor_.failed() || cursor_.at_end()) return false;
+    where_ = cursor_.offset();
+    word_ = cursor_.peek_name();
+    if (word_.empty()) cursor_.fail(where_, "unexpected " + cursor_.found());
+    return !word_.empty();
+  }
+
+  /// Accepts the word that `next` found; each word may occur once.
+  bool take(const std::string& expected) {
+    if (!cursor_.accept_word(expected)) return false;
+    const bool count = expected[0] == 'x' && expected != "xor";  // x2, x3
+    const std::string key = count ? "x" : expected;
+    if (!taken_.insert(key).second) cursor_.fail(where_, "'" + expected + "' occurs twice");
+    return true;
+  }
+
+  void unknown(const std::string& known) {
+    const auto other =
+        std::find_if(other_words.begin(), other_words.end(), [&](const auto& words) { return words.first == word_; });
+    const std::string instead = other == other_words.end() ? "" : std::string(other->second) + "; ";
+    cursor_.fail(where_, "unknown word '" + word_ + "'", instead + "known here: " + known);
+  }
+
+  std::int64_t positive(std::string_view what) {
+    const std::size_t at = cursor_.offset();
+    const std::int64_t value = cursor_.expect_integer(what, std::numeric_limits<std::int64_t>::max());
+    if (value < 1) cursor_.fail(at, std::string(what) + " is at least 1, found " + std::to_string(value));
+    return value;
+  }
+
+  template <class Value, class Names>
+  Value one_of(const Names& names, std::string_view what, const std::string& hint = "") {
+    const std::size_t at = cursor_.offset();
+    std::string known;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
+      if (cursor_.accept_word(names[i])) return static_cast<Value>(i);
+      known += (known.empty() ? "" : ", ") + std::string(names[i]);
+    }
+    cursor_.fail(at, "expected " + std::string(what) + " (" + known + "), found " + cursor_.found(), hint);
+    return Value{};
+  }
+
+ private:
+  Cursor& cursor_;
+  std::string word_;
+  std::size_t where_ = 0;
+  std::set<std::string> taken_;
+};
 
 class LineReader {
  public:
-  explicit LineReader(Cursor& cursor) : cursor_(cursor) {}
+  explicit LineReader(Cursor& cursor) : cursor_(cursor), words_(cursor) {}
 
   Line line() {
     Line result;
@@ -46,21 +106,21 @@ class LineReader {
     For line;
     do line.loops.push_back(loop());
     while (cursor_.accept(","));
-    while (next_word()) {
-      if (take("on"))
+    while (words_.next()) {
+      if (words_.take("on"))
         line.unit = cursor_.expect_name("a unit", true);
-      else if (take("combine"))
+      else if (words_.take("combine"))
         line.combine = cursor_.expect_name("a combine", true);
-      else if (take("tail"))
-        line.tail = one_of<Tail>(tail_names, "a tail", "leave it out: what a short tile does is derived");
-      else if (take("unroll"))
+      else if (words_.take("tail"))
+        line.tail = words_.one_of<Tail>(tail_names, "a tail", "leave it out: it is derived");
+      else if (words_.take("unroll"))
         line.unroll = true;
-      else if (take("wrap"))
+      else if (words_.take("wrap"))
         line.wrap = true;
-      else if (take("raster"))
+      else if (words_.take("raster"))
         line.raster = raster();
       else
-        unknown_word("on, wrap, raster, combine, tail, unroll");
+        words_.unknown("on, wrap, raster, combine, tail, unroll");
     }
     return line;
   }
@@ -70,7 +130,7 @@ class LineReader {
     if (!cursor_.accept_word("grouped"))
       cursor_.fail(cursor_.offset(), "expected grouped(N), found " + cursor_.found());
     cursor_.expect("(");
-    const std::int64_t count = positive("a number of steps");
+    const std::int64_t count = words_.positive("a number of steps");
     cursor_.expect(")");
     return count;
   }
@@ -81,7 +141,7 @@ class LineReader {
     result.dim = print(column);
     if (!cursor_.accept_word("by"))
       cursor_.fail(cursor_.offset(), "expected 'by' and a tile size, found " + cursor_.found());
-    result.tile = positive("a tile size");
+    result.tile = words_.positive("a tile size");
     return result;
   }
 
@@ -93,33 +153,33 @@ class LineReader {
     line.memory = cursor_.expect_name("a memory", true);
     std::optional<std::int64_t> ahead;
     std::size_t ahead_at = 0;
-    while (next_word()) {
-      if (word_ == "ahead") ahead_at = word_at_;
-      if (take("ahead"))
+    while (words_.next()) {
+      if (words_.word() == "ahead") ahead_at = words_.where();
+      if (words_.take("ahead"))
         ahead = cursor_.expect_integer("a number of steps", max_count);
-      else if (take("as"))
+      else if (words_.take("as"))
         line.layout = layout();
-      else if (take("xor"))
+      else if (words_.take("xor"))
         line.swizzle = swizzle();
-      else if (take("via"))
+      else if (words_.take("via"))
         line.via = names("a move");
-      else if (take("role"))
+      else if (words_.take("role"))
         line.role = cursor_.expect_name("a role", false);
-      else if (take("first"))
-        line.first = one_of<First>(first_names, "how it starts");
-      else if (take("aot"))
+      else if (words_.take("first"))
+        line.first = words_.one_of<First>(first_names, "how it starts");
+      else if (words_.take("aot"))
         line.ahead_of_time = true;
-      else if (take("slide"))
+      else if (words_.take("slide"))
         line.slide = true;
-      else if (take("then"))
+      else if (words_.take("then"))
         line.then = names("a statement");
-      else if (take("from"))
+      else if (words_.take("from"))
         line.from = cursor_.expect_name("a statement", false);
       else if (!buffers(line))
-        unknown_word("xN, ahead, as, xor, via, role, aot, slide, first, then, from");
+        words_.unknown("xN, ahead, as, xor, via, role, aot, slide, first, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
-    // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/lowering/lower_prefetch.h).
+    // With one buffer it is a prefetch into a cache, which has no buffers (scheduler/lowering/lower_prefetch.h).
     if (!cursor_.failed() && line.buffers > 1 && line.ahead >= line.buffers)
       cursor_.fail(ahead_at,
                    "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +
@@ -129,14 +189,15 @@ class LineReader {
   }
 
   bool buffers(Stage& line) {  // x2
-    const std::string& text = word_;
+    const std::string& text = words_.word();
     if (text.size() < 2 || text[0] != 'x' ||
         !std::all_of(text.begin() + 1, text.end(), [](char c) { return c >= '0' && c <= '9'; }))
       return false;
-    take(text);
+    words_.take(text);
     const int count = text.size() > 8 ? 0 : std::stoi(text.substr(1));
     if (count < 1 || count > max_count)
-      cursor_.fail(word_at_, "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + text.substr(1, 20));
+      cursor_.fail(words_.where(),
+                   "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + text.substr(1, 20));
     line.buffers = count;
     return true;
   }
@@ -173,7 +234,7 @@ class LineReader {
       LayoutDigit digit;
       digit.index = read_affine(cursor_, {}, true);
       if (cursor_.peek("^"))
-        cursor_.fail(cursor_.offset(), "exclusive or stands behind the layout: as [..] xor 3 from 7 to 4");
+        cursor_.fail(cursor_.offset(), "exclusive or follows the layout: as [..] xor 3 from 7 to 4");
       if (cursor_.accept_word("pad")) digit.pad = cursor_.expect_integer("a number of elements");
       result.push_back(std::move(digit));
     } while (cursor_.accept(","));
@@ -193,15 +254,15 @@ class LineReader {
       line.instruction.clear();
     else
       cursor_.expect("(");
-    while (next_word()) {
-      if (take("operands"))
+    while (words_.next()) {
+      if (words_.take("operands"))
         line.operands = operands();
-      else if (take("holding"))
+      else if (words_.take("holding"))
         line.constants = constants();
       else if (cursor_.accept_word("outside"))
         line.outside.push_back(outside());
       else
-        unknown_word("operands, holding, outside");
+        words_.unknown("operands, holding, outside");
     }
     return line;
   }
@@ -231,7 +292,7 @@ class LineReader {
       } else {
         digit.column = AffineExpr::dim(cursor_.expect_name("a dim, '(' or '-'", false));
       }
-      if (cursor_.accept(":")) digit.extent = positive("the extent of a digit");
+      if (cursor_.accept(":")) digit.extent = words_.positive("the extent of a digit");
       result.push_back(std::move(digit));
     } while (cursor_.accept("."));
     return result;
@@ -243,7 +304,8 @@ class LineReader {
       const std::string operand = cursor_.expect_name("an operand of the instruction", false);
       cursor_.expect("=");
       result.emplace_back(operand, cursor_.expect_name("a tensor", true));
-    } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands" && word_ != "holding");
+    } while (cursor_.at_name() && words_.next() && words_.word() != "outside" && words_.word() != "operands" &&
+             words_.word() != "holding");
     return result;
   }
 
@@ -254,66 +316,19 @@ class LineReader {
       cursor_.expect("=");
       const double sign = cursor_.accept("-") ? -1 : 1;
       result.emplace_back(operand, sign * cursor_.expect_real("a number"));
-    } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands");
+    } while (cursor_.at_name() && words_.next() && words_.word() != "outside" && words_.word() != "operands");
     return result;
   }
 
   std::pair<std::string, Outside> outside() {
     const std::string tensor = cursor_.expect_name("a tensor", false);
     return {tensor,
-            one_of<Outside>(outside_names, "what reads outside do",
-                            "pad, the default: its tile holds what it yields there; skip: nothing is computed")};
-  }
-
-  // Looks at the next word; false at the end of the line, and when something else stands there.
-  bool next_word() {
-    if (cursor_.failed() || cursor_.at_end()) return false;
-    word_at_ = cursor_.offset();
-    word_ = cursor_.peek_name();
-    if (word_.empty()) cursor_.fail(word_at_, "unexpected " + cursor_.found());
-    return !word_.empty();
-  }
-
-  // Takes the word that next_word found; each word stands once.
-  bool take(const std::string& expected) {
-    if (!cursor_.accept_word(expected)) return false;
-    const bool count = expected[0] == 'x' && expected != "xor";  // x2, x3
-    const std::string key = count ? "x" : expected;
-    if (!taken_.insert(key).second) cursor_.fail(word_at_, "'" + expected + "' stands twice");
-    return true;
-  }
-
-  void unknown_word(const std::string& known) {
-    const auto other =
-        std::find_if(other_words.begin(), other_words.end(), [&](const auto& words) { return words.first == word_; });
-    const std::string instead = other == other_words.end() ? "" : std::string(other->second) + "; ";
-    cursor_.fail(word_at_, "unknown word '" + word_ + "'", instead + "known here: " + known);
-  }
-
-  std::int64_t positive(std::string_view what) {
-    const std::size_t at = cursor_.offset();
-    const std::int64_t value = cursor_.expect_integer(what, std::numeric_limits<std::int64_t>::max());
-    if (value < 1) cursor_.fail(at, std::string(what) + " is at least 1, found " + std::to_string(value));
-    return value;
-  }
-
-  template <class Value, class Names>
-  Value one_of(const Names& names, std::string_view what, const std::string& hint = "") {
-    const std::size_t at = cursor_.offset();
-    std::string known;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i].empty()) continue;
-      if (cursor_.accept_word(names[i])) return static_cast<Value>(i);
-      known += (known.empty() ? "" : ", ") + std::string(names[i]);
-    }
-    cursor_.fail(at, "expected " + std::string(what) + " (" + known + "), found " + cursor_.found(), hint);
-    return Value{};
+            words_.one_of<Outside>(outside_names, "what reads outside do",
+                                   "pad, the default: its tile holds what it yields there; skip: nothing is computed")};
   }
 
   Cursor& cursor_;
-  std::string word_;
-  std::size_t word_at_ = 0;
-  std::set<std::string> taken_;
+  LineWords words_;
 };
 
 }  // namespace

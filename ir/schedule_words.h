@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Words of schedule lines, as they are printed and read.
+// Keywords of schedule lines, for printing and parsing.
 
 #include <array>
 #include <string_view>

@@ -13,7 +13,7 @@ bool may_start(const Instruction& instruction, Start start) {
   return start == Start::keep;
 }
 
-bool always_starts_anew(const Instruction& instruction) {
+bool always_overwrites(const Instruction& instruction) {
   return !instruction.semantics.empty() && instruction.statement().reduction != Reduction::assign &&
          !may_start(instruction, Start::keep);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How a call's updated operand may begin: from what stands there (`keep`), or from the reduction's identity (`zero`).
+// Initial value of a call's updated operand: its old value (`keep`), or the reduction's identity (`zero`).
 
 #include "isamap/instruction.h"
 
 namespace isamap {
 
-/// May a call of the instruction begin its output like this? Without a `start` it always keeps.
+/// May a call of the instruction start its output this way? Without `start` it always keeps.
 bool may_start(const Instruction& instruction, Start start);
 
-/// Does every call write its output anew, though the statement adds up? Then a sum has to be complete in one call.
-bool always_starts_anew(const Instruction& instruction);
+/// Does every call overwrite its output although the statement reduces? Then one call must compute a whole sum.
+bool always_overwrites(const Instruction& instruction);
 
 }  // namespace isamap

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one tensor and one statement must satisfy.
+// Checks of one tensor and of one statement.
 //
 // Bounds of indices are intervals over the box of the domain. They are exact for linear indices; where faces cut the
-// domain, e <= e + f for every face f >= 0 gives better ones; where that does not decide, small domains are enumerated.
+// domain, e <= e + f for every face f >= 0 tightens them; if still undecided, small domains are enumerated.
 
 #include <fmt/core.h>
 
@@ -139,7 +139,7 @@ class StatementCheck {
     if (!small) fail(fmt::format("{} holds numbers whose products do not fit 64 bits", in));
   }
 
-  // A reduction dim is one that the write does not use; the kind says the same for everyone who does not look.
+  // A reduction dim is one that the write does not use; `kind` must agree.
   void check_kinds() {
     std::set<std::string> written, used;
     for (const AffineExpr& e : s_.write.index) written.merge(e.names());
@@ -221,7 +221,7 @@ class StatementCheck {
     }
   }
 
-  // The best interval that needs no enumeration; the exact one where that matters and can be had.
+  // The best interval without enumeration; the exact one if it matters and the domain is small.
   Interval index_bounds(const AffineExpr& e, std::int64_t size) const {
     const Ranges ranges = ranges_of(s_.domain);
     Interval found = bounds(e, ranges).value_or(Interval{});
@@ -243,7 +243,7 @@ class StatementCheck {
     return enumerated(e).value_or(found);
   }
 
-  // Over all points of the domain's dims that matter here; nothing when there are too many.
+  // Over all points of the relevant dims; nothing when there are too many.
   std::optional<Interval> enumerated(const AffineExpr& e) const {
     std::set<std::string> used = e.names();
     for (const AffineExpr& face : s_.domain.faces) used.merge(face.names());
@@ -325,7 +325,7 @@ void check_strides(const Tensor& tensor, const std::string& who, const SourceLoc
   if (tensor.strides.size() != tensor.shape.size())
     return fail(fmt::format("{} dimensions, found {} strides", tensor.shape.size(), tensor.strides.size()),
                 "one for each dimension, in elements");
-  std::vector<std::int64_t> reach;  // bytes of an array that holds it, from above
+  std::vector<std::int64_t> reach;  // upper bound on the bytes of an array that contains it
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     if (tensor.strides[d] < 0 || (tensor.strides[d] == 0 && tensor.shape[d] > 1))
       return fail(fmt::format("stride {} is {}", d, tensor.strides[d]), "strides are positive, in elements");

@@ -42,7 +42,7 @@ class TemplateReader {
     literal_.clear();
   }
 
-  // Reads what begins with the brace at `begin`; gives the position after it.
+  // Parses the placeholder at the brace `begin`; returns the position after it.
   std::size_t placeholder(std::size_t begin) {
     const std::size_t end = text_.find_first_of("{}", begin + 1);
     if (end == std::string::npos || text_[end] == '{') {

@@ -15,13 +15,13 @@ struct LaneSizes {
   std::int64_t width = 1, rounds = 0, tail = 0;  ///< K = width * rounds + tail
 };
 
-LaneSizes sizes_of(const LaneParts& parts, std::int64_t extent) {
+LaneSizes sizes_of(const VectorizedReduction& parts, std::int64_t extent) {
   const std::int64_t width = parts.lanes * parts.depth;
   return {width, extent / width, extent % width};
 }
 
-std::string refused_lanes(const Kernel& kernel, const LaneParts& parts, std::size_t s) {
-  if (kernel.repeat) return fmt::format("{} repeats statements, whose sums are not taken in lanes", kernel.name);
+std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s) {
+  if (kernel.repeat) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
   const Computation& statement = kernel.statements[s];
   const int d = statement.domain.find(parts.dim);
   if (d < 0) return fmt::format("{} has no dim '{}'", parts.statement, parts.dim);
@@ -37,7 +37,7 @@ std::string refused_lanes(const Kernel& kernel, const LaneParts& parts, std::siz
   if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)
-    return fmt::format("{} is inout: what stands in it is no part of the sum over {}", output.name, parts.dim);
+    return fmt::format("{} is inout: its initial value is no part of the sum over {}", output.name, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);
@@ -59,9 +59,9 @@ BinaryOp joining_operator(Reduction reduction) {
   }
 }
 
-class InLanes {
+class ReductionVectorizer {
  public:
-  InLanes(const Kernel& kernel, const LaneParts& parts, std::size_t s)
+  ReductionVectorizer(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s)
       : kernel_(kernel), parts_(parts), at_(s), whole_(kernel.statements[s]) {}
 
   Kernel run() {
@@ -73,7 +73,7 @@ class InLanes {
       made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth),
               added(whole_.name, whole_.write, sums)};
     } else {
-      // Where whole lanes are left over they are taken as before; odd elements one by one.
+      // A tail of whole lanes is vectorized too; other elements are scalar.
       const std::int64_t depth = sizes.tail % parts_.depth == 0 ? parts_.depth : 1;
       const Access sums = new_tensor("parts", parts_.lanes, lane()),
                    tail = new_tensor("tail", sizes.tail / depth, lane());
@@ -174,21 +174,21 @@ class InLanes {
   }
 
   Kernel kernel_;
-  LaneParts parts_;
+  VectorizedReduction parts_;
   std::size_t at_;
   Computation whole_;
 };
 
 }  // namespace
 
-std::string print(const LaneParts& parts) {
+std::string print(const VectorizedReduction& parts) {
   const std::string text = fmt::format("{} {} {}", parts.statement, parts.dim, parts.lanes);
   return parts.depth == 1 ? text : fmt::format("{} by {}", text, parts.depth);
 }
 
-Result<LaneParts> parse_lane_parts(const std::string& text, const SourceLocation& where) {
+Result<VectorizedReduction> parse_vectorized_reduction(const std::string& text, const SourceLocation& where) {
   std::istringstream words(text);
-  LaneParts parts;
+  VectorizedReduction parts;
   std::string by, more;
   const bool begun = static_cast<bool>(words >> parts.statement >> parts.dim >> parts.lanes);
   const bool deeper = begun && static_cast<bool>(words >> by);
@@ -201,9 +201,10 @@ Result<LaneParts> parse_lane_parts(const std::string& text, const SourceLocation
   return parts;
 }
 
-Result<Kernel> in_lanes(const Kernel& kernel, const std::vector<LaneParts>& parts, const SourceLocation& where) {
+Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts,
+                                    const SourceLocation& where) {
   Kernel made = kernel;
-  for (const LaneParts& one : parts) {
+  for (const VectorizedReduction& one : parts) {
     const auto s = std::find_if(made.statements.begin(), made.statements.end(),
                                 [&](const Computation& c) { return c.name == one.statement; });
     if (s == made.statements.end())
@@ -214,14 +215,14 @@ Result<Kernel> in_lanes(const Kernel& kernel, const std::vector<LaneParts>& part
                       fmt::format("lanes {}: {} adds nothing up that lanes could share", print(one), one.statement));
     if (const std::string why = refused_lanes(made, one, at); !why.empty())
       return error_at(where, fmt::format("lanes {}: {}", print(one), why));
-    made = InLanes(made, one, at).run();
+    made = ReductionVectorizer(made, one, at).run();
   }
   return made;
 }
 
-Kernel in_lanes_of(const Kernel& kernel, const std::vector<LaneParts>& parts) {
+Kernel vectorize_known_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts) {
   if (parts.empty()) return kernel;
-  auto made = in_lanes(kernel, parts);
+  auto made = vectorize_reductions(kernel, parts);
   ISAMAP_CHECK(static_cast<bool>(made), "the lanes of a schedule fit its kernel");
   return std::move(*made);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks that kernels and instructions share. `who` begins each message: "kernel 'conv': ".
+// Checks shared by kernels and instructions. `who` begins each message: "kernel 'conv': ".
 
 #include <string>
 #include <vector>
@@ -11,14 +11,14 @@ namespace isamap {
 
 void check_tensor(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems);
 
-/// How the caller's array lies: one stride a dimension, positive, no two elements at one place.
+/// Strides of the caller's array: one for each dimension, positive, without overlap of elements.
 void check_strides(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems);
 
-/// Everything about one statement alone; the tensors have passed check_tensor.
+/// All checks of one statement; its tensors have passed check_tensor.
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
                      const StatementPlaces& places, Diagnostics& problems);
 
-/// Everything about a kernel's repeated statements, each of which has passed check_statement.
+/// All checks of a kernel's recurrences, whose statements have passed check_statement.
 void check_repeat(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems);
 
 /// Letters, digits, `_` and `.`, not starting with a digit or a dot.

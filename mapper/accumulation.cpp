@@ -20,10 +20,10 @@ bool holds_a_value(const Alignment& alignment) {
                      [&](const Computation& earlier) { return earlier.write.tensor == own.write.tensor; });
 }
 
-/// How much of a step is seen in the output's element: all of it, none, or only a part.
+/// Does a step move the output's element, leave it in place, or both in part?
 enum class Moves { none, output, both };
 
-/// Dims that are an index of the output by themselves; nothing when an index is anything else.
+/// Dims that are an output index on their own; nothing when an index is any other expression.
 std::optional<std::vector<bool>> own_indices(const Alignment& alignment) {
   const Computation& own = alignment.computation();
   if (!own.domain.faces.empty()) return std::nullopt;
@@ -44,14 +44,14 @@ Moves moves_of(const IntVector& step, const std::vector<bool>& output) {
   return moved && hidden ? Moves::both : hidden ? Moves::none : Moves::output;
 }
 
-/// Do tiles differ in the digit while all others stay (`tile`), has the tile no part in it (`call`), or is it open?
+/// Is the digit constant within a call (`tile`), independent of the tile (`call`), or a mixture (`both`)?
 enum class Decides { call, tile, both };
 Decides decided_by(const Alignment& alignment, const DigitStep& digit_step) {
   Decides result = Decides::call;
   for (const DigitStep::Place& place : digit_step.places) {
     const std::int64_t extent = unit_extent(alignment, place.dim);
     if (place.weight % extent == 0) return Decides::tile;
-    if ((digit_step.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another
+    if ((digit_step.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another tile
     if (extent % place.weight != 0) return Decides::both;
     const std::int64_t block = extent / place.weight;
     if (block % digit_step.extent != 0) result = Decides::both;
@@ -67,11 +67,11 @@ bool fits(const Alignment& alignment, const IntVector& step) {
   return true;
 }
 
-/// Does the loop take one value? The extent of one that floats along a line of the lattice counts steps on that line
-/// alone: other lines begin at other values.
+/// Does the loop take one value? The extent of a loop that floats along a line of the lattice counts steps on that line
+/// only: other lines begin at other values.
 bool takes_one_value(const Cover::Loop& loop) { return loop.extent <= 1 && !loop.floating; }
 
-/// Neither loops nor tiles are left over: nothing adds up from call to call.
+/// No residual loops and one tile: nothing accumulates from call to call.
 bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover) {
   return std::all_of(cover.loops.begin(), cover.loops.end(), takes_one_value) &&
          std::all_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
@@ -83,13 +83,13 @@ bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_st
 
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal) {
-  if (!always_starts_anew(*alignment.hardware)) return Truth::yes;
-  const std::string anew = "each call writes " + alignment.unit_tensor_name(0) + " anew";
+  if (!always_overwrites(*alignment.hardware)) return Truth::yes;
+  const std::string overwrites = "each call overwrites " + alignment.unit_tensor_name(0);
   if (holds_a_value(alignment)) {
-    refusal = anew + ", and " + alignment.tensor_name(0) + " holds a value that is added to";
+    refusal = overwrites + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
     return Truth::no;
   }
-  const std::string text = anew + ", so one call has to add up all";
+  const std::string text = overwrites + ", so one call must compute the whole sum";
   const auto output = own_indices(alignment);
   Truth truth = Truth::yes;
   for (const DigitStep& digit_step : digit_steps) {
@@ -99,8 +99,8 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     if (moves != Moves::none || by != Decides::tile) continue;
     const int dim = digit_step.places.front().dim;
     refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
-              " takes " + std::to_string(unit_extent(alignment, dim)) + ", and " +
-              std::to_string(stepped_extent(digit_steps, dim)) + " are needed";
+              " takes " + std::to_string(unit_extent(alignment, dim)) + ", the sum needs " +
+              std::to_string(digits_extent(digit_steps, dim));
     return Truth::no;
   }
   for (const Cover::Loop& loop : cover.loops) {
@@ -108,7 +108,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     const Moves moves = output ? moves_of(loop.step, *output) : Moves::both;
     if (moves != Moves::output) truth = Truth::unknown;
     if (moves != Moves::none || (loop.floating && !fits(alignment, loop.step))) continue;
-    refusal = text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
+    refusal = text + ", but a loop over " + print(as_expression(alignment, loop.step)) + " remains";
     return Truth::no;
   }
   return one_call(alignment, digit_steps, cover) ? Truth::yes : truth;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// (A): what calls leave in the output adds up from call to call.
+// (A): partial sums accumulate correctly from call to call.
 //
-// A call of `C[i] += ..` that keeps what stands in C may be one of many that add to an element. One that always starts
-// anew (`start: {C: [zero]}`, or a sum that is written out and assigned) leaves only its own terms: then no two calls
-// may write one element, and nothing may stand there before.
+// A call of `C[i] += ..` that keeps the old value of C may be one of many that accumulate into an element. One that
+// always overwrites (`start: {C: [zero]}`, or an unrolled sum that is assigned) stores only its own terms: then no two
+// calls may write one element, and the element must have no value before.
 
 #include <string>
 
@@ -12,7 +12,8 @@
 
 namespace isamap {
 
-/// `refusal`: why it is `no`. `unknown` (indices that add dims, digits that tiles cut unevenly) is left to the solver.
+/// `refusal`: the reason for `no`. `unknown` (indices that add dims, digits that tiles cut unevenly) is left to the
+/// solver.
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal);
 

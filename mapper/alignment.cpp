@@ -39,15 +39,15 @@ IndexRow row_of(const AffineExpr& index, const IterationDomain& domain) {
 }
 
 std::vector<OperandSet> tells_of(const Computation& unit) {
-  std::vector<OperandSet> tells(unit.domain.dims.size(), 0);
+  std::vector<OperandSet> determined_by(unit.domain.dims.size(), 0);
   for (int t = 0; t < access_count(unit); ++t) {
     for (const AffineExpr& index : access_of(unit, t).index) {
       if (!index.is_linear() || index.terms().size() != 1) continue;
       const int m = unit.domain.find(*index.names().begin());
-      if (m >= 0) tells[static_cast<std::size_t>(m)] |= OperandSet{1} << t;
+      if (m >= 0) determined_by[static_cast<std::size_t>(m)] |= OperandSet{1} << t;
     }
   }
-  return tells;
+  return determined_by;
 }
 
 bool is_projection(const Computation& computation) {
@@ -99,7 +99,7 @@ OperandLayout renamed(OperandLayout layout, const std::map<std::string, AffineEx
   return layout;
 }
 
-/// Are two operands the same thing once names are set aside?
+/// Are two operands equal up to names?
 bool same_operand(const Operand& a, const Operand& b, const std::map<std::string, AffineExpr>& names) {
   const OperandLayout left = renamed(a.layout, names), right = renamed(b.layout, {});
   return a.memory == b.memory && a.dtype == b.dtype && left == right && a.align == b.align &&
@@ -129,7 +129,7 @@ bool preserves(const Instruction& instruction, const Automorphism& by) {
   return true;
 }
 
-/// The kernel with one input more: a scalar that holds the constant, read by the statement but not yet in its body.
+/// The kernel with one more input: a scalar with the constant's value, read by the statement but not yet in its body.
 std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                             const BodyMatch& match) {
   auto extended = std::make_shared<Kernel>(kernel);
@@ -159,7 +159,7 @@ std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column
   return sum;
 }
 
-bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
+bool is_invariant(const Alignment& alignment, int t, const IntVector& column) {
   const std::vector<IndexRow>& rows = alignment.rows[static_cast<std::size_t>(t)];
   return std::all_of(rows.begin(), rows.end(), [&](const IndexRow& row) { return step_of(row, column) == 0; });
 }
@@ -193,7 +193,7 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
     a.unit_rows.emplace_back();
     for (const AffineExpr& index : a.unit_access(t).index) a.unit_rows.back().push_back(row_of(index, a.unit().domain));
   }
-  a.unit_tells = tells_of(a.unit());
+  a.unit_determined_by = tells_of(a.unit());
   a.projection = is_projection(a.unit());
   return a;
 }
@@ -216,7 +216,7 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
   return alignments;
 }
 
-Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
+Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
   if (!mapping.constant) {
     for (Alignment& alignment : alignments_of(kernel, mapping.statement, hardware, mapping.instruction, false))
       if (alignment.operands == mapping.operands && alignment.unit_uses.size() == mapping.dims.size())

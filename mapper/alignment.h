@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A statement and an instruction with their operands laid side by side: which operands use which dims.
+// A statement and an instruction with their operands paired: which operands use which dims.
 //
-// Operand t is access t of the instruction (0 is the write); the statement's access on it is operands[t]. "Operand t
-// uses dim d": d occurs in the index of t. The rules of mapping are rules about these sets.
+// Operand t is access t of the instruction (0 is the write); operands[t] is the statement's access paired with it.
+// "Operand t uses dim d": d occurs in the index of t. The mapping rules are conditions on these sets.
 
 #include <cstdint>
 #include <memory>
@@ -34,15 +34,17 @@ struct Alignment {
   InstructionId instruction;
   std::shared_ptr<const Kernel> kernel;  ///< with the constant operand as a tensor and read of its own, if any
   const Instruction* hardware = nullptr;
-  std::vector<int> operands;                ///< instruction access -> statement access
-  std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
-  std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
-  std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
+  std::vector<int> operands;               ///< instruction access -> statement access
+  std::vector<OperandSet> statement_uses;  ///< for each dim of the statement
+  std::vector<OperandSet> unit_uses;       ///< for each dim of the instruction
+  std::vector<OperandSet>
+      unit_determined_by;                   ///< operands with an index that is this dim alone: their slot determines it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   std::vector<std::vector<IndexRow>> unit_rows;  ///< and in the instruction
   std::optional<double> constant;
-  std::shared_ptr<const Exactness> exact;  ///< set where bodies are equal only for the values at hand; owns `hardware`
-  bool projection = true;                  ///< every index of the instruction is one dim or a constant
+  std::shared_ptr<const Exactness>
+      exact;               ///< set where bodies are equal only for the stated value ranges; owns `hardware`
+  bool projection = true;  ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }
   const Computation& unit() const { return hardware->statement(); }
@@ -54,27 +56,27 @@ struct Alignment {
   const std::string& unit_tensor_name(int t) const { return hardware->tensors[unit_access(t).tensor.index()].name; }
 };
 
-/// `match` says which access of the statement is on which operand; the statement's may lack one, a constant.
+/// `match` pairs accesses of the statement with operands; an operand without an access is a constant.
 Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
                 const BodyMatch& match);
 
-/// Every way in which the bodies agree: as trees; else as polynomials over the values at hand; else, unless the rule is
-/// `access`, with an input held at a constant.
+/// Every way in which the bodies agree: as trees; else as polynomials over the stated value ranges; else, unless the
+/// rule is `access`, with an input set to a constant.
 std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement, const Instruction& hardware,
                                      InstructionId instruction, bool with_constants);
-/// The alignment that a mapping was made from.
-Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
+/// The alignment of an existing mapping.
+Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
 
-/// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves, or beyond 64
-/// bits.
+/// The change of an index by one step of a column; nothing when the index is not linear in a dim of the column, or the
+/// result exceeds 64 bits.
 std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column);
-/// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
-bool stands_still(const Alignment& alignment, int t, const IntVector& column);
+/// Is operand t invariant along the column? Columns with dims in divisions count as not invariant.
+bool is_invariant(const Alignment& alignment, int t, const IntVector& column);
 
 /// Elements between neighbours along the column in operand t's tensor, dense and row-major. Its indices must be linear.
 std::int64_t element_step(const Alignment& alignment, int t, const IntVector& column);
 
-/// Operands in the order in which both bodies are written.
+/// Are the operands in the order in which both bodies are written?
 bool in_written_order(const std::vector<int>& operands);
 
 /// Extent of instruction dim m at its largest.
@@ -85,7 +87,7 @@ bool allows_extent(const Instruction& hardware, int m, std::int64_t extent);
 /// "O and F", "I, F and O": the statement's tensors of a set.
 std::string in_words(const Alignment& alignment, OperandSet set);
 
-/// A relabeling of the instruction that leaves it the same machine: operand t becomes operands[t], dim m dims[m].
+/// A relabeling of the instruction under which it computes the same: operand t becomes operands[t], dim m dims[m].
 /// Extents, ranges, uses, types, memories, layouts and the body agree. The identity is not listed.
 struct Automorphism {
   std::vector<int> operands, dims;

@@ -9,7 +9,7 @@
 
 namespace isamap {
 
-struct OtherOrders::Frame {
+struct AlternativeDigitOrders::Frame {
   Alignment alignment;
   Choices choices;
 };
@@ -24,7 +24,7 @@ SlotSet slots_of(const Choices& choices, const DigitStep& digit_step) {
   return set;
 }
 
-/// The home that a direction has in a mapping; -1: none, and nothing where the rule knows no such home.
+/// The home of a direction in a mapping; -1: none; nothing where the rule has no such home.
 std::optional<int> home_in(const Choices& choices, const Direction& direction,
                            const std::vector<DigitStep>& digit_steps) {
   SlotSet slots = 0;
@@ -36,7 +36,7 @@ std::optional<int> home_in(const Choices& choices, const Direction& direction,
   return std::nullopt;
 }
 
-/// Which directions the mapping loops where; nothing where it is no member of the class.
+/// The placement of a mapping's directions; nothing where it is no member of the class.
 std::optional<Placement> placement_of(const Choices& choices, const std::vector<DigitStep>& digit_steps) {
   Placement placement;
   for (const Direction& direction : choices.directions) {
@@ -79,11 +79,11 @@ std::vector<std::pair<int, int>> order_of(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& instruction) {
+std::vector<Mapping> AlternativeDigitOrders::of(const Mapping& mapping, const Instruction& instruction) {
   std::shared_ptr<const Frame>& frame =
       frames_[{mapping.statement, mapping.instruction, mapping.operands, mapping.rolled.empty()}];
   if (frame == nullptr) {
-    Alignment alignment = alignment_behind(kernel_, instruction, mapping);
+    Alignment alignment = alignment_of(kernel_, instruction, mapping);
     Choices choices = choices_of(alignment, Rule::all);
     frame = std::make_shared<const Frame>(Frame{std::move(alignment), std::move(choices)});
   }
@@ -104,20 +104,21 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
       found.push_back(std::move(one));
       return true;
     };
-    Listing(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
+    Deduplicator(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
     return found;
   };
   const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *digit_steps, plan); };
-  const auto is_own = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
-    if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
-    const std::vector<Mapping> found = mappings_of(plan);
-    return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
-  };
+  const auto has_order_of_mapping =
+      [&](const Plan& plan) {  // one order makes two entries where digits may be cut or not
+        if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
+        const std::vector<Mapping> found = mappings_of(plan);
+        return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
+      };
   std::vector<Plan> candidates = plans.others;
-  std::set<std::vector<std::pair<int, int>>> had;  // plans may differ in how far a digit counts, in the same order
+  std::set<std::vector<std::pair<int, int>>> had;  // plans of one order may differ in extents
   const std::vector<Plan>* own = nullptr;
   for (const std::vector<Plan>& entry : plans.entries) {
-    if (own == nullptr && std::any_of(entry.begin(), entry.end(), is_own)) {
+    if (own == nullptr && std::any_of(entry.begin(), entry.end(), has_order_of_mapping)) {
       own = &entry;
       candidates.insert(candidates.end(), entry.begin(), entry.end());
       continue;
@@ -125,7 +126,7 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
     const auto listed =
         std::find_if(entry.begin(), entry.end(), [&](const Plan& plan) { return !mappings_of(plan).empty(); });
     if (listed == entry.end()) continue;
-    if (own == nullptr) return {};  // an entry before this one
+    if (own == nullptr) return {};  // it belongs to an earlier entry
     had.insert(order_of(*listed));
   }
   std::vector<Mapping> others;

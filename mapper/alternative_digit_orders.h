@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The orders of a mapping's digits that are no entries of a list: where two digits move the output along one direction,
+// Digit orders of a mapping that the list does not contain: where two digits move the output along one direction,
 // either may be the finer one, `2*q` and `q - s` or `q` and `2*q - 2*s` (docs/mapping.md).
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace isamap {
 
-class OtherOrders {
+class AlternativeDigitOrders {
  public:
-  explicit OtherOrders(const Kernel& kernel) : kernel_(kernel) {}
+  explicit AlternativeDigitOrders(const Kernel& kernel) : kernel_(kernel) {}
 
-  /// Of a listed mapping: the other orders of the same steps on the same dims, each proved like a mapping of the list,
-  /// with the mapping's id. Of several entries with these steps the first has them.
+  /// The other orders of a listed mapping's steps on the same dims, each proved like a listed mapping, with the same
+  /// id. If several entries have these steps, the orders belong to the first.
   std::vector<Mapping> of(const Mapping& mapping, const Instruction& instruction);
 
  private:
-  struct Frame;  ///< the bodies side by side, and which steps may go where
+  struct Frame;  ///< the alignment, and the dims each step may be placed on
   using Key = std::tuple<StatementId, InstructionId, std::vector<int>, bool>;
 
   const Kernel& kernel_;

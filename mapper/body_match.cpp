@@ -42,7 +42,7 @@ const ScalarExpr* plain_read(const ScalarExpr& e) {
   return std::holds_alternative<Read>(inner.op) ? &inner : nullptr;
 }
 
-/// What b in `a op b` has to be for the result to be a, bit for bit: -0 + 0 is 0, but x + -0 is x.
+/// The b for which `a op b` is a, bit for bit: -0 + 0 is 0, but x + -0 is x.
 std::optional<double> neutral_element(BinaryOp op, DType type) {
   if (op == BinaryOp::mul) return 1;
   if (op == BinaryOp::add) return is_float(type) ? -0.0 : 0.0;
@@ -87,18 +87,18 @@ class Aligner {
   }
 
   /// A constant of the statement on a read of the instruction; or a whole expression on one side of a * or +, whose
-  /// other side is a read that is held at 1 or 0.
+  /// other side is a read set to 1 or 0.
   void align_constant(const ScalarExpr& a, const ScalarExpr& b, Binding& binding, const Next& next) {
     if (const auto* value = std::get_if<Constant>(&a.op))
-      hold(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
+      bind_constant(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
     const auto* op = std::get_if<Binary>(&b.op);
     const auto neutral = op != nullptr ? neutral_element(op->op, b.type) : std::nullopt;
     if (!neutral) return;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
-      hold(b.args[1 - side], *neutral, binding, [&](Binding& held) { align(a, b.args[side], held, next); });
+      bind_constant(b.args[1 - side], *neutral, binding, [&](Binding& bound) { align(a, b.args[side], bound, next); });
   }
 
-  void hold(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
+  void bind_constant(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
     const ScalarExpr* read = plain_read(unit);
     if (read == nullptr || binding.constant || !representable(value, read->type)) return;
     int& slot = binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)];
@@ -167,22 +167,23 @@ std::string types_in_words(const Computation& c) {
   return text + " into " + std::string(name(c.body.type));
 }
 
-// -- kills ------------------------------------------------------------------------------------------------------
+// -- annihilators ----------------------------------------------------------------------------------------
 
-constexpr std::size_t kMaxKills = 16;
+constexpr std::size_t kMaxAnnihilators = 16;
 constexpr double kInfinity = __builtin_inf();
 
-void add_kill(std::vector<Annihilator>& to, Annihilator kill) {
-  std::sort(kill.begin(), kill.end());
-  if (to.size() < kMaxKills && std::find(to.begin(), to.end(), kill) == to.end()) to.push_back(std::move(kill));
+void add_annihilator(std::vector<Annihilator>& to, Annihilator annihilator) {
+  std::sort(annihilator.begin(), annihilator.end());
+  if (to.size() < kMaxAnnihilators && std::find(to.begin(), to.end(), annihilator) == to.end())
+    to.push_back(std::move(annihilator));
 }
 
 std::vector<Annihilator> either(std::vector<Annihilator> a, const std::vector<Annihilator>& b) {
-  for (const Annihilator& kill : b) add_kill(a, kill);
+  for (const Annihilator& annihilator : b) add_annihilator(a, annihilator);
   return a;
 }
 
-/// Both at once; a read that would need two constants cannot have both.
+/// The union; nothing if a read would need two constants.
 std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vector<Annihilator>& b) {
   std::vector<Annihilator> result;
   for (const Annihilator& x : a) {
@@ -196,7 +197,7 @@ std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vect
         else
           conflict = conflict || same->second != value;
       }
-      if (!conflict) add_kill(result, std::move(sum));
+      if (!conflict) add_annihilator(result, std::move(sum));
     }
   }
   return result;
@@ -252,19 +253,18 @@ std::vector<Annihilator> reaching_binary(BinaryOp op, const ScalarExpr& a, const
 /// Constants for reads that make e equal `target` for all finite values of the other reads.
 std::vector<Annihilator> reaching(const ScalarExpr& e, double target) {
   return std::visit(
-      overloaded{
-          [&](const Constant& c) {
-            return c.value == target ? std::vector<Annihilator>{{}} : std::vector<Annihilator>{};
-          },
-          [&](const Read& r) {
-            return representable(target, e.type) ? std::vector<Annihilator>{{{r.access, target}}}
-                                                 : std::vector<Annihilator>{};
-          },
-          [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
-          [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
-          [&](const Select&) { return both(reaching(e.args[1], target), reaching(e.args[2], target)); },
-          // A target at the end of an integer's range is out of reach of a narrower type, and a float has no such end.
-          [&](const Cast&) { return reaching(e.args[0], target); }},
+      overloaded{[&](const Constant& c) {
+                   return c.value == target ? std::vector<Annihilator>{{}} : std::vector<Annihilator>{};
+                 },
+                 [&](const Read& r) {
+                   return representable(target, e.type) ? std::vector<Annihilator>{{{r.access, target}}}
+                                                        : std::vector<Annihilator>{};
+                 },
+                 [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
+                 [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
+                 [&](const Select&) { return both(reaching(e.args[1], target), reaching(e.args[2], target)); },
+                 // A narrower type does not reach the limit of an integer's range, and a float has no such limit.
+                 [&](const Cast&) { return reaching(e.args[0], target); }},
       e.op);
 }
 
@@ -289,15 +289,15 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
     return "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
            ", the statement with " + std::string(symbol(statement.reduction));
   }
-  const std::string own = body_in_words(instruction, hardware.tensors), wanted = body_in_words(statement, tensors);
+  const std::string own = body_in_words(instruction, hardware.tensors), needed = body_in_words(statement, tensors);
   if (!alignments(statement, instruction, Types::ignored).empty()) {
     return "dtype: the instruction computes " + own + " (" + types_in_words(instruction) +
-           ") exactly; the statement has " + wanted + " (" + types_in_words(statement) + ")";
+           ") exactly; the statement has " + needed + " (" + types_in_words(statement) + ")";
   }
-  return "body: the instruction computes " + own + "; the statement computes " + wanted;
+  return "body: the instruction computes " + own + "; the statement computes " + needed;
 }
 
-std::vector<Annihilator> kills(const Computation& instruction) {
+std::vector<Annihilator> annihilators(const Computation& instruction) {
   const DType type = instruction.body.type;
   std::vector<Annihilator> all;
   switch (instruction.reduction) {
@@ -320,11 +320,11 @@ std::vector<Annihilator> kills(const Computation& instruction) {
   std::vector<Annihilator> minimal;
   std::stable_sort(all.begin(), all.end(),
                    [](const Annihilator& a, const Annihilator& b) { return a.size() < b.size(); });
-  for (const Annihilator& kill : all) {
+  for (const Annihilator& annihilator : all) {
     const bool covered = std::any_of(minimal.begin(), minimal.end(), [&](const Annihilator& smaller) {
-      return std::includes(kill.begin(), kill.end(), smaller.begin(), smaller.end());
+      return std::includes(annihilator.begin(), annihilator.end(), smaller.begin(), smaller.end());
     });
-    if (!covered && !kill.empty()) minimal.push_back(kill);
+    if (!covered && !annihilator.empty()) minimal.push_back(annihilator);
   }
   return minimal;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Does an instruction compute what a statement computes at one point? Asked before anything about dims.
+// Does an instruction compute the same as a statement at one point? The first test, before dims.
 //
 // Bodies are elaborated trees: every widening is a cast with its type, saturation is a flag of the cast. So equal
 // trees, up to the names of the reads and the order of the arguments of + * min max, mean equal values bit for bit.
@@ -14,8 +14,8 @@
 
 namespace isamap {
 
-/// Which access of the statement is on which access of the instruction ([0] = 0, the write). An input that the
-/// statement lacks holds a constant: its entry is the number after the statement's last access.
+/// The statement's access for each access of the instruction ([0] = 0, the write). An input that the statement lacks is
+/// a constant: its entry is the number after the statement's last access.
 struct BodyMatch {
   std::vector<int> operands;
   std::optional<double> constant;
@@ -23,24 +23,24 @@ struct BodyMatch {
   bool operator==(const BodyMatch&) const = default;
 };
 
-/// Every way to put reads of the statement on reads of the instruction so that the bodies are equal; the written order
+/// Every pairing of the statement's reads with the instruction's reads that makes the bodies equal; the written order
 /// comes first, then by number. Empty when the reductions differ or no way exists.
 std::vector<BodyMatch> match_bodies(const Computation& statement, const Computation& instruction);
 
-/// The same with one input of the instruction held at a constant: x for a*b with b = 1, 0.5*x with b = 0.5.
+/// The same with one input of the instruction set to a constant: x for a*b with b = 1, 0.5*x with b = 0.5.
 std::vector<BodyMatch> match_with_constant(const Computation& statement, const Computation& instruction);
 
-/// The same with casts set aside: what would match if the types were right.
+/// The same without casts: what would match if the types were right.
 std::vector<BodyMatch> match_shapes(const Computation& statement, const Computation& instruction);
 
-/// Why match_bodies is empty, in words: the reduction, a type, or the body. `tensors`: the kernel's.
+/// Why match_bodies is empty, as text: the reduction, a type, or the body. `tensors`: the kernel's.
 std::string body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors,
                           const Instruction& hardware);
 
-/// Constants for some reads that make the body the identity of the reduction whatever the other (finite) reads are:
-/// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}.
-/// Minimal sets only, smallest first.
+/// Constants for some reads that make the body the identity of the reduction for any finite values of the other reads:
+/// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}. Minimal sets
+/// only, smallest first.
 using Annihilator = std::vector<std::pair<int, double>>;  // read, value; sorted by read
-std::vector<Annihilator> kills(const Computation& instruction);
+std::vector<Annihilator> annihilators(const Computation& instruction);
 
 }  // namespace isamap

@@ -17,7 +17,7 @@ namespace isamap {
 namespace {
 
 /// `other`: the operand itself, or a second read of the same operand of the instruction.
-Question soundness(Writer w, int operand, int other) {
+Question soundness(QuestionWriter w, int operand, int other) {
   w.call(0);
   w.active(1, 0);
   w.active(2, 0);
@@ -34,15 +34,15 @@ bool on_output(const Alignment& alignment, const DigitStep& digit_step) {
   });
 }
 
-Question partials(Writer w, bool partial) {
+Question partials(QuestionWriter w, bool partial) {
   w.call(0);
   w.active(1, 0);
   w.active(2, 0);
   w.require(w.same_element(0));
   w.require(negation(w.same_slot(0)));
-  // Partial sums are spread on purpose: only points with the same share of the sum have to meet.
+  // Partial sums are distributed deliberately: only points of the same partial sum must share a slot.
   for (std::size_t l = 0; l < w.digit_steps().size(); ++l) {
-    if (partial && stands_still(w.alignment(), 0, w.digit_steps()[l].column) &&
+    if (partial && is_invariant(w.alignment(), 0, w.digit_steps()[l].column) &&
         on_output(w.alignment(), w.digit_steps()[l]))
       w.require(equal(w.d(1, l), w.d(2, l)));
   }
@@ -56,15 +56,15 @@ const Padding* find(const std::vector<Padding>& reasons, const std::string& reas
   return nullptr;
 }
 
-/// What makes point k of call 0 padding for this reason.
-void pad(Writer& w, int k, const Padding& padding) {
+/// The condition under which point k of call 0 is padding for this reason.
+void pad(QuestionWriter& w, int k, const Padding& padding) {
   w.point(k, 0);
   if (padding.fill >= 0) {
-    w.require("(<= " + w.looped(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
+    w.require("(<= " + w.digit_count(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
     return;
   }
   if (padding.tie >= 0)
-    return w.torn(k, static_cast<std::size_t>(padding.tie), static_cast<std::size_t>(padding.place));
+    return w.tied_digits_differ(k, static_cast<std::size_t>(padding.tie), static_cast<std::size_t>(padding.place));
   w.require(w.counts(k, 0));
   w.require("(< " + w.at(padding.face, k) + " 0)");
 }
@@ -75,7 +75,7 @@ int operand_of(const Alignment& alignment, int access) {
 }
 
 /// A padding point and an active point in one slot of the carrier.
-Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
+Question neutral(QuestionWriter w, const Padding& padding, const Carrier& carrier) {
   const int operand = operand_of(w.alignment(), carrier.access);
   w.call(0);
   pad(w, 1, padding);
@@ -88,31 +88,31 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
 /// Values of the other inputs for which the term, with its constants in the inputs that carry the reason, is not the
 /// identity of the reduction. A padding point where they have no constants that would do. Infinite identities (of max
 /// and min) are no integers: there the body's structure alone decides.
-Question vanishing(Writer w, const Padding& padding, const std::set<int>& operands) {
+Question vanishing(QuestionWriter w, const Padding& padding, const std::set<int>& operands) {
   const Computation& unit = w.alignment().unit();
-  const std::vector<Annihilator> known = kills(unit);
-  const auto kill = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
+  const std::vector<Annihilator> known = annihilators(unit);
+  const auto annihilator = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
     return std::all_of(one.begin(), one.end(), [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
   const std::string name = "K " + padding.reason + ": the constants of its carriers leave something of the term";
-  if (kill == known.end()) {
+  if (annihilator == known.end()) {
     w.call(0);
     pad(w, 1, padding);
     return w.finish(name);
   }
-  std::map<int, std::int64_t> held;
+  std::map<int, std::int64_t> constants;
   bool finite = unit.reduction != Reduction::max && unit.reduction != Reduction::min;
-  for (const auto& [read, value] : *kill) {
+  for (const auto& [read, value] : *annihilator) {
     finite = finite && std::isfinite(value);
-    if (finite) held[read] = static_cast<std::int64_t>(value);
+    if (finite) constants[read] = static_cast<std::int64_t>(value);
   }
-  const auto term = finite ? integer_text(unit.body, held) : std::nullopt;
+  const auto term = finite ? integer_text(unit.body, constants) : std::nullopt;
   if (!term) {
     w.require("false");
     return w.finish(name);
   }
   for (const int read : reads_of(unit.body))
-    if (held.count(read) == 0) w.declare("v" + std::to_string(read));
+    if (constants.count(read) == 0) w.declare("v" + std::to_string(read));
   w.require(negation(equal(*term, unit.reduction == Reduction::mul ? "1" : "0")));
   Question question = w.finish(name);
   question.logic = "QF_NIA";
@@ -132,8 +132,8 @@ std::vector<Padding> all_faces(const Alignment& alignment) {
   return faces;
 }
 
-/// A point that is padding for a reason that no carrier is named for.
-Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& avoidable) {
+/// A point that is padding for a reason without a carrier.
+Question complete(QuestionWriter w, const Mapping& mapping, const std::vector<Padding>& avoidable) {
   const auto carried = [&](const std::string& reason) {
     return std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
                        [&](const Carrier& c) { return c.reason == reason; });
@@ -143,34 +143,34 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
   std::vector<std::string> ways;
   for (int m = 0; m < w.unit_dim_count(); ++m) {
     w.require("(<= 0 " + w.t(0, m) + ")");
-    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.looped(m) + ")");
+    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.digit_count(m) + ")");
     const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
     if (!carried(reason) && find(avoidable, reason) == nullptr)
-      ways.push_back("(<= " + w.looped(m) + " " + w.counter(0, 1, m) + ")");
+      ways.push_back("(<= " + w.digit_count(m) + " " + w.counter(0, 1, m) + ")");
   }
   for (const Padding& tie : fills(w.alignment(), w.digit_steps())) {
     if (tie.tie >= 0 && !carried(tie.reason)) ways.push_back("true");
   }
   for (const Padding& face : all_faces(w.alignment())) {
-    const bool looped = std::any_of(w.digit_steps().begin(), w.digit_steps().end(), [&](const DigitStep& digit_step) {
+    const bool stepped = std::any_of(w.digit_steps().begin(), w.digit_steps().end(), [&](const DigitStep& digit_step) {
       for (const std::string& name : face.face.names()) {
         const int d = w.alignment().computation().domain.find(name);
         if (d >= 0 && digit_step.extent > 1 && digit_step.column[static_cast<std::size_t>(d)] != 0) return true;
       }
       return false;
     });
-    if (!looped || carried(face.reason)) continue;
+    if (!stepped || carried(face.reason)) continue;
     const int d = w.upper_end(face.face);
     const std::string beyond = d < 0 ? "(< " + w.at(face.face, 1) + " 0)" : "(<= " + w.size(d) + " " + w.x(1, d) + ")";
     ways.push_back(all({w.counts(1, 0), beyond}));
   }
   w.require(any(ways));
-  w.active(2, 0);  // loops and tiles without any point make no call
+  w.active(2, 0);  // a call has at least one point
   return w.finish("N: a padding point of a call whose reason has no carrier");
 }
 
-/// Each call writes the output anew: what another call left in an element would be lost.
-Question accumulation(Writer w) {
+/// Each call overwrites the output: the result of another call for the same element would be lost.
+Question accumulation(QuestionWriter w) {
   w.call(1);
   w.call(2);
   w.active(1, 1);
@@ -180,10 +180,10 @@ Question accumulation(Writer w) {
   for (std::size_t l = 0; l < w.loops().size(); ++l) same.push_back(equal(w.z(1, l), w.z(2, l)));
   for (int m = 0; m < w.unit_dim_count(); ++m) same.push_back(equal(w.t(1, m), w.t(2, m)));
   w.require(negation(all(same)));
-  return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each writes it anew");
+  return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each overwrites it");
 }
 
-Question injective(Writer w) {
+Question injective(QuestionWriter w) {
   w.call(1);
   w.call(2);
   w.active(1, 1);
@@ -206,7 +206,7 @@ struct Peel {
   bool ranged = true;
 };
 
-std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
+std::vector<Peel> peels_of(const QuestionWriter& w, int dim, const Pivots& pivots) {
   const auto d = static_cast<std::size_t>(dim);
   std::vector<Peel> peels;
   for (std::size_t i = 0; i < w.digit_steps().size(); ++i) {
@@ -223,7 +223,7 @@ std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
 
 /// Strides 1 | s2 | ... along every coordinate: then division with remainder finds values for any point. `tight`: and
 /// each digit or loop below another has just the steps up to it.
-bool is_recipe(const Writer& w, const Pivots& pivots, bool tight) {
+bool is_recipe(const QuestionWriter& w, const Pivots& pivots, bool tight) {
   const bool unit_loops = std::all_of(w.loops().begin(), w.loops().end(), [](const Cover::Loop& loop) {
     return std::count_if(loop.step.begin(), loop.step.end(), [](std::int64_t x) { return x != 0; }) == 1;
   });
@@ -239,8 +239,8 @@ bool is_recipe(const Writer& w, const Pivots& pivots, bool tight) {
   return true;
 }
 
-/// Several pivots may fit; one whose chains are tight proves the cover if any does.
-std::optional<Pivots> recipe_of(const Writer& w, bool tight) {
+/// Several pivots may fit; one with tight chains proves the cover if any does.
+std::optional<Pivots> recipe_of(const QuestionWriter& w, bool tight) {
   std::optional<Pivots> chosen;
   some_pivots(w.digit_steps(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
     if (is_recipe(w, pivots, tight)) chosen = pivots;
@@ -252,7 +252,7 @@ std::optional<Pivots> recipe_of(const Writer& w, bool tight) {
 /// Division with remainder, coordinate by coordinate, always gives values; a point of the domain for which one of them
 /// is out of range, or does not add up, is not covered. Where columns and loops span a lattice and a box of its cosets
 /// instead, every point has its values by construction; loops that fit neither cover nothing.
-Question covering(Writer w) {
+Question covering(QuestionWriter w) {
   for (std::size_t l = 0; l < w.loops().size(); ++l) w.declare(w.z(1, l));
   for (std::size_t i = 0; i < w.digit_steps().size(); ++i) w.declare(w.d(1, i));
   for (int i = 0; i < w.dim_count(); ++i) w.declare(w.x(1, i));
@@ -264,12 +264,12 @@ Question covering(Writer w) {
     return w.finish(name);
   }
   if (!chosen) chosen = recipe_of(w, false);
-  if (!chosen) return w.finish(name);  // nothing says that points have a place
+  if (!chosen) return w.finish(name);  // no cover is known
   std::vector<std::string> misses;
   for (int i = 0; i < w.dim_count(); ++i) {
     const std::vector<Peel> peels = peels_of(w, i, *chosen);
-    // Taken from arithmetic: the finest digit is what the others leave of the coordinate. Asked: does the mapping, as
-    // it is printed everywhere else, bring these values to the point?
+    // By arithmetic the finest digit is the remainder of the coordinate. The question: does the printed mapping take
+    // these values to the point?
     if (!peels.empty()) w.require(equal(peels.front().value, w.remainder(1, 1, i, peels.front().value)));
     misses.push_back(negation(equal(w.x(1, i), w.position(1, 1, i))));
     for (std::size_t p = 0; p < peels.size(); ++p) {
@@ -281,7 +281,7 @@ Question covering(Writer w) {
   return w.finish(name);
 }
 
-std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
+std::vector<Question> questions(const QuestionWriter& writer, const Mapping& mapping) {
   const Alignment& alignment = writer.alignment();
   std::vector<Question> list;
   for (int t = 0; t < alignment.operand_count(); ++t) list.push_back(soundness(writer, t, t));
@@ -304,22 +304,22 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   list.push_back(complete(writer, mapping, avoidable));
   list.push_back(injective(writer));
   list.push_back(covering(writer));
-  if (always_starts_anew(*alignment.hardware)) list.push_back(accumulation(writer));
+  if (always_overwrites(*alignment.hardware)) list.push_back(accumulation(writer));
   return list;
 }
 
 }  // namespace
 
 Certificate certify(const Alignment& alignment, const Mapping& mapping) {
-  Certificate certificate{{}, questions(Writer(alignment, mapping), mapping)};
+  Certificate certificate{{}, questions(QuestionWriter(alignment, mapping), mapping)};
   if (alignment.exact)
-    for (const Loss& held : alignment.exact->held)
-      certificate.questions.push_back(value_question(*alignment.exact, held));
+    for (const Loss& cast : alignment.exact->fitting)
+      certificate.questions.push_back(value_question(*alignment.exact, cast));
   return certificate;
 }
 
 Certificate certify_open(const Alignment& alignment, const Mapping& mapping, const OpenQuestions& open) {
-  const Writer writer(alignment, mapping);
+  const QuestionWriter writer(alignment, mapping);
   Certificate certificate;
   for (int t = 0; t < alignment.operand_count(); ++t)
     if ((open.sound >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t, t));
@@ -331,7 +331,7 @@ Certificate certify_open(const Alignment& alignment, const Mapping& mapping, con
 }
 
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping) {
-  Writer writer(alignment, mapping);
+  QuestionWriter writer(alignment, mapping);
   if (!writer.free_sizes(mapping)) return {};
   Certificate certificate{{"any size of " + writer.free_names()}, questions(writer, mapping)};
   return certificate;

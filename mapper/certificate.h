@@ -27,10 +27,10 @@ struct Certificate {
   std::vector<Question> questions;
 };
 
-/// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
+/// The questions are about the mapping as printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
-/// What the tests of `judge` left to the solver.
+/// Questions that `legality_of` leaves to the solver.
 struct OpenQuestions {
   OperandSet sound = 0;  ///< operands of which S is open
   bool shared = false, partials = false, sums = false;
@@ -39,8 +39,8 @@ struct OpenQuestions {
 Certificate certify_open(const Alignment& alignment, const Mapping& mapping, const OpenQuestions& open);
 
 /// All questions with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
-/// loops: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
-/// names the dims; no questions when there are none. Carriers whose reason names a size ("p<=5") keep it.
+/// covers: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
+/// names the dims; no questions when there are none. Carriers whose reason contains a size ("p<=5") keep it.
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping);
 
 /// A file for the z3 program, which prints `unsat` once for each question.

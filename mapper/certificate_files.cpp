@@ -15,7 +15,7 @@
 namespace isamap {
 namespace {
 
-/// Names come from files of strangers: only letters, digits and '_' reach the file system and the comments.
+/// Names come from untrusted files: only letters, digits and '_' reach the file system and the comments.
 std::string plain(const std::string& text) {
   std::string result;
   for (const char c : text.substr(0, 64)) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -46,7 +46,7 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
   return lines;
 }
 
-/// Written beside its place and renamed, so that no half file is ever found; the process number keeps two runs apart.
+/// Written under a temporary name and renamed, so that a file is complete or absent; the process id separates two runs.
 bool write_whole(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path beside = path.string() + "." + std::to_string(::getpid()) + ".tmp";
   std::ofstream out(beside, std::ios::binary | std::ios::trunc);
@@ -57,15 +57,15 @@ bool write_whole(const std::filesystem::path& path, const std::string& text) {
   return out && !problem;
 }
 
-/// "mapping_12_fma.smt2": a name that this file gives.
+/// Is it a name like "mapping_12_fma.smt2"?
 bool is_certificate(const std::string& name) {
   const std::string start = "mapping_", end = ".smt2";
   return name.size() > start.size() + end.size() && name.starts_with(start) && name.ends_with(end) &&
          std::isdigit(static_cast<unsigned char>(name[start.size()])) != 0;
 }
 
-/// A folder holds the proofs of one list: those of an earlier run would be taken for this one's. What was written since
-/// `start` belongs to this run or to one beside it.
+/// A folder holds the proofs of one list, so proofs of an earlier run are removed. Files written since `start` belong
+/// to this run or to a concurrent one.
 void remove_older(const std::filesystem::path& folder, const std::vector<std::string>& written,
                   std::filesystem::file_time_type start) {
   std::error_code ignored;
@@ -80,16 +80,15 @@ void remove_older(const std::filesystem::path& folder, const std::vector<std::st
 }
 
 Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  Certificate certificate = certify(alignment_behind(kernel, model.instruction(mapping.instruction), mapping), mapping);
+  Certificate certificate = certify(alignment_of(kernel, model.instruction(mapping.instruction), mapping), mapping);
   certificate.comments = comments_of(kernel, model, mapping);
   return certificate;
 }
 
-/// Resource units for each of them: most need a hundredth, and none may hold up the proof of the sizes at hand.
+/// Resource units for each of them: most need a hundredth, and none may delay the proof for the given sizes.
 constexpr std::uint64_t kAnySizeLimit = 200'000;
 
-/// The questions with free sizes, if the solver answers all of them within its limit; what it cannot is not in the
-/// file.
+/// The questions with free sizes, if the solver answers all of them within its limit; otherwise they are left out.
 std::string proved_for_any_size(const Alignment& alignment, const Mapping& mapping, const MapOptions& options,
                                 MapResult& result) {
   Certificate certificate = certify_any_size(alignment, mapping);
@@ -129,7 +128,7 @@ std::string certificate_file(const Mapping& mapping, int other_order, const Hard
 
 namespace {
 
-/// Proves one mapping, says so in it, and writes the proof.
+/// Proves one mapping, records that in it, and writes the proof.
 Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                               const std::filesystem::path& path, Mapping& mapping, MapResult& result) {
   const Certificate certificate = certificate_of(kernel, model, mapping);
@@ -137,7 +136,7 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
   const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
   ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
   if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-  const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
+  const Alignment alignment = alignment_of(kernel, model.instruction(mapping.instruction), mapping);
   const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
   if (write_whole(path, print(certificate) + any_size)) return {};
   return {error_at({path.string(), 0, 0}, "cannot write this file")};
@@ -150,12 +149,12 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   const std::filesystem::path folder = options.certificates;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
-  std::error_code ignored;  // another process may have made it between two looks
+  std::error_code ignored;  // another process may create it meanwhile
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   const auto start = std::filesystem::file_time_type::clock::now();
   std::vector<std::string> written;
-  OtherOrders other_orders(kernel);
+  AlternativeDigitOrders other_orders(kernel);
   for (Mapping& mapping : result.mappings) {
     result.stopped = options.certificate_progress &&
                      !options.certificate_progress(result.certificate_files.size(), result.mappings.size());

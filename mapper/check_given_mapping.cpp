@@ -23,19 +23,19 @@ std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const 
 
 }  // namespace
 
-CheckedMapping judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
-                            std::uint64_t rlimit) {
+CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
+                                   std::uint64_t rlimit) {
   const Instruction& instruction = model.instruction(stated.instruction);
   const std::vector<Alignment> alignments =
       alignments_of(kernel, stated.statement, instruction, stated.instruction, stated.constant.has_value());
   CheckedMapping result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
   for (const Alignment& alignment : alignments) {
     if (!says_the_same(alignment, stated)) continue;
-    Legality judged = judge(alignment, stated.dims, false, kills(alignment.unit()));
-    if (judged.mapping && judged.mapping->proof == Proof::unknown)
-      judged.mapping->proof = prove(kernel, model, *judged.mapping, rlimit).proof;
-    if (judged.mapping && judged.mapping->proof == Proof::proved) return {std::move(judged.mapping), ""};
-    result.refusal = judged.mapping ? "the solver found no proof within its limit" : judged.refusal;
+    Legality legality = legality_of(alignment, stated.dims, false, annihilators(alignment.unit()));
+    if (legality.mapping && legality.mapping->proof == Proof::unknown)
+      legality.mapping->proof = prove(kernel, model, *legality.mapping, rlimit).proof;
+    if (legality.mapping && legality.mapping->proof == Proof::proved) return {std::move(legality.mapping), ""};
+    result.refusal = legality.mapping ? "the solver found no proof within its limit" : legality.refusal;
   }
   return result;
 }

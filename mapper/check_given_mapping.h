@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A mapping that somebody states, as the `do` line of a schedule does, against the definitions.
+// Checks a given mapping, as in the `do` line of a schedule, against the definitions.
 
 #include <string>
 
@@ -13,9 +13,9 @@ struct CheckedMapping {
   std::string refusal;             ///< "dtype: the instruction computes ...", "instruction dim i takes 16, ..."
 };
 
-/// Of the mapping only statement, instruction, operands, constant, digits and whether a sum is rolled up are read. What
-/// the exact tests leave open is asked of Z3; `rlimit` bounds it.
-CheckedMapping judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
-                            std::uint64_t rlimit = MapOptions{}.rlimit);
+/// Reads only statement, instruction, operands, constant, digits and whether a sum is rerolled. Z3 decides what the
+/// exact tests leave open, within `rlimit`.
+CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
+                                   std::uint64_t rlimit = MapOptions{}.rlimit);
 
 }  // namespace isamap

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// Three directions that may run over the output at once and move it alike?
+/// Are there three directions that may be digits at once and move the output along one direction?
 bool three_along_one(const Alignment& alignment, const Choices& choices) {
   std::vector<IntVector> images;
   for (const Direction& direction : choices.directions) {
@@ -33,10 +33,10 @@ bool has_divisions(const Alignment& alignment) {
 
 }  // namespace
 
-std::vector<Unclaimed> outside_the_class(const Kernel& kernel, StatementId statement, const Instruction& hardware,
-                                         InstructionId instruction, Rule rule) {
-  std::vector<Unclaimed> found;
-  const auto add = [&](Unclaimed one) {
+std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+                                 InstructionId instruction, Rule rule) {
+  std::vector<KnownGap> found;
+  const auto add = [&](KnownGap one) {
     if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
   };
   if (rule == Rule::access || hardware.semantics.size() != 1) return found;

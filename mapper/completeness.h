@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a list of mappings does not claim to hold.
+// Known incompleteness of the enumeration.
 
 #include <string>
 #include <vector>
@@ -9,18 +9,19 @@
 
 namespace isamap {
 
-/// What a list does not hold. `missing`: the class has it, or is not defined there, so the list is not complete.
-struct Unclaimed {
+/// Mappings that a list does not contain. `missing`: the class has them, or is not defined there, so the list is
+/// incomplete.
+struct KnownGap {
   std::string text;
   bool missing = true;
-  bool operator==(const Unclaimed&) const = default;
-  auto operator<=>(const Unclaimed&) const = default;
+  bool operator==(const KnownGap&) const = default;
+  auto operator<=>(const KnownGap&) const = default;
 };
 
-/// `all` and `full` list everything of their class where the instruction's indices are single dims and the statement's
-/// have no divisions (docs/mapping.md). Three digits along one direction of the output are no members. Nothing where
-/// bodies do not match, or for `access`, whose class is unit steps.
-std::vector<Unclaimed> outside_the_class(const Kernel& kernel, StatementId statement, const Instruction& hardware,
-                                         InstructionId instruction, Rule rule);
+/// `all` and `full` list their whole class where the instruction's indices are single dims and the statement's have no
+/// divisions (docs/mapping.md). Three digits along one direction of the output are no members. Empty where bodies do
+/// not match, or for `access`, whose class is unit steps.
+std::vector<KnownGap> known_gaps(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+                                 InstructionId instruction, Rule rule);
 
 }  // namespace isamap

@@ -25,7 +25,7 @@ std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& d
 
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
-/// Operands that use one of the digit_step's dims.
+/// Operands that use one of the digit's dims.
 OperandSet uses_of(const Alignment& alignment, const DigitStep& digit_step) {
   OperandSet set = 0;
   for (const DigitStep::Place& place : digit_step.places)
@@ -51,8 +51,8 @@ Image image_of(IntVector v, std::int64_t extent) {
   return {std::move(v), g, extent};
 }
 
-/// Images along independent directions; on each, sizes that outgrow all the smaller ones together: sum of size*(e-1)
-/// of the smaller < size. Then a sum of digit differences is 0 only when each is.
+/// Images along independent directions; on each, every size exceeds the total reach of the smaller ones: sum of
+/// size*(e-1) of the smaller < size. Then a sum of digit differences is 0 only when each is.
 bool radix(std::vector<Image> images) {
   std::vector<IntVector> directions;
   for (const Image& image : images) {
@@ -75,7 +75,7 @@ bool radix(std::vector<Image> images) {
   return independent(directions);
 }
 
-/// The part of the box, over the dims that faces speak of, that lies inside all faces.
+/// The fraction of the box, over the dims of the faces, that lies inside all faces.
 double share_inside(const IterationDomain& domain) {
   std::vector<std::string> names;
   std::vector<std::int64_t> extents;
@@ -116,11 +116,11 @@ std::uint32_t DigitStep::dims() const {
   return set;
 }
 
-std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m) {
-  std::int64_t looped = 1;
+std::int64_t digits_extent(const std::vector<DigitStep>& digit_steps, int m) {
+  std::int64_t extent = 1;
   for (const DigitStep& digit_step : digit_steps)
-    if (digit_step.on(m) != nullptr) looped *= digit_step.extent;
-  return looped;
+    if (digit_step.on(m) != nullptr) extent *= digit_step.extent;
+  return extent;
 }
 
 std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
@@ -152,7 +152,7 @@ std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
 
 namespace {
 
-/// What one step of each digit_step adds to an index of the instruction (its slot) and of the statement (its element).
+/// The change of each index of the instruction (slot) and of the statement (element) by one step of each digit.
 struct Steps {
   std::vector<IntVector> slot, element;
 };
@@ -188,30 +188,30 @@ std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Digi
 }
 
 /// Is the element a linear function of the slot? Then equal slots hold equal elements.
-bool slot_tells_element(const Steps& steps) {
+bool slot_determines_element(const Steps& steps) {
   Span slots;
   for (const IntVector& row : steps.slot) slots.add(row);
   return std::all_of(steps.element.begin(), steps.element.end(),
-                     [&](const IntVector& row) { return slots.holds(row); });
+                     [&](const IntVector& row) { return slots.contains(row); });
 }
 
-/// Do differences of digits within a call that leave the rows `given` in place leave `wanted` in place?
-Truth told(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const std::optional<Steps>& steps,
-           bool slot_tells) {
+/// Do digit differences within a call that are 0 in the rows `given` also give 0 in the rows `implied`?
+Truth implied_in_call(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                      const std::optional<Steps>& steps, bool by_slot) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.extent == 0; }))
     return Truth::yes;  // no point
   if (!steps) return Truth::unknown;
-  if (slot_tells && slot_tells_element(*steps)) return Truth::yes;
-  return slot_tells ? told_by_differences(alignment, digit_steps, steps->slot, steps->element)
-                    : told_by_differences(alignment, digit_steps, steps->element, steps->slot);
+  if (by_slot && slot_determines_element(*steps)) return Truth::yes;
+  return by_slot ? decided_by_differences(alignment, digit_steps, steps->slot, steps->element)
+                 : decided_by_differences(alignment, digit_steps, steps->element, steps->slot);
 }
 
 /// An instruction that adds up dims in an index.
 Truth sound_by_steps(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet& open) {
   open = 0;
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    const Truth truth = told(alignment, digit_steps, steps_of(alignment, digit_steps, t), true);
+    const Truth truth = implied_in_call(alignment, digit_steps, steps_of(alignment, digit_steps, t), true);
     if (truth == Truth::no) return Truth::no;
     if (truth == Truth::unknown) open |= OperandSet{1} << t;
   }
@@ -246,14 +246,14 @@ Truth sound(const Alignment& alignment, const std::vector<DigitStep>& digit_step
 
 Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   if (!is_projection(alignment.unit_access(0)))
-    return told(alignment, digit_steps, steps_of(alignment, digit_steps, 0), false);
+    return implied_in_call(alignment, digit_steps, steps_of(alignment, digit_steps, 0), false);
   std::vector<IntVector> vectors;
   std::vector<std::int64_t> extents;
   vectors.reserve(digit_steps.size());
   bool linear = true;
   for (const DigitStep& digit_step : digit_steps) {
     if (digit_step.extent <= 1 || !uses(uses_of(alignment, digit_step), 0)) continue;
-    if (stands_still(alignment, 0, digit_step.column)) continue;  // kind `partial`
+    if (is_invariant(alignment, 0, digit_step.column)) continue;  // kind `partial`
     IntVector& image = vectors.emplace_back();
     for (const IndexRow& row : alignment.rows[0]) {
       const auto step = step_of(row, digit_step.column);
@@ -262,7 +262,7 @@ Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digi
     }
     extents.push_back(digit_step.extent);
   }
-  // Rows that are not linear only tell elements further apart: what the linear rows separate is separate.
+  // Nonlinear rows can only separate more elements: what the linear rows separate is separate.
   if (independent(vectors)) return Truth::yes;
   std::vector<Image> images;
   for (std::size_t v = 0; v < vectors.size(); ++v) images.push_back(image_of(std::move(vectors[v]), extents[v]));
@@ -289,7 +289,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
   std::vector<Padding> reasons;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    const std::int64_t last = stepped_extent(digit_steps, static_cast<int>(m)) % extent;
+    const std::int64_t last = digits_extent(digit_steps, static_cast<int>(m)) % extent;
     if (last != 0) {
       reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
                          std::uint32_t{1} << m,
@@ -301,14 +301,14 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
     }
   }
   for (std::size_t w = 0; w < digit_steps.size(); ++w) {
-    const std::uint32_t moving = moves_in_call(alignment, digit_steps[w]);
+    const std::uint32_t moving = varies_in_call(alignment, digit_steps[w]);
     const auto& places = digit_steps[w].places;
     const auto dim_of = [&](std::size_t p) {
       return alignment.unit().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
     };
     for (std::size_t p = 1; p < places.size(); ++p) {
       const std::uint32_t deciding = moving & (std::uint32_t{1} << places[0].dim | std::uint32_t{1} << places[p].dim);
-      if (deciding == 0) continue;  // tiles that differ make no call
+      if (deciding == 0) continue;  // constant within a call
       Padding tie{"tie " + dim_of(0) + "." + dim_of(p) + " " + column_name(alignment, digit_steps[w].column),
                   deciding,
                   -1,
@@ -329,7 +329,7 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const DigitStep& w : digit_steps) {
-      if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= moves_in_call(alignment, w);
+      if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= varies_in_call(alignment, w);
     }
     return dims;
   };
@@ -354,35 +354,36 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
 }
 
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
-                   const std::vector<Annihilator>& kills) {
-  const auto tells = [&](int t, std::uint32_t dims) {
-    for (std::size_t m = 0; m < alignment.unit_tells.size(); ++m) {
-      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_tells[m], t)) return false;
+                   const std::vector<Annihilator>& annihilators) {
+  const auto determines = [&](int t, std::uint32_t dims) {
+    for (std::size_t m = 0; m < alignment.unit_determined_by.size(); ++m) {
+      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_determined_by[m], t)) return false;
     }
     return true;
   };
   Neutral result;
   result.carriers.reserve(reasons.size() + 1);
   for (const Padding& padding : reasons) {
-    if (tells(0, padding.dims)) {
+    if (determines(0, padding.dims)) {
       result.carriers.push_back({padding.reason, 0});
       continue;
     }
-    const auto kill = std::find_if(kills.begin(), kills.end(), [&](const Annihilator& k) {
-      return std::all_of(k.begin(), k.end(), [&](const auto& entry) { return tells(entry.first + 1, padding.dims); });
+    const auto annihilator = std::find_if(annihilators.begin(), annihilators.end(), [&](const Annihilator& k) {
+      return std::all_of(k.begin(), k.end(),
+                         [&](const auto& entry) { return determines(entry.first + 1, padding.dims); });
     });
-    if (kill == kills.end()) {
+    if (annihilator == annihilators.end()) {
       if (padding.avoidable || padding.aligned) continue;
       result.uncarried = padding;
       return result;
     }
-    for (const auto& [read, value] : *kill) {
+    for (const auto& [read, value] : *annihilator) {
       result.carriers.push_back({padding.reason, alignment.operands[static_cast<std::size_t>(read) + 1]});
     }
-    // An input that does not tell meets the kill with live values in it: 0 times infinity is not 0.
+    // An input that does not distinguish padding has live values where the constant is 0: 0 times infinity is not 0.
     for (int t = 1; t < alignment.operand_count(); ++t) {
-      if (!tells(t, padding.dims) && is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) &&
-          result.needs.empty()) {
+      if (!determines(t, padding.dims) &&
+          is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) && result.needs.empty()) {
         result.needs.push_back("finite");
       }
     }
@@ -398,15 +399,15 @@ double utilisation(const Alignment& alignment, const std::vector<DigitStep>& dig
   for (const Cover::Loop& loop : cover.loops) calls *= static_cast<double>(loop.extent);
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    calls *= static_cast<double>(ceil_div(stepped_extent(digit_steps, static_cast<int>(m)), extent));
+    calls *= static_cast<double>(ceil_div(digits_extent(digit_steps, static_cast<int>(m)), extent));
     unit_points *= static_cast<double>(extent);
   }
   return points == 0 ? 0 : points / (calls * unit_points);
 }
 
-// What of a digit differs between points of one call, and what its tile decides.
+// The part of a digit that varies within a call, and the part that its tile determines.
 
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step) {
+std::uint32_t varies_in_call(const Alignment& alignment, const DigitStep& digit_step) {
   std::uint32_t set = 0;
   if (digit_step.extent <= 1) return 0;
   for (const DigitStep::Place& place : digit_step.places)
@@ -416,8 +417,8 @@ std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_s
 
 namespace {
 
-/// A digit inside a call: its values are `block` * (what the tile decides) + 0..steps-1. Nothing where tiles cut it
-/// unevenly.
+/// A digit inside a call: its values are `block` * (a number that depends on the tile) + 0..steps-1. Nothing where
+/// tiles cut it unevenly.
 struct InCall {
   std::int64_t steps = 1, block = 1;
   bool tiled = false;
@@ -435,8 +436,8 @@ std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& digit
 
 }  // namespace
 
-/// Do calls reach coordinate d in blocks, all of a block inside the domain or all outside? In a call it grows from a
-/// multiple of g by less than g, where g divides the extent and whatever loops and tiles add.
+/// Do calls cover coordinate d in blocks that are entirely inside or outside the domain? Within a call it grows from a
+/// multiple of g by less than g, where g divides the extent and all steps of loops and tiles.
 bool aligned(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover, std::size_t d) {
   std::int64_t g = alignment.computation().domain.dims[d].extent, reach = 0;
   for (const Cover::Loop& loop : cover.loops) g = std::gcd(g, loop.step[d]);

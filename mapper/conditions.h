@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The conditions that make a mapping right (docs/mapping.md), as bit, rank and chain tests.
+// The conditions for a correct mapping (docs/mapping.md), as bit, rank and chain tests.
 //
-//   (C) every point of the statement is run over exactly once by digits and residual loops
+//   (C) digits and residual loops cover every point of the statement exactly once
 //   (S) equal slots of an operand hold the same element
 //   (O) one element of the output has one slot
-//   (N) every instruction point without a statement point is told apart, and made harmless, by one operand (or, where
+//   (N) every instruction point without a statement point is distinguished and neutralised by one operand (or, where
 //       the body needs it, by several inputs together)
-//   (A) what calls leave in the output adds up from call to call (mapper/accumulation.h)
+//   (A) partial sums accumulate from call to call (mapper/accumulation.h)
 //
-// `yes` is a proof. `unknown` is left to the solver (mapper/certificate.h), `no` is a refusal.
+// `yes` is a proof. The solver decides `unknown` (mapper/certificate.h); `no` is a refusal.
 
 #include <cstdint>
 #include <functional>
@@ -25,8 +25,8 @@ namespace isamap {
 
 enum class Truth { no, unknown, yes };
 
-/// One digit as numbers. A step of it adds `column` to the point, and to the counter of each of its instruction dims
-/// the weight there. Two dims that hold one column share the digit: it is tied.
+/// One digit as numbers. A step of it adds `column` to the point, and the place's weight to the counter of each of its
+/// instruction dims. A digit on two dims is tied.
 struct DigitStep {
   struct Place {
     int dim = 0;
@@ -40,18 +40,18 @@ struct DigitStep {
   std::uint32_t dims() const;  ///< bit m: instruction dim m
 };
 
-/// Dims on which the digit_step's digit differs between points of one call. Where its weight is a multiple of the dim's
-/// extent the tile alone decides the digit.
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step);
+/// Dims on which the digit differs between points of one call. Where its weight is a multiple of the dim's extent, the
+/// digit depends on the tile only.
+std::uint32_t varies_in_call(const Alignment& alignment, const DigitStep& digit_step);
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
 std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
                                                      const std::vector<std::vector<Digit>>& dims);
 
 /// Product of the digit extents on instruction dim m.
-std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m);
+std::int64_t digits_extent(const std::vector<DigitStep>& digit_steps, int m);
 
-/// What digits leave over: loops that add steps to the point.
+/// The residual loops of a mapping: each adds steps to the point.
 struct Cover {
   struct Loop {
     IntVector step;
@@ -61,25 +61,25 @@ struct Cover {
   std::vector<Loop> loops;
   std::vector<bool> below, beyond;  ///< for each coordinate: may digits leave its range there?
 };
-/// Passes covers to `take`, best first, until it returns true: chains along the coordinates, one for each choice of
-/// pivots, up to a limit; else along the lattice of the columns. False: none was taken.
+/// Calls `take` with covers, best first, until it returns true: chains along the coordinates, one for each choice of
+/// pivots, up to a limit; else along the lattice of the columns. False: it accepted none.
 bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                 const std::function<bool(const Cover&)>& take);
 
-/// For each digit_step the coordinate that it decides, in an order of the coordinates in which every column reaches
-/// later ones only. Calls `visit` with each choice until it returns true; is there one?
+/// For each digit the coordinate that it determines, in an order of the coordinates in which every column moves later
+/// ones only. Calls `visit` with each choice until it returns true; is there one?
 using Pivots = std::vector<int>;
 bool some_pivots(const std::vector<DigitStep>& digit_steps, std::size_t dims,
                  const std::function<bool(const Pivots&, const std::vector<int>& order)>& visit);
 
-/// Columns and loops as one direction each and cosets of the lattice that they span: what exact covers look like when
-/// no order of the coordinates works. Do these loops belong to these digit_steps?
+/// Is it an exact cover by a lattice: one direction for each column or loop, and the cosets of the lattice that they
+/// span? This form is needed when no order of the coordinates works.
 bool covers_by_lattice(const std::vector<DigitStep>& digit_steps, const std::vector<Cover::Loop>& loops,
                        std::size_t dims);
 
 /// `open`: the operands for which the answer is `unknown`.
 Truth sound(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet& open);
-/// Digits that spread a sum over an output dim on purpose (kind `partial`) set apart.
+/// Digits that deliberately distribute a sum over an output dim (kind `partial`) are not counted.
 Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
 
 /// Why some instruction points have no statement point.
@@ -87,11 +87,11 @@ struct Padding {
   std::string reason;      ///< "fill j", "s>=0", "r<=2"
   std::uint32_t dims = 0;  ///< instruction dims whose counters decide it within a call
   int fill = -1;           ///< the instruction dim that is filled, or -1;
-  int tie = -1;            ///< the tied digit_step whose first place and `place` disagree, or -1;
+  int tie = -1;            ///< the tied digit whose values on its first place and on `place` differ, or -1;
   int place = 0;
   AffineExpr face;         ///< in certificates: the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
-  bool aligned = false;    ///< all points of a call are inside, or all outside: no padding, but a bound of loops
+  bool aligned = false;    ///< each call is entirely inside or outside: a loop bound, no padding
 };
 /// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
@@ -103,10 +103,10 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
 struct Neutral {
   std::vector<Carrier> carriers;
   std::vector<std::string> needs;
-  std::optional<Padding> uncarried;  ///< a reason that nobody carries: the mapping is refused
+  std::optional<Padding> uncarried;  ///< a reason without a carrier: the mapping is refused
 };
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
-                   const std::vector<Annihilator>& kills);
+                   const std::vector<Annihilator>& annihilators);
 
 /// Statement points / (calls * instruction points); tiles start where they need fewest calls. Points that faces cut off
 /// are counted exactly for boxes of up to a million points over the faces' dims, else not subtracted.

@@ -30,10 +30,10 @@ std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Digi
   for (int t = 0; t < alignment.operand_count(); ++t) {
     if ((operands >> t & 1U) == 0) continue;
     for (std::size_t m = 0; m < moves.size(); ++m) {
-      const bool told = (alignment.unit_uses[m] >> t & 1U) != 0;
+      const bool used = (alignment.unit_uses[m] >> t & 1U) != 0;
       moves[m] =
-          moves[m] || told || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
-            return digit_step.on(static_cast<int>(m)) != nullptr && !stands_still(alignment, t, digit_step.column);
+          moves[m] || used || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
+            return digit_step.on(static_cast<int>(m)) != nullptr && !is_invariant(alignment, t, digit_step.column);
           });
     }
   }
@@ -51,7 +51,7 @@ class TriedCalls {
         reads_.push_back({t, compiled(alignment.unit_access(t).index, dims), compiled(alignment.access(t).index, own)});
     for (std::size_t m = 0; m < dims.size(); ++m) {
       extents_.push_back(unit_extent(alignment, static_cast<int>(m)));
-      looped_.push_back(std::max<std::int64_t>(1, stepped_extent(digit_steps, static_cast<int>(m))));
+      counts_.push_back(std::max<std::int64_t>(1, digits_extent(digit_steps, static_cast<int>(m))));
     }
   }
 
@@ -74,7 +74,7 @@ class TriedCalls {
     if (m == 0) first_.assign(extents_.size(), 0);
     if (tried_ > max_tried) return false;
     if (m == extents_.size()) return call_is_wrong();
-    const std::int64_t last = (looped_[m] - 1) / extents_[m];
+    const std::int64_t last = (counts_[m] - 1) / extents_[m];
     std::int64_t before = -1;
     for (const std::int64_t tile : {std::int64_t{0}, std::min<std::int64_t>(1, last), last}) {
       if (tile == before || (tile > 0 && !moves_[m])) continue;
@@ -107,7 +107,7 @@ class TriedCalls {
   bool at(const Numbers& y) {
     const std::vector<Dim>& dims = alignment_.computation().domain.dims;
     for (std::size_t m = 0; m < y.size(); ++m)
-      if (first_[m] + y[m] >= looped_[m]) return false;
+      if (first_[m] + y[m] >= counts_[m]) return false;
     point_.assign(dims.size(), 0);
     for (const DigitStep& digit_step : digit_steps_) {
       std::int64_t digit = -1;
@@ -136,7 +136,7 @@ class TriedCalls {
   std::vector<bool> moves_;
   std::vector<CompiledAffine> faces_;
   std::vector<Read> reads_;
-  Numbers extents_, looped_, first_, point_;
+  Numbers extents_, counts_, first_, point_;
   std::int64_t tried_ = 0;
 };
 

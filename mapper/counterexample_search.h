@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Some calls of a mapping, point by point: what is wrong there is refused without the solver.
+// Enumerates the points of some calls of a mapping, to refuse wrong ones without the solver.
 
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace isamap {
 
-/// Is there a slot of one of these operands that would hold two elements in a call at the first, second or last tiles,
-/// all loops at 0? `false` says nothing: other calls may be wrong, and calls of more than 4096 points are not tried.
+/// Does a slot of one of these operands get two elements in a call at the first, second or last tiles, all loops at 0?
+/// `false` proves nothing: other calls may be wrong, and calls of more than 4096 points are not tried.
 bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands);
 
 }  // namespace isamap

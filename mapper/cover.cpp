@@ -2,14 +2,13 @@
 // (C): digits and residual loops form, along each of n independent directions, a radix chain 1 = s1 | s2 | ... with
 // s(k+1) = s(k)*e(k).
 //
-// Mostly the directions are the coordinates. A column may move other coordinates too, as long as these are decided
-// later
-// ("sheared"): q - s decides q and shifts s, or the other way round. Peeling the coordinates in order by Euclid's
-// division then gives every point exactly one position in the digits and loops. Where no order of the coordinates works
-// (p - r with p + r), every column is a direction of its own, unit vectors complete them to a basis, and the lattice
-// that they span has cosets in Z^n, one more residual loop (a box: the diagonal of the lattice's Hermite form).
-// Dependent columns (d1, d2 and d1 - d2) count along the basis that some of them make, sheared as along coordinates.
-// Gaps in a chain, and what is left on top, become residual loops.
+// Mostly the directions are the coordinates. A column may move other coordinates too, as long as these are determined
+// later ("sheared"): q - s determines q and shifts s, or the other way round. Peeling the coordinates in order by
+// Euclid's division then gives every point exactly one position in the digits and loops. Where no order of the
+// coordinates works (p - r with p + r), every column is its own direction, unit vectors complete them to a basis, and
+// the lattice that they span has cosets in Z^n, one more residual loop (a box: the diagonal of the lattice's Hermite
+// form). Dependent columns (d1, d2 and d1 - d2) count along a basis of some of them, sheared as along coordinates. Gaps
+// in a chain, and the remainder on top, become residual loops.
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,7 +32,7 @@ IntVector scaled(IntVector v, std::int64_t by) {
   return v;
 }
 
-/// Chooses the pivot of each digit_step such that some order of coordinates lets every column reach later ones only.
+/// Chooses the pivot of each digit such that in some order of the coordinates every column moves later ones only.
 class PivotSearch {
  public:
   using Visit = std::function<bool(const Pivots&, const std::vector<int>&)>;
@@ -92,7 +91,7 @@ class PivotSearch {
   const std::vector<DigitStep>& digit_steps_;
   int dims_;
   const Visit& visit_;
-  bool backwards_;  // digits may count down: right where all loops on top float
+  bool backwards_;  // digits may count down; correct where all loops on top float
   bool shears_ = false;
   std::vector<int> pivot_, order_;
   int steps_ = 0;
@@ -169,7 +168,7 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& di
   constexpr int kMaxCovers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
   int covers = 0;
-  bool taken = false;
+  bool accepted = false;
   some_pivots(digit_steps, n, [&](const Pivots& pivots, const std::vector<int>& order) {
     Cover cover;
     cover.loops.reserve(n + 1);
@@ -177,10 +176,10 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& di
     cover.beyond.assign(n, false);
     for (const int d : order)
       if (!add_coordinate(alignment, digit_steps, pivots, static_cast<std::size_t>(d), cover)) return false;
-    taken = take(cover);
-    return taken || ++covers == kMaxCovers;
+    accepted = take(cover);
+    return accepted || ++covers == kMaxCovers;
   });
-  return taken;
+  return accepted;
 }
 
 /// Primitive directions of the columns, first entry positive, each once.
@@ -198,8 +197,8 @@ std::vector<IntVector> rays_of(const std::vector<DigitStep>& digit_steps) {
   return rays;
 }
 
-/// Independent ones of the rays, completed by unit vectors to n of them. Dependent rays leave some out: from the first
-/// to stay on, starting anew at each ray gives the choices that are tried.
+/// Independent rays, completed by unit vectors to n of them. Of dependent rays some are left out: a greedy choice from
+/// each ray on gives the choices that are tried.
 std::vector<std::vector<IntVector>> bases_of(const std::vector<IntVector>& rays, std::size_t n) {
   std::vector<std::vector<IntVector>> bases;
   for (std::size_t start = 0; start < std::max<std::size_t>(rays.size(), 1); ++start) {
@@ -234,7 +233,8 @@ std::optional<std::vector<DigitStep>> in_basis(std::vector<DigitStep> digit_step
   return digit_steps;
 }
 
-/// Chains along the vectors of a basis instead of the coordinates; all tops float. `steps`: how far a vector reaches.
+/// Chains along the vectors of a basis instead of the coordinates; all tops float. `steps`: the number of steps along a
+/// vector.
 std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<DigitStep>& digit_steps,
                                                     const std::vector<IntVector>& basis,
                                                     const std::function<std::int64_t(const IntVector&)>& steps) {

@@ -18,23 +18,24 @@ Automorphism identity_of(const Instruction& instruction) {
   return same;
 }
 
-/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
-/// solver.
-Legality judge_fully(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kill_sets,
-                     const MapOptions& options, PairMappings& result) {
+/// The solver decides what the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]).
+Legality decided_legality(const Alignment& alignment, Dims dims, bool split,
+                          const std::vector<Annihilator>& annihilators, const MapOptions& options,
+                          PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
-  Legality judged = judge(alignment, std::move(dims), split, kill_sets);
-  if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
+  Legality legality = legality_of(alignment, std::move(dims), split, annihilators);
+  if (!legality.mapping || legality.mapping->proof == Proof::proved) return legality;
   std::string failed;
   const Truth truth =
       result.solver.queries > kMaxQueries
           ? Truth::unknown
-          : replay(certify_open(alignment, *judged.mapping,
-                                {judged.sound_open, judged.shared_open, judged.partials_open, judged.sums_open}),
-                   options.rlimit, result.solver, &failed);
+          : replay(
+                certify_open(alignment, *legality.mapping,
+                             {legality.sound_open, legality.shared_open, legality.partials_open, legality.sums_open}),
+                options.rlimit, result.solver, &failed);
   if (truth == Truth::yes) {
-    judged.mapping->proof = Proof::proved;
-    return judged;
+    legality.mapping->proof = Proof::proved;
+    return legality;
   }
   result.limit_reached = result.limit_reached || truth == Truth::unknown;
   return {std::nullopt,
@@ -68,7 +69,7 @@ Fingerprint fingerprint_of(const std::vector<Digit>& digits) {
 /// A mapping with these operands and dims after a relabeling of the instruction.
 Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<Fingerprint>& dims,
                            const Automorphism& by) {
-  Fingerprint sum{0, 0};  // over positions, so that none has to be looked for
+  Fingerprint sum{0, 0};  // over positions, so that no search is needed
   const auto add = [&](int position, const Fingerprint& what) {
     Fingerprint one = what;
     mix(one, static_cast<std::uint64_t>(position));
@@ -93,48 +94,49 @@ void add_reason(PairMappings& result, std::string reason) {
   }
 }
 
-Listing::Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink)
+Deduplicator::Deduplicator(const Instruction& hardware, const MapOptions& options, PairMappings& result,
+                           const Sink& sink)
     : options_(options),
       result_(result),
       sink_(sink),
       symmetries_(automorphisms(hardware)),
       same_(identity_of(hardware)),
-      kills_(kills(hardware.statement())) {}
+      annihilators_(annihilators(hardware.statement())) {}
 
-/// May no mapping be added to those passed on and `found`?
-bool Listing::is_full(std::size_t found) {
+/// Is the limit reached with those reported and `found`?
+bool Deduplicator::is_full(std::size_t found) {
   const bool full = count_ + static_cast<std::int64_t>(found) >= options_.max_mappings;
   result_.limit_reached = result_.limit_reached || full;
   return full;
 }
 
-bool Listing::add(const Alignment& alignment, const Choices& choices, const Plans& plans) {
+bool Deduplicator::add(const Alignment& alignment, const Choices& choices, const Plans& plans) {
   std::vector<Mapping> found;
   bool listed = false;
   for (const std::vector<Plan>& entry : plans.entries) {
     if (is_full(found.size())) return pass_on(found) && false;
     listed = some_plan(alignment, choices, entry, true, found) < entry.size() || listed;
   }
-  for (std::size_t p = 0; p < plans.others.size() && !listed; ++p) {  // no order that counts can be laid out
+  for (std::size_t p = 0; p < plans.others.size() && !listed; ++p) {  // no counted order fits the dims
     if (is_full(0)) return false;
     listed = some_plan(alignment, choices, {plans.others[p]}, plans.entries.empty(), found) == 0;
   }
   return pass_on(found);
 }
 
-bool Listing::pass_on(std::vector<Mapping>& found) {
+bool Deduplicator::pass_on(std::vector<Mapping>& found) {
   for (Mapping& mapping : found) {
-    if (is_full(0)) return false;  // more seatings than there was room for
+    if (is_full(0)) return false;  // the limit ended the assignments early
     ++count_;
     if (!sink_(std::move(mapping))) return false;
   }
   return true;
 }
 
-/// Mappings of the first of the plans that has any: by preferred extents, else by others. Its position, or the number
-/// of plans.
-std::size_t Listing::some_plan(const Alignment& alignment, const Choices& choices, const std::vector<Plan>& plans,
-                               bool say_why, std::vector<Mapping>& found) {
+/// Mappings of the first plan that has any, with preferred extents, else with others. Returns its position, or the
+/// number of plans.
+std::size_t Deduplicator::some_plan(const Alignment& alignment, const Choices& choices, const std::vector<Plan>& plans,
+                                    bool say_why, std::vector<Mapping>& found) {
   std::vector<bool> open(plans.size(), false);
   for (std::size_t p = 0; p < plans.size(); ++p) {
     bool listed = false;
@@ -157,8 +159,8 @@ std::size_t Listing::some_plan(const Alignment& alignment, const Choices& choice
   return plans.size();
 }
 
-Listing::Answer Listing::consider(const Alignment& alignment, Dims digits, bool split, bool say_why,
-                                  std::vector<Mapping>& found) {
+Deduplicator::Answer Deduplicator::consider(const Alignment& alignment, Dims digits, bool split, bool say_why,
+                                            std::vector<Mapping>& found) {
   std::vector<Fingerprint> dims;
   for (const auto& list : digits) dims.push_back(fingerprint_of(list));
   const Fingerprint own = fingerprint_of(alignment.operands, dims, same_);
@@ -166,13 +168,13 @@ Listing::Answer Listing::consider(const Alignment& alignment, Dims digits, bool 
     return seen_.count(fingerprint_of(alignment.operands, dims, by)) > 0;
   };
   if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return Answer::listed;
-  Legality judged = judge_fully(alignment, std::move(digits), split, kills_, options_, result_);
-  if (!judged.mapping) {
-    if (say_why) add_reason(result_, operand_prefix(alignment) + judged.refusal);
-    return judged.by_extents ? Answer::other_extents : Answer::refused;
+  Legality legality = decided_legality(alignment, std::move(digits), split, annihilators_, options_, result_);
+  if (!legality.mapping) {
+    if (say_why) add_reason(result_, operand_prefix(alignment) + legality.refusal);
+    return legality.by_extents ? Answer::other_extents : Answer::refused;
   }
   seen_.insert(own);
-  found.push_back(std::move(*judged.mapping));
+  found.push_back(std::move(*legality.mapping));
   return Answer::listed;
 }
 

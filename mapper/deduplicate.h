@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Mappings as they are found: each placement judged, equal mappings passed on once.
+// Mappings as they are found: each placement is checked, and equal mappings are reported once.
 
 #include <cstdint>
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace isamap {
 
-/// Takes the mappings that are found; false ends the enumeration.
+/// Receives each mapping found; false ends the enumeration.
 using Sink = std::function<bool(Mapping&&)>;
 
 void add_reason(PairMappings& result, std::string reason);
 
-/// 128 bits: among a million mappings two different ones meet with probability 2^-89.
+/// 128 bits: among a million mappings the probability of a collision is 2^-89.
 struct Fingerprint {
   std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
   bool operator==(const Fingerprint&) const = default;
@@ -27,15 +27,15 @@ struct FingerprintHash {
   std::size_t operator()(const Fingerprint& f) const { return f.high ^ f.low; }
 };
 
-/// Passes mappings on once each: equal up to relabelings of the instruction are one.
-class Listing {
+/// Reports each mapping once; mappings equal up to a relabeling of the instruction count as one.
+class Deduplicator {
  public:
-  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink);
+  Deduplicator(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink);
 
-  /// The mappings of a placement's plans: one for each entry, else of the first other order that has one. False:
-  /// enough.
+  /// Adds the mappings of a placement's plans: one for each entry, else of the first other order that has one. False:
+  /// the limit is reached.
   bool add(const Alignment& alignment, const Choices& choices, const Plans& plans);
-  std::int64_t count() const { return count_; }  ///< that were passed on
+  std::int64_t count() const { return count_; }  ///< of reported mappings
 
  private:
   enum class Answer { listed, refused, other_extents };
@@ -50,7 +50,7 @@ class Listing {
   const Sink& sink_;
   std::vector<Automorphism> symmetries_;
   Automorphism same_;
-  std::vector<Annihilator> kills_;
+  std::vector<Annihilator> annihilators_;
   std::unordered_set<Fingerprint, FingerprintHash> seen_;
   std::int64_t count_ = 0;
 };

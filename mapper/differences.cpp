@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// DigitSteps that share an instruction dim or a row: differences of one group say nothing about those of another.
+/// Digits that share an instruction dim or a row: differences of one group are independent of those of another.
 std::vector<std::vector<std::size_t>> groups_of(const std::vector<DigitStep>& digit_steps,
                                                 const std::vector<IntVector>& given) {
   std::vector<std::size_t> group(digit_steps.size());
@@ -33,24 +33,24 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<DigitStep>& di
   return groups;
 }
 
-/// Depth first over the differences of one group of digit_steps.
+/// Depth-first search over the differences of one group of digits.
 class Differences {
  public:
   Differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
-              const std::vector<IntVector>& given, const std::vector<IntVector>& wanted)
+              const std::vector<IntVector>& given, const std::vector<IntVector>& implied)
       : alignment_(alignment),
         digit_steps_(digit_steps),
         given_(given),
-        wanted_(wanted),
+        implied_(implied),
         steps_(digit_steps.size(), 0) {}
 
-  Truth ask(const std::vector<std::size_t>& group) {
+  Truth decide(const std::vector<std::size_t>& group) {
     group_ = &group;
     truth_ = Truth::yes;
     moved_.clear();
-    for (const IntVector& row : wanted_)
+    for (const IntVector& row : implied_)
       if (std::any_of(group.begin(), group.end(), [&](std::size_t w) { return row[w] != 0; })) moved_.push_back(&row);
-    if (moved_.empty()) return truth_;  // none of its differences moves what is wanted
+    if (moved_.empty()) return truth_;  // none of its differences moves an implied row
     limits_.clear();
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       const auto weight = [&](std::size_t w) {
@@ -67,11 +67,11 @@ class Differences {
  private:
   static constexpr std::int64_t kMaxVisits = 200'000;
 
-  /// A sum over the group that must end within -most..most: the difference of two counters of a dim, which stand in one
-  /// call, or a row that stays in place.
+  /// A sum over the group that must end within -most..most: the difference of two counters of a dim in one call, or a
+  /// row that must not change.
   struct Limit {
     std::int64_t most = 0, sum = 0;
-    IntVector weights, rest;  ///< by position; what positions from there on can add at most
+    IntVector weights, rest;  ///< by position; the most that the positions from there on can add
   };
   template <class WeightOf>
   void limit(std::int64_t most, const WeightOf& weight_of) {
@@ -86,7 +86,7 @@ class Differences {
                        [&](const Limit& one) { return std::abs(one.sum) - one.rest[decided] <= one.most; });
   }
 
-  /// Does the difference leave the rows wanted in place? Those given stay by their limits.
+  /// Does the difference leave the implied rows unchanged? The given rows are unchanged by their limits.
   bool still() const {
     return std::all_of(moved_.begin(), moved_.end(), [&](const IntVector* row) {
       std::int64_t sum = 0;
@@ -144,9 +144,9 @@ class Differences {
 
   const Alignment& alignment_;
   const std::vector<DigitStep>& digit_steps_;
-  const std::vector<IntVector>&given_, &wanted_;
+  const std::vector<IntVector>&given_, &implied_;
   const std::vector<std::size_t>* group_ = nullptr;
-  std::vector<const IntVector*> moved_;  ///< rows wanted that the group moves
+  std::vector<const IntVector*> moved_;  ///< implied rows that the group moves
   std::vector<std::int64_t> steps_;
   std::vector<Limit> limits_;
   std::int64_t visits_ = 0;
@@ -155,12 +155,12 @@ class Differences {
 
 }  // namespace
 
-Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
-                          const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
-  Differences differences(alignment, digit_steps, given, wanted);
+Truth decided_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                             const std::vector<IntVector>& given, const std::vector<IntVector>& implied) {
+  Differences differences(alignment, digit_steps, given, implied);
   Truth truth = Truth::yes;
   for (const std::vector<std::size_t>& group : groups_of(digit_steps, given)) {
-    const Truth one = differences.ask(group);
+    const Truth one = differences.decide(group);
     if (one == Truth::no) return Truth::no;
     if (one == Truth::unknown) truth = Truth::unknown;
   }

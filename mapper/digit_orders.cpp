@@ -34,8 +34,8 @@ std::optional<std::int64_t> multiple(const IntVector& w, const IntVector& u) {
   return ratio == 0 ? std::nullopt : ratio;
 }
 
-/// Directions without some, completed to a basis of Q^n by unit directions of least index, earliest first. Only the
-/// combined directions matter: unit directions settle their own coordinate.
+/// The directions except some, completed to a basis of Q^n by unit directions of least index, earliest first. Only the
+/// combined directions matter: unit directions determine their own coordinate.
 class Frame {
  public:
   Frame(const std::vector<PlacedDirection>& placed, const std::vector<bool>& left_out) {
@@ -89,7 +89,7 @@ class Frame {
     return rows;
   }
 
-  /// The coordinates that unit directions do not settle: the latest of those with the smallest determinant.
+  /// The coordinates that unit directions do not determine: the latest of those with the smallest determinant.
   void choose(const std::vector<PlacedDirection>& placed, const std::vector<std::size_t>& support) {
     if (combined_.empty()) {
       index_ = 1;
@@ -118,14 +118,14 @@ struct Pair {
   int a = 0, b = 0;
 };
 
-/// Digits on the output, what each moves there, and which two move it along one direction.
+/// Digits that move the output, their images there, and the pairs with parallel images.
 struct Parallels {
   std::vector<int> on_output;
   std::vector<IntVector> images;
   std::vector<Pair> pairs;  ///< positions in on_output
 };
 
-/// Nothing when three images are parallel, or images depend on each other in another way.
+/// Nothing when three images are parallel, or images are linearly dependent otherwise.
 std::optional<Parallels> parallels_of(const Alignment& alignment, const std::vector<PlacedDirection>& placed,
                                       std::vector<int> on_output) {
   Parallels found;
@@ -192,8 +192,8 @@ class Enumerator {
     }
   }
 
-  /// Two digits that share a slot and move the output equally far span a step of that slot which leaves it in place: a
-  /// sum that is spread over the slot, and no member of the class.
+  /// Two digits that share a slot and move the output equally far span a step of the slot along which it is invariant:
+  /// a sum distributed over the slot, and no member of the class.
   bool spreads_a_sum(const Order& order) const {
     return std::abs(order.ratio) == std::abs(order.per) &&
            (at(order.inner).home.slots() & at(order.outer).home.slots()) != 0;

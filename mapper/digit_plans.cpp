@@ -9,13 +9,13 @@
 namespace isamap {
 namespace {
 
-/// A digit before it is put on its dims.
+/// A digit before it is assigned to its dims.
 struct PlannedDigit {
   PlacedDirection at;
   std::int64_t stride = 1;  ///< multiplies the column
   std::int64_t extent = 0;
-  int pivot = -1;      ///< of a combined column: the coordinate that it decides
-  bool exact = false;  ///< another digit continues where it ends: not a step more
+  int pivot = -1;      ///< of a combined column: the coordinate that it determines
+  bool exact = false;  ///< another digit continues where it ends, so its extent is fixed
 };
 
 std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
@@ -23,7 +23,7 @@ std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
 }
 
 /// The coordinate that a combined column steps through: one whose unit direction moves the output alike, so that both
-/// can share a chain; else the first that no other digit runs over; else the first.
+/// can share a chain; else the first without another digit; else the first.
 std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, const std::vector<Order>& orders) {
   const IntVector& column = digits[l].at.column;
   for (const Order& order : orders) {
@@ -36,14 +36,14 @@ std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, con
   std::size_t first = column.size();
   for (std::size_t d = column.size(); d-- > 0;) {
     if (column[d] == 0) continue;
-    const bool looped = std::any_of(digits.begin(), digits.end(),
-                                    [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
-    if (!looped || first == column.size()) first = d;
+    const bool stepped = std::any_of(digits.begin(), digits.end(),
+                                     [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
+    if (!stepped || first == column.size()) first = d;
   }
   return first;
 }
 
-/// How far a call of the instruction reaches along a placed direction if it has a dim for itself.
+/// Steps of one call along a placed direction if it has a dim to itself.
 std::int64_t room(const Alignment& alignment, const Choices& choices, const PlannedDigit& digit) {
   if (digit.at.home.tied == 0) return choices.slots[static_cast<std::size_t>(digit.at.home.slot)].extent;
   std::int64_t least = INT64_MAX;
@@ -53,8 +53,8 @@ std::int64_t room(const Alignment& alignment, const Choices& choices, const Plan
   return least;
 }
 
-/// On a skewed unit the dims that the column shifts have to hold the shifted window too: with s of extent S alone on a
-/// dim of E and q - s beside it, E - S + 1 steps of q - s fit into one call.
+/// On a skewed unit the dims that the column shifts must hold the shifted window too: with s of extent S on a dim of E
+/// and q - s on another, E - S + 1 steps of q - s fit into one call.
 std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& digits,
                             std::size_t l, std::size_t pivot, std::int64_t most) {
   for (std::size_t d = 0; d < digits[l].at.column.size(); ++d) {
@@ -72,7 +72,7 @@ std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, 
   return most;
 }
 
-/// Turned so that the pivot grows: (q - s) or (s - q).
+/// Signed so that the pivot grows: (q - s) or (s - q).
 void turn(IntVector& column, std::size_t pivot) {
   if (column[pivot] >= 0) return;
   for (auto& x : column) x = -x;
@@ -86,8 +86,8 @@ std::int64_t largest_stride(const Alignment& alignment, const IntVector& column)
   return largest;
 }
 
-/// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the way where both loop
-/// one dim, so that something is left for the outer digit.
+/// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the dim where both step
+/// through one dim, so that the outer digit has two steps.
 std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, const PlannedDigit& inner,
                          const PlannedDigit& outer) {
   const int unit = inner.at.unit >= 0 ? inner.at.unit : outer.at.unit;
@@ -96,21 +96,21 @@ std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, con
   return inner.at.unit >= 0 ? std::min({room(alignment, choices, inner), way, half}) : std::min(inner.extent, half);
 }
 
-/// What is chosen for a digit instead of what the rules below say.
+/// Overrides for a digit of the rules below.
 struct RequestedExtent {
-  std::int64_t extent = 0;  ///< 0: as the rules say
+  std::int64_t extent = 0;  ///< 0: by the rules
   int pivot = -1;
 };
 
-/// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs. `wanted` has extents
-/// to be taken instead of these rules where it is not 0. False where an outer digit has no room.
+/// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs. `requested` extents
+/// other than 0 override these rules. False where an outer digit has no room.
 bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::vector<Order>& orders,
-                const std::vector<RequestedExtent>& wanted, std::vector<PlannedDigit>& digits) {
+                const std::vector<RequestedExtent>& requested, std::vector<PlannedDigit>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
     PlannedDigit& digit = digits[l];
     if (digit.at.unit < 0) {
       const std::size_t pivot =
-          wanted[l].pivot >= 0 ? static_cast<std::size_t>(wanted[l].pivot) : pivot_of(digits, l, orders);
+          requested[l].pivot >= 0 ? static_cast<std::size_t>(requested[l].pivot) : pivot_of(digits, l, orders);
       digit.pivot = static_cast<int>(pivot);
       turn(digit.at.column, pivot);
       const std::int64_t steps =
@@ -121,7 +121,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
       digit.extent =
           std::min(room(alignment, choices, digit), extent_of(alignment, static_cast<std::size_t>(digit.at.unit)));
     }
-    if (wanted[l].extent > 0) digit.extent = wanted[l].extent;
+    if (requested[l].extent > 0) digit.extent = requested[l].extent;
   }
   for (const Order& order : orders) {
     const auto in = static_cast<std::size_t>(order.inner);
@@ -134,7 +134,8 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
       inner.extent = std::min(inner.extent > 0 ? inner.extent : whole, ratio);
       continue;
     }
-    const std::int64_t tile = wanted[in].extent > 0 ? wanted[in].extent : inner_steps(alignment, choices, inner, outer);
+    const std::int64_t tile =
+        requested[in].extent > 0 ? requested[in].extent : inner_steps(alignment, choices, inner, outer);
     const std::int64_t per = std::abs(order.per), parts = ceil_div(tile, ratio);
     outer.stride = std::min(parts, largest_stride(alignment, outer.at.column) / per) * per;
     if (outer.stride < 1) return false;
@@ -143,7 +144,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
   return true;
 }
 
-/// Unit digits run over what is left of their dim, and the window that combined columns shift over it.
+/// Unit digits cover the remainder of their dim, and the window that combined columns shift over it.
 void plan_loops(const Alignment& alignment, std::vector<PlannedDigit>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
     PlannedDigit& digit = digits[l];
@@ -162,19 +163,19 @@ void plan_loops(const Alignment& alignment, std::vector<PlannedDigit>& digits) {
 struct SlotDigits {
   std::vector<Digit> digits;
   std::size_t tied = 0;  ///< position after the last tied one
-  bool exact = false;    ///< the last one may not become longer
+  bool exact = false;    ///< the last one must not grow
 };
 
-/// The part of a digit that an inner dim takes: its extent; of an exact digit, a divisor of the digit's.
+/// The part of a digit on an inner dim: the dim's extent; of an exact digit, a divisor of the digit's extent.
 std::int64_t part_of(std::int64_t extent, std::int64_t room, bool exact) {
   std::int64_t part = std::min(extent, room);
   while (exact && part > 1 && extent % part != 0) --part;
   return part;
 }
 
-/// Puts a slot's digits on its dims. One dim takes them all. Of several, each inner dim takes exactly its extent from
-/// the last digit, which becomes a chain of strides 1, E, ...; the outermost dim takes the rest, and the `tied` digits
-/// in front, which are not cut.
+/// Assigns a slot's digits to its dims. A single dim gets all. Of several, each inner dim gets exactly its extent of
+/// the last digit, which becomes a chain of strides 1, E, ...; the outermost dim gets the remainder, and the `tied`
+/// digits in front, which are not cut.
 void spread(const Alignment& alignment, const Slot& slot, SlotDigits here, Dims& dims) {
   if (here.digits.empty()) return;
   for (std::size_t i = slot.dims.size(); i-- > 1 && here.tied < here.digits.size();) {
@@ -227,7 +228,7 @@ SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const s
   return here;
 }
 
-/// How digits are laid out: tied ones in front or in the order at hand; spread over a slot's dims, or all on the first.
+/// How digits are assigned: tied ones in front or in the given order; split over a slot's dims, or all on the first.
 struct Layout {
   bool ties_first = true, spread = true;
 };
@@ -243,8 +244,8 @@ Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vect
   return dims;
 }
 
-/// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters
-/// which dim of a slot a digit runs over; otherwise that is a matter of layout only.
+/// Does a subscript of the instruction sum several of its dims, as p + r of a convolution? Then the dim of a slot on
+/// which a digit is placed matters; otherwise it is layout only.
 bool couples_dims(const Computation& unit) {
   for (int t = 0; t < access_count(unit); ++t)
     for (const AffineExpr& index : access_of(unit, t).index)
@@ -252,7 +253,7 @@ bool couples_dims(const Computation& unit) {
   return false;
 }
 
-/// Every way to put whole digits on dims of their own, slot by slot from `s` on: p on p and q on q, or crosswise.
+/// Every assignment of whole digits to separate dims, slot by slot from `s` on: p on p and q on q, or crosswise.
 void seat(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned, std::size_t s,
           const Dims& dims, std::vector<Dims>& out) {
   constexpr std::size_t kMaxSeatings = 256;
@@ -270,7 +271,7 @@ void seat(const Alignment& alignment, const Choices& choices, const std::vector<
   std::sort(seats.begin(), seats.end());
   do {
     const std::vector<int> taken(seats.begin(), seats.begin() + static_cast<std::ptrdiff_t>(count));
-    if (taken == before && count > 0) continue;  // the rest of the permutation stays empty
+    if (taken == before && count > 0) continue;  // the remaining dims stay empty
     before = taken;
     Dims more = dims;
     for (std::size_t d = 0; d < count; ++d) more[static_cast<std::size_t>(taken[d])] = {here.digits[d]};
@@ -279,31 +280,31 @@ void seat(const Alignment& alignment, const Choices& choices, const std::vector<
   } while (std::next_permutation(seats.begin(), seats.end()));
 }
 
-/// Unbounded orders of a pair whose combined column is the outer one and moves the output no further.
+/// Unbounded orders of a pair whose outer digit is the combined column and moves the output no further.
 bool may_turn(const std::vector<PlacedDirection>& placed, const Order& order) {
   return !order.bounded && std::abs(order.ratio) == 1 && placed[static_cast<std::size_t>(order.outer)].unit < 0 &&
          placed[static_cast<std::size_t>(order.inner)].unit >= 0;
 }
 
-/// Digits with extents and strides; nothing where one has no room for two steps, and all could be free instead.
+/// Digits with extents and strides; nothing where one has extent 1 and all could be free instead.
 std::optional<std::vector<PlannedDigit>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
-                                                 const std::vector<RequestedExtent>& wanted) {
+                                                 const std::vector<RequestedExtent>& requested) {
   std::vector<PlannedDigit> digits;
   digits.reserve(plan.placed.size());
   for (const PlacedDirection& at : plan.placed) digits.push_back({at});
-  if (!plan_tiles(alignment, choices, plan.orders, wanted, digits)) return std::nullopt;
+  if (!plan_tiles(alignment, choices, plan.orders, requested, digits)) return std::nullopt;
   plan_loops(alignment, digits);
   const bool idle =
       std::any_of(digits.begin(), digits.end(), [](const PlannedDigit& digit) { return digit.extent == 1; });
-  if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
+  if (idle && plan.split) return std::nullopt;  // the mapping without that digit is listed
   return digits;
 }
 
-/// Extents worth trying, with any pivot: those that divide a dim which the column moves, or a dim that it runs over.
+/// Extents to try, with any pivot: divisors of a statement dim of the column, or of an instruction dim that it is on.
 std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Choices& choices,
                                             const PlacedDirection& at) {
   constexpr std::int64_t kLargest = 64;
-  std::vector<std::int64_t> extents{0};  // as the rules have it
+  std::vector<std::int64_t> extents{0};  // by the rules
   const auto add_divisors = [&](std::int64_t n) {
     for (std::int64_t e = 2; e <= std::min(n, kLargest); ++e)
       if (n % e == 0 && std::find(extents.begin(), extents.end(), e) == extents.end()) extents.push_back(e);
@@ -321,7 +322,8 @@ std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Ch
   return list;
 }
 
-/// Orders of digits: those that move coordinate d in front, so that tiles decide it (d = dims: combined ones in front).
+/// Orders of digits: those that move coordinate d in front, so that tiles determine it (d = dims: combined ones in
+/// front).
 std::vector<PlannedDigit> in_front(std::vector<PlannedDigit> digits, std::size_t d) {
   std::stable_partition(digits.begin(), digits.end(), [&](const PlannedDigit& p) {
     return d < p.at.column.size() ? p.at.column[d] != 0 : p.at.unit < 0;
@@ -353,8 +355,8 @@ Plans plans_of(const Alignment& alignment, const Choices& choices, const Placeme
   if (rule == Rule::access) return plans;
   for (const std::vector<Order>& orders : found.others) plans.others.push_back(plan_with(orders));
   if (found.counted.size() != 1) return plans;
-  // A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
-  // column, whose window then moves least.
+  // A pair of free columns with a single order may count the other way round: small steps for the combined column,
+  // whose window then moves least.
   std::vector<Order> turned = found.counted[0];
   for (Order& order : turned)
     if (may_turn(placed, order)) std::swap(order.inner, order.outer);
@@ -381,7 +383,7 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
                      const std::function<bool(Dims&)>& take) {
   for (const PlacedDirection& at : plan.placed)
     if ((at.unit < 0 || at.home.tied != 0) && room(alignment, choices, {at}) <= 1) return false;
-  constexpr int kMaxTries = 2048, kNoRoom = 32;  // what has no room for two steps mostly has none in other ways either
+  constexpr int kMaxTries = 2048, kNoRoom = 32;  // if a digit has extent 1, it mostly has in other orders too
   const std::size_t n = alignment.computation().domain.dims.size();
   int tries = kMaxTries;
   std::vector<std::vector<RequestedExtent>> lists;
@@ -392,16 +394,16 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
     const bool open = at.unit < 0 || at.home.tied != 0 || inner;
     lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<RequestedExtent>(1));
   }
-  std::vector<RequestedExtent> wanted(plan.placed.size());
+  std::vector<RequestedExtent> requested(plan.placed.size());
   const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
     if (tries <= 0) return false;
-    if (l < wanted.size()) {
+    if (l < requested.size()) {
       return std::any_of(lists[l].begin(), lists[l].end(), [&](const RequestedExtent& one) {
-        wanted[l] = one;
+        requested[l] = one;
         return choose(l + 1);
       });
     }
-    const auto digits = planned(alignment, choices, plan, wanted);
+    const auto digits = planned(alignment, choices, plan, requested);
     if (!digits) {
       tries -= kNoRoom;
       return false;

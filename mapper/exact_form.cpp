@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kMaxMatches = 64;
 constexpr int kMaxBindings = 4096;
 
-/// The instruction as it is written, or rolled up.
+/// The instruction as written, or rerolled.
 struct Form {
   const Computation* unit = nullptr;
   std::vector<DType> types;  ///< of its reads
-  std::vector<int> from;     ///< for each read of the instruction as written, the form's read
-  std::optional<RolledUp> rolled;
+  std::vector<int> from;     ///< for each read of the written instruction, the form's read
+  std::optional<RerolledSum> rolled;
 };
 
 std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& tensors) {
@@ -29,7 +29,7 @@ std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& t
   return types;
 }
 
-/// Values that a tensor's elements can have in a call: padding puts in zeros.
+/// Values of a tensor's elements in a call, with the zeros of padding.
 Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
   const Tensor& tensor = kernel.tensors[id.index()];
   Interval values = values_of(tensor.dtype);
@@ -45,16 +45,16 @@ Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
   return values;
 }
 
-/// Which tensors' stated ranges count.
-using CheckedMapping = std::vector<bool>;
+/// For each tensor, is its stated range used?
+using UsedRanges = std::vector<bool>;
 
-std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const CheckedMapping& stated) {
+std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const UsedRanges& stated) {
   std::vector<Interval> ranges;
   for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
   return ranges;
 }
 
-/// How many terms are added up for one element of the output, at most.
+/// The most terms that are summed for one element of the output.
 std::int64_t terms_of_an_element(const Computation& c) {
   const bool plain = std::all_of(c.write.index.begin(), c.write.index.end(),
                                  [](const AffineExpr& e) { return e.is_constant() || e.as_dim(); });
@@ -74,7 +74,7 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   forms[0].unit = &unit;
   forms[0].types = read_types(unit, instruction.tensors);
   for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
-  auto rolled = roll_up(instruction, expansion->polynomial, Axes::separated);
+  auto rolled = reroll_sum(instruction, expansion->polynomial, Axes::separated);
   if (!rolled) return forms;
   Form form;
   form.unit = &rolled->instruction->statement();
@@ -89,7 +89,7 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   return forms;
 }
 
-/// What a reduction leaves of two integers of one ring are the same bits.
+/// Does the reduction give the same bits for integers of one ring?
 bool wraps(Reduction reduction) {
   return reduction == Reduction::assign || reduction == Reduction::add || reduction == Reduction::mul;
 }
@@ -107,20 +107,52 @@ Polynomial renamed(const Polynomial& polynomial, const std::vector<int>& to) {
   return result;
 }
 
+/// `found(form, binding)`: for each read of the form the statement's read.
+using FoundBinding = std::function<void(const Form&, const std::vector<int>&)>;
+
+/// Backtracking over the bindings of a form's reads to reads of the statement, up to a budget of steps.
+class BindingSearch {
+ public:
+  BindingSearch(const Form& form, const std::vector<DType>& types, const Polynomial& of_form,
+                const Polynomial& of_statement, const FoundBinding& found)
+      : form_(form), types_(types), of_form_(of_form), of_statement_(of_statement), found_(found) {}
+
+  void run(int& budget) {
+    if (--budget < 0) return;
+    if (binding_.size() == form_.types.size()) {
+      if (renamed(of_form_, binding_) == of_statement_) found_(form_, binding_);
+      return;
+    }
+    for (std::size_t r = 0; r < types_.size(); ++r) {
+      const DType needed = form_.types[binding_.size()];
+      if (types_[r] != needed && !same_ring(types_[r], needed)) continue;
+      binding_.push_back(static_cast<int>(r));
+      run(budget);
+      binding_.pop_back();
+    }
+  }
+
+ private:
+  const Form& form_;
+  const std::vector<DType>& types_;  ///< of the statement's reads
+  const Polynomial &of_form_, &of_statement_;
+  const FoundBinding& found_;
+  std::vector<int> binding_;
+};
+
 /// One statement and instruction: the ways to bind reads under which the polynomials are equal.
 class Matcher {
  public:
   Matcher(const Kernel& kernel, StatementId statement, const Instruction& instruction)
       : kernel_(kernel), statement_(kernel.statements[statement.index()]), instruction_(instruction) {}
 
-  /// `found(form, binding)` for each read of the form the statement's read.
-  void each(const std::function<void(const Form&, const std::vector<int>&)>& found) const {
+  void each(const FoundBinding& found) const {
     const Computation& unit = instruction_.statement();
     const bool same_type = unit.body.type == statement_.body.type;
     if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
-    const CheckedMapping all(kernel_.tensors.size(), true);
-    const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
-    if (!wanted || !wanted->losses.empty()) return;
+    const UsedRanges all(kernel_.tensors.size(), true);
+    const auto of_statement = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
+    if (!of_statement || !of_statement->losses.empty()) return;
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
     int budget = kMaxBindings;
     for (const Form& form : forms_of(instruction_)) {
@@ -128,16 +160,15 @@ class Matcher {
           form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
       if (form.unit->reduction != statement_.reduction && !saturates) continue;
       if (!same_type && !wraps(form.unit->reduction)) continue;
-      const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
-      if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
-      std::vector<int> binding;
-      bind(form, types, have->polynomial, wanted->polynomial, binding, budget, found);
+      const auto of_form = expand(form.unit->body, std::vector<Interval>(form.types.size()));
+      if (!of_form || of_form->polynomial.size() < of_statement->polynomial.size()) continue;
+      BindingSearch(form, types, of_form->polynomial, of_statement->polynomial, found).run(budget);
     }
   }
 
-  /// The instruction's expansion where the reads hold what the binding puts there.
+  /// The instruction's expansion with the ranges of the bound reads.
   std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding,
-                                     const CheckedMapping& stated) const {
+                                     const UsedRanges& stated) const {
     const Computation& unit = instruction_.statement();
     const std::vector<Interval> values = ranges(form, binding, stated);
     auto expansion = expand(unit.body, values);
@@ -150,7 +181,7 @@ class Matcher {
     }
     return expansion;
   }
-  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const CheckedMapping& stated) const {
+  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const UsedRanges& stated) const {
     const std::vector<Interval> bound = ranges_of_reads(kernel_, statement_, stated);
     std::vector<Interval> result;
     for (const int r : form.from)
@@ -160,22 +191,6 @@ class Matcher {
   const Computation& statement() const { return statement_; }
 
  private:
-  void bind(const Form& form, const std::vector<DType>& types, const Polynomial& have, const Polynomial& wanted,
-            std::vector<int>& binding, int& budget,
-            const std::function<void(const Form&, const std::vector<int>&)>& found) const {
-    if (--budget < 0) return;
-    if (binding.size() == form.types.size()) {
-      if (renamed(have, binding) == wanted) found(form, binding);
-      return;
-    }
-    for (std::size_t r = 0; r < types.size(); ++r) {
-      if (types[r] != form.types[binding.size()] && !same_ring(types[r], form.types[binding.size()])) continue;
-      binding.push_back(static_cast<int>(r));
-      bind(form, types, have, wanted, binding, budget, found);
-      binding.pop_back();
-    }
-  }
-
   const Kernel& kernel_;
   const Computation& statement_;
   const Instruction& instruction_;
@@ -191,14 +206,14 @@ std::vector<std::string> printed_reads(const Instruction& instruction) {
   return names;
 }
 
-bool holds(const Interval& all, const Interval& values) { return all.low <= values.low && values.high <= all.high; }
+bool contains(const Interval& all, const Interval& values) { return all.low <= values.low && values.high <= all.high; }
 
 std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
 
-/// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
-CheckedMapping needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
-                             const std::vector<int>& binding) {
-  CheckedMapping stated(kernel.tensors.size(), true);
+/// Drops stated ranges one by one while nothing saturates without them: the remaining ones are needed.
+UsedRanges needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
+                         const std::vector<int>& binding) {
+  UsedRanges stated(kernel.tensors.size(), true);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     stated[t] = false;
     const auto without = matcher.expansion(form, binding, stated);
@@ -213,20 +228,20 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   result.match.operands = {0};
   for (const int r : binding) result.match.operands.push_back(r + 1);
   auto exact = std::make_shared<Exactness>();
-  const CheckedMapping stated = needed_ranges(kernel, matcher, form, binding);
+  const UsedRanges stated = needed_ranges(kernel, matcher, form, binding);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     if (stated[t])
       exact->needs.push_back(kernel.tensors[t].name + " in " + print(values_of(kernel, make_id<TensorId>(t), true)));
   }
   exact->reads = printed_reads(instruction);
   exact->ranges = matcher.ranges(form, binding, stated);
-  exact->held = matcher.expansion(form, binding, stated)->held;
-  for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, where that may count
+  exact->fitting = matcher.expansion(form, binding, stated)->fitting;
+  for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, if they matter
     const DType type = instruction.tensors[instruction.statement().reads[r].tensor.index()].dtype;
     const auto bound = static_cast<std::size_t>(binding[static_cast<std::size_t>(form.from[r])]);
     const DType given = kernel.tensors[matcher.statement().reads[bound].tensor.index()].dtype;
-    if (type != given && holds(values_of(type), exact->ranges[r]))
-      exact->held.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
+    if (type != given && contains(values_of(type), exact->ranges[r]))
+      exact->fitting.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
   }
   if (form.rolled) exact->rolled = form.rolled->instruction;
   result.exact = std::move(exact);
@@ -243,7 +258,7 @@ std::optional<Interval> saving_range(const Kernel& kernel, TensorId tensor, Stat
   const auto saves = [&](std::int64_t m) {
     narrowed.tensors[tensor.index()].range = {static_cast<double>(range(m).low), static_cast<double>(range(m).high)};
     const auto expansion =
-        Matcher(narrowed, statement, instruction).expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
+        Matcher(narrowed, statement, instruction).expansion(form, binding, UsedRanges(kernel.tensors.size(), true));
     return expansion && expansion->losses.empty();
   };
   std::int64_t good = 0, bad = all.high;
@@ -262,7 +277,7 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
   std::vector<ExactMatch> result;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const auto expansion = matcher.expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
+    const auto expansion = matcher.expansion(form, binding, UsedRanges(kernel.tensors.size(), true));
     if (expansion && expansion->losses.empty() && result.size() < kMaxMatches)
       result.push_back(exact_match(kernel, instruction, matcher, form, binding));
   });
@@ -273,7 +288,7 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
   SaturationReason reason;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const CheckedMapping stated(kernel.tensors.size(), true);
+    const UsedRanges stated(kernel.tensors.size(), true);
     const auto expansion = matcher.expansion(form, binding, stated);
     if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
     const Loss& loss = expansion->losses.front();

@@ -74,7 +74,7 @@ bool fits(const Values& values, DType type) {
   return values && all.low <= values->low && values->high <= all.high;
 }
 
-/// What an expression would be without wraps and saturation.
+/// The value of an expression without wraps and saturation.
 Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
   if (const auto* r = std::get_if<Read>(&e.op)) return ranges[static_cast<std::size_t>(r->access)];
   if (const auto* c = std::get_if<Constant>(&e.op))
@@ -87,8 +87,8 @@ Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
   return b->op == BinaryOp::mul ? interval_product(left, right) : interval_sum(left, right, b->op == BinaryOp::sub);
 }
 
-/// A node so far. `values`: the polynomial as an integer lies there and is what the machine has; nothing: only its
-/// lowest bits agree.
+/// A visited node. `values`: the interval of the polynomial, which equals the machine's value; nothing: only its lowest
+/// bits agree.
 struct Node {
   Polynomial polynomial;
   Values values;
@@ -101,7 +101,7 @@ class Expander {
   std::optional<Node> expand(const ScalarExpr& e) {
     if (!is_integer(e.type)) return std::nullopt;
     if (const auto* r = std::get_if<Read>(&e.op)) {
-      const Values values = ranges_[static_cast<std::size_t>(r->access)];  // of a tensor with the other signedness too
+      const Values values = ranges_[static_cast<std::size_t>(r->access)];  // perhaps of the other signedness
       return Node{{{{r->access}, 1}}, fits(values, e.type) ? values : Values{}};
     }
     if (const auto* c = std::get_if<Constant>(&e.op)) return number(*c);
@@ -114,7 +114,7 @@ class Expander {
     return std::nullopt;
   }
 
-  std::vector<Loss> losses, held;
+  std::vector<Loss> losses, fitting;
 
  private:
   static std::optional<Node> number(const Constant& c) {
@@ -143,7 +143,7 @@ class Expander {
     return node;
   }
 
-  /// The interval of what the argument would be without wraps, for messages.
+  /// The interval of the argument without wraps, for messages.
   static Interval reach(const ScalarExpr& e, const std::vector<Interval>& ranges) {
     return free_values(e, ranges).value_or(Interval{1, 0});
   }
@@ -153,7 +153,7 @@ class Expander {
     auto node = expand(argument);
     if (!node) return std::nullopt;
     const bool widening = bits(e.type) > bits(argument.type) || saturate;
-    if (widening) {  // what has wrapped is another number in a wider type
+    if (widening) {  // a wrapped value is another number in a wider type
       require(argument, node->values.has_value(), false, argument.type);
       if (!node->values) node->values = reach(argument, ranges_);
     }
@@ -167,7 +167,7 @@ class Expander {
     const auto* inner = std::get_if<Cast>(&argument.op);
     const bool leaf = std::holds_alternative<Read>(argument.op) || std::holds_alternative<Constant>(argument.op);
     if (holds && (leaf || (inner != nullptr && !saturates))) return;  // holds by its type
-    (holds ? held : losses).push_back({argument, saturates, type, reach(argument, ranges_)});
+    (holds ? fitting : losses).push_back({argument, saturates, type, reach(argument, ranges_)});
   }
 
   const std::vector<Interval>& ranges_;
@@ -181,7 +181,7 @@ void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vecto
   if (term) term = Interval{std::min<std::int64_t>(term->low, 0), std::max<std::int64_t>(term->high, 0)};
   const Values sums = interval_sum(interval_product(term, Interval{count, count}), before, false);
   ScalarExpr argument = binary(BinaryOp::mul, constant(static_cast<double>(count), DType::s64), cast(DType::s64, body));
-  (fits(sums, body.type) ? expansion.held : expansion.losses)
+  (fits(sums, body.type) ? expansion.fitting : expansion.losses)
       .push_back({std::move(argument), true, body.type, sums.value_or(Interval{1, 0})});
 }
 
@@ -194,7 +194,7 @@ std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interv
   Polynomial polynomial;
   for (const auto& [reads, coefficient] : node->polynomial)
     add_term(polynomial, reads, wrap_to(signed_of(body.type), coefficient));
-  return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.held)};
+  return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.fitting)};
 }
 
 }  // namespace isamap

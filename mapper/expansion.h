@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an integer body computes, as a polynomial in its reads, and where its arithmetic leaves its types.
+// An integer body as a polynomial in its reads, and the places where its arithmetic exceeds its types.
 //
-//   sat_s16(s32(A0)*s32(B0) + s32(A1)*s32(B1))    is    A0*B0 + A1*B1    while no pair sum leaves [-32768, 32767]
+//   sat_s16(s32(A0)*s32(B0) + s32(A1)*s32(B1))    is    A0*B0 + A1*B1    if all pair sums are in [-32768, 32767]
 //
 // + - * and casts that wrap are ring homomorphisms modulo 2^bits, so wrapping does no harm below a result of no more
-// bits. A cast that saturates, or that widens what has wrapped, keeps the value only where interval arithmetic over
-// the ranges of the reads shows that its argument fits (Moore, "Interval Analysis", 1966).
+// bits. A cast that saturates, or that widens a wrapped value, is exact only where interval arithmetic over the ranges
+// of the reads shows that its argument fits (Moore, "Interval Analysis", 1966).
 
 #include <map>
 #include <optional>
@@ -20,27 +20,27 @@ namespace isamap {
 /// Sum of coefficient * product of reads (sorted, repeated for powers); no coefficient is 0.
 using Polynomial = std::map<std::vector<int>, std::int64_t>;
 
-/// A place where the polynomial is not what is computed.
+/// A place where the computed value may differ from the polynomial.
 struct Loss {
   ScalarExpr argument;      ///< of the cast
   bool saturates = false;   ///< else it wraps and is widened afterwards
-  DType type = DType::s32;  ///< what does not hold the argument
-  Interval reached;         ///< what the argument can be; empty when it leaves 64 bits
+  DType type = DType::s32;  ///< the type that the argument exceeds
+  Interval reached;         ///< range of the argument; empty when it exceeds 64 bits
 };
 
-/// `losses` lists what would have to fit; with none, the body's value is the polynomial modulo 2^bits of its type.
+/// Without `losses` the body's value is the polynomial modulo 2^bits of its type.
 struct Expansion {
   Polynomial polynomial;
   std::vector<Loss> losses;
-  std::vector<Loss> held;  ///< what has to fit and does: the proof obligations
+  std::vector<Loss> fitting;  ///< arguments that must fit and do: the proof obligations
 };
 
-/// `ranges[r]`: what read r can be, in the tensor that it is bound to: where its own type does not hold that, only the
-/// bits agree. Nothing for bodies with other operators, floats, or more than 64 terms.
+/// `ranges[r]`: values of read r in its bound tensor; where its own type does not have them, only the bits agree.
+/// Nothing for bodies with other operators, floats, or more than 64 terms.
 std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interval>& ranges);
 
-/// The obligation of `sat+=`: what stands in the output at first (`before`, which holds 0) and any number of values of
-/// the body up to `count` add up to nothing that its type does not hold. Values are those within the ranges, or 0.
+/// The obligation of `sat+=`: the initial value of the output (in `before`, which contains 0) plus up to `count` values
+/// of the body stays within its type. Values are those within the ranges, or 0.
 void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vector<Interval>& ranges, std::int64_t count,
                   const Interval& before);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum of products of three or more factors, done in two steps.
+// Splits a sum of products of three or more factors into two statements.
 //
 //   O += A*B*C   becomes   T[x_I] = sum over R of A*B ;  O += T[x_I] * C
 //
@@ -33,7 +33,7 @@ std::set<std::string> dims_of(const Access& access) {
   return names;
 }
 
-/// A product under construction: its reads are numbered as they come.
+/// A product under construction: its reads are numbered in the order of their first use.
 class Product {
  public:
   Product(const Computation& source, DType type) : source_(source), type_(type) {}
@@ -63,7 +63,7 @@ class Product {
   DType type_;
 };
 
-/// Which factors go first, and the dims that this decides.
+/// The factors of the first statement, and the dims that follow from them.
 struct Split {
   std::vector<ScalarExpr> first, rest;
   std::vector<Dim> inner, summed;  // I, R
@@ -77,7 +77,7 @@ std::set<std::string> dims_of(const Computation& c, const std::vector<ScalarExpr
   return names;
 }
 
-/// Dims in the order in which the factors' indices name them: T is laid out as its first operand is.
+/// Dims in the order of the factors' indices: T has the layout of its first operand.
 std::vector<Dim> in_order_of_use(const Computation& c, const std::vector<ScalarExpr>& factors, std::vector<Dim> dims) {
   std::vector<Dim> ordered;
   for (const ScalarExpr& factor : factors) {
@@ -157,7 +157,7 @@ Computation first_step(const Computation& c, const Split& parts, const Access& i
   return step;
 }
 
-/// T takes the place of the first factor that went into it.
+/// T replaces the first factor that it contains.
 Computation second_step(const Computation& c, const Split& parts, const Access& intermediate, bool leads) {
   Computation step = c;
   const auto summed = [&](const Dim& dim) {

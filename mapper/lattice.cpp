@@ -87,7 +87,7 @@ std::vector<IntVector> minimal_ones(const std::vector<IntVector>& vectors) {
   return result;
 }
 
-/// Columns that rows tie together, directly or through others.
+/// Columns that rows connect, directly or through others.
 std::vector<std::vector<std::size_t>> components(const std::vector<IntVector>& rows, std::size_t n) {
   std::vector<std::size_t> group(n);
   std::iota(group.begin(), group.end(), std::size_t{0});
@@ -146,7 +146,7 @@ std::optional<std::vector<IntVector>> kernel_basis(const std::vector<IntVector>&
   std::vector<IntVector> basis(n, IntVector(n, 0));
   for (std::size_t i = 0; i < n; ++i) basis[i][i] = 1;
   for (const IntVector& row : rows) {
-    // Euclid on the values of the basis vectors until one is left with a value; that one leaves the basis.
+    // Euclid on the values of the basis vectors until one value is non-zero; that vector leaves the basis.
     while (true) {
       std::size_t smallest = basis.size();
       std::size_t others = 0;
@@ -222,7 +222,7 @@ bool parallel(const IntVector& a, const IntVector& b) {
 
 bool independent(const std::vector<IntVector>& given) {
   if (plainly_independent(given)) return true;
-  for (std::size_t i = 0; i < given.size(); ++i)  // what mostly is the reason, and no division
+  for (std::size_t i = 0; i < given.size(); ++i)  // the most common case, without a division
     for (std::size_t j = 0; j < i; ++j)
       if (parallel(given[i], given[j])) return false;
   std::vector<IntVector> vectors = given;
@@ -266,7 +266,7 @@ void Span::add(const IntVector& v) {
   rows_.emplace_back(at, std::move(rest));
 }
 
-bool Span::holds(const IntVector& v) const {
+bool Span::contains(const IntVector& v) const {
   const IntVector rest = reduced(v);
   return std::all_of(rest.begin(), rest.end(), [](std::int64_t x) { return x == 0; });
 }
@@ -301,7 +301,7 @@ std::optional<std::int64_t> determinant(std::vector<IntVector> rows) {
 std::optional<IntVector> hermite_diagonal(std::vector<IntVector> vectors) {
   IntVector diagonal;
   for (std::size_t c = 0; c < vectors.size(); ++c) {
-    // Euclid on entry c of the vectors from c on, until one of them has it alone.
+    // Euclid on entry c of the vectors from c on, until it is non-zero in one of them only.
     while (true) {
       std::size_t smallest = vectors.size();
       std::size_t others = 0;

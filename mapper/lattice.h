@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Integer vectors: lattices of solutions, Graver bases, ranks, Hermite forms. Sizes are those of index functions: a
-// dozen columns, small entries. Nothing overflows silently: what leaves 2^31 is reported as `nothing`.
+// dozen columns, small entries. Nothing overflows silently: beyond 2^31 the result is `nothing`.
 
 #include <cstdint>
 #include <optional>
@@ -14,9 +14,9 @@ namespace isamap {
 /// A basis of {v in Z^n : row . v = 0 for every row}.
 std::optional<std::vector<IntVector>> kernel_basis(const std::vector<IntVector>& rows, std::size_t n);
 
-/// The Graver basis of that lattice up to sign: all v != 0 that are no sum of two other vectors of the lattice with the
-/// signs of v in every entry. Finite; {p-2r} for the row 2p+r, unit vectors where a column of the rows is zero.
-/// First non-zero entries are positive; few and small entries first. (Graver 1975; the completion is Pottier's, "The
+/// The Graver basis of that lattice up to sign: all v != 0 that are not the sum of two other lattice vectors with the
+/// signs of v in every entry. Finite; {p-2r} for the row 2p+r, unit vectors where a column of the rows is zero. First
+/// non-zero entries are positive; few and small entries first. (Graver 1975; the completion is Pottier's, "The
 /// Euclidean algorithm in dimension n", ISSAC 1996.)
 struct GraverBasis {
   std::vector<IntVector> vectors;
@@ -26,11 +26,11 @@ GraverBasis graver_basis(const std::vector<IntVector>& rows, std::size_t n);
 
 /// Linear independence over the rationals, decided modulo the prime 2^61 - 1: `true` is certain.
 bool independent(const std::vector<IntVector>& vectors);
-/// What vectors span, over the rationals; decided modulo the same prime.
+/// The span of vectors over the rationals, decided modulo the same prime.
 class Span {
  public:
   void add(const IntVector& v);
-  bool holds(const IntVector& v) const;
+  bool contains(const IntVector& v) const;
 
  private:
   IntVector reduced(const IntVector& v) const;

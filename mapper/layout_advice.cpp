@@ -13,14 +13,14 @@
 namespace isamap {
 namespace {
 
-/// The instruction's dim behind a subscript of operand t, if it is one plain dim of more than one count.
+/// The instruction's dim of a subscript of operand t, if it is one plain dim of extent above 1.
 std::optional<int> dim_of(const Alignment& alignment, int t, std::size_t subscript) {
   const auto name = alignment.unit_access(t).index[subscript].as_dim();
   const int m = name ? alignment.unit().domain.find(*name) : -1;
   return m >= 0 && unit_extent(alignment, m) > 1 ? std::optional(m) : std::nullopt;
 }
 
-/// The dim along which neighbours stand side by side in operand t; nothing where the layout does not say.
+/// The dim along which operand t is contiguous; nothing where the layout leaves it open.
 std::optional<int> fastest(const Alignment& alignment, const Operand& operand, int t) {
   const std::size_t count = alignment.unit_access(t).index.size();
   if (std::holds_alternative<DenseLayout>(operand.layout)) {
@@ -41,7 +41,7 @@ std::optional<int> fastest(const Alignment& alignment, const Operand& operand, i
   return std::nullopt;
 }
 
-/// The column whose neighbours are neighbours on dim m too; null: the dim is virtual.
+/// The innermost column on dim m; null: the dim is virtual.
 const IntVector* innermost(const std::vector<DigitStep>& digit_steps, int m) {
   for (const DigitStep& w : digit_steps)
     if (const DigitStep::Place* place = w.on(m); place != nullptr && place->weight == 1 && w.extent > 1)
@@ -96,8 +96,8 @@ std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vec
 std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
   std::vector<LayoutAdvice> advice;
   const Instruction& instruction = model.instruction(mapping.instruction);
-  if (!mapping.rolled.empty()) return advice;  // its operands' layouts name the sum that was written out
-  const Alignment alignment = alignment_behind(kernel, instruction, mapping);
+  if (!mapping.rolled.empty()) return advice;  // its operands' layouts refer to the unrolled sum
+  const Alignment alignment = alignment_of(kernel, instruction, mapping);
   const auto digit_steps = digit_steps_of(alignment, mapping.dims);
   if (!digit_steps) return advice;
   const Price price = price_of(kernel, instruction, mapping);

@@ -35,25 +35,25 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
     return "no operand tells the points beyond " + padding.reason + " apart, and " + body + " needs one that does";
   }
   const std::string dim = alignment.unit().domain.dims[static_cast<std::size_t>(padding.fill)].name;
-  const std::int64_t needed = unit_extent(alignment, padding.fill), found = stepped_extent(digit_steps, padding.fill);
+  const std::int64_t needed = unit_extent(alignment, padding.fill), found = digits_extent(digit_steps, padding.fill);
   return "instruction dim " + dim + " takes " + std::to_string(needed) + ", its digits have " + std::to_string(found) +
          ", and no constant in an operand that uses " + dim + " makes the surplus vanish under " + body +
          "; a multiple of " + std::to_string(needed) + " would work";
 }
 
-/// Does another instruction dim run over the same column in other steps?
+/// Does another instruction dim have the same column with another stride?
 bool is_split(const std::vector<DigitStep>& digit_steps, const DigitStep& digit_step) {
   return std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& other) {
     return other.dims() != digit_step.dims() && parallel(digit_step.column, other.column);
   });
 }
 
-/// What a mapping uses beyond plain axes.
+/// The kinds of a mapping beyond plain axes.
 std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   std::set<Kind> kinds;
-  std::uint32_t looped = 0;
+  std::uint32_t stepped = 0;
   for (const DigitStep& digit_step : digit_steps) {
-    looped |= digit_step.dims();
+    stepped |= digit_step.dims();
     if (digit_step.places.size() > 1) kinds.insert(Kind::block_diagonal);
     int moved = 0;
     for (const std::int64_t step : digit_step.column) moved += step != 0 ? 1 : 0;
@@ -63,18 +63,18 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>
     for (const DigitStep::Place& place : digit_step.places)
       slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
     for (int t = 0; t < alignment.operand_count(); ++t) {
-      if (digit_step.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, digit_step.column))
+      if (digit_step.extent > 1 && (slots >> t & 1U) != 0 && is_invariant(alignment, t, digit_step.column))
         kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
     }
   }
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m)
-    if ((looped >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
+    if ((stepped >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
   if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
   if (alignment.constant) kinds.insert(Kind::constant);
   return kinds;
 }
 
-/// What is said of a mapping that covers the statement so.
+/// The mapping with this cover: its carriers, needs, loops and utilisation.
 Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
                    Neutral neutral, bool split) {
   Mapping mapping;
@@ -101,16 +101,16 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& dig
 
 }  // namespace
 
-Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills) {
+Legality legality_of(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& annihilators) {
   const auto digit_steps = digit_steps_of(alignment, dims);
   if (!digit_steps) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
-  Legality judged;
-  const Truth slots = sound(alignment, *digit_steps, judged.sound_open),
+  Legality legality;
+  const Truth slots = sound(alignment, *digit_steps, legality.sound_open),
               elements = no_partials(alignment, *digit_steps);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
-  if (slots == Truth::unknown && slot_holds_two(alignment, *digit_steps, judged.sound_open))
+  if (slots == Truth::unknown && slot_holds_two(alignment, *digit_steps, legality.sound_open))
     return {std::nullopt, "one slot of an operand would hold several elements"};
-  const Truth shared = told_apart_in_shared(alignment, *digit_steps);
+  const Truth shared = shared_operands_agree(alignment, *digit_steps);
   if (shared == Truth::no)
     return {std::nullopt,
             "the instruction reads one operand in several ways, and one slot would hold several elements"};
@@ -127,7 +127,7 @@ Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vec
     }
     sums = adds_up(alignment, *digit_steps, found, refused.refusal);
     if (sums == Truth::no) return false;
-    neutral = neutralise(alignment, paddings(alignment, *digit_steps, found), kills);
+    neutral = neutralise(alignment, paddings(alignment, *digit_steps, found), annihilators);
     if (neutral.uncarried) {
       if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *digit_steps);
       return false;
@@ -136,14 +136,14 @@ Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vec
     return true;
   });
   if (!covered || !cover) return refused;
-  judged.partials_open = elements == Truth::unknown;
-  judged.shared_open = shared == Truth::unknown;
-  judged.sums_open = sums == Truth::unknown;
-  Mapping& mapping = judged.mapping.emplace(mapping_of(alignment, *digit_steps, *cover, std::move(neutral), split));
+  legality.partials_open = elements == Truth::unknown;
+  legality.shared_open = shared == Truth::unknown;
+  legality.sums_open = sums == Truth::unknown;
+  Mapping& mapping = legality.mapping.emplace(mapping_of(alignment, *digit_steps, *cover, std::move(neutral), split));
   const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes && sums == Truth::yes;
   mapping.proof = exact ? Proof::proved : Proof::unknown;
   mapping.dims = std::move(dims);
-  return judged;
+  return legality;
 }
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Digits become a mapping if the conditions hold.
+// Checks the conditions of a mapping on its digits.
 
 #include <optional>
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace isamap {
 
-/// A mapping whose conditions were asked: `proof` is proved, or unknown where the solver is needed.
+/// The result: `proof` of the mapping is proved, or unknown where the solver is needed.
 struct Legality {
   std::optional<Mapping> mapping;  ///< nothing: refused
   std::string refusal;             ///< why
-  bool by_extents = false;         ///< other extents of the digits may do
-  OperandSet sound_open = 0;       ///< operands for which the solver has to say whether S holds
-  bool shared_open = false;        ///< the solver has to say whether S holds between reads of one operand
-  bool partials_open = false;      ///< the solver has to say whether O holds
-  bool sums_open = false;          ///< the solver has to say whether A holds
+  bool by_extents = false;         ///< other extents of the digits may be legal
+  OperandSet sound_open = 0;       ///< operands for which the solver decides S
+  bool shared_open = false;        ///< the solver decides S between reads of one operand
+  bool partials_open = false;      ///< the solver decides O
+  bool sums_open = false;          ///< the solver decides A
 };
 /// `split`: two digits count along one direction of the output.
-Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills);
+Legality legality_of(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& annihilators);
 
 }  // namespace isamap

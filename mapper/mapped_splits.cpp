@@ -20,7 +20,7 @@ class MappedSplits {
  public:
   MappedSplits(const Kernel& kernel, const HardwareModel& model, MapOptions options)
       : model_(model), options_(std::move(options)), largest_(largest_tensor(kernel)) {
-    options_.max_mappings = 64;  // placements to look at until one is good
+    options_.max_mappings = 64;  // placements tried until one maps
     options_.certificates.clear();
     options_.use_z3 = false;
     options_.progress = {};
@@ -58,7 +58,7 @@ class MappedSplits {
   const HardwareModel& model_;
   MapOptions options_;
   std::int64_t largest_;
-  std::map<std::string, bool> maps_;  ///< by the statement as it prints
+  std::map<std::string, bool> maps_;  ///< by the printed statement
 };
 
 }  // namespace

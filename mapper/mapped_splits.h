@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ways to cut a statement that nothing computes into statements that instructions of a machine compute.
+// Ways to split a statement that no instruction covers into statements that instructions of a machine cover.
 
 #include "isamap/mapper.h"
 #include "mapper/statement_splits.h"

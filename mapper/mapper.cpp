@@ -26,8 +26,8 @@ std::size_t digit_count(const Mapping& mapping) {
   return count;
 }
 
-/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims. Numbers at
-/// the end of `rank`; a list inside it is ended by a number below all of its own.
+/// Simple mappings first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims.
+/// Appends numbers to `rank`; a list inside it ends with a number below all of its entries.
 void add_rank(const Mapping& mapping, const Computation& statement, std::vector<std::int64_t>& rank) {
   constexpr std::int64_t end = -1;
   rank.push_back(mapping.kinds.count(Kind::axis) > 0 ? 0 : static_cast<std::int64_t>(mapping.kinds.size()));
@@ -47,7 +47,7 @@ void add_rank(const Mapping& mapping, const Computation& statement, std::vector<
 }
 
 void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) {
-  std::vector<std::int64_t> ranks;  // of all, in one piece: thousands are sorted
+  std::vector<std::int64_t> ranks;  // of all, in one array: thousands are sorted
   std::vector<std::size_t> begins{0}, order;
   for (std::size_t i = 0; i < mappings.size(); ++i) {
     add_rank(mappings[i], statement, ranks);
@@ -66,7 +66,7 @@ void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) 
   mappings = std::move(sorted);
 }
 
-/// Takes a placement for one of the alignments; false ends the search.
+/// Receives a placement for one of the alignments; false ends the search.
 using Take = std::function<bool(std::size_t alignment, const Placement& placement)>;
 
 void solved_candidates(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
@@ -117,7 +117,7 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
     choices.push_back(choices_of(alignment, options.rule));
     result.limit_reached = result.limit_reached || !choices.back().complete;
   }
-  Listing listing(*alignments[0].hardware, options, result, sink);
+  Deduplicator listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
     result.stopped = options.progress && !options.progress(listing.count());
     if (result.stopped) return false;
@@ -130,9 +130,9 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
   });
 }
 
-/// Reasons that need no look at dims; nothing when there are none.
+/// Reasons that do not depend on dims; nothing when there are none.
 std::string unmappable(const Computation& statement, const Instruction& instruction) {
-  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not matched yet";
+  if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not matched yet";
   const Computation& unit = instruction.statement();
   if (static_cast<int>(unit.reads.size()) >= kMaxOperands || static_cast<int>(statement.reads.size()) >= kMaxOperands) {
     return "more than " + std::to_string(kMaxOperands - 1) + " operands";
@@ -170,7 +170,7 @@ Result<std::vector<InstructionId>> chosen(const HardwareModel& model, const std:
 
 namespace {
 
-/// Everything of one pair but its mappings, which go to the sink as they are found.
+/// The result of one pair without its mappings, which the sink receives as they are found.
 PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
                        const MapOptions& options, const Sink& sink) {
   PairMappings result;
@@ -192,14 +192,14 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
   return result;
 }
 
-/// The options for one more pair: `progress` is told the mappings of those before it too.
+/// The options for the next pair: `progress` counts the mappings of earlier pairs too.
 MapOptions counted_from(MapOptions options, std::int64_t before) {
   if (options.progress)
     options.progress = [before, progress = options.progress](std::int64_t here) { return progress(before + here); };
   return options;
 }
 
-/// What a pair adds to the whole: a result or a summary. One that was stopped before its first mapping may have some.
+/// Adds the result or summary of a pair to the total. A pair that was stopped before its first mapping may have some.
 void add_pair(auto& whole, InstructionId id, StatementId statement, PairMappings& pair, bool found) {
   whole.stopped = whole.stopped || pair.stopped;
   whole.limit_reached = whole.limit_reached || pair.limit_reached;

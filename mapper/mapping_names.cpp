@@ -17,7 +17,7 @@ std::string without_spaces(std::string text) {
 
 namespace {
 
-/// The operand of an instruction that access `a` of the mapping is on.
+/// The instruction operand of access `a` of the mapping.
 const std::string& operand_name(const Mapping& mapping, const Instruction& instruction, int a) {
   const Computation& unit = instruction.statement();
   std::vector<TensorId> tensors;

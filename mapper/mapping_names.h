@@ -18,9 +18,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const
 /// (instruction operand, kernel tensor).
 std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& mapping, const Kernel& kernel,
                                                                 const HardwareModel& model);
-/// (what causes padding, the instruction operand that neutralises it).
+/// (cause of padding, instruction operand that neutralises it).
 std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& mapping, const HardwareModel& model);
-/// Do the digits say more than their columns: is one loop over only in part?
+/// Has a digit another extent than its dim, so that columns alone do not describe the mapping?
 bool has_partial_extents(const Mapping& mapping, const Kernel& kernel);
 /// "i = n.p, j = k, k = c.r"
 std::string digits_text(const Mapping& mapping, const HardwareModel& model);

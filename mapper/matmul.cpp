@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix multiplication inside a sum of products: dims sorted by which of output, first and second input use them.
+// The matrix multiplication inside a sum of products: dims grouped by their use in output, first and second input.
 
 #include "isamap/mapper.h"
 #include "support/arithmetic.h"

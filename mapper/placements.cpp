@@ -31,7 +31,7 @@ class Search {
     std::size_t ties = 0;
   };
 
-  /// Must this slot still get a digit, given what is decided and how many digits are left?
+  /// Must this slot still get a digit, given the decided homes and the number of digits left?
   bool lacks(std::size_t s, std::size_t decided, int left, const State& state) const {
     const Slot& slot = choices_.slots[s];
     if ((state.filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
@@ -46,7 +46,7 @@ class Search {
     int needed = 0;
     for (std::size_t s = 0; s < choices_.slots.size(); ++s) {
       if (!lacks(s, decided, left, state)) continue;
-      if ((choices_.slots[s].loopable & ~before) == 0) return true;
+      if ((choices_.slots[s].assignable & ~before) == 0) return true;
       ++needed;
     }
     return needed > (state.ties < choices_.max_ties ? static_cast<int>(choices_.largest_tie) * left : left);
@@ -86,15 +86,15 @@ class Search {
 
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
-/// Is every operand outside the set left in place?
+/// Is every operand outside the set invariant along the column?
 bool within(const Alignment& alignment, const IntVector& column, OperandSet set) {
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    if (!uses(set, t) && !stands_still(alignment, t, column)) return false;
+    if (!uses(set, t) && !is_invariant(alignment, t, column)) return false;
   }
   return true;
 }
 
-/// Equations of the columns that leave operands outside `set` in place and do not touch dims of extent 1.
+/// Equations of the columns along which operands outside `set` are invariant, without dims of extent 1.
 std::vector<IntVector> equations(const Alignment& alignment, OperandSet set) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   std::vector<IntVector> rows;
@@ -137,7 +137,7 @@ std::vector<Slot> slots_of(const Alignment& alignment, Rule rule) {
 }
 
 /// Unit directions of dims that have more than one step; for `access` and for instructions whose indices are sums the
-/// use sets decide (for projections they say the same as the equations).
+/// use sets decide (for projections they are equivalent to the equations).
 void add_units(const Alignment& alignment, Rule rule, Choices& choices) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -177,7 +177,7 @@ void note_hunger(const Alignment& alignment, Choices& choices) {
   }
 }
 
-/// A unit direction that no slot takes alone may run over several at once: their diagonal. As few as can take it.
+/// A unit direction that fits no single slot may be tied to several: their diagonal, of as few slots as possible.
 void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
   constexpr std::size_t kMaxSlots = 12;
   const std::size_t count = choices.slots.size();
@@ -202,7 +202,7 @@ void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
         const OperandSet all = uses_of(set);
         if (!within(alignment, direction.column, all)) continue;
         reaches = true;
-        const bool output_moves = !stands_still(alignment, 0, direction.column);
+        const bool output_moves = !is_invariant(alignment, 0, direction.column);
         if (size == 1 || output_moves != uses(all, 0) || (rule == Rule::full && !any_hungry(set))) continue;
         const SlotSet first = set & ~(set - 1);
         direction.homes.push_back({std::countr_zero(first), set & ~first, false});
@@ -231,7 +231,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
     choices.complete = choices.complete && basis.complete;
     for (const IntVector& column : basis.vectors) {
       if (std::count_if(column.begin(), column.end(), [](std::int64_t x) { return x != 0; }) < 2) continue;
-      if (uses(slot.uses, 0) && stands_still(alignment, 0, column)) continue;
+      if (uses(slot.uses, 0) && is_invariant(alignment, 0, column)) continue;
       if (!has_two_steps(alignment, column)) continue;
       auto found = std::find_if(choices.directions.begin() + static_cast<std::ptrdiff_t>(units),
                                 choices.directions.end(), [&](const Direction& d) { return d.column == column; });
@@ -247,17 +247,17 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
   }
 }
 
-/// Where an output dim of the instruction has nothing to run over, a sum may be spread over it and added up afterwards.
+/// Where no direction fits an output dim of the instruction, a sum may be distributed over it as partial sums.
 void add_partials(const Alignment& alignment, Choices& choices) {
   const Reduction reduction = alignment.unit().reduction;
   if (reduction == Reduction::assign) return;
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     if (!uses(choices.slots[s].uses, 0)) continue;
-    const bool loopable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
+    const bool assignable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
       return std::any_of(d.homes.begin(), d.homes.end(),
                          [&](const Home& home) { return (home.slots() >> s & 1U) != 0; });
     });
-    if (loopable) continue;
+    if (assignable) continue;
     for (std::size_t d = 0; d < choices.directions.size(); ++d) {
       if ((choices.slots[s].reachable & bit(d)) != 0)
         choices.directions[d].homes.push_back({static_cast<int>(s), 0, true});
@@ -281,12 +281,12 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   for (std::size_t d = 0; d < choices.directions.size(); ++d) {
     for (const Home& home : choices.directions[d].homes) {
       for (std::size_t s = 0; s < choices.slots.size(); ++s)
-        if ((home.slots() >> s & 1U) != 0) choices.slots[s].loopable |= bit(d);
+        if ((home.slots() >> s & 1U) != 0) choices.slots[s].assignable |= bit(d);
     }
   }
-  // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
+  // If its class has only dims of extent 1, the first represents it. Otherwise it needs a digit of extent above 1.
   for (Slot& slot : choices.slots)
-    if (rule == Rule::access && slot.loopable != 0) slot.unit_dim = -1;
+    if (rule == Rule::access && slot.assignable != 0) slot.unit_dim = -1;
   return choices;
 }
 

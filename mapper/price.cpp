@@ -17,7 +17,7 @@ class Pricing {
       : mapping_(mapping),
         alignment_(mapping.rolled.empty() ? align(kernel, mapping.statement, instruction, mapping.instruction,
                                                   {mapping.operands, mapping.constant})
-                                          : alignment_behind(kernel, instruction, mapping)),
+                                          : alignment_of(kernel, instruction, mapping)),
         digit_steps_(digit_steps_of(alignment_, mapping.dims).value_or(std::vector<DigitStep>{})) {}
 
   Price run() const {
@@ -42,11 +42,11 @@ class Pricing {
     return column;
   }
 
-  /// Turns of the loops and tiles that move one of the operands.
+  /// Iterations of the loops and tiles that move one of the operands.
   double calls(OperandSet operands) const {
     const auto moves = [&](const IntVector& column) {
       for (int t = 0; t < alignment_.operand_count(); ++t)
-        if ((operands >> t & 1U) != 0 && !stands_still(alignment_, t, column)) return true;
+        if ((operands >> t & 1U) != 0 && !is_invariant(alignment_, t, column)) return true;
       return false;
     };
     double count = 1;
@@ -57,7 +57,7 @@ class Pricing {
                                      [&](const DigitStep& w) { return w.on(m) != nullptr && moves(w.column); });
       if (moved) {
         count *= static_cast<double>(
-            ceil_div(std::max<std::int64_t>(stepped_extent(digit_steps_, m), 1), unit_extent(alignment_, m)));
+            ceil_div(std::max<std::int64_t>(digits_extent(digit_steps_, m), 1), unit_extent(alignment_, m)));
       }
     }
     return count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a mapping costs beyond the statement's own work, before any schedule: surplus points, and for each operand
-// whether its tiles lie in the tensor as the instruction takes them or have to be packed.
+// Overhead of a mapping beyond the statement's own work, before any schedule: surplus points, and for each operand
+// whether its tiles in the tensor have the instruction's layout or must be packed.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct OperandPrice {
   std::string operand, tensor;  ///< of the instruction; of the kernel ("1" for a constant)
   bool direct = false;          ///< each tile is a strided box of the tensor without a slot that needs a constant
   std::string why_packed;       ///< "k holds (q - s) and s"; empty when direct
-  bool padded = false;          ///< it is packed for its surplus slots: with sizes that divide it would not be
+  bool padded = false;          ///< packed only for its surplus slots, as sizes do not divide
   double bytes = 0;             ///< of all different tiles, slots times element size
   double extra_bytes = 0;       ///< bytes beyond one copy of the tensor; 0 when direct
 };

@@ -54,7 +54,7 @@ std::string access_reason(const Alignment& alignment, const Slot& slot) {
 std::string full_reason(const Alignment& alignment, const Choices& choices, const Slot& slot) {
   const std::string name = unit_dim_names(alignment, slot);
   std::string text = "instruction dim " + name + " has nothing to run over";
-  const DirectionSet sums = slot.reachable & ~slot.loopable;
+  const DirectionSet sums = slot.reachable & ~slot.assignable;
   if (sums != 0) {
     text += ": " + dim_names(alignment, choices, sums) + " would keep the operands without " + name +
             " in place, but " + alignment.tensor_name(0) + " does not have " + dim_names(alignment, choices, sums) +
@@ -92,11 +92,11 @@ int distance_of(const std::string& reason) {
 std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
   std::vector<std::string> reasons;
   for (const Slot& slot : choices.slots) {
-    if (slot.empty == Slot::Empty::always || slot.loopable != 0) continue;
+    if (slot.empty == Slot::Empty::always || slot.assignable != 0) continue;
     const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;
     if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
-  // Each could loop, but not all at once: they compete for dims.
+  // Each slot could get a direction, but not all at once: they compete for dims.
   for (const Slot& slot : choices.slots) {
     if (rule == Rule::full && reasons.empty() && slot.reachable != 0)
       reasons.push_back(slot_reason(alignment, choices, slot, rule));

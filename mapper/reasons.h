@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Why an instruction covers a statement in no way, in words.
+// Text of the reasons why an instruction does not cover a statement.
 
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace isamap {
 
-/// How far an instruction is from mapping, by the kind of its first reason: dims are nearest, then values that may not
+/// Distance of an instruction from mapping, by the kind of its first reason: dims are nearest, then values that may not
 /// fit, types, the reduction, and another body.
 int distance_of(const std::string& reason);
 
-/// One reason for each slot of the instruction that stays empty against its rule: names the instruction dim, the
-/// operands that a dim would have to be used by, what was found instead, and what would work.
+/// One reason for each slot of the instruction that is empty against its rule: the instruction dim, the operands that
+/// must use a dim for it, the nearest dim found, and what would work.
 std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule);
 
 /// The same for one slot.

@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kMaxChanges = 3;
 constexpr int kMaxTrials = 160;  // for each instruction and side
 
-/// Asks the mapper about changed kernels and instructions.
+/// Maps changed kernels and instructions.
 class Asker {
  public:
   Asker(const MapOptions& options, const HardwareModel& model) : options_(options), model_(model) {
-    options_.max_mappings = 64;  // placements to look at until one is good
+    options_.max_mappings = 64;  // placements tried until one maps
     options_.certificates.clear();
     options_.use_z3 = false;
   }
@@ -32,7 +32,7 @@ class Asker {
   }
   Rule rule() const { return options_.rule; }
 
-  /// By some instruction of the machine.
+  /// Does some instruction of the machine cover it?
   bool maps_somewhere(const Kernel& kernel, StatementId statement) const {
     const std::string text = print(kernel.statements[statement.index()], kernel.tensors);
     const auto known = somewhere_.find(text);
@@ -54,14 +54,14 @@ using Changes = std::vector<Trial> (*)(const Trial&);
 
 std::string joined(const std::string& a, const std::string& b) { return a.empty() ? b : a + ", and " + b; }
 
-/// The hardware's second step reads on from the first: "a variant that takes s8 by s8, where B has j too".
+/// Joins the texts of two hardware changes: "a variant that takes s8 by s8, where B has j too".
 std::string continued(const std::string& a, std::string b) {
   const std::string start = "a variant ";
   if (!a.empty() && b.rfind(start, 0) == 0) return a + ", " + b.substr(start.size());
   return joined(a, b);
 }
 
-/// A trial that maps, with the words for all of its steps.
+/// A trial that maps, with the text of all of its changes.
 struct Change {
   std::string text;
   Kernel kernel;
@@ -94,8 +94,8 @@ std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Chan
   return found;
 }
 
-/// Two statements in the place of one that nothing computes: this instruction computes one of them, some instruction
-/// the other.
+/// Splits a statement that no instruction covers in two: this instruction covers one of them, some instruction the
+/// other.
 std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
   std::vector<Change> found;
   if (from.kernel.repeat || asker.maps_somewhere(from.kernel, from.statement)) return found;
@@ -111,7 +111,7 @@ std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
   return found;
 }
 
-/// Names and places set aside: instructions that look alike here are alike to the mapper.
+/// The instruction without names and memories: instructions that are equal here are equal to the mapper.
 std::string shape_of(const Instruction& instruction) {
   std::string text;
   for (const Computation& c : instruction.semantics) text += print(c, instruction.tensors) + ";";
@@ -130,7 +130,7 @@ bool same_operation(const Kernel& kernel, StatementId statement, const Instructi
          !match_exactly(kernel, statement, instruction).empty();
 }
 
-/// Those in the written order of operands say it best.
+/// Reasons for the written order of operands are the clearest.
 std::vector<std::string> short_reasons(const std::vector<std::string>& all) {
   constexpr std::size_t most = 2;
   std::vector<std::string> reasons;

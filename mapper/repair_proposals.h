@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small changes of a kernel or of an instruction after which the one may cover the other. Each is made on a copy, to be
-// tried by the mapper; the text says what to do.
+// Small changes of a kernel or of an instruction after which the instruction may cover it. Each is made on a copy that
+// the mapper tries; the text describes the change.
 
 #include <string>
 #include <vector>
@@ -17,25 +17,25 @@ struct Trial {
   StatementId statement;
   Instruction instruction;
   InstructionId id;
-  bool last_resort = false;  ///< tried only where nothing simpler helped
+  bool last_resort = false;  ///< tried only if no simpler change helps
 };
 
-/// What the kernel computes with: value ranges, the other signedness with a correction, the instruction's types; and
-/// in how many steps.
+/// Values of the kernel: value ranges, the other signedness with a correction, the instruction's types, a split in two
+/// statements.
 std::vector<Trial> kernel_value_changes(const Trial& from);
-/// What it runs over: sizes padded to multiples, dims split, a batch added.
+/// Dims of the kernel: sizes padded to multiples, dims split, a batch added.
 std::vector<Trial> kernel_dim_changes(const Trial& from);
 
-/// What the instruction computes: the statement's types, or its body.
+/// Values of the instruction: the statement's types, or its body.
 std::vector<Trial> hardware_value_changes(const Trial& from);
-/// Which operands have which dims, and how far these run.
+/// Dims of the instruction: which operands have them, and their extents.
 std::vector<Trial> hardware_dim_changes(const Trial& from);
 
-/// To change access `number` as `access_of` counts them.
+/// Access `number`, counted as in `access_of`, for modification.
 Access& access_at(Computation& computation, int number);
-/// Every read of access `a` becomes one of access `to[a]`; both as `access_of` counts them, so to[0] is the write.
+/// Every read of access `a` becomes one of access `to[a]`; both counted as in `access_of`, so to[0] is the write.
 void renumber_reads(ScalarExpr& body, const std::vector<int>& to);
-/// Reads in the order in which the body names them; those that it does not name are left out.
+/// Sorts reads by their first use in the body; unused ones are removed.
 void put_reads_in_order(Computation& statement);
 std::string types_of_reads(const Computation& computation, const std::vector<Tensor>& tensors);  ///< "u8 by s8"
 std::string listed(const std::vector<std::string>& names);                                       ///< "A, B and C"

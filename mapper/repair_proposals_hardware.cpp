@@ -106,7 +106,7 @@ void add_signs(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-/// What moves data, or takes a number of the command (a scale) along, is no arithmetic unit for something else.
+/// Moves, and instructions with a scalar parameter of the command (a scale), are no arithmetic units to change.
 bool has_purpose_of_its_own(const Instruction& instruction) {
   return instruction.link.valid() ||
          std::any_of(instruction.operands.begin(), instruction.operands.end(),
@@ -126,8 +126,9 @@ void add_operation(const Trial& from, std::vector<Trial>& to) {
   to.push_back(std::move(trial));
 }
 
-/// Operands get or lose dim m until they are those that the statement's dim d has.
-void add_uses(const Trial& from, const Alignment& alignment, std::size_t m, OperandSet wanted, std::vector<Trial>& to) {
+/// Changes the operands of dim m to those of a dim of the statement.
+void add_uses(const Trial& from, const Alignment& alignment, std::size_t m, OperandSet uses_of_dim,
+              std::vector<Trial>& to) {
   Trial trial = from;
   Computation& unit = unit_of(trial);
   const std::string dim = unit.domain.dims[m].name;
@@ -136,15 +137,15 @@ void add_uses(const Trial& from, const Alignment& alignment, std::size_t m, Oper
     Access& access = access_at(unit, t);
     const std::string& tensor = trial.instruction.tensors[access.tensor.index()].name;
     // By the difference of the sets: GCC 12 at -O2 (-ftree-vrp) gets "has == needs" of two tested bits wrong here.
-    if (((wanted ^ alignment.unit_uses[m]) >> t & 1U) == 0) continue;
-    const bool needs = (wanted >> t & 1U) != 0;
+    if (((uses_of_dim ^ alignment.unit_uses[m]) >> t & 1U) == 0) continue;
+    const bool needs = (uses_of_dim >> t & 1U) != 0;
     (needs ? more : less).push_back(tensor);
     if (needs)
       access.index.push_back(AffineExpr::dim(dim));
     else
       std::erase_if(access.index, [&](const AffineExpr& e) { return e.as_dim() == dim; });
   }
-  unit.domain.dims[m].kind = (wanted & 1U) != 0 ? DimKind::parallel : DimKind::reduction;
+  unit.domain.dims[m].kind = (uses_of_dim & 1U) != 0 ? DimKind::parallel : DimKind::reduction;
   const std::string has = more.empty()
                               ? ""
                               : fmt::format("{} {} {} too", listed(more), more.size() > 1 ? "have" : "has", dim),
@@ -159,7 +160,7 @@ void add_all_uses(const Trial& from, std::vector<Trial>& to) {
   struct Step {
     int distance;
     std::size_t m;
-    OperandSet wanted;
+    OperandSet uses_of_dim;
     bool operator<(const Step& other) const { return distance < other.distance; }
   };
   const std::vector<Alignment> alignments =
@@ -168,22 +169,22 @@ void add_all_uses(const Trial& from, std::vector<Trial>& to) {
     if (alignment.exact && alignment.exact->rolled) continue;
     std::vector<Step> steps;
     for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-      for (const OperandSet wanted : alignment.statement_uses) {
-        const int distance = std::popcount(wanted ^ alignment.unit_uses[m]);
-        const bool known =
-            std::any_of(steps.begin(), steps.end(), [&](const Step& s) { return s.m == m && s.wanted == wanted; });
-        if (distance > 0 && !known) steps.push_back({distance, m, wanted});
+      for (const OperandSet uses_of_dim : alignment.statement_uses) {
+        const int distance = std::popcount(uses_of_dim ^ alignment.unit_uses[m]);
+        const bool known = std::any_of(steps.begin(), steps.end(),
+                                       [&](const Step& s) { return s.m == m && s.uses_of_dim == uses_of_dim; });
+        if (distance > 0 && !known) steps.push_back({distance, m, uses_of_dim});
       }
     }
     std::stable_sort(steps.begin(), steps.end());
     for (const Step& step : steps) {
-      add_uses(from, alignment, step.m, step.wanted, to);
+      add_uses(from, alignment, step.m, step.uses_of_dim, to);
       to.back().last_resort = step.distance > 1;
     }
   }
 }
 
-/// An instruction that assigns a sum, adding to what was there instead.
+/// An instruction that assigns a sum, changed to accumulate.
 void add_accumulation(const Trial& from, std::vector<Trial>& to) {
   const Computation& unit = from.instruction.statement();
   if (unit.reduction != Reduction::assign || statement_of(from).reduction != Reduction::add) return;

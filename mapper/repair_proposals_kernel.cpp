@@ -39,11 +39,11 @@ void add_sign_shifts(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-/// A product of three factors or more in two steps, of which the instruction may cover one.
+/// A product of three or more factors in two statements, of which the instruction may cover one.
 void add_factorings(const Trial& from, std::vector<Trial>& to) {
   if (from.kernel.statements.size() != 1) return;
   for (const Factoring& factoring : factorings(from.kernel)) {
-    for (const std::size_t step : {1, 0}) {  // one text: it is proposed once, by the step that maps
+    for (const std::size_t step : {1, 0}) {  // both have one text: it is proposed once, for the statement that maps
       Trial trial = from;
       trial.kernel = factoring.kernel;
       trial.statement = make_id<StatementId>(step);
@@ -93,7 +93,7 @@ void add_types(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-/// Shapes that hold every index of the statement.
+/// Shapes that contain every index of the statement.
 void grow_shapes(Trial& trial) {
   const Computation& statement = statement_of(trial);
   const Ranges ranges = ranges_of(statement.domain);
@@ -114,8 +114,8 @@ std::set<std::int64_t> unit_extents(const Trial& trial) {
   return extents;
 }
 
-/// Is there anything to pad a dim with? Results beyond the old end of an output dim are left alone; along a reduction
-/// some inputs that have the dim must be able to make a term the identity.
+/// Can the dim be padded? Results beyond the old end of an output dim are ignored; along a reduction, constants in some
+/// inputs with the dim must make a term the identity.
 bool can_be_padded(const Computation& statement, const Dim& dim, const std::vector<Annihilator>& neutral) {
   if (dim.kind != DimKind::reduction) return true;
   return std::any_of(neutral.begin(), neutral.end(), [&](const Annihilator& kill) {
@@ -127,7 +127,7 @@ bool can_be_padded(const Computation& statement, const Dim& dim, const std::vect
 
 void add_padding(const Trial& from, std::vector<Trial>& to) {
   const std::vector<Dim>& dims = statement_of(from).domain.dims;
-  const std::vector<Annihilator> neutral = kills(statement_of(from));
+  const std::vector<Annihilator> neutral = annihilators(statement_of(from));
   for (const std::int64_t extent : unit_extents(from)) {
     Trial all = from;
     std::vector<std::string> changes;

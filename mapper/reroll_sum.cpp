@@ -47,7 +47,7 @@ std::optional<Steps> steps_between(const Computation& unit, const Term& from, co
   return steps;
 }
 
-/// The terms in an order in which indices grow by the same steps, and these steps.
+/// The terms in an order of constant index steps, and these steps.
 std::optional<Steps> common_steps(const Computation& unit, std::vector<Term>& terms) {
   std::vector<std::pair<Steps, std::size_t>> order;
   for (std::size_t t = 0; t < terms.size(); ++t) {
@@ -73,7 +73,7 @@ std::string free_name(const IterationDomain& domain) {
   return name;
 }
 
-/// Do base and step * k, k below `count`, never meet: are they digits of one number?
+/// Are base and step * k, k below `count`, digits of one number?
 bool separate(const AffineExpr& base, std::int64_t step, std::int64_t count) {
   if (!base.is_linear()) return false;
   std::int64_t unit = 0;
@@ -118,7 +118,7 @@ ScalarExpr product_of_reads(const std::vector<DType>& types, std::int64_t coeffi
 
 }  // namespace
 
-std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes) {
+std::optional<RerolledSum> reroll_sum(const Instruction& instruction, const Polynomial& body, Axes axes) {
   const Computation& unit = instruction.statement();
   const bool adds = unit.reduction == Reduction::add || unit.reduction == Reduction::saturating_add;
   if (unit.reduction != Reduction::assign && !adds) return std::nullopt;
@@ -131,13 +131,13 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
   const std::string dim = free_name(unit.domain);
   statement.domain.dims.push_back({dim, count, DimKind::reduction});
   rolled->ranges.push_back({count, count, count, false, {}});
-  if (!adds) {  // what it assigns is a sum that starts anew at each call
+  if (!adds) {  // it assigns a sum, which each call overwrites
     statement.reduction = Reduction::add;
     rolled->start = {{instruction.tensors[unit.write.tensor.index()].name, {Start::zero}}};
   }
   statement.reads.clear();
   std::vector<DType> types;
-  std::vector<std::size_t> factors(steps->size());  // in the order in which the tensors are read first
+  std::vector<std::size_t> factors(steps->size());  // in the order of the tensors' first reads
   std::iota(factors.begin(), factors.end(), std::size_t{0});
   std::sort(factors.begin(), factors.end(), [&](std::size_t a, std::size_t b) {
     return first_read(unit, (*terms)[0][a]) < first_read(unit, (*terms)[0][b]);
@@ -148,7 +148,7 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
     types.push_back(instruction.tensors[first.tensor.index()].dtype);
   }
   statement.body = product_of_reads(types, body.begin()->second, unit.body.type);
-  return RolledUp{std::move(rolled), unit.reduction == Reduction::assign};
+  return RerolledSum{std::move(rolled), unit.reduction == Reduction::assign};
 }
 
 }  // namespace isamap

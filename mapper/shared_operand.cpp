@@ -16,7 +16,7 @@ std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment) {
   return pairs;
 }
 
-Truth told_apart_in_shared(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
+Truth shared_operands_agree(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   if (shared_operands(alignment).empty()) return Truth::yes;
   return slot_holds_two(alignment, digit_steps, ~OperandSet{0}) ? Truth::no : Truth::unknown;
 }

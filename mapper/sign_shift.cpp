@@ -24,7 +24,7 @@ bool is_integer_sum_of_products(const Computation& c) {
   return expansion && expansion->polynomial == Polynomial{{{0, 1}, 1}};
 }
 
-/// The product alone, read as the types now are.
+/// The product alone, with the new types.
 ScalarExpr product(DType a, DType b, DType result) {
   const auto factor = [&](int r, DType type) { return type == result ? read(r, type) : cast(result, read(r, type)); };
   return binary(BinaryOp::mul, factor(0, a), factor(1, b));
@@ -33,9 +33,9 @@ ScalarExpr product(DType a, DType b, DType result) {
 struct Parts {
   const Kernel& kernel;
   const Computation& statement;
-  std::size_t shifted;  // the read that changes its sign
+  std::size_t shifted;  // the read whose signedness changes
   std::int64_t shift;
-  DType type;  // what it becomes
+  DType type;  // its new type
 
   const Access& a() const { return statement.reads[shifted]; }
   const Access& b() const { return statement.reads[1 - shifted]; }

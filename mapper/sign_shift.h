@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A factor of the other signedness: the same sum with A + 128 in place of A, and a term that takes the surplus back.
+// A factor of the other signedness: the same sum with A + 128 in place of A, and a correction term.
 //
 //   O = sum A*B  =  sum (A + 128)*B  -  128 * sum B          s8 A as u8; with - 128 for u8 as s8
 //

@@ -38,7 +38,7 @@ std::string line_of(const Computation& statement, const std::vector<Tensor>& ten
   return "`" + text.substr(0, text.find(" over")) + "`";
 }
 
-/// The part as a statement of its own, over the dims that it uses; its extents are the shape of `tensor`.
+/// The part as a separate statement over the dims that it uses; their extents are the shape of `tensor`.
 Computation part_of(const Computation& whole, const ScalarExpr& body, TensorId written, Tensor& tensor) {
   Computation part = whole;
   part.reduction = Reduction::assign;
@@ -57,7 +57,7 @@ Computation part_of(const Computation& whole, const ScalarExpr& body, TensorId w
   return part;
 }
 
-/// Nothing: there is no such operation, it is the whole body, or it uses no dim.
+/// Nothing: no such operation, or it is the whole body, or it uses no dim.
 std::optional<StatementSplit> split_at(const Kernel& kernel, StatementId id, std::size_t operation) {
   const Computation& whole = kernel.statements[id.index()];
   Computation rest = whole;

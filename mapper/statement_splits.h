@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A statement in two: a part of its body becomes a tensor of its own.
+// Splits a statement in two: a part of its body becomes a tensor.
 //
 //   Y[i,j] = max(X[i,j] + Z[j], 0)    as    Y_part[i,j] = X[i,j] + Z[j]  and  Y[i,j] = max(Y_part[i,j], 0)
 //
-// Every node of a body is rounded to its type, so a tensor of that type holds the same values.
+// Every node of a body is rounded to its type, so a tensor of that type has the same values.
 
 #include <optional>
 #include <string>
@@ -16,13 +16,13 @@
 namespace isamap {
 
 struct StatementSplit {
-  Kernel kernel;  ///< the parts stand where the statement stood
+  Kernel kernel;  ///< the parts replace the statement
   StatementId first, second;
   std::string text;  ///< "split the statement: `A` and `B`"
-  SplitPart part;    ///< as a schedule says it
+  SplitPart part;    ///< as in a schedule
 };
 
-/// One for each operation inside the body; the body itself where it is reduced.
+/// One split for each operation inside the body; the body itself where it is reduced.
 std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId statement);
 
 /// The kernel with these statements in two, one split after the other. Errors name the statement and the operation.

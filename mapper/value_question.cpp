@@ -3,17 +3,14 @@
 
 #include <cmath>
 
+#include "mapper/question_writer.h"
+
 namespace isamap {
-namespace {
 
-std::string number(std::int64_t n) { return n < 0 ? "(- " + std::to_string(-n) + ")" : std::to_string(n); }
-
-}  // namespace
-
-std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& held) {
+std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& constants) {
   if (const auto* r = std::get_if<Read>(&e.op)) {
-    const auto found = held.find(r->access);
-    return found != held.end() ? number(found->second) : "v" + std::to_string(r->access);
+    const auto found = constants.find(r->access);
+    return found != constants.end() ? number(found->second) : "v" + std::to_string(r->access);
   }
   if (const auto* c = std::get_if<Constant>(&e.op)) {
     if (c->value != std::floor(c->value) || std::abs(c->value) > 0x1p53) return std::nullopt;
@@ -21,7 +18,7 @@ std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int,
   }
   std::vector<std::string> args;
   for (const ScalarExpr& arg : e.args) {
-    const auto text = integer_text(arg, held);
+    const auto text = integer_text(arg, constants);
     if (!text) return std::nullopt;
     args.push_back(*text);
   }
@@ -37,19 +34,19 @@ std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int,
   return (op == BinaryOp::add ? "(+ " : op == BinaryOp::sub ? "(- " : "(* ") + args[0] + " " + args[1] + ")";
 }
 
-Question value_question(const Exactness& exact, const Loss& held) {
+Question value_question(const Exactness& exact, const Loss& cast) {
   Question question;
-  question.name = std::string("R: ") + print(held.argument, exact.reads) + " beyond " + std::string(name(held.type));
+  question.name = std::string("R: ") + print(cast.argument, exact.reads) + " beyond " + std::string(name(cast.type));
   question.logic = "QF_NIA";
-  for (const int r : reads_of(held.argument)) {
+  for (const int r : reads_of(cast.argument)) {
     const Interval& range = exact.ranges[static_cast<std::size_t>(r)];
     const std::string v = "v" + std::to_string(r);
     question.text +=
         "(declare-const " + v + " Int)\n(assert (<= " + number(range.low) + " " + v + " " + number(range.high) + "))\n";
   }
-  const auto argument = integer_text(held.argument, {});
+  const auto argument = integer_text(cast.argument, {});
   if (!argument) return question;  // no proof
-  const Interval all = values_of(held.type);
+  const Interval all = values_of(cast.type);
   question.text += "(assert (not (<= " + number(all.low) + " " + *argument + " " + number(all.high) + ")))\n";
   return question;
 }

@@ -11,11 +11,11 @@
 
 namespace isamap {
 
-/// The expression over integers: reads are v0, v1, ... or the number that is held there; casts, which change no value
-/// that their type has, are left out. Nothing where it has other operators than + - * and abs.
-std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& held);
+/// The expression over integers: reads are v0, v1, ... or their constant; casts are left out, as they change no value
+/// of their type. Nothing where it has other operators than + - * and abs.
+std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& constants);
 
 /// Reads v0, v1, ... in their ranges whose sum saturates, or wraps before it is widened. Not linear.
-Question value_question(const Exactness& exact, const Loss& held);
+Question value_question(const Exactness& exact, const Loss& cast);
 
 }  // namespace isamap

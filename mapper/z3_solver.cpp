@@ -44,7 +44,7 @@ Truth ask(const Question& question, std::uint64_t rlimit, SolverStatistics& stat
         break;
     }
   } catch (const z3::exception&) {
-    // Running out of resources surfaces as an exception in some tactics: no answer either way.
+    // Some tactics throw when resources run out: the result is unknown.
   }
   ++statistics.unknown;
   return Truth::unknown;
@@ -63,7 +63,7 @@ class BindingProblem {
 
   z3::check_result check(z3::expr_vector& assumptions) { return solver_.check(assumptions); }
 
-  /// Assumptions that choose alignment a and ask for what its slots need.
+  /// Assumptions that choose alignment a and state the needs of its slots.
   z3::expr_vector assume(std::size_t a) {
     z3::expr_vector assumptions(context_);
     assumptions.push_back(operands_[a]);
@@ -112,7 +112,7 @@ class BindingProblem {
     z3::expr on;
   };
 
-  const std::vector<Slot>& slots() const { return choices_[0].slots; }  // those of the instruction, the same for all
+  const std::vector<Slot>& slots() const { return choices_[0].slots; }  // of the instruction, equal for all alignments
   static bool fills(const Home& home, std::size_t s) { return (home.slots() >> s & 1U) != 0; }
 
   void add_variable(const Direction& direction, const Home& home) {

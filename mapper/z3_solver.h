@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is asked of Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, never by the
-// clock, so that answers repeat.
+// Queries to Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, not by time, so that
+// results are reproducible.
 
 #include <functional>
 

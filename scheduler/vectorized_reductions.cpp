@@ -87,8 +87,8 @@ bool small_enough(const Kernel& kernel, const Computation& statement, std::int64
 }
 
 /// The lanes have an instruction along them, and their sums too; else the scalar unit would take them one by one.
-bool all_in_lanes(const Kernel& laned, const std::vector<LaneParts>& parts, const MapResult& mapped) {
-  for (const LaneParts& one : parts)
+bool all_in_lanes(const Kernel& laned, const std::vector<VectorizedReduction>& parts, const MapResult& mapped) {
+  for (const VectorizedReduction& one : parts)
     for (std::size_t s = 0; s < laned.statements.size(); ++s) {
       if (laned.statements[s].name != one.statement + "_parts") continue;
       const auto along = [&](const Mapping& m) {
@@ -104,8 +104,8 @@ bool all_in_lanes(const Kernel& laned, const std::vector<LaneParts>& parts, cons
 
 }  // namespace
 
-std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareModel& model) {
-  std::vector<LaneParts> found;
+std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const HardwareModel& model) {
+  std::vector<VectorizedReduction> found;
   if (kernel.repeat) return found;
   for (const Computation& statement : kernel.statements) {
     const DType type = statement.body.type;
@@ -121,10 +121,10 @@ std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareMo
       if (dim.kind != DimKind::reduction) continue;
       for (const auto& [depth, lanes] : shapes) {
         if (!only_along(kernel, statement, dim.name, lanes)) continue;
-        const LaneParts parts{statement.name, dim.name, lanes, depth};
+        const VectorizedReduction parts{statement.name, dim.name, lanes, depth};
         const auto width = checked_mul(lanes, depth);
         if (!width || dim.extent / 2 < *width || !small_enough(kernel, statement, lanes)) continue;
-        if (in_lanes(kernel, {parts})) found.push_back(parts);
+        if (vectorize_reductions(kernel, {parts})) found.push_back(parts);
       }
     }
   }
@@ -148,15 +148,15 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
   with.watch = nullptr;
   MapOptions mapping = map;
   mapping.certificates.clear();
-  std::vector<LaneParts> taken;
+  std::vector<VectorizedReduction> taken;
   std::set<std::string> settled;
-  std::vector<LaneParts> worth = lanes_worth_trying(kernel, model);
+  std::vector<VectorizedReduction> worth = lanes_worth_trying(kernel, model);
   std::reverse(worth.begin(), worth.end());
-  for (const LaneParts& parts : worth) {
+  for (const VectorizedReduction& parts : worth) {
     if (settled.contains(parts.statement) || (found && found->scheduled.stopped)) continue;
-    std::vector<LaneParts> all = taken;
+    std::vector<VectorizedReduction> all = taken;
     all.push_back(parts);
-    const auto laned = in_lanes(kernel, all);
+    const auto laned = vectorize_reductions(kernel, all);
     if (!laned || !verify(*laned).empty()) continue;
     auto mapped = enumerate_mappings(*laned, model, mapping);
     if (!mapped || !all_in_lanes(*laned, all, *mapped)) continue;

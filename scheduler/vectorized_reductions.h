@@ -14,7 +14,7 @@ struct LaneSearch {
 };
 
 /// Reductions that lanes of this machine could share.
-std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareModel& model);
+std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const HardwareModel& model);
 
 /// The cheaper of the best schedule of the kernel and the best of it in lanes. `map` is what `mappings` was made with:
 /// where it names an instruction, lanes are left alone.

@@ -18,7 +18,7 @@ ArrayMemory allocate_array(std::int64_t bytes) {
   const std::size_t size = (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + unit - 1) / unit * unit;
   ArrayMemory memory(static_cast<std::uint8_t*>(std::aligned_alloc(unit, size)));
 #ifdef MADV_HUGEPAGE
-  if (memory && large) madvise(memory.get(), size, MADV_HUGEPAGE);  // not taken: nothing is lost
+  if (memory && large) madvise(memory.get(), size, MADV_HUGEPAGE);  // only a hint
 #endif
   return memory;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Integer helpers with the roundings that loops need. Division rounds towards minus infinity.
+// Integer helpers with rounding for loops. Division rounds towards minus infinity.
 
 #include <cstdint>
 #include <optional>

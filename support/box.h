@@ -27,7 +27,7 @@ inline std::int64_t points_in(const Box& box) {
   return count;
 }
 
-/// How many points `advance` takes from the first one to this one.
+/// The number of `advance` steps from the first point to this one.
 inline std::int64_t flatten(const Box& point, const Box& box) {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < box.size(); ++d) flat = flat * box[d] + point[d];

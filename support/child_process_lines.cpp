@@ -57,7 +57,7 @@ bool ready(int socket, short events, double deadline) {
 
 }  // namespace
 
-std::string Conversation::start(const std::vector<std::string>& argv) {
+std::string ChildProcess::start(const std::vector<std::string>& argv) {
   if (argv.empty()) return "there is no command";
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -87,7 +87,7 @@ std::string Conversation::start(const std::vector<std::string>& argv) {
   return std::strerror(why);
 }
 
-Conversation::Heard Conversation::say(const std::string& line, double seconds) {
+ChildProcess::Heard ChildProcess::say(const std::string& line, double seconds) {
   const std::string text = line + "\n";
   const double deadline = now() + seconds;
   for (std::size_t sent = 0; sent < text.size();) {
@@ -104,7 +104,7 @@ Conversation::Heard Conversation::say(const std::string& line, double seconds) {
   return Heard::line;
 }
 
-Conversation::Heard Conversation::hear(std::string& line, double seconds) {
+ChildProcess::Heard ChildProcess::hear(std::string& line, double seconds) {
   const double deadline = now() + seconds;
   std::size_t looked = 0;
   while (true) {
@@ -126,13 +126,13 @@ Conversation::Heard Conversation::hear(std::string& line, double seconds) {
   }
 }
 
-std::string Conversation::how_it_ended() {
+std::string ChildProcess::how_it_ended() {
   reap(1);
   if (WIFSIGNALED(status_)) return "by signal " + std::to_string(WTERMSIG(status_));
   return "with code " + std::to_string(WEXITSTATUS(status_));
 }
 
-void Conversation::reap(double seconds) {
+void ChildProcess::reap(double seconds) {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   if (child_ <= 0) return;
@@ -146,10 +146,10 @@ void Conversation::reap(double seconds) {
     const timespec nap{0, pause_ns};
     nanosleep(&nap, nullptr);
   }
-  kill(-child_, SIGKILL);  // what it may have left behind
+  kill(-child_, SIGKILL);  // its own children, if any
   child_ = 0;
 }
 
-Conversation::~Conversation() { reap(0.5); }
+ChildProcess::~ChildProcess() { reap(0.5); }
 
 }  // namespace isamap

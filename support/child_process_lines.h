@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A child process that is spoken to line by line over its stdin and stdout. Its stderr is ours.
+// A child process with a line protocol over its stdin and stdout. It shares our stderr.
 
 #include <sys/types.h>
 
@@ -9,23 +9,23 @@
 
 namespace isamap {
 
-class Conversation {
+class ChildProcess {
  public:
-  Conversation() = default;
-  ~Conversation();  ///< closes its stdin, waits a moment, then kills its process group
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  ChildProcess() = default;
+  ~ChildProcess();  ///< closes its stdin, waits a moment, then kills its process group
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// argv[0] is found in PATH. Empty: it runs; else why not.
+  /// argv[0] is searched in PATH. Empty: it runs; else the error.
   std::string start(const std::vector<std::string>& argv);
   bool running() const { return socket_ >= 0; }
 
   enum class Heard { line, late, ended, too_long };
-  /// Adds the end of the line. `late`: it does not read; `ended`: it has gone.
+  /// Sends text and a newline. `late`: it does not read; `ended`: it has exited.
   Heard say(const std::string& line, double seconds);
-  /// The next line, without its end. Lines beyond 16 MiB are too long.
+  /// The next line, without its newline. At most 16 MiB.
   Heard hear(std::string& line, double seconds);
-  /// "with code 3", "by signal 9"; to be asked when it has ended. Waits a second, then kills it.
+  /// "with code 3", "by signal 9", after it has ended. Waits a second, then kills it.
   std::string how_it_ended();
 
  private:

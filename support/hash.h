@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Hashes that are the same on every machine: names of contents, not protection against anybody.
+// Hashes that are equal on every machine: names of contents, not cryptographic.
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a failed invariant throws: isamap is wrong, not its user. A library leaves to its host what becomes of that; the
-// program prints the text and ends with 70.
+// Thrown by a failed invariant, a bug of isamap. A host of the library may catch it; the program prints the text and
+// exits with 70.
 
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Telling what takes so long.
+// A notice about an operation that takes long.
 
 #include <condition_variable>
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace isamap {
 
-/// Where a line about what is going on is shown; empty: nowhere.
+/// Shows a line about the current operation; empty: no output.
 using Tell = std::function<void(const std::string&)>;
 
-/// Tells what an operation is, once, if it has not ended after a second.
+/// Shows the operation's text, once, if it has not ended after a second.
 class SlowOperationNotice {
  public:
   SlowOperationNotice(std::string what, Tell tell);

@@ -22,7 +22,7 @@ void side_by_side(std::size_t count, const std::function<void(std::size_t)>& wor
   std::size_t started = 1;
   try {
     for (; started < count; ++started) others.emplace_back(guarded, started);
-  } catch (const std::system_error&) {  // no more threads here: what is left is done by this one
+  } catch (const std::system_error&) {  // no more threads: this one does the remaining work
   }
   if (count > 0) guarded(0);
   for (std::thread& other : others) other.join();

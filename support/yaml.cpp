@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes to nodes. yaml-cpp is used through its events, not its node graph: events carry marks, keep the text of
-// scalars, and let duplicate keys, aliases, depth and size be judged while reading, before anything has grown.
+// Bytes to nodes. yaml-cpp is used through its events, not its node graph: events have marks, keep the text of scalars,
+// and allow checks of duplicate keys, aliases, depth and size while reading, before memory grows.
 
 #include "support/yaml.h"
 
@@ -27,7 +27,7 @@ constexpr std::size_t max_depth = 64;
 constexpr std::size_t max_nodes = 200'000;
 constexpr std::size_t max_reported = 100;
 
-/// Ends the reading of a file: what follows cannot be trusted.
+/// Ends the reading of a file: its remainder is unreliable.
 struct Stop {
   Diagnostic why;
 };
@@ -94,7 +94,7 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      throw Stop{error_at(at(mark), "an alias stands inside the node that it names",
+      throw Stop{error_at(at(mark), "an alias is inside the node that it names",
                           "an anchor may be used behind its node only: &a [1, 2] ... *a")};
     count(mark, size_of(found->second));
     if (open_.size() + depth_of(found->second) > max_depth) throw too_deep(mark);
@@ -148,7 +148,7 @@ class Builder final : public YAML::EventHandler {
     Diagnostic duplicate = error_at(node.where, "duplicate key '" + node.scalar + "'", "keep one of the two");
     for (std::size_t i = 0; i < map.node.entries.size(); ++i)
       if (map.node.entries[i].first == node.scalar)
-        duplicate.notes.push_back("the first stands in line " + std::to_string(map.node.key_where[i].line));
+        duplicate.notes.push_back("the first is in line " + std::to_string(map.node.key_where[i].line));
     report(std::move(duplicate));
   }
 
@@ -209,7 +209,7 @@ class Builder final : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
-/// Length of the UTF-8 sequence at `text[i]`, 0 when it is none (RFC 3629, overlong forms are not looked for).
+/// Length of the UTF-8 sequence at `text[i]`, 0 when it is none (RFC 3629, overlong forms are not checked).
 std::size_t utf8_length(const std::string& text, std::size_t i) {
   const auto byte = static_cast<unsigned char>(text[i]);
   const std::size_t length = byte < 0x80                   ? 1
@@ -223,7 +223,7 @@ std::size_t utf8_length(const std::string& text, std::size_t i) {
   return length;
 }
 
-/// The place of a byte, and its line with what is no text as '?'. `offset` may be the text's end.
+/// The location of a byte, and its line with unprintable bytes as '?'. `offset` may be the text's end.
 Diagnostic at_byte(const std::string& text, std::size_t offset, const std::string& file, std::string message,
                    std::string hint) {
   const std::size_t before = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
@@ -242,8 +242,8 @@ Diagnostic too_long(const std::string& text, const std::string& file) {
                  "put parts into files of their own and name them in 'extends'");
 }
 
-/// Brackets that are opened and not closed cost yaml-cpp quadratic time. Text in quotes and comments counts too, so
-/// only what no description reaches is refused here; the Builder counts exactly.
+/// Unclosed brackets cost yaml-cpp quadratic time. Text in quotes and comments counts too, so the limit here is beyond
+/// any description; the Builder counts exactly.
 std::optional<std::size_t> far_too_deep(const std::string& text) {
   constexpr int unreasonable = 1000;
   int open = 0;
@@ -275,7 +275,7 @@ std::optional<Diagnostic> refuse_binary(const std::string& text, const std::stri
   return std::nullopt;
 }
 
-/// What helps, by what yaml-cpp says and what stands there.
+/// A hint, by yaml-cpp's message and the text there.
 std::string hint_for(const YAML::Exception& e, const std::string& text) {
   const auto says = [&](const char* words) { return e.msg.find(words) != std::string::npos; };
   if (says("anchor is not defined"))
@@ -290,7 +290,7 @@ std::string hint_for(const YAML::Exception& e, const std::string& text) {
   return "text that holds ': ', '#', '{' or '[' must be quoted";
 }
 
-/// `{name: x_${t}}`: inside brackets the brace of a parameter ends the text. Says so at its beginning.
+/// `{name: x_${t}}`: inside brackets the brace of a parameter ends the text. Reported at its beginning.
 std::optional<Diagnostic> parameter_without_quotes(const YAML::Exception& e, const std::string& text,
                                                    const std::string& file) {
   const auto at = static_cast<std::size_t>(std::max(e.mark.pos, 0));
@@ -405,8 +405,8 @@ void Source::attach(Diagnostic& diagnostic) const {
   if (diagnostic.where.line > 0 && line <= lines_.size()) diagnostic.source_line = lines_[line - 1];
 }
 
-// Breaks and indentation of the file are not those of the value; the other characters are, in the same order, unless
-// they are escaped. A space has the place of what follows it.
+// Line breaks and indentation of the file differ from the value's; the other characters are the same, in order, unless
+// escaped. A space has the location of the character after it.
 std::vector<SourceLocation> Source::places(const Node& scalar) const {
   auto line = static_cast<std::size_t>(std::max(scalar.where.line - 1, 0));
   auto column = static_cast<std::size_t>(std::max(scalar.where.column - 1, 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Strict YAML: every node knows its line and column, duplicate keys are errors, scalars keep their text (`010` is not
-// 8, `no` is not false) until the reader of a key says what it wants. yaml.cpp is the only file that includes yaml-cpp.
+// 8, `no` is not false) until the reader of a key converts it. yaml.cpp is the only file that includes yaml-cpp.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ struct Node {
   bool quoted = false;
   std::vector<Node> items;                            ///< list
   std::vector<std::pair<std::string, Node>> entries;  ///< map, in file order, keys unique
-  std::vector<SourceLocation> key_where;              ///< map: where each key stands
+  std::vector<SourceLocation> key_where;              ///< map: location of each key
   SourceLocation where;
 
   const Node* find(const std::string& key) const;
@@ -29,30 +29,30 @@ struct Node {
 
 /// Limits: 4 MiB of text, nesting 64, 200 000 nodes, no aliases that expand beyond that. Binary input is an error.
 Result<Node> parse_text(const std::string& text, const std::string& file);
-/// Adds what is wrong to `problems`. There is a node in spite of problems that leave the rest readable, a duplicate key
-/// (the first counts) or a tag, so that one run reports those of the values too.
+/// Adds problems to `problems`. Returns a node in spite of problems that leave the text readable, a duplicate key (the
+/// first counts) or a tag, so that one run reports problems of values too.
 std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems);
 Result<Node> parse_file(const std::string& path);
-/// "did you mean 'gemm.yaml'?" of the files beside it, of which some thousand are looked at; empty: none is near.
+/// "did you mean 'gemm.yaml'?" of the files in its folder, of which some thousand are compared; empty: none is near.
 std::string nearest_file(const std::string& path);
 /// The bytes of a file, at most 4 MiB.
 Result<std::string> read_text_file(const std::string& path);
 
-/// The lines of a parsed text: for the source line of a diagnostic, and for places inside long scalars.
+/// The lines of a parsed text: for the source line of a diagnostic, and for locations inside long scalars.
 class Source {
  public:
   Source() = default;
   explicit Source(std::string text);
   void attach(Diagnostic& diagnostic) const;  ///< fills source_line from where.line
-  /// Where each character of a scalar's text stands and, at last, its end; also when it goes over several lines.
+  /// The location of each character of a scalar's text and of its end, also over several lines.
   std::vector<SourceLocation> places(const Node& scalar) const;
 
  private:
   std::vector<std::string> lines_;
 };
 
-/// Reads one map: typed getters that record each problem and go on; `finish` reports the keys nobody asked for with
-/// the nearest known key as a hint. `known_later` keys say "not supported yet" instead.
+/// Reads one map: typed getters that record each problem and continue; `finish` reports unread keys with the nearest
+/// known key as a hint. `known_later` keys are reported as "not supported yet" instead.
 class MapReader {
  public:
   MapReader(const Node& node, std::string what, Diagnostics& diagnostics);
@@ -80,7 +80,7 @@ std::optional<std::int64_t> to_integer(const Node& node);  ///< decimal, 0x.., 0
 std::optional<double> to_real(const Node& node);
 /// The candidate at the smallest edit distance (<= 1/3 of the length), or "".
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-/// A hint for a name that is not known: "did you mean 'vec'?", or all those that are.
+/// A hint for an unknown name: "did you mean 'vec'?", or all known ones.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace isamap::yaml

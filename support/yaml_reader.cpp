@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed reading of one map, and the conversions from scalar text: what YAML would guess is decided by the key instead.
+// Typed reading of one map, and the conversions from scalar text: the key determines the type, not YAML's guess.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,7 +68,7 @@ std::optional<std::int64_t> to_integer(const Node& node) {
     base = text[1] == 'x' ? 16 : 2;
     text.remove_prefix(2);
   } else if (text.size() > 1 && text[0] == '0') {
-    return std::nullopt;  // 010: eight to some readers, ten to others
+    return std::nullopt;  // 010 is 8 or 10, depending on the YAML version
   }
   std::uint64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);

@@ -14,7 +14,7 @@ bool same_operation(const Instruction& a, const Instruction& b) {
          a.ranges == b.ranges && a.start == b.start;
 }
 
-/// `first` with the same operands before every call of the instruction. False: a call adds to what stands there.
+/// Inserts `first` with the same operands before every call of the instruction. False: a call adds to its old output.
 bool put_before(std::vector<Node>& nodes, InstructionId instruction, InstructionId first, const HardwareModel& model) {
   std::vector<Node> made;
   bool fits = true;

@@ -7,6 +7,7 @@
 
 #include "ir/legal.h"
 #include "ir/start.h"
+#include "isamap/backend.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/rerolled_instruction.h"
 #include "scheduler/nest/staged_tile.h"
@@ -20,10 +21,11 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t few_vectors = 8;  // of a program that is there for a move
+constexpr std::int64_t few_vectors = 8;  // of a program that tests a move
 
-/// An operand that is read several times is fetched once: the sum over its reads is run over.
-InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
+/// The form of the instruction to compile. An operand that is read several times is loaded once, so the sum over its
+/// reads is rerolled.
+InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
   const auto& reads = model.instruction(id).statement().reads;
   for (std::size_t a = 0; a < reads.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
@@ -32,14 +34,14 @@ InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
   return written_form(model, id);
 }
 
-/// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that runs over it.
-std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& wanted,
-                                               const Kernel& looped) {
+/// The unrolled statement of the instruction, over the tensors and outer dims of the rerolled one.
+std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& requested,
+                                               const Kernel& rerolled) {
   Computation statement = written.statement();
-  const Computation& summed = looped.statements[0];
-  const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
+  const Computation& summed = rerolled.statements[0];
+  const std::size_t outer = summed.domain.dims.size() - requested.extents.size() - 1;
   statement.name = summed.name;
-  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
+  for (std::size_t d = 0; d < requested.extents.size(); ++d) statement.domain.dims[d].extent = requested.extents[d];
   statement.domain.dims.insert(statement.domain.dims.begin(), summed.domain.dims.begin(),
                                summed.domain.dims.begin() + static_cast<std::ptrdiff_t>(outer));
   const auto with_outer = [&](Access& access, const Access& own) {
@@ -53,26 +55,33 @@ std::vector<Computation> statements_as_written(const Instruction& written, const
   return {std::move(statement)};
 }
 
-Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag, int buffers) {
+/// How the tiles of a case are staged.
+struct Staging {
+  bool flag = false;  ///< the first call starts the output's tile by a flag
+  int buffers = 1;    ///< of each tile in a memory that is no register file
+};
+
+Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, const Staging& staging) {
   Stage stage;
-  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = buffers;
+  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = staging.buffers;
   stage.tensor = tensor.name;
   stage.memory = model.memory(hop.memory).name;
   stage.layout = hop.layout;
-  if (flag) stage.first = First::flag;
+  if (staging.flag) stage.first = First::flag;
   return {stage};
 }
 
-/// Packed copies, runs over vectors, the output's tile, runs over reductions, the inputs' tiles, the instruction.
+/// In order: packed copies, loops over vectors, the output's tile, loops over reductions, the inputs' tiles, the
+/// instruction.
 Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
-             const std::vector<Route>& routes, const HardwareModel& model, bool flag, int buffers) {
+             const std::vector<Route>& routes, const HardwareModel& model, const Staging& staging) {
   const Computation& statement = kernel.statements[0];
   Nest nest;
   const auto stages = [&](const Route& route, bool packed) {
     for (const Hop& hop : route.hops)
       if (hop.packed == packed)
         nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
-                                        flag && route.access == 0 && !packed, buffers));
+                                        {staging.flag && route.access == 0 && !packed, staging.buffers}));
   };
   const auto loops = [&](DimKind kind) {
     for (const Dim& dim : statement.domain.dims) {
@@ -98,9 +107,9 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
   return nest;
 }
 
-/// The nest with each of the inputs' tiles that the move can fill filled by it; the nest itself where none is named.
-std::vector<Nest> led_through(const Nest& nest, const std::string& move, const Kernel& kernel,
-                              const HardwareModel& model) {
+/// One nest for each input tile that the move can fill, filled by it; the nest itself without a move.
+std::vector<Nest> nests_with_move(const Nest& nest, const std::string& move, const Kernel& kernel,
+                                  const HardwareModel& model) {
   if (move.empty()) return {nest};
   const Instruction& by = model.instruction(*model.find_instruction(move));
   const std::string& into = model.memory(by.operands[operand_of_access(by, 0).index()].memory).name;
@@ -136,21 +145,21 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
                node.is);
 }
 
-Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
+Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& requested,
                                   std::int64_t vectors) {
-  const InstructionForm form = form_to_loop(model, id);
+  const InstructionForm form = rerolled_form(model, id);
   const Instruction& instruction = *form;
-  const bool summed = form->ranges.size() > wanted.extents.size();
-  RequestedCase looped = wanted;
-  if (summed) looped.extents.push_back(form->ranges.back().max);
-  auto kernel = kernel_of(instruction, looped, vectors);
+  const bool summed = form->ranges.size() > requested.extents.size();
+  RequestedCase rerolled = requested;
+  if (summed) rerolled.extents.push_back(form->ranges.back().max);
+  auto kernel = kernel_of(instruction, rerolled, vectors);
   if (!kernel) return kernel.diagnostics();
   Kernel meaning = *kernel;
-  if (summed) meaning.statements = statements_as_written(model.instruction(id), wanted, *kernel);
+  if (summed) meaning.statements = statements_as_written(model.instruction(id), requested, *kernel);
   Mapping mapping = identity(instruction, id);
   if (summed) mapping.rolled = {form->statement().domain.dims.back()};
-  for (std::size_t d = 0; d < looped.extents.size(); ++d)
-    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), looped.extents[d]}});
+  for (std::size_t d = 0; d < rerolled.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), rerolled.extents[d]}});
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
@@ -166,24 +175,25 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
     return error(fmt::format("{} operand {} of {}: {}", a == 0 ? "nothing brings out" : "nothing fills",
                              instruction.tensors[t.index()].name, instruction.name, why));
   }
-  // The routes of the operands one by one may not go together: every combination, direct ones first.
+  // Routes of single operands may be incompatible: tries every combination, direct ones first.
   std::vector<std::size_t> pick(all.size(), 0);
   Diagnostics refused;
   for (int attempts = 0; attempts < 32; ++attempts) {
     std::vector<Route> chosen;
     for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
-    constexpr int turns = 3;  // tiles at several addresses: what is wrong in these shows
-    for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
-      if (flag && !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
+    constexpr int turns = 3;  // tiles at several addresses, so that wrong addresses show
+    for (const Staging& staging : {Staging{true, turns}, {true, 1}, {false, turns}, {false, 1}}) {
+      if (staging.flag &&
+          !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
         continue;
       InstructionCase made{
-          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers),
-          {}, {}};
-      for (const Nest& nest : led_through(made.nest, wanted.through, *kernel, model)) {
+          id, requested.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, staging), {}, {}};
+      for (const Nest& nest : nests_with_move(made.nest, requested.through, *kernel, model)) {
         made.nest = nest;
         auto program = program_of({made}, model);
         if (program) collect_calls(program->program.body, made.uses);
-        if (program && (wanted.through.empty() || made.uses.contains(model.find_instruction(wanted.through)->index())))
+        if (program &&
+            (requested.through.empty() || made.uses.contains(model.find_instruction(requested.through)->index())))
           return made;
         if (refused.empty() && !program) refused = program.diagnostics();
       }
@@ -195,7 +205,7 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   return refused.empty() ? Diagnostics{error("no program is brought its operands so")} : refused;
 }
 
-/// An extent that the dim may have, near what is wished.
+/// A legal extent of the dim near the wished one.
 std::int64_t extent_near(const DimRange& range, std::int64_t wish) {
   return std::clamp(wish / range.multiple_of * range.multiple_of, std::max(range.min, range.multiple_of), range.max);
 }
@@ -228,8 +238,8 @@ std::vector<RequestedCase> extents_to_try(const Instruction& instruction) {
 
 constexpr const char* afresh = "started afresh, then added to";
 
-/// The same for programs by hand, of which a machine of hundreds of instructions has hundreds: all dims at their
-/// largest, and all ranged ones between; where sums can start afresh they do so the second time.
+/// Fewer cases, for isolated programs, of which a machine may have hundreds: all dims at their largest, and all ranged
+/// ones in between, the latter with an accumulator started at zero where possible.
 std::vector<RequestedCase> few_to_try(const Instruction& instruction) {
   RequestedCase full, between;
   full.extents = between.extents = largest_extents(instruction);
@@ -245,7 +255,7 @@ std::vector<RequestedCase> few_to_try(const Instruction& instruction) {
                                                                             : std::vector{full, between};
 }
 
-/// Types for operands that leave theirs open: those that the language or a register file names.
+/// Types for operands without one: those of the language or of a register file.
 std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& instruction) {
   const bool open =
       std::any_of(instruction.operands.begin(), instruction.operands.end(), [](const Operand& o) { return !o.dtype; });
@@ -258,47 +268,47 @@ std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& i
   return types;
 }
 
-std::string beyond(const HardwareModel& model, const Instruction& instruction) {
-  if (is_setter(instruction))
-    return "a setter computes nothing; programs use it where an instruction needs what it sets";
-  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not lowered yet";
+std::string unsupported_reason(const HardwareModel& model, const Instruction& instruction) {
+  if (is_setter(instruction)) return "a setter computes nothing; programs use it where an instruction needs its state";
+  if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not lowered yet";
   const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
   if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
     return "it writes to a cache, which changes no value";
   return "";
 }
 
-void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors, InstructionCases& found) {
-  for (RequestedCase wanted : few_to_try(model.instruction(id))) {
-    wanted.type = type;
-    for (const DType wide : {DType::s64, DType::f64}) {  // a register file may name one of them only
-      wanted.wide = wide;
+void add_isolated(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
+                  InstructionCases& found) {
+  for (RequestedCase requested : few_to_try(model.instruction(id))) {
+    requested.type = type;
+    for (const DType wide : {DType::s64, DType::f64}) {  // a register file may support only one of them
+      requested.wide = wide;
       const auto number = static_cast<int>(8 * id.index() + found.cases.size());
-      auto made = isolated_program(model, id, wanted, vectors, number);
+      auto made = isolated_program(model, id, requested, vectors, number);
       if (!made) continue;
-      found.cases.push_back({id, wanted.what, made->kernel, made->kernel, {}, std::move(made->program), {}});
+      found.cases.push_back({id, requested.what, made->kernel, made->kernel, {}, std::move(made->program), {}});
       collect_calls(found.cases.back().program->body, found.cases.back().uses);
       break;
     }
   }
 }
 
-/// By nests, and by hand where none does the largest extents.
+/// By nests; isolated programs where no nest has the largest extents.
 void find_cases(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
                 InstructionCases& found) {
   const Instruction& instruction = model.instruction(id);
-  const bool updates = instruction.statement().reduction != Reduction::assign && !always_starts_anew(instruction);
-  for (RequestedCase wanted : extents_to_try(instruction)) {
-    wanted.type = type;
-    auto made = make_case(model, id, wanted, vectors);
+  const bool updates = instruction.statement().reduction != Reduction::assign && !always_overwrites(instruction);
+  for (RequestedCase requested : extents_to_try(instruction)) {
+    requested.type = type;
+    auto made = make_case(model, id, requested, vectors);
     if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
-    if (!made && wanted.what.empty()) by_hand(model, id, type, vectors, found);
-    if (!made && wanted.what.empty() && !found.cases.empty()) return;
+    if (!made && requested.what.empty()) add_isolated(model, id, type, vectors, found);
+    if (!made && requested.what.empty() && !found.cases.empty()) return;
     if (made) found.cases.push_back(std::move(*made));
-    if (!updates || !wanted.what.empty() || (made && !may_start(instruction, Start::zero))) continue;
-    wanted.twice = true;
-    wanted.what = may_start(instruction, Start::zero) ? afresh : "cleared, then added to";
-    if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
+    if (!updates || !requested.what.empty() || (made && !may_start(instruction, Start::zero))) continue;
+    requested.twice = true;
+    requested.what = may_start(instruction, Start::zero) ? afresh : "cleared, then added to";
+    if (auto again = make_case(model, id, requested, vectors)) found.cases.push_back(std::move(*again));
   }
 }
 
@@ -306,18 +316,18 @@ void find_cases(const HardwareModel& model, InstructionId id, DType type, std::i
 
 InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors) {
   const Instruction& instruction = model.instruction(id);
-  // One use of a large instruction has many results already.
+  // A single use of a large instruction has many results.
   constexpr std::int64_t enough = 1 << 15, least = 4;
   std::int64_t results = 1;
   if (!instruction.semantics.empty())
     for (const std::int64_t extent : operand_box(instruction, 0)) results *= std::max<std::int64_t>(extent, 1);
   vectors = std::min(vectors, std::max(least, enough / results));
   InstructionCases found;
-  found.why_not = beyond(model, instruction);
+  found.why_not = unsupported_reason(model, instruction);
   if (!found.why_not.empty()) return found;
   for (const DType type : types_to_try(model, instruction)) {
     find_cases(model, id, type, vectors, found);
-    if (!found.cases.empty()) break;  // one type is enough for what moves any
+    if (!found.cases.empty()) break;  // one type is enough for moves of any type
   }
   std::string stateless;
   std::erase_if(found.cases, [&](InstructionCase& one) {
@@ -337,16 +347,16 @@ std::optional<InstructionCase> case_through(const HardwareModel& model, Instruct
   const MemoryId into = by.operands[operand_of_access(by, 0).index()].memory;
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     const Instruction& user = model.instructions()[i];
-    if (!is_compute(user) || user.semantics.size() != 1) continue;
+    if (!is_compute(user) || user.semantics.size() != 1 || !not_executed(user, model).empty()) continue;
     bool reads = false;
     for (int a = 1; a < access_count(user.statement()); ++a)
       reads = reads || user.operands[operand_of_access(user, a).index()].memory == into;
     if (!reads) continue;
-    RequestedCase wanted;
-    wanted.extents = largest_extents(user);
-    wanted.through = by.name;
-    wanted.what = "by way of " + by.name;
-    auto made = make_case(model, make_id<InstructionId>(i), wanted, std::min<std::int64_t>(vectors, few_vectors));
+    RequestedCase requested;
+    requested.extents = largest_extents(user);
+    requested.through = by.name;
+    requested.what = "by way of " + by.name;
+    auto made = make_case(model, make_id<InstructionId>(i), requested, std::min<std::int64_t>(vectors, few_vectors));
     if (made && settle_state(*made, model).empty()) return std::move(*made);
   }
   return std::nullopt;
@@ -363,11 +373,11 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (cases[c].program) continue;
     const std::size_t first = out.first[c] = kernel.tensors.size();
-    for (Tensor tensor : cases[c].looped.tensors) {
+    for (Tensor tensor : cases[c].rerolled.tensors) {
       tensor.name = renamed(tensor.name, c);
       kernel.tensors.push_back(std::move(tensor));
     }
-    Computation statement = cases[c].looped.statements[0];
+    Computation statement = cases[c].rerolled.statements[0];
     statement.name = renamed(statement.name, c);
     const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
     statement.write.tensor = moved(statement.write.tensor);
@@ -389,18 +399,18 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
     out.program = std::move(*program);
   }
   std::size_t tensors = kernel.tensors.size();
-  std::vector<Program> by_hand;
+  std::vector<Program> isolated;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (!cases[c].program) continue;
     out.first[c] = tensors;
     tensors += cases[c].kernel.tensors.size();
-    by_hand.push_back(*cases[c].program);
-    for (Buffer& buffer : by_hand.back().buffers) buffer.name = renamed(buffer.name, c);
-    for (Tensor& tensor : by_hand.back().kernel.tensors) tensor.name = renamed(tensor.name, c);
-    for (Computation& statement : by_hand.back().kernel.statements) statement.name = renamed(statement.name, c);
+    isolated.push_back(*cases[c].program);
+    for (Buffer& buffer : isolated.back().buffers) buffer.name = renamed(buffer.name, c);
+    for (Tensor& tensor : isolated.back().kernel.tensors) tensor.name = renamed(tensor.name, c);
+    for (Computation& statement : isolated.back().kernel.statements) statement.name = renamed(statement.name, c);
   }
-  out.program = joined(std::move(out.program), by_hand);
-  out.program.as_named = true;  // what states the same in another state is another instruction
+  out.program = joined(std::move(out.program), isolated);
+  out.program.as_named = true;  // an equal statement in another state is another instruction
   return out;
 }
 

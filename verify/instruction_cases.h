@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One instruction as a program of its own: its operands fetched from memory by the moves of the description, the
-// instruction, its result brought back. The statement of the instruction over one more dim `v`, the test vectors, is a
-// kernel; what the program computes must be what that kernel says.
+// A program for one instruction: moves of the description load its operands, the instruction executes, moves store its
+// result. The statement of the instruction over one more dim `v`, the test vectors, is a kernel; the program must
+// compute the same as that kernel.
 
 #include <optional>
 #include <set>
@@ -19,23 +19,24 @@ struct InstructionCase {
   InstructionId instruction;
   std::string what;  ///< "", "5 of 16 along j", "started afresh, then added to"
   Kernel kernel;     ///< one statement; its tensors are those of the instruction, in order, with vectors outermost
-  Kernel looped;     ///< what the nest runs over: `kernel`, or with a sum that the instruction writes out as a dim
+  Kernel rerolled;   ///< kernel of the nest: `kernel`, or with an unrolled sum of the instruction rerolled to a dim
   Nest nest;
-  std::optional<Program> program;  ///< no nest does it: put together by hand (isolated_program.h), and of `kernel`
-  std::set<std::size_t> uses;      ///< instructions of the model that its program calls
+  std::optional<Program>
+      program;                 ///< without a nest: a program built operand by operand (isolated_program.h), of `kernel`
+  std::set<std::size_t> uses;  ///< instructions of the model that its program calls
 };
 
 struct InstructionCases {
   std::vector<InstructionCase> cases;
-  std::string why_not;  ///< no case: what stands in the way, in words
+  std::string why_not;  ///< no case: the reason
 };
 
-/// Cases of one instruction: every dim at its largest extent, ranged dims at smaller ones too, and an accumulator that
-/// is cleared first where the instruction can do so. Each has been lowered by itself.
+/// Cases of one instruction: every dim at its largest extent, ranged dims at smaller ones too, and a cleared
+/// accumulator where the instruction can clear it. Each has been lowered separately.
 InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors);
 
-/// The program of another instruction that gets an input by this move: what is wrong in a move whose result nothing
-/// brings out shows in that one's. Nothing: no program does.
+/// The program of an executable instruction with an input loaded by this move: errors of a move whose result cannot be
+/// stored show in that instruction's result. Nothing: no such program.
 std::optional<InstructionCase> case_through(const HardwareModel& model, InstructionId move, std::int64_t vectors);
 
 /// All cases in one program, so that a target is compiled once. Tensor t of case c is tensor `first[c] + t`.

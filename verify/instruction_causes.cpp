@@ -57,7 +57,7 @@ class Causes {
     std::vector<TensorData> expected;
     return differing(kernel, instruction_, before, found, expected).empty();
   }
-  /// The kernel with other types, or with its text changed.
+  /// The kernel with other types or another body.
   std::optional<Kernel> reread(Kernel kernel, const std::function<void(std::string&)>& change = {}) const {
     std::string text = isamap::print(kernel);
     if (change) {
@@ -140,7 +140,7 @@ class Causes {
     return (cast != nullptr && cast->saturate) || std::any_of(e.args.begin(), e.args.end(), saturates);
   }
 
-  /// How the description adds up.
+  /// Text of the description's sum.
   std::string how_described() const {
     if (kernel_.statements[0].reduction == Reduction::saturating_add)
       return "the description saturates at each step (sat+=)";
@@ -157,7 +157,7 @@ class Causes {
     return "";
   }
 
-  /// Were the elements of an operand to stand elsewhere: row-major in another order of its axes, or in groups.
+  /// Another layout of an operand: row-major in another order of its axes, or in groups.
   std::string places() {
     std::vector<std::size_t> tensors = inputs_;
     tensors.push_back(out());
@@ -184,7 +184,7 @@ class Causes {
     }
     return "";
   }
-  /// Row-major over the axes in `order`; the first of them in groups of `group` that stand innermost.
+  /// Row-major over the axes in `order`; the first of them in innermost groups of `group`.
   static std::optional<std::vector<std::int64_t>> grouped(const std::vector<std::int64_t>& box,
                                                           const std::vector<std::size_t>& order, std::int64_t group) {
     if (box[order[0]] % group != 0) return std::nullopt;
@@ -200,7 +200,7 @@ class Causes {
     }
     return table;
   }
-  /// moved[y]: the element that the machine finds where it expects element y.
+  /// moved[y]: the element at the position where the machine expects element y.
   static std::optional<std::vector<std::int64_t>> moving(const std::vector<std::int64_t>& described,
                                                          const std::vector<std::int64_t>& other) {
     std::map<std::int64_t, std::int64_t> at;

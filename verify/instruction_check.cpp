@@ -28,7 +28,7 @@ bool rounds(const Instruction& instruction) {
   return is_float(s.body.type) || is_float(instruction.tensors[s.write.tensor.index()].dtype);
 }
 
-/// Values as the machine sees them if it takes denormal numbers for zero.
+/// Values on a machine that treats denormals as zero.
 void flush(TensorData& data) {
   if (!is_float(data.dtype)) return;
   const double smallest = smallest_normal(data.dtype);
@@ -49,7 +49,7 @@ std::vector<std::int64_t> point_of(std::int64_t position, const std::vector<std:
   return point;
 }
 
-/// "A[1,0..3]": the positions of an operand that reach one result, without the vector's number.
+/// "A[1,0..3]": the positions of an operand that contribute to one result, without the vector's number.
 class Gathered {
  public:
   void add(const std::vector<std::int64_t>& index, const std::string& value) {
@@ -77,7 +77,7 @@ class Gathered {
   std::vector<std::string> values_;
 };
 
-/// Every operand value that reaches the element, and what the element held before.
+/// Every operand value that contributes to the element, and its initial value.
 std::vector<std::pair<std::string, std::string>> values_at(const Kernel& kernel, const std::vector<TensorData>& before,
                                                            const std::vector<std::int64_t>& element) {
   const Computation& s = kernel.statements[0];
@@ -127,7 +127,7 @@ std::vector<std::pair<std::string, std::string>> values_at(const Kernel& kernel,
   return all;
 }
 
-/// Where the dims of a written element are plain, "C[i=1,j=3]".
+/// The written element, with names of plain dims: "C[i=1,j=3]".
 std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& element) {
   const Access& write = kernel.statements[0].write;
   std::string text;
@@ -171,16 +171,16 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   const std::vector<TensorData> seen = expected;
   interpret(kernel, expected);
   const std::size_t out = kernel.statements[0].write.tensor.index();
-  const TensorData& wanted = expected[out];
+  const TensorData& reference = expected[out];
   std::vector<std::int64_t> wrong;
-  if (found.count() != wanted.count()) return {0};
+  if (found.count() != reference.count()) return {0};
   std::vector<double> bounds;
   if (!exact) bounds = error_bounds(kernel, expected)[out];
   const double factor = instruction.numerics.round == "truncate" ? 2 : 1;  // one unit in the last place, not half
-  const double floor = flushes && is_float(wanted.dtype) ? 2 * smallest_normal(wanted.dtype) : 0;
-  const std::int64_t vectors = wanted.shape.empty() ? 1 : wanted.shape[0];
-  const std::int64_t each = vectors > 0 ? wanted.count() / vectors : 0;
-  // Where intermediate sums may overflow in one order or precision and not in the other, infinities say nothing.
+  const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
+  const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
+  const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;
+  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference.
   std::vector<bool> huge(static_cast<std::size_t>(vectors), false);
   for (const TensorData& data : seen) {
     if (exact || !is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;
@@ -189,14 +189,14 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
       if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > 1e15)
         huge[static_cast<std::size_t>(i / count)] = true;
   }
-  for (std::int64_t i = 0; i < wanted.count(); ++i) {
-    const Scalar a = wanted.get(i), b = found.get(i);
-    bool same = is_float(wanted.dtype) ? a.real == b.real || (std::isnan(a.real) && std::isnan(b.real))
-                                       : a.integer == b.integer;
-    if (same && exact && is_float(wanted.dtype) && a.real == 0) same = std::signbit(a.real) == std::signbit(b.real);
+  for (std::int64_t i = 0; i < reference.count(); ++i) {
+    const Scalar a = reference.get(i), b = found.get(i);
+    bool same = is_float(reference.dtype) ? a.real == b.real || (std::isnan(a.real) && std::isnan(b.real))
+                                          : a.integer == b.integer;
+    if (same && exact && is_float(reference.dtype) && a.real == 0) same = std::signbit(a.real) == std::signbit(b.real);
     if (!same && !exact) {
-      const double x = is_float(wanted.dtype) ? a.real : static_cast<double>(a.integer);
-      const double y = is_float(wanted.dtype) ? b.real : static_cast<double>(b.integer);
+      const double x = is_float(reference.dtype) ? a.real : static_cast<double>(a.integer);
+      const double y = is_float(reference.dtype) ? b.real : static_cast<double>(b.integer);
       const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)] * factor;
       if (!std::isfinite(x) || !std::isfinite(y))
         same = huge[static_cast<std::size_t>(i / each)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Does what an instruction left equal what its statement says? Bit for bit where `numerics` leaves no freedom, within a
-// stated bound where it does.
+// Compares an instruction's result with its statement: bit for bit where `numerics` leaves no freedom, otherwise within
+// a bound.
 
 #include <optional>
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace isamap {
 
-/// How results are compared: empty: bit for bit (NaN payloads never count).
+/// Why results are compared within a bound; empty: bit for bit (except NaN payloads).
 std::string bound_in_words(const Instruction& instruction);
 
 struct InstructionDifference {
   std::string position;                                       ///< "C[j=3]"
   std::vector<std::pair<std::string, std::string>> operands;  ///< "A[0,0..3]" -> "1, 2, 3, 4"
   std::string found, expected;
-  std::string cause;       ///< which other meaning would give what was found
-  std::int64_t wrong = 0;  ///< how many elements differ
+  std::string cause;       ///< another meaning that gives the found result
+  std::int64_t wrong = 0;  ///< number of elements that differ
 };
 
-/// `before` is what operands held, `found` what the run left (of this case's tensors).
+/// `before`: operands before the run, `found`: tensors of this case after it.
 std::optional<InstructionDifference> check_case(const InstructionCase& one, const Instruction& instruction,
                                                 const std::vector<TensorData>& before,
                                                 const std::vector<TensorData>& found);

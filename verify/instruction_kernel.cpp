@@ -38,7 +38,7 @@ ScalarExpr hold(const ScalarExpr& e, int read, double value) {
   return copy;
 }
 
-/// The number stands in the statement; its tensor is no longer one.
+/// Inserts the number into the statement and removes its tensor.
 void hold_number(Kernel& kernel, Computation& statement, const Instruction& instruction) {
   const int a = number_operand(instruction);
   if (a == 0) return;
@@ -52,7 +52,7 @@ void hold_number(Kernel& kernel, Computation& statement, const Instruction& inst
   for (Access& access : statement.reads) moved(access.tensor);
 }
 
-/// A tensor has room for all that reads it: A[j,1] and A[j,0].
+/// A tensor is large enough for all its reads: A[j,1] and A[j,0].
 void enlarge(std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& by) {
   shape.resize(by.size(), 0);
   for (std::size_t d = 0; d < by.size(); ++d) shape[d] = std::max(shape[d], by[d]);
@@ -79,32 +79,32 @@ double number_for(const Operand& operand) {
   return real ? 0.25 : 1;
 }
 
-Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wanted, std::int64_t vectors) {
+Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& requested, std::int64_t vectors) {
   Kernel kernel;
   kernel.name = instruction.name;
   kernel.tensors = instruction.tensors;
   Computation statement = instruction.statement();
   statement.name = "s0";
   const std::string v = unused_name(vector_dim, statement), again = unused_name("r", statement);
-  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
+  for (std::size_t d = 0; d < requested.extents.size(); ++d) statement.domain.dims[d].extent = requested.extents[d];
   const Ranges ranges = ranges_of(statement.domain);
   Ranges touched = ranges;
-  const std::vector<std::int64_t> box = touched_extents(instruction, wanted.extents);
+  const std::vector<std::int64_t> box = touched_extents(instruction, requested.extents);
   for (std::size_t d = 0; d < box.size(); ++d) touched[statement.domain.dims[d].name].high = box[d] - 1;
   std::vector<std::vector<std::int64_t>> shapes(kernel.tensors.size());
   for (int a = 0; a < access_count(statement); ++a) {
     Access& access = a == 0 ? statement.write : statement.reads[static_cast<std::size_t>(a - 1)];
     Tensor& tensor = kernel.tensors[access.tensor.index()];
     const Operand& operand = instruction.operands[access.tensor.index()];
-    tensor.dtype = as_number(operand.dtype.value_or(wanted.type), wanted.wide);
+    tensor.dtype = as_number(operand.dtype.value_or(requested.type), requested.wide);
     std::vector<std::int64_t> shape{vectors};
     std::vector<AffineExpr> index = {AffineExpr::dim(v)};
-    if (wanted.twice && a > 0) {
+    if (requested.twice && a > 0) {
       index.push_back(AffineExpr::dim(again));
       shape.push_back(2);
     }
     double elements = static_cast<double>(vectors) * 2;
-    // What it sets to zero in memory beyond its extents belongs to the tensor.
+    // Elements that it sets to zero in memory beyond its extents belong to the tensor.
     const bool all_of_it = a == 0 && instruction.inactive == Inactive::zero;
     for (const AffineExpr& e : access.index) {
       const auto range = bounds(e, all_of_it ? touched : ranges);
@@ -118,11 +118,11 @@ Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wa
     enlarge(shapes[access.tensor.index()], shape);
   }
   for (std::size_t t = 0; t < shapes.size(); ++t) kernel.tensors[t].shape = shapes[t];
-  if (wanted.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
+  if (requested.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
   statement.domain.dims.insert(statement.domain.dims.begin(), {v, vectors, DimKind::parallel});
   kernel.tensors[statement.write.tensor.index()].inout =
-      statement.reduction != Reduction::assign && !wanted.twice && !always_starts_anew(instruction);
-  // Operands without a type take what the case says: the body must know.
+      statement.reduction != Reduction::assign && !requested.twice && !always_overwrites(instruction);
+  // Operands without a type get the case's type, so the body is typed again.
   if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
                   [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))
     if (is_move(instruction)) statement.body = read(0, kernel.tensors[statement.write.tensor.index()].dtype);

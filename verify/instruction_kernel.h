@@ -12,11 +12,11 @@ namespace isamap {
 
 struct RequestedCase {
   std::vector<std::int64_t> extents;  ///< of the instruction's dims
-  DType type = DType::f32;            ///< of operands that say none
-  DType wide = DType::s64;            ///< how 64 bits of any type are compared
-  bool twice = false;                 ///< two uses add to one output that starts at the identity
+  DType type = DType::f32;            ///< of operands without one
+  DType wide = DType::s64;            ///< type in which 64 bits of any type are compared
+  bool twice = false;                 ///< two uses accumulate into one output that starts at the identity
   std::string what;
-  std::string through;  ///< a move that brings one of the inputs; empty: whichever does
+  std::string through;  ///< a move that loads one of the inputs; empty: any
 };
 
 constexpr const char* vector_dim = "v";
@@ -25,13 +25,13 @@ std::string unused_name(std::string wish, const Computation& statement);
 
 /// The read of the instruction that is a number in the command (a state field, an immediate): its access, or 0.
 int number_operand(const Instruction& instruction);
-/// What stands there: a value that is allowed, and for reals one that changes what it multiplies.
+/// Its test value: an allowed one, for reals other than 1.
 double number_for(const Operand& operand);
 
 /// The instruction's statement over `vectors` independent vectors.
-Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wanted, std::int64_t vectors);
+Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& requested, std::int64_t vectors);
 
-/// Every dim of the statement is that of the instruction; which digits run over it is left to the caller.
+/// The identity mapping: every dim of the statement is that of the instruction; the caller adds the digits.
 Mapping identity(const Instruction& instruction, InstructionId id);
 
 }  // namespace isamap

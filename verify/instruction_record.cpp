@@ -46,7 +46,7 @@ RecordJson json_of(const TensorData& data) {
   return {{"dtype", std::string(name(data.dtype))}, {"shape", data.shape}, {"bytes", text_of_bytes(data.bytes)}};
 }
 
-/// Throws what the JSON library throws, and std::runtime_error.
+/// Throws the JSON library's exceptions, and std::runtime_error.
 TensorData data_of(const RecordJson& json) {
   TensorData data;
   const auto dtype = parse_dtype(json.at("dtype").get<std::string>());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What instructions computed on a machine, kept for ever: JSON lines, the first one says where from, each other one is
-// a case with the bytes of its operands and of its result. A machine is needed once; afterwards the description and the
-// emulation are compared with the record.
+// Recorded results of instructions on a machine: JSON lines, the first with the origin, each other one a case with the
+// bytes of its operands and its result. The machine is needed once; later the description and the emulation are
+// compared with the record.
 
 #include <string>
 #include <vector>
@@ -15,16 +15,16 @@ namespace isamap {
 struct RecordedCase {
   std::string instruction, what;   ///< as in InstructionCase
   std::vector<TensorData> before;  ///< all tensors
-  std::size_t written = 0;         ///< which of them is the result
-  TensorData found;                ///< the result, as the machine left it
+  std::size_t written = 0;         ///< index of the result
+  TensorData found;                ///< the machine's result
 };
 
 struct Recording {
-  std::string target, executed, machine;  ///< machine: "on NAME", as its driver calls it
+  std::string target, executed, machine;  ///< machine: "on NAME", by its driver
   std::int64_t samples = 0;
   std::vector<RecordedCase> cases;
 
-  /// Nothing: it was not recorded.
+  /// Null: not recorded.
   const RecordedCase* find(const std::string& instruction, const std::string& what) const;
 };
 

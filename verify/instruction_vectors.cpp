@@ -10,7 +10,7 @@ namespace {
 Scalar real(double value) { return {value, 0}; }
 Scalar whole(std::int64_t value) { return {0, value}; }
 
-/// Smallest denormal, largest finite value and the unit in the last place of 1, found by asking the format itself.
+/// Smallest denormal, largest finite value and the unit in the last place of 1, derived from the format itself.
 struct Limits {
   double denormal = 1, normal = 1, largest = 1, ulp = 1;
 };

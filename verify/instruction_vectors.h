@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What operands hold when an instruction is tried: corners of each type (limits, signed zeros, denormals, infinities,
-// NaN, rounding ties), every pair of corners in all lanes at once, small integers that tell positions apart, and random
-// bits.
+// Test vectors for operands: corner cases of each type (limits, signed zeros, denormals, infinities, NaN, rounding
+// ties), every pair of them in all lanes at once, small integers that identify positions, and random bits.
 
 #include "isamap/interpret.h"
 
@@ -11,7 +10,7 @@ namespace isamap {
 /// One for each tensor of the kernel; dim 0 of every tensor counts test vectors. The same seed gives the same data.
 std::vector<TensorData> test_vectors(const Kernel& kernel, std::uint64_t seed);
 
-/// Values of a type that arithmetic likes to get wrong.
+/// Corner cases of a type.
 std::vector<Scalar> corners(DType type);
 
 }  // namespace isamap

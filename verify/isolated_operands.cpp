@@ -22,9 +22,9 @@ BufferId IsolatedOperands::add(Buffer buffer) {
 
 void IsolatedOperands::prepare() {
   mapping_ = identity(instruction_, id_);
-  for (std::size_t d = 0; d < wanted_.extents.size(); ++d)
-    mapping_.dims.push_back({Digit{AffineExpr::dim(own().domain.dims[d].name), wanted_.extents[d]}});
-  fused_ = fuse(looped_.statements[0], mapping_);
+  for (std::size_t d = 0; d < requested_.extents.size(); ++d)
+    mapping_.dims.push_back({Digit{AffineExpr::dim(own().domain.dims[d].name), requested_.extents[d]}});
+  fused_ = fuse(rerolled_.statements[0], mapping_);
   pairing_ = pair(fused_, form_in(Nest{}, mapping_, fused_, model_), mapping_);
   for (const Dim& dim : fused_.domain.dims) tiles_[dim.name] = {AffineExpr(0), dim.extent, false};
   for (int a = 0; a < access_count(fused_); ++a) home_[tensor_of(a).index()].axes = access_of(fused_, a).index;
@@ -50,7 +50,7 @@ std::vector<AffineExpr> IsolatedOperands::subscripts(int access) const {
 }
 
 std::vector<AffineExpr> IsolatedOperands::around(int access) const {
-  const auto& index = access_of(looped_.statements[0], access).index;
+  const auto& index = access_of(rerolled_.statements[0], access).index;
   std::vector<AffineExpr> outer;
   for (std::size_t i = 0; i + access_of(own(), access).index.size() < index.size(); ++i)
     outer.push_back(here(index[i]));
@@ -60,16 +60,16 @@ std::vector<AffineExpr> IsolatedOperands::around(int access) const {
 Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileLayout& tile) const {
   const Buffer& buffer = lowering_.buffer(ref.buffer);
   if (const std::string no =
-          refusal({instruction_, access, wanted_.extents}, buffer, tile, ref.index, lowering_.known());
+          refusal({instruction_, access, requested_.extents}, buffer, tile, ref.index, lowering_.known());
       !no.empty())
     return error(no);
   return ref;
 }
 
 Result<Made> IsolatedOperands::each_element(int access, const ScratchPlace& place, BufferId scratch, bool fill) {
-  const auto box = looped_.tensors[tensor_of(access).index()].shape;
+  const auto box = rerolled_.tensors[tensor_of(access).index()].shape;
   const std::size_t outer =
-      access_of(looped_.statements[0], access).index.size() - access_of(own(), access).index.size();
+      access_of(rerolled_.statements[0], access).index.size() - access_of(own(), access).index.size();
   std::vector<std::string> variables;
   std::vector<AffineExpr> values;
   for (std::size_t d = outer; d < box.size(); ++d) {
@@ -103,19 +103,19 @@ Made IsolatedOperands::fence(int access) const {
 
 Result<Placed> IsolatedOperands::at_home(int access) {
   const TileLayout& tile = home_[tensor_of(access).index()];
-  auto ref = accepted(access, {tile.buffer, here(access_of(looped_.statements[0], access))}, tile);
+  auto ref = accepted(access, {tile.buffer, here(access_of(rerolled_.statements[0], access))}, tile);
   if (!ref) return ref.diagnostics();
   return Placed{std::move(*ref), {}, {}};
 }
 
 Result<Placed> IsolatedOperands::in_scratch(int access) {
-  const DType dtype = looped_.tensors[tensor_of(access).index()].dtype;
+  const DType dtype = rerolled_.tensors[tensor_of(access).index()].dtype;
   const auto place = scratch_place(model_, *pairing_.instruction, access, dtype);
   if (!place) return place.diagnostics();
   BufferId& buffer = scratch_[access];
   if (!buffer.valid()) {
     Buffer made = place->buffer;
-    made.name = looped_.tensors[tensor_of(access).index()].name + "_" + model_.memory(made.memory).name;
+    made.name = rerolled_.tensors[tensor_of(access).index()].name + "_" + model_.memory(made.memory).name;
     made.tensor = tensor_of(access);
     buffer = add(std::move(made));
   }
@@ -124,7 +124,7 @@ Result<Placed> IsolatedOperands::in_scratch(int access) {
   auto ref = accepted(access, {buffer, place->at(subscripts(access), use())}, tile);
   if (!ref) return ref.diagnostics();
   Placed placed{std::move(*ref), {}, {}};
-  if (access > 0 || looped_.tensors[tensor_of(access).index()].inout) {
+  if (access > 0 || rerolled_.tensors[tensor_of(access).index()].inout) {
     auto fill = each_element(access, *place, buffer, true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);
@@ -157,8 +157,8 @@ Result<Made> IsolatedOperands::moved(int access, const TileLayout& tile, bool fi
       continue;
     std::vector<LayoutDigit> layout;
     for (const AffineExpr& form : natural_forms(access_of(fused_, access))) layout.push_back({form, 0});
-    layout.back().pad = 1;  // rows further apart than they are long
-    auto between = make_tile(pairing_, looped_, {access, id, layout}, tiles_, model_);
+    layout.back().pad = 1;  // rows with a gap
+    auto between = make_tile(pairing_, rerolled_, {access, id, layout}, tiles_, model_);
     if (!between) continue;
     const std::size_t known = lowering_.program.buffers.size();
     between->tile.buffer = add(std::move(between->buffer));
@@ -192,9 +192,9 @@ Result<Made> IsolatedOperands::moved_in_shares(int access, BufferId registers, b
 }
 
 Result<NewTile> IsolatedOperands::register_place(int access) {
-  auto made = make_tile(pairing_, looped_, {access, operand(access).memory}, tiles_, model_);
+  auto made = make_tile(pairing_, rerolled_, {access, operand(access).memory}, tiles_, model_);
   if (made) return made;
-  const Tensor& tensor = looped_.tensors[tensor_of(access).index()];
+  const Tensor& tensor = rerolled_.tensors[tensor_of(access).index()];
   NewTile plain;
   plain.buffer.name = tensor.name + "_" + model_.memory(operand(access).memory).name;
   plain.buffer.memory = operand(access).memory;
@@ -211,7 +211,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
   auto made = register_place(access);
   if (!made) return made.diagnostics();
   TileLayout tile = made->tile;
-  const bool whole = !tile.axes.empty();  // a tile that moves of the whole know
+  const bool whole = !tile.axes.empty();  // a tile for moves of the whole operand
   tile.buffer = add(std::move(made->buffer));
   Placed placed;
   placed.ref.buffer = tile.buffer;
@@ -222,7 +222,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
     for (const Dim& dim : own().domain.dims)
       known.emplace_back(AffineExpr::dim("$" + dim.name), AffineExpr::dim("$" + dim.name));
     Ranges ranges = lowering_.ranges;
-    for (const auto& [name, range] : dim_ranges(instruction_, wanted_.extents)) ranges[name] = range;
+    for (const auto& [name, range] : dim_ranges(instruction_, requested_.extents)) ranges[name] = range;
     const auto index = index_at(tile, known, ranges);
     if (!index) return error(fmt::format("operand {} cannot be said in the dims", operand(access).name));
     placed.ref.index = *index;
@@ -231,7 +231,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
   }
   const auto either = [&](bool fill) -> Result<Made> {
     Diagnostics first;
-    const bool beyond = access == 0 && instruction_.inactive == Inactive::zero && wanted_.extents != full_extents();
+    const bool beyond = access == 0 && instruction_.inactive == Inactive::zero && requested_.extents != full_extents();
     if (whole && !beyond && !(access == 0 && order_ == Order::shares)) {
       auto nodes = moved(access, tile, fill);
       if (nodes) return nodes;
@@ -240,7 +240,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
     auto nodes = moved_in_shares(access, tile.buffer, fill);
     return nodes || first.empty() ? std::move(nodes) : Result<Made>(first);
   };
-  if (access > 0 || looped_.tensors[tensor_of(access).index()].inout) {
+  if (access > 0 || rerolled_.tensors[tensor_of(access).index()].inout) {
     auto fill = either(true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);

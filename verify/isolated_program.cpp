@@ -18,8 +18,8 @@ namespace {
 
 class Isolating : IsolatedOperands {
  public:
-  Isolating(const HardwareModel& model, InstructionId id, const RequestedCase& wanted, int number)
-      : IsolatedOperands(model, id, wanted) {
+  Isolating(const HardwareModel& model, InstructionId id, const RequestedCase& requested, int number)
+      : IsolatedOperands(model, id, requested) {
     constexpr int variables_each = 1000;
     lowering_.variables = (number + 1) * variables_each;
   }
@@ -27,18 +27,18 @@ class Isolating : IsolatedOperands {
   Result<IsolatedProgram> make(std::int64_t vectors, Order order) {
     order_ = order;
     if (auto problem = unfit()) return *problem;
-    auto kernel = kernel_of(instruction_, wanted_, vectors);
+    auto kernel = kernel_of(instruction_, requested_, vectors);
     if (!kernel) return kernel.diagnostics();
-    looped_ = std::move(*kernel);
+    rerolled_ = std::move(*kernel);
     widen();
-    kernel_ = looped_;
+    kernel_ = rerolled_;
     if (order == Order::shares)
       if (auto problem = by_shares()) return *problem;
     add_arguments();
     prepare();
-    const std::string v = lowering_.variable(looped_.statements[0].domain.dims[0].name, vectors);
+    const std::string v = lowering_.variable(rerolled_.statements[0].domain.dims[0].name, vectors);
     number_ = vectors > 1 ? AffineExpr::dim(v) : AffineExpr(0);
-    tiles_[looped_.statements[0].domain.dims[0].name] = {number_, 1, false};
+    tiles_[rerolled_.statements[0].domain.dims[0].name] = {number_, 1, false};
     auto body = vector();
     if (!body) return body.diagnostics();
     Program& program = lowering_.program;
@@ -59,14 +59,14 @@ class Isolating : IsolatedOperands {
       for (int b = 0; b < a; ++b)
         if (operand_of_access(instruction_, a) == operand_of_access(instruction_, b))
           return error(fmt::format("{} is accessed in two ways", operand(a).name));
-    if (wanted_.twice && !may_start(instruction_, Start::zero)) return error("it cannot start afresh");
+    if (requested_.twice && !may_start(instruction_, Start::zero)) return error("it cannot start afresh");
     return std::nullopt;
   }
 
-  /// Rows of an input are as long as the instruction takes them at most, so that they begin where it asks for that.
+  /// Rows of an input have the instruction's largest extents, so that they are aligned as it requires.
   void widen() {
     for (int a = 1; a < access_count(own()); ++a) {
-      Tensor& tensor = looped_.tensors[tensor_of(a).index()];
+      Tensor& tensor = rerolled_.tensors[tensor_of(a).index()];
       if (operand(a).align <= bytes(tensor.dtype) || operand(a).memory != model_.home() || !operand(a).object.empty())
         continue;
       const auto box = operand_box(instruction_, a);
@@ -100,8 +100,8 @@ class Isolating : IsolatedOperands {
       values[*dim] = index[s];
     }
     for (AffineExpr& e : turned.reads[0].index) e = simplify(substitute(e, values), ranges_of(turned.domain));
-    if (wanted_.extents != full_extents()) {  // what lies beyond the extents
-      if (instruction_.inactive != Inactive::zero) return error("what it leaves beyond its extents is not said");
+    if (requested_.extents != full_extents()) {  // the elements beyond the extents
+      if (instruction_.inactive != Inactive::zero) return error("its result beyond its extents is not stated");
       kernel_.tensors[turned.reads[0].tensor.index()].outside = 0;
     }
     kernel_.tensors[turned.write.tensor.index()].shape = shape;
@@ -130,13 +130,13 @@ class Isolating : IsolatedOperands {
     }
   }
 
-  /// Everything for one vector: operands brought, the uses, the result taken out.
+  /// The program for one vector: load operands, execute the uses, store the result.
   Result<Made> vector() {
     auto out = placed(0);
     if (!out) return out.diagnostics();
     Made nodes = std::move(out->before);
     Made uses;
-    const Dim* again = wanted_.twice ? &looped_.statements[0].domain.dims[1] : nullptr;
+    const Dim* again = requested_.twice ? &rerolled_.statements[0].domain.dims[1] : nullptr;
     const std::string variable = again != nullptr ? lowering_.variable(again->name, again->extent) : "";
     if (again != nullptr) tiles_[again->name] = {again_ = AffineExpr::dim(variable), 1, false};
     std::vector<Ref> refs{out->ref};
@@ -146,7 +146,7 @@ class Isolating : IsolatedOperands {
       add(uses, std::move(in->before));
       refs.push_back(std::move(in->ref));
     }
-    auto call = make_call(lowering_, id_, std::move(refs), wanted_.extents);
+    auto call = make_call(lowering_, id_, std::move(refs), requested_.extents);
     if (!call) return call.diagnostics();
     auto awaited = until_complete(first_or_again(*call));
     if (!awaited) return awaited;
@@ -156,11 +156,11 @@ class Isolating : IsolatedOperands {
     return nodes;
   }
 
-  /// The first of two uses starts afresh, the second adds to it.
+  /// The first of two uses starts at zero, the second accumulates.
   Node first_or_again(const Call& again) const {
     Call first = again;
     first.start = Start::zero;
-    if (!wanted_.twice) return Node{always_starts_anew(instruction_) ? first : again};
+    if (!requested_.twice) return Node{always_overwrites(instruction_) ? first : again};
     Guard guard;
     guard.conditions = {-again_};
     guard.then = {Node{first}};
@@ -168,7 +168,7 @@ class Isolating : IsolatedOperands {
     return Node{std::move(guard)};
   }
 
-  /// The call, and what waits for its result.
+  /// The call, and the wait for its completion.
   Result<Made> until_complete(Node call) {
     if (instruction_.async_by.empty()) return Made{std::move(call)};
     if (completes_in_groups(instruction_, model_)) return with_completion({std::move(call)}, model_);
@@ -198,11 +198,11 @@ class Isolating : IsolatedOperands {
 
 }  // namespace
 
-Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
+Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& requested,
                                          std::int64_t vectors, int number) {
-  auto own = Isolating(model, id, wanted, number).make(vectors, Order::own);
+  auto own = Isolating(model, id, requested, number).make(vectors, Order::own);
   if (own) return own;
-  auto shares = Isolating(model, id, wanted, number).make(vectors, Order::shares);
+  auto shares = Isolating(model, id, requested, number).make(vectors, Order::shares);
   return shares ? std::move(shares) : std::move(own);
 }
 

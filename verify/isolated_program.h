@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One instruction in a program that is put together operand by operand, for instructions that no nest of lines
-// isolates: what they take from a scratchpad lies there as their description says, and is written and read element by
-// element; what they complete later is awaited; registers that no move of the whole takes in or out are moved by each
-// instance for itself. What completes by a counter, or takes a tensor that the host describes, is called directly.
+// A program for one instruction, built operand by operand, for instructions that no schedule isolates: scratchpad
+// operands have the described layout and are written and read element by element; asynchronous instructions are waited
+// for; registers without a move of the whole operand are moved by each instance. Instructions that complete by a
+// counter, or with a host-described tensor, are called directly.
 
 #include "isamap/program.h"
 #include "verify/instruction_kernel.h"
@@ -11,12 +11,12 @@
 namespace isamap {
 
 struct IsolatedProgram {
-  Kernel kernel;    ///< what it computes
+  Kernel kernel;    ///< its semantics
   Program program;  ///< of that kernel
 };
 
-/// `number`: of this program among those that will be joined; their loops have different variables.
-Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
+/// `number`: of this program among those to be joined; their loops have different variables.
+Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& requested,
                                          std::int64_t vectors, int number);
 
 }  // namespace isamap

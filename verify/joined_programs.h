@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Several programs as one, so that a target is compiled once.
+// Concatenates programs, so that a target is compiled once.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace isamap {
 
-/// `all` and behind it the others: tensors, buffers and nodes one after the other, arguments first.
+/// `all` followed by the others: concatenated tensors, buffers and nodes, arguments first.
 Program joined(Program all, const std::vector<Program>& others);
 
 }  // namespace isamap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Free strides are one step wider than what lies inside them: a stride that the machine takes from elsewhere than the
-// description says then reads what is not the operand. Uses begin at different places of a row where the description
-// allows that, since permuted bytes are found by their address and not by their place in the tile.
+// Free strides have a gap of one step: if the machine uses another stride than described, it reads outside the operand.
+// Uses begin at different positions of a row where the description allows it, since a swizzle depends on addresses, not
+// on positions in the tile.
 
 #include "verify/scratch_place.h"
 
@@ -30,7 +30,7 @@ struct Axes {
   }
 };
 
-/// Nothing: a stride depends on what only a use decides.
+/// Nothing: a stride depends on the use.
 std::optional<Axes> axes_of(const Operand& operand, const std::vector<std::int64_t>& box) {
   Axes axes;
   std::map<std::string, AffineExpr> symbols;
@@ -67,7 +67,7 @@ std::optional<Axes> axes_of(const Operand& operand, const std::vector<std::int64
   return axes;
 }
 
-/// How many operands fit into a row: the distance of rows over the elements that lie together.
+/// Operands in a row: the distance of rows over the contiguous elements.
 std::int64_t starts_in_row(const Axes& axes, std::int64_t size, std::int64_t align) {
   std::int64_t together = 0, row = 0;
   for (std::size_t t = 0; t < axes.strides.size(); ++t) {
@@ -122,9 +122,9 @@ Result<ScratchPlace> scratch_place(const HardwareModel& model, const Instruction
     buffer.strides.push_back(together);
   }
   const std::int64_t apart = round_up(element_span(buffer) * size, buffer.align);
-  constexpr std::int64_t most_tiles = 3;  // what is wrong in their places shows
+  constexpr std::int64_t most_tiles = 3;  // so that wrong addresses show
   place.tiles = std::clamp<std::int64_t>(memory.capacity > 0 ? memory.capacity / 2 / apart : most_tiles, 1, most_tiles);
-  buffer.extents.push_back(place.tiles + (buffer.swizzle ? 1 : 0));  // permuted bytes of the last have room
+  buffer.extents.push_back(place.tiles + (buffer.swizzle ? 1 : 0));  // room for the swizzled bytes of the last
   buffer.strides.push_back(apart / size);
   return place;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A place for one operand in a memory that programs address, laid out as the instruction's description says: stated
-// strides as stated, free ones wider than need be, bytes permuted, and several places to begin at.
+// A buffer for one operand in an addressable memory, in the described layout: stated strides, free ones with gaps,
+// swizzled, with several start positions.
 
 #include <string>
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace isamap {
 
-/// The buffer's axes are the terms of the layout, `i/8`, `i%8`, `k`, then where in a row the operand begins, if rows
-/// have room for several, then which of several tiles it is.
+/// The buffer's axes are the terms of the layout, `i/8`, `i%8`, `k`, then the start position in a row, if rows have
+/// room for several, then the number of the tile.
 struct ScratchPlace {
   Buffer buffer;
   std::vector<AffineExpr> terms;  ///< over "#0", "#1", ..: the operand's subscripts
   std::int64_t starts = 1, tiles = 1;
 
-  /// The element at `subscripts`; `number` counts uses, each of which has another place.
+  /// The element at `subscripts`; `number` counts uses, each at another position.
   std::vector<AffineExpr> at(const std::vector<AffineExpr>& subscripts, const AffineExpr& number) const;
 };
 

@@ -18,7 +18,7 @@ using Verdict = VerifiedInstruction::Verdict;
 struct Numbered {
   std::size_t row = 0;  ///< its instruction in the result
   InstructionCase is;
-  bool through = false;  ///< the row's instruction is a move that brings the case's instruction its operands
+  bool through = false;  ///< the row's instruction is a move that loads operands of the case's instruction
 };
 
 class Verifier {
@@ -40,11 +40,11 @@ class Verifier {
       return std::move(result_);
     }
     find_cases();
-    if (options_.at_once == 0 && !cases_.empty()) group(0, cases_.size());
+    if (options_.at_once == 0 && !cases_.empty()) run_group(0, cases_.size());
     for (std::size_t begin = 0; options_.at_once > 0 && begin < cases_.size();) {
       std::size_t end = begin;
       while (end < cases_.size() && cases_[end].row < cases_[begin].row + options_.at_once) ++end;
-      group(begin, end);
+      run_group(begin, end);
       begin = end;
     }
     finish();
@@ -65,20 +65,40 @@ class Verifier {
       }
       InstructionCases found = instruction_cases(model_, make_id<InstructionId>(i), options_.samples);
       row.why = found.why_not;
-      if (!found.cases.empty()) row.verdict = Verdict::equal;  // until shown otherwise
       row.bound = bound_in_words(instruction);
+      drop_missing_features(row, found);
+      if (!found.cases.empty()) row.verdict = Verdict::equal;  // until a result differs
       for (InstructionCase& one : found.cases)
         if (recorded(row, one)) cases_.push_back({result_.instructions.size(), std::move(one)});
       result_.instructions.push_back(std::move(row));
     }
     if (options_.replay == nullptr) find_ways_through();
     if (options_.at_once > 0) return;
-    // Cases of one extent share masks and configurations, which a machine may not have for all extents at once.
+    // Groups cases of one extent, which share masks and configurations: a machine may not have them for all extents at
+    // once.
     std::stable_sort(cases_.begin(), cases_.end(),
                      [](const Numbered& a, const Numbered& b) { return a.is.what < b.is.what; });
   }
 
-  /// Moves that nothing brings the result of back, and that no program has yet.
+  /// Removes the cases whose program this machine does not execute; where none remains, the row says why.
+  void drop_missing_features(VerifiedInstruction& row, InstructionCases& found) const {
+    std::string why;
+    std::erase_if(found.cases, [&](const InstructionCase& one) {
+      const std::string missing = missing_feature(one);
+      if (!missing.empty()) why = missing;
+      return !missing.empty();
+    });
+    if (found.cases.empty() && !why.empty()) row.why = why;
+  }
+
+  /// Why the program of a case does not run here: it calls an instruction that requires a missing feature.
+  std::string missing_feature(const InstructionCase& one) const {
+    for (const std::size_t i : one.uses)
+      if (std::string why = not_executed(model_.instructions()[i], model_); !why.empty()) return why;
+    return "";
+  }
+
+  /// Adds programs for moves whose result cannot be stored, and that no program uses yet.
   void find_ways_through() {
     std::set<std::size_t> used;
     for (const Numbered& one : cases_) used.insert(one.is.uses.begin(), one.is.uses.end());
@@ -88,11 +108,11 @@ class Verifier {
       const Instruction& move = model_.instruction(*id);
       if (!is_move(move) || is_prefetch(move, model_) || !not_executed(move, model_).empty()) continue;
       auto made = case_through(model_, *id, options_.samples);
-      if (made) cases_.push_back({r, std::move(*made), true});
+      if (made && missing_feature(*made).empty()) cases_.push_back({r, std::move(*made), true});
     }
   }
 
-  /// With a record only what is in it is tried.
+  /// With a record only recorded cases are run.
   bool recorded(VerifiedInstruction& row, const InstructionCase& one) {
     if (options_.replay == nullptr) return true;
     const std::string name = model_.instruction(one.instruction).name;
@@ -103,7 +123,7 @@ class Verifier {
              found->before[t].shape == one.kernel.tensors[t].shape;
     if (found == nullptr) return row.verdict = Verdict::not_isolated, row.why = "it was not recorded", false;
     if (!same)
-      row.verdict = Verdict::failed, row.why = "it was recorded with operands of other types or sizes: record it anew";
+      row.verdict = Verdict::failed, row.why = "it was recorded with operands of other types or sizes: record it again";
     return same;
   }
 
@@ -112,12 +132,12 @@ class Verifier {
     return options_.replay->find(model_.instruction(one.instruction).name, one.what)->before;
   }
 
-  /// One program for the cases [begin, end); where it does not print, compile or run, two programs of half of them.
-  void group(std::size_t begin, std::size_t end) {
+  /// One program for the cases [begin, end); if it does not print, compile or run, two programs of half of them.
+  void run_group(std::size_t begin, std::size_t end) {
     std::vector<InstructionCase> some;
     for (std::size_t c = begin; c < end; ++c) some.push_back(cases_[c].is);
     const auto made = program_of(some, model_);
-    if (!made) return halves(begin, end, made.diagnostics());
+    if (!made) return bisect(begin, end, made.diagnostics());
     std::vector<TensorData> data(made->program.kernel.tensors.size());
     std::vector<std::vector<TensorData>> before;
     for (std::size_t c = 0; c < some.size(); ++c) {
@@ -129,7 +149,7 @@ class Verifier {
       return runner_->run(made->program, data, RunLimits{}, 0);
     }();
     ++result_.programs;
-    if (!outcome) return halves(begin, end, outcome.diagnostics());
+    if (!outcome) return bisect(begin, end, outcome.diagnostics());
     if (options_.at_once > 0 && !outcome->missing.empty()) {  // others may have run
       for (std::size_t c = begin; c < end; ++c) {
         VerifiedInstruction& row = result_.instructions[cases_[c].row];
@@ -148,15 +168,15 @@ class Verifier {
     for (std::size_t c = begin; c < end; ++c) {
       const auto first = data.begin() + static_cast<std::ptrdiff_t>(made->first[c - begin]);
       const std::size_t count = cases_[c].is.kernel.tensors.size();
-      judge(c, before[c - begin], {first, first + static_cast<std::ptrdiff_t>(count)});
+      compare_case(c, before[c - begin], {first, first + static_cast<std::ptrdiff_t>(count)});
     }
   }
 
-  void halves(std::size_t begin, std::size_t end, const Diagnostics& problems) {
+  void bisect(std::size_t begin, std::size_t end, const Diagnostics& problems) {
     if (end - begin > 1) {
       const std::size_t middle = begin + (end - begin) / 2;
-      group(begin, middle);
-      return group(middle, end);
+      run_group(begin, middle);
+      return run_group(middle, end);
     }
     VerifiedInstruction& row = result_.instructions[cases_[begin].row];
     if (row.verdict == Verdict::differs) return;
@@ -170,7 +190,7 @@ class Verifier {
     }
   }
 
-  void judge(std::size_t c, const std::vector<TensorData>& before, const std::vector<TensorData>& found) {
+  void compare_case(std::size_t c, const std::vector<TensorData>& before, const std::vector<TensorData>& found) {
     const InstructionCase& one = cases_[c].is;
     VerifiedInstruction& row = result_.instructions[cases_[c].row];
     const std::size_t written = one.kernel.statements[0].write.tensor.index();
@@ -198,8 +218,16 @@ class Verifier {
     row.difference = std::move(*difference);
   }
 
-  /// What cannot be tried by itself may stand in programs of others, whose results were right.
+  /// Rows without a compared result are not equal. An instruction that cannot be isolated may be used by programs of
+  /// others with equal results.
   void finish() {
+    for (VerifiedInstruction& row : result_.instructions) {
+      if (row.verdict != Verdict::equal || row.cases > 0) continue;
+      row.verdict = Verdict::not_isolated;
+      row.why = "not executed: no result to compare";
+      for (const std::string* why : {&result_.missing, &result_.limit, &result_.environment})
+        if (!why->empty()) row.why = "not executed: " + *why;
+    }
     std::map<std::string, std::string> seen;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const VerifiedInstruction& row = result_.instructions[cases_[c].row];
@@ -212,7 +240,7 @@ class Verifier {
       if (cases_[c].through && !not_run_.contains(c)) way_through(cases_[c]);
   }
 
-  /// A move shows in the program of an instruction that is right otherwise.
+  /// An error of a move shows in the program of an otherwise equal instruction.
   void way_through(const Numbered& one) {
     const std::string& user = model_.instruction(one.is.instruction).name;
     const auto whole = std::find_if(result_.instructions.begin(), result_.instructions.end(),
@@ -235,7 +263,7 @@ class Verifier {
   Runner* runner_;
   Verification result_;
   std::vector<Numbered> cases_;
-  std::map<std::size_t, InstructionDifference> blamed_;  ///< by row, of moves: where another's result differs
+  std::map<std::size_t, InstructionDifference> blamed_;  ///< by row of a move: the difference in its user's result
   std::set<std::size_t> not_run_;                        ///< cases of moves whose program does not run
 };
 

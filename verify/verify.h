@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Executes every instruction of a machine by itself and compares it with its description.
+// Executes every instruction of a machine in isolation and compares it with its description.
 
 #include <string>
 #include <vector>
@@ -16,20 +16,20 @@ struct VerifiedInstruction {
   enum class Verdict { equal, differs, not_isolated, failed };
   std::string name;
   Verdict verdict = Verdict::not_isolated;
-  std::string why;           ///< not isolated: what stands in the way; failed: what went wrong
+  std::string why;           ///< not isolated, failed: the reason
   std::string seen_through;  ///< not isolated: an instruction that is equal and whose program uses it
   std::int64_t cases = 0;    ///< programs: extents, starts
   std::int64_t values = 0;   ///< results compared
-  std::string bound;         ///< why not bit for bit; empty: it is
-  std::string what;          ///< differs: the case that does
+  std::string bound;         ///< why compared within a bound; empty: bit for bit
+  std::string what;          ///< differs: the case
   std::optional<InstructionDifference> difference;
 };
 
 struct Verification {
   std::string executed;          ///< as in `run`
-  std::string simulator;         ///< the name of a simulator that somebody else wrote; empty: none
-  double simulator_seconds = 0;  ///< how long it may take
-  std::string missing;           ///< nothing was executed, and why
+  std::string simulator;         ///< name of an external simulator; empty: none
+  double simulator_seconds = 0;  ///< its time limit
+  std::string missing;           ///< the reason if nothing was executed
   std::string limit, environment;
   std::vector<VerifiedInstruction> instructions;
   std::int64_t programs = 0;  ///< compiled and run
@@ -39,11 +39,11 @@ struct VerifyOptions {
   std::string instruction;    ///< only this one
   std::int64_t samples = 64;  ///< vectors for each case
   std::uint64_t seed = 0;
-  Runner* runner = nullptr;           ///< in the place of this machine's own
-  std::size_t at_once = 0;            ///< instructions of one program; 0: all, and fewer where that does not run
-  Recording* record = nullptr;        ///< is given every case that was executed
-  const Recording* replay = nullptr;  ///< its operands instead of vectors; its results are compared, too
-  Tell tell;                          ///< what takes long
+  Runner* runner = nullptr;           ///< instead of this machine's own
+  std::size_t at_once = 0;            ///< instructions of one program; 0: all, and fewer if that does not run
+  Recording* record = nullptr;        ///< receives every executed case
+  const Recording* replay = nullptr;  ///< its operands replace test vectors; its results are compared too
+  Tell tell;                          ///< notices about slow operations
 };
 
 Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options);

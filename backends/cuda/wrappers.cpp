@@ -23,7 +23,7 @@ std::string Wrappers::own_address(const Instruction& instruction, const Call& ca
       if (!term.each.empty()) own = &term;
   if (own == nullptr) return "";
   const AffineExpr offset = simplify(place.offset, ranges_of_call(ranges, instruction, call));
-  const auto steps = own_addresses(instruction, access, call.extents, offset);
+  const auto steps = per_lane_offsets(instruction, access, call.extents, offset);
   const auto unit = model_.find_unit(own->each);
   if (!steps || steps->empty() || !unit) {
     context.diagnostics.push_back(

@@ -22,7 +22,7 @@ constexpr const char* repeat_dim = "pr";
 constexpr const char* pass_dim = "pp";
 
 /// An operand that the text reads several times is fetched once: the sum over its reads is run over.
-InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
+InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
   const auto& reads = model.instruction(id).statement().reads;
   for (std::size_t a = 0; a < reads.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
@@ -145,7 +145,7 @@ double PeakProgram::bytes() const { return state_->bytes; }
 std::string PeakProgram::name() const { return state_->name; }
 
 std::int64_t results_in_registers(const HardwareModel& model, InstructionId id) {
-  const InstructionForm form = form_to_loop(model, id);
+  const InstructionForm form = rerolled_form(model, id);
   const auto operand = [&](int a) -> const Operand& { return form->operands[operand_of_access(*form, a).index()]; };
   if (!operand(0).memory.valid() || !operand(0).dtype) return 0;
   const Memory& memory = model.memory(operand(0).memory);
@@ -158,7 +158,7 @@ std::int64_t results_in_registers(const HardwareModel& model, InstructionId id) 
 }
 
 Result<PeakCode> peak_code(const HardwareModel& model, InstructionId id, const PeakShape& shape) {
-  const InstructionForm form = form_to_loop(model, id);
+  const InstructionForm form = rerolled_form(model, id);
   const bool summed = form->ranges.size() > model.instruction(id).ranges.size();
   auto kernel = kernel_of(*form, shape);
   if (!kernel) return kernel.diagnostics();

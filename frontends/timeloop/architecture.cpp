@@ -16,12 +16,12 @@ namespace isamap::timeloop {
 
 namespace {
 
-constexpr std::int64_t usual_word_bits = 16;  // what Timeloop takes where nothing is said
+constexpr std::int64_t usual_word_bits = 16;  // Timeloop's default
 
 constexpr std::int64_t most_instances = 1 << 20;  // along an axis
 constexpr double largest = 1e15;                  // of any number
 
-/// "PE[0..255]" -> PE, 256; nothing: it counts, and not up.
+/// "PE[0..255]" -> PE, 256; nothing: a descending range.
 std::optional<std::pair<std::string, std::int64_t>> counted(const std::string& text) {
   const auto open = text.find('['), dots = text.find("..", open == std::string::npos ? 0 : open);
   if (open == std::string::npos) return std::pair(text, std::int64_t{1});
@@ -35,8 +35,8 @@ std::optional<std::pair<std::string, std::int64_t>> counted(const std::string& t
   return std::pair(text.substr(0, open), *to - *from + 1);
 }
 
-// Attributes, with underscores for hyphens. Those that change no count of the access model, no cycle of its cost and no
-// energy that a table or attribute states are let pass.
+// Attributes, with underscores for hyphens. Those without effect on access counts, cycles and stated energies are
+// ignored.
 const std::vector<std::string> passed = {"technology",   "global_cycle_seconds", "num_ports",    "num_banks",
                                          "n_rd_ports",   "n_wr_ports",           "n_rdwr_ports", "n_banks",
                                          "cluster_area", "storage_area",         "area",         "min_utilization",
@@ -123,7 +123,7 @@ class ArchitectureReader : Reader {
       if (!only(node, "a node", node_keys())) continue;
       if (const yaml::Node* inner = node.find("nodes")) {
         if (const yaml::Node* kind = node.find("type"); kind && kind->scalar != "hierarchical")
-          wrong(*kind, "components beside each other are outside of what is imported: memories stand in a row");
+          wrong(*kind, "parallel components are not imported: memories must form a chain");
         list(*inner);
         continue;
       }
@@ -144,13 +144,13 @@ class ArchitectureReader : Reader {
             "nodes", "constraints", "required_actions", "enabled", "energy_scale", "area_scale"};
   }
 
-  /// What would make another machine, and what was left out.
+  /// Errors for unsupported attributes, notes for ignored ones.
   void outside(const yaml::Node& node) {
     if (const yaml::Node* enabled = node.find("enabled");
         enabled && enabled->scalar != "true" && enabled->scalar != "True")
-      wrong(*enabled, "nodes that are not enabled are outside of what is imported", "leave the node out");
+      wrong(*enabled, "nodes that are not enabled are not imported", "leave the node out");
     if (const yaml::Node* scale = node.find("energy_scale"); scale && yaml::to_real(*scale) != 1.0)
-      wrong(*scale, "energy_scale is outside of what is imported", "scale the energies");
+      wrong(*scale, "energy_scale is not imported", "scale the energies");
     if (const yaml::Node* constraints = node.find("constraints"))
       notes_.push_back(fmt::format("line {}: constraints are left out: they are of mappings", constraints->where.line));
   }
@@ -175,7 +175,7 @@ class ArchitectureReader : Reader {
 
   void branch(const yaml::Node& subtree) {
     if (items_of(&subtree, "subtree").size() != 1) {
-      wrong(subtree, "branches beside each other are outside of what is imported: memories stand in a row");
+      wrong(subtree, "parallel branches are not imported: memories must form a chain");
       return;
     }
     const yaml::Node& node = subtree.items.front();
@@ -207,7 +207,7 @@ class ArchitectureReader : Reader {
     if (const yaml::Node* inner = node.find("subtree")) branch(*inner);
   }
 
-  /// The mesh of a subtree's instances stands in the attributes of the first component below.
+  /// The mesh of a subtree's instances is in the attributes of the first component below.
   void tree_mesh(const yaml::Node& node, const std::vector<yaml::Node>& local, const std::string& name,
                  std::int64_t count) {
     const yaml::Node *columns = nullptr, *rows = nullptr;
@@ -250,8 +250,8 @@ class ArchitectureReader : Reader {
   void take(const yaml::Node& where, const std::string& name, std::int64_t x, std::int64_t y) {
     Mesh& mesh = pending_;
     if ((mesh.x > 1 && x > 1) || (mesh.y > 1 && y > 1))
-      wrong(where, fmt::format("{} distributes an axis between two levels once more", name),
-            "what is imported has one axis x and one axis y between two levels");
+      wrong(where, fmt::format("{} distributes an axis a second time between two levels", name),
+            "only one axis x and one axis y between two levels are imported");
     mesh.x = std::max(mesh.x, x);
     mesh.y = std::max(mesh.y, y);
     mesh.names.push_back(name);
@@ -272,7 +272,7 @@ class ArchitectureReader : Reader {
     return nullptr;
   }
 
-  /// From 0 on. All that are given under these names must be equal.
+  /// Nonnegative. All values given under these names must be equal.
   std::optional<double> real(const Component& component, const std::vector<std::string>& names) {
     std::optional<double> found;
     for (const std::string& name : names) {
@@ -281,7 +281,7 @@ class ArchitectureReader : Reader {
       const auto value = yaml::to_real(*node);
       if (!value)
         wrong(*node, fmt::format("{} of {} is no number", name, component.name),
-              "expressions and variables are outside of what is imported");
+              "expressions and variables are not imported");
       else if (*value < 0 || *value > largest)
         wrong(*node, fmt::format("{} of {} is {}", name, component.name, node->scalar), "numbers are from 0 to 1e15");
       else if (found && *found != *value)
@@ -293,7 +293,7 @@ class ArchitectureReader : Reader {
     return found;
   }
 
-  /// Sizes and rates: 0 of them is no machine.
+  /// Sizes and rates: must not be 0.
   std::optional<double> positive(const Component& component, const std::vector<std::string>& names) {
     const auto value = real(component, names);
     if (!value || *value > 0) return value;
@@ -323,7 +323,7 @@ class ArchitectureReader : Reader {
     return std::max(1.0, block.value_or(words));
   }
 
-  /// Words that a level holds, before multiple buffering. The outermost one holds everything.
+  /// Words that a level holds, before multiple buffering. The outermost one is unlimited.
   double words_of(const Component& c, double block, std::int64_t word_bits) {
     const auto entries = whole(c, {"entries", "size"}), depth = whole(c, {"depth", "memory_depth"});
     const auto kilobytes = positive(c, {"sizeKB", "sizekb"});
@@ -374,12 +374,12 @@ class ArchitectureReader : Reader {
     level.read_bandwidth = positive(c, {"read_bandwidth"}).value_or(0);
     level.write_bandwidth = positive(c, {"write_bandwidth"}).value_or(0);
     if (const yaml::Node* shared = attribute(c, {"shared_bandwidth"}); shared && shared->kind != yaml::Kind::null)
-      wrong(*shared, fmt::format("bandwidth of {} is shared by reads and writes: outside of what is imported", c.name),
+      wrong(*shared, fmt::format("bandwidth of {} is shared by reads and writes: not imported", c.name),
             "read_bandwidth and write_bandwidth");
     level.read_energy = energy(c, "read", {"read_energy", "vector_access_energy"}) / block;
     level.write_energy = energy(c, "write", {"write_energy", "vector_access_energy"}) / block;
     if (const auto update = table(c, "update"); update && std::abs(*update / block - level.write_energy) > 1e-12)
-      wrong(*c.node, fmt::format("updates of {} take another energy than writes: outside of what is imported", c.name));
+      wrong(*c.node, fmt::format("updates of {} have another energy than writes: not imported", c.name));
     if (block > 1)
       notes_.push_back(fmt::format("{}: the energy of an access of {} words is spread over them", c.name, block));
     made_.levels.push_back(std::move(level));
@@ -388,7 +388,7 @@ class ArchitectureReader : Reader {
   void compute(const Component& c) {
     if (c.mesh.x * c.mesh.y > 1)
       wrong(*c.node, fmt::format("{} has several instances inside the innermost storage", c.name),
-            "what is imported has one compute unit for each instance of the innermost storage");
+            "only one compute unit for each instance of the innermost storage is imported");
     made_.compute = c.name;
     if (attribute(c, {"depth", "memory_depth", "entries", "size", "sizeKB", "sizekb"}))
       wrong(*c.node, fmt::format("the last component, {} of class {}, is storage", c.name, c.of),
@@ -429,7 +429,7 @@ class ArchitectureReader : Reader {
     return items_of(top ? top->find("tables") : nullptr, "tables");
   }
 
-  /// Tables of components that are none of the architecture's are allowed: networks have some.
+  /// Tables of components outside the architecture are allowed: networks have some.
   void check_table() {
     if (!energies_) return;
     const yaml::Node* top = energies_->find("ERT");

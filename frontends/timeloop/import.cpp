@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was read to texts of our own files.
+// From the parsed files to our own file formats.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@ namespace isamap::timeloop {
 
 namespace {
 
-/// Tags name the kind of a node that its keys tell as well (a component has a class): blanks take their place.
+/// Tags repeat the kind of a node, which follows from its keys (a component has a class): replaced by blanks.
 std::string without_tags(std::string text) {
   bool comment = false;
   char quote = 0;
@@ -36,7 +36,7 @@ std::string without_tags(std::string text) {
   return text;
 }
 
-/// One file may hold all that Timeloop reads; each option takes its own section.
+/// One file may contain all of Timeloop's input; each option reads its section.
 void check_sections(const yaml::Node& root, Diagnostics& problems) {
   static const std::vector<std::string> known = {"problem",
                                                  "architecture",
@@ -175,7 +175,7 @@ std::string hardware_text(const Architecture& a) {
   return text;
 }
 
-/// A way to put spatial steps onto the two axes; `split` says it, else the first one with room.
+/// Assigns spatial steps to the two axes: by `split`, else the first assignment that fits.
 std::optional<std::vector<bool>> on_y(const LevelMapping& level, const Mesh& mesh) {
   const std::size_t n = level.spatial.size();
   for (std::size_t mask = 0; mask < (std::size_t{1} << n); ++mask) {
@@ -222,13 +222,13 @@ std::string schedule_text(const Problem& problem, const Architecture& a, const M
   return text;
 }
 
-/// One type for all tensors, and names that stay apart.
+/// One type for all tensors, and distinct names.
 void check_together(const Problem& problem, const Architecture& a, Diagnostics& problems) {
   for (const Level& level : a.levels)
     if (level.word_bits != a.levels.front().word_bits)
       problems.push_back(error(fmt::format("words of {} have {} bits, those of {} {}", level.name, level.word_bits,
                                            a.levels.front().name, a.levels.front().word_bits),
-                               "what is imported has words of one size"));
+                               "only words of one size are imported"));
   const std::int64_t bits = a.levels.front().word_bits;
   if (bits != 8 && bits != 16 && bits != 32)
     problems.push_back(error(fmt::format("words of {} bits have no type here", bits), "8, 16 and 32 have"));

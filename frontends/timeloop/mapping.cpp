@@ -13,7 +13,7 @@ namespace {
 
 using Steps = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Words of a list, or of a text parted by blanks and commas.
+/// Words of a list, or of a text separated by blanks and commas.
 std::vector<std::string> words_of(const yaml::Node& node) {
   std::vector<std::string> words;
   if (node.kind == yaml::Kind::list) {
@@ -104,7 +104,7 @@ class MappingReader : Reader {
       const std::string dim = word.substr(0, digits > 0 && word[digits - 1] == '=' ? digits - 1 : digits);
       if (digits == word.size() || word.size() - digits > 9 || !problem_.extent(dim))
         wrong(*node, fmt::format("factor '{}' is not a dimension and a number: K=4", word),
-              "short last steps (K=4,2) are outside of what is imported: write the larger factors in our own form");
+              "imperfect factors (K=4,2) are not imported: write the larger factors in our own form");
       else if (std::any_of(factors.begin(), factors.end(), [&](const auto& factor) { return factor.first == dim; }))
         wrong(*node, fmt::format("{} has two factors in one entry", dim));
       else
@@ -122,7 +122,7 @@ class MappingReader : Reader {
       for (const auto& factor : factors)
         if (factor.first == dim) loops.push_back(factor);
     }
-    for (const auto& factor : factors) {  // dims without a place are outermost
+    for (const auto& factor : factors) {  // unlisted dims are outermost
       const auto same = [&](const auto& loop) { return loop.first == factor.first; };
       if (std::none_of(loops.begin(), loops.end(), same)) loops.push_back(factor);
     }
@@ -170,7 +170,7 @@ class MappingReader : Reader {
           wrong(*bypass, fmt::format("{} is kept and bypassed", word));
   }
 
-  /// A factor of 0 is what is left; all factors of a dim together make it.
+  /// A factor of 0 is the remaining factor; the factors of a dim multiply to its size.
   void complete(const yaml::Node& top) {
     for (const auto& [dim, extent] : problem_.dims) {
       std::int64_t product = 1;
@@ -190,7 +190,7 @@ class MappingReader : Reader {
       if (rest && extent % product == 0) *rest = extent / product, product = extent;
       if (product != extent)
         wrong(top, fmt::format("the factors of {} make {}, the problem has {}", dim, product, extent),
-              "steps that are short at the end are outside of what is imported");
+              "imperfect factors are not imported");
     }
     for (LevelMapping& level : made_) level.temporal.erase(ones(level.temporal), level.temporal.end());
     for (LevelMapping& level : made_) {

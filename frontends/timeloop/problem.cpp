@@ -34,7 +34,7 @@ class ProblemReader : Reader {
     if (!dims || !spaces) return wrong(*shape, "a shape has dimensions: and data_spaces:");
     if (const yaml::Node* name = find(*shape, "name")) made_.name = name->scalar;
     if (const yaml::Node* densities = find(*instance, "densities"))
-      wrong(*densities, "sparse problems are outside of what is imported");
+      wrong(*densities, "sparse problems are not imported");
     coefficients(*shape, *instance);
     for (const yaml::Node& dim : items_of(dims, "dimensions")) {
       if (made_.extent(dim.scalar)) wrong(dim, fmt::format("dimension {} is listed twice", dim.scalar));
@@ -128,7 +128,7 @@ class ProblemReader : Reader {
     if (outputs != 1 || made_.spaces.size() != 3) {
       problems_.push_back(
           error(fmt::format("the problem has {} data spaces, {} of them read_write", made_.spaces.size(), outputs),
-                "what is imported is one output that adds up products of two inputs"));
+                "only one output that sums products of two inputs is imported"));
       return;
     }
     for (const auto& [dim, extent] : made_.dims) {

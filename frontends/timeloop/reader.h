@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the readers of the three files share: what is wrong is said at its place, and reading goes on. Every key of
-// every map is read, known to change nothing, or an error: what is dropped in silence makes another machine.
+// Shared by the readers of the three files: a problem is reported at its location, and reading continues. Every key of
+// every map is read, known to have no effect, or an error: no key is dropped silently.
 
 #include <algorithm>
 #include <optional>
@@ -30,7 +30,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// Reports keys that are none of `known`, and keys that two spellings give twice. False: it is no map.
+  /// Reports unknown keys, and keys given in two spellings. False: it is no map.
   bool only(const yaml::Node& node, const std::string& what, const Keys& known) {
     if (node.kind != yaml::Kind::map) {
       wrong(node, what + " is no map", "write {key: value, ..}");
@@ -49,7 +49,7 @@ class Reader {
     return true;
   }
 
-  /// The list under a key; one that is none is reported and empty.
+  /// The list under a key; other nodes are reported, and give an empty list.
   const std::vector<yaml::Node>& items_of(const yaml::Node* list, const std::string& what) {
     static const std::vector<yaml::Node> none;
     if (!list || list->kind == yaml::Kind::null) return none;

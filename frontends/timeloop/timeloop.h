@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Import of a problem, an architecture and a mapping as Timeloop writes them (version 0.4; Parashar et al., ISPASS
-// 2019; timeloop.csail.mit.edu/v4/input-formats). The subset: a dense problem with a projection for each tensor, one
-// product of two inputs; storage levels in a row, in a list of nodes or in a tree with one branch, with sizes, word
-// bits, bandwidths and one mesh between two levels; a mapping of temporal, spatial and bypass entries. What is outside
-// of it is an error that says so.
+// Import of Timeloop's problem, architecture and mapping files (version 0.4; Parashar et al., ISPASS 2019;
+// timeloop.csail.mit.edu/v4/input-formats). The subset: a dense problem with a projection for each tensor, one product
+// of two inputs; storage levels in a row, in a list of nodes or in a tree with one branch, with sizes, word bits,
+// bandwidths and one mesh between two levels; a mapping of temporal, spatial and bypass entries. Anything else is an
+// error.
 
 #include <cstdint>
 #include <optional>
@@ -67,7 +67,7 @@ struct LevelMapping {
 using Mapping = std::vector<LevelMapping>;
 
 std::optional<Problem> read_problem(const yaml::Node& root, Diagnostics& problems);
-/// `energies`: a file with an energy reference table (ERT); null: energies are attributes. `notes`: what was left out.
+/// `energies`: a file with an energy reference table (ERT); null: energies are attributes. `notes`: ignored parts.
 std::optional<Architecture> read_architecture(const yaml::Node& root, const yaml::Node* energies, Diagnostics& problems,
                                               std::vector<std::string>& notes);
 std::optional<Mapping> read_mapping(const yaml::Node& root, const Problem& problem, const Architecture& architecture,
@@ -85,7 +85,7 @@ struct Imported {
 
 Result<Imported> import(const Files& files);
 
-/// A name that our files take: letters, digits, underscores.
+/// A name valid in our files: letters, digits, underscores.
 std::string identifier(const std::string& name);
 
 }  // namespace isamap::timeloop

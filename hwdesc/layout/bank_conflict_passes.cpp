@@ -15,11 +15,11 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_tried = 1 << 14;  // iterations of the loops that one part of an offset speaks of
+constexpr std::int64_t most_tried = 1 << 14;  // iterations of the loops of one part of an offset
 
 using Trips = std::map<std::string, std::int64_t>;
 
-/// Parts of a sum that have no loop in common.
+/// Parts of a sum without common loops.
 std::vector<AffineExpr> independent_parts(const AffineExpr& sum) {
   std::vector<std::pair<std::set<std::string>, AffineExpr>> parts;
   for (const AffineTerm& term : sum.terms()) {
@@ -49,7 +49,7 @@ std::vector<AffineExpr> independent_parts(const AffineExpr& sum) {
   return out;
 }
 
-/// Where, in a pattern that comes again after `period`, an offset can be. Nothing: too many to be tried.
+/// The values of an offset modulo `period`. Nothing: too many iterations to enumerate.
 std::optional<std::set<std::int64_t>> places_of(const AffineExpr& offset, std::int64_t scale, const Trips& trips,
                                                 std::int64_t period) {
   std::set<std::int64_t> places{floor_mod(offset.constant() * scale, period)};
@@ -121,21 +121,21 @@ class CallsOfRows {
     }
   }
 
-  /// Passes and the least, of the worst place.
+  /// Passes of the worst position, and the least possible.
   std::optional<std::pair<std::int64_t, std::int64_t>> passes_of(const Call& call, const Instruction& instruction,
                                                                  int access, const Buffer& buffer,
                                                                  const Memory& memory) const {
     const AffineExpr offset = flat_offset(buffer, call.operands[static_cast<std::size_t>(access)].index);
-    const auto steps = own_addresses(instruction, access, call.extents, offset);
-    const auto behind = row_of(instruction, access, call.extents);
-    if (!steps || !behind) return std::nullopt;
+    const auto steps = per_lane_offsets(instruction, access, call.extents, offset);
+    const auto row_elements = row_of(instruction, access, call.extents);
+    if (!steps || !row_elements) return std::nullopt;
     std::map<std::string, AffineExpr> first;
     for (const Dim& dim : instruction.statement().domain.dims) first["$" + dim.name] = AffineExpr(0);
     const std::int64_t width = bytes(buffer.dtype), row = memory.banks * memory.bank_width;
     const std::int64_t period = std::max(row, buffer.swizzle ? buffer.swizzle->period() : 1);
     const auto places = places_of(substitute(offset, first), width, trips_, period);
     if (!places) return std::nullopt;
-    const std::int64_t own = std::ssize(*behind) * width;
+    const std::int64_t own = std::ssize(*row_elements) * width;
     std::int64_t together = 1;
     while (2 * together * own <= row) together *= 2;
     std::pair<std::int64_t, std::int64_t> worst{0, 0};
@@ -144,7 +144,7 @@ class CallsOfRows {
       for (std::int64_t p = 0; p < std::ssize(*steps); p += together) {
         std::vector<std::int64_t> touched;
         for (std::int64_t q = p; q < std::min(p + together, std::ssize(*steps)); ++q)
-          for (const std::int64_t element : *behind)
+          for (const std::int64_t element : *row_elements)
             for (std::int64_t b = 0; b < width; ++b)
               touched.push_back(
                   buffer.address +
@@ -157,24 +157,24 @@ class CallsOfRows {
     return worst;
   }
 
-  /// Elements behind each instance's address.
+  /// Elements after each instance's address.
   static std::optional<std::set<std::int64_t>> row_of(const Instruction& instruction, int access,
                                                       const std::vector<std::int64_t>& extents) {
     const auto* layout =
         std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
     if (layout == nullptr || layout->swizzle) return std::nullopt;
-    AffineExpr behind;
+    AffineExpr row_elements;
     for (const StrideTerm& term : layout->terms) {
       if (!term.each.empty()) continue;
       const auto stride = term.stride
                               ? evaluate(*term.stride, [](const Reference&) { return std::optional<std::int64_t>(); })
                               : std::nullopt;
       if (!stride) return std::nullopt;
-      behind += in_points(term, access_of(instruction.statement(), access)) * *stride;
+      row_elements += in_points(term, access_of(instruction.statement(), access)) * *stride;
     }
     std::vector<std::string> names;
     for (const Dim& dim : instruction.statement().domain.dims) names.push_back("$" + dim.name);
-    const CompiledAffine value(behind, names);
+    const CompiledAffine value(row_elements, names);
     std::set<std::int64_t> elements;
     Box box(extents.begin(), extents.end()), point(extents.size(), 0);
     std::int64_t points = 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In how many passes do the banks of a memory serve the calls of a program whose instances give addresses?
+// Bank conflicts of a program: the passes in which banks serve the calls whose instances supply addresses.
 //
-// The rows that a call touches follow from its offsets, so this is known before anything runs. It is the number that an
-// emulation counts (backends/cuda/emulation/passes.h): instances are served together as long as banks * bank_width
-// bytes hold what they ask for, in as many passes as there are different words in one bank.
+// The addresses of a call follow from its offsets, so this is known before the program runs. It equals the count of the
+// emulation (backends/cuda/emulation/passes.h): instances are served together while their accesses fit into banks *
+// bank_width bytes, in as many passes as there are different words in one bank.
 
 #include <vector>
 
@@ -17,12 +17,12 @@ struct CallPasses {
   InstructionId instruction;
   BufferId buffer;
   bool written = false;
-  std::int64_t passes = 0;  ///< of one call: the most, wherever its loops are
-  std::int64_t least = 0;   ///< if its rows lay otherwise
+  std::int64_t passes = 0;  ///< of one call: the most over all iterations
+  std::int64_t least = 0;   ///< with the best layout of its rows
 };
 
-/// The worst call for each instruction and buffer, in the order in which they first stand in the program. Left out are
-/// calls that all instances make with one address, and those whose places are too many to be tried.
+/// The worst call for each instruction and buffer, in program order. Without calls in which all instances have one
+/// address, and without those with too many positions to enumerate.
 std::vector<CallPasses> call_passes(const Program& program, const HardwareModel& model);
 
 }  // namespace isamap

@@ -15,7 +15,7 @@ constexpr std::int64_t max_points = 1 << 16;
 
 std::int64_t row_of_banks(const Memory& memory) { return memory.banks * memory.bank_width; }
 
-/// Bytes that each supplied address brings, in the order of the supplying instances.
+/// Bytes of each supplied address, in the order of the supplying instances.
 using Chunks = std::map<std::int64_t, std::vector<std::int64_t>>;  // base -> offsets beyond it
 
 Chunks chunks_of(const MoveTable& table) {
@@ -29,7 +29,7 @@ Chunks chunks_of(const MoveTable& table) {
   return chunks;
 }
 
-/// Consecutive addresses until all banks have a word to give.
+/// Consecutive addresses until every bank has one word.
 std::vector<std::vector<std::int64_t>> groups_of(const Memory& memory, const Chunks& chunks, const Placement& placement,
                                                  const std::vector<std::int64_t>& pitches,
                                                  const std::optional<XorSwizzle>& swizzle) {
@@ -83,7 +83,7 @@ std::vector<RowConflicts> row_conflicts(const HardwareModel& model, const Instru
   std::int64_t first = chunk;
   while (first < reach) first *= 2;
   for (std::int64_t row = first; row <= row_of_banks(memory); row *= 2) {
-    // Every index but the contiguous one steps by a row; a further operand lies 16 rows on.
+    // Every index but the contiguous one has the stride of a row; a further operand is 16 rows away.
     std::vector<std::int64_t> pitches(filling.pitches.size(), row);
     for (std::size_t s = operand_indices; s < pitches.size(); ++s)
       pitches[s] = 16 * row * static_cast<std::int64_t>(s - operand_indices + 1);

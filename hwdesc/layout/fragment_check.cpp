@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every place of a fragment is visited: (lane 5, elem 2) says which index it holds, and who held that before.
+// Enumerates every place of a fragment, (lane 5, elem 2): its index must not have occurred before.
 
 #include "hwdesc/layout/fragment_check.h"
 
@@ -15,7 +15,7 @@ namespace isamap {
 namespace {
 
 constexpr std::int64_t max_boxes = 4096;
-using Extents = std::map<std::string, std::int64_t>;  // of the dims that the layout follows
+using Extents = std::map<std::string, std::int64_t>;  // of the dims that the layout depends on
 
 std::string shown_index(const Operand& operand, const Box& index) {
   std::string text;
@@ -87,7 +87,7 @@ std::string fault_of(const FragmentLayout& layout, const Box& over, const Operan
                      shown_index(operand, unflatten(missing - held.begin(), box)));
 }
 
-/// A name in the layout's formulas that `over` does not give; empty: none.
+/// A name in the layout's formulas that is not in `over`; empty: none.
 std::string name_not_given(const FragmentLayout& layout, const std::vector<std::string>& names) {
   for (const AffineExpr& formula : layout.index)
     for (const std::string& name : formula.names())
@@ -95,7 +95,7 @@ std::string name_not_given(const FragmentLayout& layout, const std::vector<std::
   return "";
 }
 
-/// The dims whose extents the layout follows.
+/// The dims whose extents the layout depends on.
 using Followed = std::vector<std::pair<std::string, const DimRange*>>;
 Followed followed_by(const FragmentLayout& layout, const Instruction& instruction) {
   Followed followed;

@@ -56,7 +56,7 @@ struct Written {
   Strides strides;
 };
 
-/// What one comparison is about: the operand's box against the move's, index by index.
+/// One comparison: the operand's box against the move's, index by index.
 struct Pairing {
   std::vector<std::size_t> index;  // of the move's operand
   Box tiles;                       // of the operand inside the move's box, along each index
@@ -99,9 +99,10 @@ class TileComparison {
   }
 
  private:
-  /// Where the move writes the operand's index `point` in tile `tile`: calls term(symbol or bytes, value).
+  /// The address at which the move writes the operand's index `point` in tile `tile`: calls term(symbol or bytes,
+  /// value).
   template <class Fixed, class Free>
-  void loop(const Box& point, const Box& tile, Box& in_move, Fixed fixed, Free free) const {
+  void for_each_term(const Box& point, const Box& tile, Box& in_move, Fixed fixed, Free free) const {
     for (std::size_t d = 0; d < point.size(); ++d) {
       const std::size_t m = pairing_.index[d];
       const std::int64_t x = point[d] + tile[d] * read_.box[d];
@@ -121,7 +122,7 @@ class TileComparison {
   Distance written_at(const Box& point, const Box& tile) const {
     Distance at{0, std::vector<std::int64_t>(symbols_, 0)};
     Box in_move(point.size(), 0);
-    loop(
+    for_each_term(
         point, tile, in_move, [&](std::int64_t bytes) { at.bytes += bytes; },
         [&](std::size_t symbol, std::int64_t value) { at.pitches[symbol] += value; });
     return at;
@@ -132,7 +133,7 @@ class TileComparison {
     std::vector<Box> points;
     Box point(read_.box.size(), 0);
     const Box first(read_.box.size(), 0);
-    do {  // the axes decide every stride; all other points are compared afterwards
+    do {  // the axes determine every stride; all other points are compared afterwards
       if (point.size() - static_cast<std::size_t>(std::count(point.begin(), point.end(), 0)) > 1) continue;
       PlaceEquation equation{written_at(point, first), 0, 0, {}};
       for (std::size_t t = 0; t < read_.strides.terms.size(); ++t) {
@@ -177,7 +178,7 @@ class TileComparison {
     return print(distance, names);
   }
 
-  /// Numbers for what is chosen: each box behind the one before, as far as its alignment asks.
+  /// Numbers for the chosen distances: each box after the one before, at its alignment.
   std::vector<std::int64_t> chosen() const {
     std::int64_t reach = width_;
     for (std::size_t t = 0; t < written_.strides.terms.size(); ++t) {
@@ -194,7 +195,7 @@ class TileComparison {
 
   void compare(Agreement& result) const {
     const std::vector<std::int64_t> pitches = chosen();
-    std::vector<std::int64_t> strides;  // of the operand, in bytes; a free one that nothing asks for is 0
+    std::vector<std::int64_t> strides;  // of the operand, in bytes; an unconstrained free one is 0
     std::size_t free = 0;
     for (const auto& bytes : read_.strides.bytes) {
       const auto& stride = bytes ? std::optional<Distance>() : read_strides_[free++];
@@ -203,7 +204,7 @@ class TileComparison {
     Box in_move(read_.box.size(), 0);
     const auto written_at_number = [&](const Box& point, const Box& tile) {
       std::int64_t at = 0;
-      loop(
+      for_each_term(
           point, tile, in_move, [&](std::int64_t bytes) { at += bytes; },
           [&](std::size_t symbol, std::int64_t value) { at += pitches[symbol] * value; });
       return at;
@@ -212,7 +213,7 @@ class TileComparison {
     do {
       Box point(read_.box.size(), 0);
       const std::int64_t start = written_at_number(point, tile);
-      if (start % std::max<std::int64_t>(read_.operand.align, 1) != 0) continue;  // no operand may begin there
+      if (start % std::max<std::int64_t>(read_.operand.align, 1) != 0) continue;  // not aligned
       ++result.starts;
       do {
         std::int64_t at = start;
@@ -243,20 +244,20 @@ class TileComparison {
 std::vector<Agreement> agreements(const HardwareModel& model, const Instruction& move, const Instruction& user,
                                   std::size_t operand) {
   if (!is_move(move) || !move.operands[0].memory.valid() || !user.operands[operand].memory.valid()) return {};
-  const Operand &target = move.operands[0], &wanted = user.operands[operand];
-  if (target.memory != wanted.memory || model.memory(target.memory).is_register() || !target.dtype || !wanted.dtype)
+  const Operand &target = move.operands[0], &reader = user.operands[operand];
+  if (target.memory != reader.memory || model.memory(target.memory).is_register() || !target.dtype || !reader.dtype)
     return {};
-  if (*target.dtype != *wanted.dtype && !is_bits(*target.dtype)) return {};
-  const std::int64_t width = bytes(*wanted.dtype);
+  if (*target.dtype != *reader.dtype && !is_bits(*target.dtype)) return {};
+  const std::int64_t width = bytes(*reader.dtype);
   const Box &written_box = move.tensors[0].shape, &read_box = user.tensors[operand].shape;
   if (width < 1 || bytes(*target.dtype) != width || written_box.size() != read_box.size()) return {};
   std::int64_t points = 1;
   for (std::size_t d = 0; d < read_box.size(); ++d)
     points = checked_mul(points, std::max(read_box[d], written_box[d])).value_or(INT64_MAX);
   if (points > max_compared || read_box.size() > 4) return {};
-  auto of_move = strides_of(target, written_box, width), of_user = strides_of(wanted, read_box, width);
+  auto of_move = strides_of(target, written_box, width), of_user = strides_of(reader, read_box, width);
   if (!of_move || !of_user) return {};
-  const Written written{target, written_box, std::move(*of_move)}, read{wanted, read_box, std::move(*of_user)};
+  const Written written{target, written_box, std::move(*of_move)}, read{reader, read_box, std::move(*of_user)};
 
   std::vector<Agreement> found;
   std::vector<std::size_t> index(read_box.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences of equations with one base leave the free strides alone: Gaussian elimination on a handful of unknowns.
-// Then every base is what its first equation says.
+// Differences of equations with one base contain free strides only: Gaussian elimination on a handful of unknowns. Then
+// the first equation of each base gives the base.
 
 #include "hwdesc/layout/layout_compose.h"
 
@@ -77,9 +77,9 @@ std::optional<Misplacement> PlaceSolver::add(const PlaceEquation& equation) {
   const PlaceEquation& one = found->second.second;
   Row& row = scratch_;
   row.factors = equation.factors;
-  row.value = equation.wanted;
-  row.value.bytes -= one.wanted.bytes + equation.fixed - one.fixed;
-  for (std::size_t s = 0; s < row.value.pitches.size(); ++s) row.value.pitches[s] -= one.wanted.pitches[s];
+  row.value = equation.distance;
+  row.value.bytes -= one.distance.bytes + equation.fixed - one.fixed;
+  for (std::size_t s = 0; s < row.value.pitches.size(); ++s) row.value.pitches[s] -= one.distance.pitches[s];
   for (std::size_t t = 0; t < unknowns_; ++t) row.factors[t] -= one.factors[t];
   const bool free = leading(row.factors) < unknowns_;
   if (free) divide_by_content(row);
@@ -92,14 +92,14 @@ std::optional<Misplacement> PlaceSolver::add(const PlaceEquation& equation) {
     eliminate(row, known->second, at);
   }
   if (row.value.is_zero()) return std::nullopt;
-  return Misplacement{found->second.first, number, equation.wanted - one.wanted, equation.fixed - one.fixed, free};
+  return Misplacement{found->second.first, number, equation.distance - one.distance, equation.fixed - one.fixed, free};
 }
 
 std::variant<Placement, Misplacement> PlaceSolver::solve() const {
   Placement placement;
   placement.strides.resize(unknowns_);
   for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
-    Row solved = row->second;  // unknowns that no row leads with may have any value: they stay 0
+    Row solved = row->second;  // unknowns without a pivot may have any value: 0
     for (auto below = row.base(); below != rows_.end(); ++below) eliminate(solved, below->second, below->first);
     const std::int64_t factor = solved.factors[row->first];
     if (!divides(factor, solved.value)) return Misplacement{0, 0, solved.value, 0, true};
@@ -110,7 +110,7 @@ std::variant<Placement, Misplacement> PlaceSolver::solve() const {
   }
   for (const auto& [base, first] : first_) {
     const PlaceEquation& equation = first.second;
-    Distance at = equation.wanted;
+    Distance at = equation.distance;
     at.bytes -= equation.fixed;
     for (std::size_t t = 0; t < unknowns_; ++t)
       if (placement.strides[t]) at = at - scaled(*placement.strides[t], equation.factors[t]);
@@ -154,7 +154,7 @@ std::optional<std::string> digits_of(const std::vector<std::int64_t>& values, co
   }
   std::string text;
   for (std::size_t b = 0; b < bits;) {
-    std::size_t end = b + 1;  // a digit: bits that go on doubling
+    std::size_t end = b + 1;  // a digit: bits whose values double
     while (end < bits && of_bit[b] != 0 && of_bit[end] == 2 * of_bit[end - 1]) ++end;
     if (of_bit[b] != 0) {
       std::string digit = b == 0 ? name : fmt::format("{}/{}", name, std::int64_t{1} << b);

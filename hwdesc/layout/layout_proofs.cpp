@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands with one layout are one question: a file of two hundred instructions has a few dozen.
+// Operands with equal layouts share one proof: a file of two hundred instructions has a few dozen.
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ std::string numbers(const std::vector<std::int64_t>& list) {
   return text;
 }
 
-/// Types that some move names in a memory; all others are moved by their width alone.
+/// Types of the moves of a memory; all other types are moved by width only.
 using TypedMoves = std::set<std::pair<MemoryId, DType>>;
 
 TypedMoves typed_moves(const HardwareModel& model) {
@@ -48,7 +48,7 @@ std::string type_key(const Operand& o, const TypedMoves& typed) {
   return typed.count({o.memory, *o.dtype}) ? std::string(name(*o.dtype)) : std::to_string(bits(*o.dtype)) + " bits";
 }
 
-/// Everything that the questions look at.
+/// The inputs of the proofs.
 std::string key_of(const Instruction& instruction, std::size_t i, const TypedMoves& typed) {
   const Operand& o = instruction.operands[i];
   std::string key =
@@ -102,7 +102,7 @@ class Prover {
   // --- fragments ---
 
   void fragments() {
-    Groups groups;  // types do not matter here
+    Groups groups;  // types are irrelevant
     for (const Instruction& instruction : model_.instructions())
       for (std::size_t i = 0; i < instruction.operands.size(); ++i)
         if (const auto* fragment = std::get_if<FragmentLayout>(&instruction.operands[i].layout)) {
@@ -127,11 +127,11 @@ class Prover {
 
   // --- fills ---
 
-  /// What fills or empties `group` from one order in memory.
+  /// The moves that fill or empty `group` from one order in memory.
   struct Answer {
     std::string order;
     std::vector<std::string> does;
-    std::string reason;  // of the first that does not
+    std::string reason;  // of the first that fails
   };
 
   void fills() {
@@ -193,7 +193,7 @@ class Prover {
 
   // --- banks ---
 
-  /// Lanes that address rows alike meet the same banks, whatever the operand is.
+  /// Lanes with equal row addresses access the same banks for every operand.
   void note_rows(const Instruction& move, const MoveTable& table, const Filling& filling, const Group& group) {
     const auto rows = row_conflicts(model_, move, table, filling, group.get().index_names.size());
     if (rows.empty()) return;
@@ -266,7 +266,7 @@ class Prover {
       if (found.empty()) continue;
       const Agreement& best = found.front();
       if (!best.fault.empty()) {
-        // Where the move's own stride is free each use chooses it: disagreement at one choice says nothing.
+        // Where the move's own stride is free each use chooses it: disagreement at one choice proves nothing.
         if (!has_free_stride(move.operands[0])) wrong.emplace_back(&move, best);
         continue;
       }

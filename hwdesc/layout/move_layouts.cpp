@@ -22,7 +22,7 @@ std::optional<std::int64_t> number(const IntExpr& e) {
   return evaluate(e, [](const Reference&) { return std::optional<std::int64_t>(); });
 }
 
-/// A layout of strides: the terms of a dense one are written out.
+/// A layout of strides; a dense one with explicit terms.
 StridedLayout strides_of(const Operand& operand, const Box& box) {
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) return *strided;
   StridedLayout layout;
@@ -49,7 +49,7 @@ std::vector<std::string> units_of(const Operand& operand) {
 }
 
 /// An operand in registers, byte for byte.
-struct Wanted {
+struct RegisterImage {
   const Operand& operand;
   Box box;
   std::int64_t width;
@@ -57,47 +57,48 @@ struct Wanted {
   std::int64_t bytes;                // of one instance
 };
 
-/// One call, and the index that each of its equations is about.
+/// One call, and the index of each of its equations.
 struct Call {
   PlaceSolver solver;
   std::vector<std::int64_t> index;  // row-major
 };
 
-/// Where the tensor has index `point`: a distance in the pitches of its order.
-void in_memory(const Wanted& wanted, const MemoryOrder& order, const Box& point, std::size_t symbols, Distance& at) {
+/// The position of index `point` in the tensor: a distance in the pitches of its order.
+void in_memory(const RegisterImage& image, const MemoryOrder& order, const Box& point, std::size_t symbols,
+               Distance& at) {
   at.bytes = 0;
   at.pitches.assign(symbols, 0);
   if (order.kind == MemoryOrder::Kind::packed) {
-    const StridedLayout layout = strides_of(wanted.operand, wanted.box);
+    const StridedLayout layout = strides_of(image.operand, image.box);
     std::int64_t longest = 0;
     for (const StrideTerm& term : layout.terms) longest = std::max(longest, number(*term.stride).value_or(0));
     for (const StrideTerm& term : layout.terms) {
       const std::int64_t stride = number(*term.stride).value_or(0);
-      const std::int64_t value = CompiledAffine(term.term, wanted.operand.index_names)(point.data());
+      const std::int64_t value = CompiledAffine(term.term, image.operand.index_names)(point.data());
       if (stride == longest)
         at.pitches[0] += value;
       else
-        at.bytes += stride * value * wanted.width;
+        at.bytes += stride * value * image.width;
     }
     return;
   }
-  std::int64_t dense = wanted.box.empty() ? 1 : wanted.box[order.index];
-  if (!point.empty()) at.bytes = point[order.index] * wanted.width;
+  std::int64_t dense = image.box.empty() ? 1 : image.box[order.index];
+  if (!point.empty()) at.bytes = point[order.index] * image.width;
   for (std::size_t d = point.size(); d-- > 0;) {
     if (d == order.index) continue;
     if (order.kind == MemoryOrder::Kind::dense)
-      at.bytes += point[d] * dense * wanted.width;
+      at.bytes += point[d] * dense * image.width;
     else
       at.pitches[d] = point[d];
-    dense *= wanted.box[d];
+    dense *= image.box[d];
   }
 }
 
-std::string shown(const Wanted& wanted, std::int64_t flat) {
-  const Box point = unflatten(flat, wanted.box);
+std::string shown(const RegisterImage& image, std::int64_t flat) {
+  const Box point = unflatten(flat, image.box);
   std::string text;
   for (std::size_t d = 0; d < point.size(); ++d)
-    text += fmt::format("{}{}={}", d > 0 ? ", " : "", wanted.operand.index_names[d], point[d]);
+    text += fmt::format("{}{}={}", d > 0 ? ", " : "", image.operand.index_names[d], point[d]);
   return "[" + text + "]";
 }
 
@@ -105,16 +106,16 @@ std::string bytes_text(const std::string& distance) {
   return distance + (distance == "1" || distance == "-1" ? " byte" : " bytes");
 }
 
-std::string reason_of(const Misplacement& wrong, const Call& call, const Wanted& wanted,
+std::string reason_of(const Misplacement& wrong, const Call& call, const RegisterImage& image,
                       const std::vector<std::string>& pitches) {
   if (wrong.free) return "no whole number of bytes fits its free strides";
   return fmt::format("{} and {} lie {} apart in memory; the move takes them {} apart",
-                     shown(wanted, call.index[wrong.first]), shown(wanted, call.index[wrong.second]),
+                     shown(image, call.index[wrong.first]), shown(image, call.index[wrong.second]),
                      bytes_text(print(wrong.apart, pitches)), bytes_text(std::to_string(wrong.needed)));
 }
 
 /// "k = 8*(lane/16)": one coordinate of the addresses that the instances supply.
-std::string addresses_text(const Placement& placement, const MoveTable& table, const Wanted& wanted,
+std::string addresses_text(const Placement& placement, const MoveTable& table, const RegisterImage& image,
                            const Filling& filling) {
   const std::string unit = table.each.front();
   std::string text;
@@ -129,18 +130,18 @@ std::string addresses_text(const Placement& placement, const MoveTable& table, c
     coordinate("byte", 1, bytes);
     return fmt::format("{} at [{}]", unit, text);
   }
-  for (std::size_t d = 0; d < wanted.box.size(); ++d) {
+  for (std::size_t d = 0; d < image.box.size(); ++d) {
     if (d == filling.order.index)
-      coordinate(wanted.operand.index_names[d], wanted.width, bytes);
-    else if (wanted.box[d] > 1)
-      coordinate(wanted.operand.index_names[d], 1, [&](const Distance& at) { return at.pitches[d]; });
+      coordinate(image.operand.index_names[d], image.width, bytes);
+    else if (image.box[d] > 1)
+      coordinate(image.operand.index_names[d], 1, [&](const Distance& at) { return at.pitches[d]; });
   }
   if (filling.operands > 1) {
     Box tile;
     for (const auto& [base, at] : placement.bases) {
       tile.push_back(0);
-      for (std::size_t s = wanted.box.size(); s < at.pitches.size(); ++s)
-        tile.back() += at.pitches[s] * static_cast<std::int64_t>(s - wanted.box.size() + 1);
+      for (std::size_t s = image.box.size(); s < at.pitches.size(); ++s)
+        tile.back() += at.pitches[s] * static_cast<std::int64_t>(s - image.box.size() + 1);
     }
     const auto digits = digits_of(tile, unit);
     return fmt::format("{} at [{}] of operand {}", unit, text, digits ? *digits : "a table");
@@ -148,8 +149,9 @@ std::string addresses_text(const Placement& placement, const MoveTable& table, c
   return fmt::format("{} at [{}]", unit, text);
 }
 
-std::string how_of(const Placement& placement, const MoveTable& table, const Wanted& wanted, const Filling& filling) {
-  std::string text = table.each.empty() ? "" : addresses_text(placement, table, wanted, filling);
+std::string how_of(const Placement& placement, const MoveTable& table, const RegisterImage& image,
+                   const Filling& filling) {
+  std::string text = table.each.empty() ? "" : addresses_text(placement, table, image, filling);
   for (std::size_t t = 0; t < table.strides.size(); ++t)
     if (const auto& stride = placement.strides[t])
       text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", table.strides[t],
@@ -159,38 +161,38 @@ std::string how_of(const Placement& placement, const MoveTable& table, const Wan
 
 using Calls = std::map<std::pair<std::int64_t, std::int64_t>, Call>;  // by outer instance, and piece of its registers
 
-/// Sorts the operand's bytes into calls and lets each solve its equations. An empty text: they hold; else why not.
-std::string calls_of(const MoveTable& table, const Wanted& wanted, const Filling& filling, Calls& calls) {
-  const bool spread = std::holds_alternative<FragmentLayout>(wanted.operand.layout);
-  const std::int64_t elements = spread ? wanted.bytes / wanted.width : INT64_MAX;
-  const std::int64_t piece_bytes = std::min(table.bytes, wanted.bytes);
-  // Bytes of one element lie together on both sides: one equation for as many as both keep together.
-  const std::int64_t step = std::gcd(wanted.width, table.width);
+/// Sorts the operand's bytes into calls and solves the equations of each. Empty text: solved; else the reason.
+std::string calls_of(const MoveTable& table, const RegisterImage& image, const Filling& filling, Calls& calls) {
+  const bool spread = std::holds_alternative<FragmentLayout>(image.operand.layout);
+  const std::int64_t elements = spread ? image.bytes / image.width : INT64_MAX;
+  const std::int64_t piece_bytes = std::min(table.bytes, image.bytes);
+  // Bytes of one element are contiguous on both sides: one equation for as many as both have contiguous.
+  const std::int64_t step = std::gcd(image.width, table.width);
   PlaceEquation equation;
   Distance at;
-  Box point(wanted.box.size(), 0);
-  for (std::size_t x = 0; x < wanted.places.size(); ++x, advance(point, wanted.box)) {
-    const std::int64_t instance = spread ? wanted.places[x] / elements : 0, element = wanted.places[x] % elements;
-    in_memory(wanted, filling.order, point, filling.pitches.size(), at);
-    for (std::int64_t b = 0; b < wanted.width; b += step) {
-      const std::int64_t byte = element * wanted.width + b;
+  Box point(image.box.size(), 0);
+  for (std::size_t x = 0; x < image.places.size(); ++x, advance(point, image.box)) {
+    const std::int64_t instance = spread ? image.places[x] / elements : 0, element = image.places[x] % elements;
+    in_memory(image, filling.order, point, filling.pitches.size(), at);
+    for (std::int64_t b = 0; b < image.width; b += step) {
+      const std::int64_t byte = element * image.width + b;
       Call& call = calls[{instance / table.instances, byte / piece_bytes}];
       for (std::int64_t tile = 0; tile < filling.operands; ++tile) {
-        const std::int64_t in_call = byte % piece_bytes + tile * wanted.bytes;
+        const std::int64_t in_call = byte % piece_bytes + tile * image.bytes;
         const std::int64_t place = instance % table.instances * table.elements() + in_call / table.width;
         const bool inside = place < std::ssize(table.points) && table.points[static_cast<std::size_t>(place)].moved;
         if (!inside)
-          return fmt::format("it does not reach byte {} of the register, where {} stands", in_call,
-                             shown(wanted, static_cast<std::int64_t>(x)));
+          return fmt::format("it does not reach byte {} of the register, which contains {}", in_call,
+                             shown(image, static_cast<std::int64_t>(x)));
         const MoveTable::Point& moved = table.points[static_cast<std::size_t>(place)];
-        equation.wanted = at;
-        equation.wanted.bytes += b;
-        if (tile > 0) equation.wanted.pitches[wanted.box.size() + static_cast<std::size_t>(tile) - 1] = 1;
+        equation.distance = at;
+        equation.distance.bytes += b;
+        if (tile > 0) equation.distance.pitches[image.box.size() + static_cast<std::size_t>(tile) - 1] = 1;
         equation.base = moved.base;
         equation.fixed = moved.fixed + in_call % table.width;
         equation.factors = moved.factors;
         call.index.push_back(static_cast<std::int64_t>(x));
-        if (const auto wrong = call.solver.add(equation)) return reason_of(*wrong, call, wanted, filling.pitches);
+        if (const auto wrong = call.solver.add(equation)) return reason_of(*wrong, call, image, filling.pitches);
       }
     }
   }
@@ -202,25 +204,25 @@ bool aligned(const Placement& placement, std::int64_t align) {
                      [&](const auto& base) { return base.second.bytes % align == 0; });
 }
 
-void solve(const MoveTable& table, const Wanted& wanted, const Operand& addressed, Filling& filling) {
-  for (std::size_t d = 0; d < wanted.box.size(); ++d)
+void solve(const MoveTable& table, const RegisterImage& image, const Operand& addressed, Filling& filling) {
+  for (std::size_t d = 0; d < image.box.size(); ++d)
     filling.pitches.push_back(
-        filling.order.kind == MemoryOrder::Kind::packed ? "pitch" : "pitch[" + wanted.operand.index_names[d] + "]");
+        filling.order.kind == MemoryOrder::Kind::packed ? "pitch" : "pitch[" + image.operand.index_names[d] + "]");
   for (std::int64_t tile = 1; tile < filling.operands; ++tile)
     filling.pitches.push_back(fmt::format("operand {}", tile));
   Calls calls;
-  filling.reason = calls_of(table, wanted, filling, calls);
+  filling.reason = calls_of(table, image, filling, calls);
   if (!filling.reason.empty()) return;
   filling.calls = std::ssize(calls);
   for (const auto& [which, call] : calls) {
     const auto solved = call.solver.solve();
     if (const auto* wrong = std::get_if<Misplacement>(&solved)) {
-      filling.reason = reason_of(*wrong, call, wanted, filling.pitches);
+      filling.reason = reason_of(*wrong, call, image, filling.pitches);
       return;
     }
     const auto& placement = std::get<Placement>(solved);
     if (&call == &calls.begin()->second) filling.placement = placement;
-    // Bases of one call move together: what counts is where they stand to its first one.
+    // Bases of one call move together: only distances to its first base matter.
     Placement relative = placement;
     for (auto& [base, at] : relative.bases) at = at - placement.bases.begin()->second;
     if (!aligned(relative, addressed.align)) {
@@ -228,14 +230,14 @@ void solve(const MoveTable& table, const Wanted& wanted, const Operand& addresse
       return;
     }
   }
-  filling.how = how_of(filling.placement, table, wanted, filling);
+  filling.how = how_of(filling.placement, table, image, filling);
 }
 
-std::vector<MemoryOrder> orders_of(const Wanted& wanted) {
+std::vector<MemoryOrder> orders_of(const RegisterImage& image) {
   using Kind = MemoryOrder::Kind;
   std::vector<MemoryOrder> orders;
-  for (std::size_t d = 0; d < wanted.box.size(); ++d)
-    if (wanted.box[d] > 1) orders.push_back({Kind::rows, d});
+  for (std::size_t d = 0; d < image.box.size(); ++d)
+    if (image.box[d] > 1) orders.push_back({Kind::rows, d});
   if (orders.empty()) orders.push_back({Kind::rows, 0});
   std::reverse(orders.begin(), orders.end());
   return orders;
@@ -270,7 +272,7 @@ std::optional<std::vector<CompiledAffine>> terms_of(const StridedLayout& layout,
   return terms;
 }
 
-/// Where the element at this point of the tensor stands in memory.
+/// The address of this element of the tensor in memory.
 MoveTable::Point point_in_memory(const StridedLayout& layout, const std::vector<CompiledAffine>& terms,
                                  const Box& memory_point, std::int64_t width) {
   MoveTable::Point point{true, 0, 0, {}, memory_point};
@@ -336,11 +338,11 @@ std::vector<Filling> fillings(const HardwareModel&, const Instruction& move, con
   if (!target.dtype || bits(*target.dtype) % 8 != 0) return {};
   const Operand &kept = move.operands[table.in_register], &addressed = move.operands[table.in_memory];
   if (kept.memory != target.memory || !same_type(kept, target)) return {};
-  Wanted wanted{target, user.tensors[operand].shape, bytes(*target.dtype), {}, 0};
-  const auto places = points_in(wanted.box) <= max_places ? positions(target, wanted.box) : std::nullopt;
+  RegisterImage image{target, user.tensors[operand].shape, bytes(*target.dtype), {}, 0};
+  const auto places = points_in(image.box) <= max_places ? positions(target, image.box) : std::nullopt;
   if (!places || places->empty()) return {};
-  wanted.places = *places;
-  wanted.bytes = register_bytes(target, *places, wanted.width);
+  image.places = *places;
+  image.bytes = register_bytes(target, *places, image.width);
 
   const auto inner = units_of(kept), outer = units_of(target);
   const bool spread_alike =
@@ -350,19 +352,19 @@ std::vector<Filling> fillings(const HardwareModel&, const Instruction& move, con
   const auto attempt = [&](const MemoryOrder& order) {
     Filling filling;
     filling.order = order;
-    const bool larger = table.bytes > wanted.bytes && !inner.empty();
+    const bool larger = table.bytes > image.bytes && !inner.empty();
     if (!spread_alike)
       filling.reason = "its registers are spread over other units";
-    else if ((larger ? table.bytes % wanted.bytes : wanted.bytes % table.bytes) != 0 && !inner.empty())
+    else if ((larger ? table.bytes % image.bytes : image.bytes % table.bytes) != 0 && !inner.empty())
       filling.reason =
-          fmt::format("it moves {} bytes of each {}; the operand has {}", table.bytes, inner.back(), wanted.bytes);
-    filling.operands = larger ? table.bytes / wanted.bytes : 1;
-    if (filling.reason.empty()) solve(table, wanted, addressed, filling);
+          fmt::format("it moves {} bytes of each {}; the operand has {}", table.bytes, inner.back(), image.bytes);
+    filling.operands = larger ? table.bytes / image.bytes : 1;
+    if (filling.reason.empty()) solve(table, image, addressed, filling);
     found.push_back(std::move(filling));
     return found.back().possible();
   };
   bool any = false;
-  for (const MemoryOrder& order : orders_of(wanted)) {
+  for (const MemoryOrder& order : orders_of(image)) {
     if (attempt(order)) {
       any = true;
     } else if (spread_alike && table.each.empty()) {

@@ -30,14 +30,14 @@ AffineExpr in_points(const StrideTerm& term, const Access& access) {
   return points(term.term);
 }
 
-std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instruction, int access,
-                                                       const std::vector<std::int64_t>& extents,
-                                                       const AffineExpr& offset) {
+std::optional<std::vector<std::int64_t>> per_lane_offsets(const Instruction& instruction, int access,
+                                                          const std::vector<std::int64_t>& extents,
+                                                          const AffineExpr& offset) {
   const auto* layout =
       std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
   if (layout == nullptr) return std::nullopt;
   std::optional<AffineExpr> number;
-  AffineExpr behind;  // elements behind the address
+  AffineExpr after;  // elements after the address
   for (const StrideTerm& term : layout->terms) {
     const AffineExpr e = in_points(term, access_of(instruction.statement(), access));
     const auto stride = term.stride
@@ -47,7 +47,7 @@ std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instru
       if (number) return std::nullopt;
       number = e;
     } else if (stride) {
-      behind += e * *stride;
+      after += e * *stride;
     } else {
       return std::nullopt;
     }
@@ -58,13 +58,13 @@ std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instru
     names.push_back("$" + dim.name);
     first[names.back()] = AffineExpr(0);
   }
-  const AffineExpr loop = offset - substitute(offset, first);
-  if (!number || !only_points(loop)) return std::nullopt;
-  const CompiledAffine instance(*number, names), fixed(behind, names), lies(loop, names);
+  const AffineExpr relative = offset - substitute(offset, first);
+  if (!number || !only_points(relative)) return std::nullopt;
+  const CompiledAffine instance(*number, names), fixed(after, names), position(relative, names);
   std::vector<std::optional<std::int64_t>> steps;
   std::vector<std::int64_t> point(names.size(), 0);
   while (true) {
-    const std::int64_t p = instance(point.data()), step = lies(point.data()) - fixed(point.data());
+    const std::int64_t p = instance(point.data()), step = position(point.data()) - fixed(point.data());
     if (p < 0 || p >= most_instances) return std::nullopt;
     if (steps.size() <= static_cast<std::size_t>(p)) steps.resize(static_cast<std::size_t>(p) + 1);
     auto& known = steps[static_cast<std::size_t>(p)];

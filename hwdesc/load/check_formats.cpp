@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words and blocks of bits: no bit is set twice, and what is known fits its field.
+// Checks words and blocks of bits: no bit is set twice, and known values fit their fields.
 
 #include <algorithm>
 #include <map>
@@ -17,10 +17,10 @@ auto* find_named(List& list, const std::string& name) {
   return found == list.end() ? nullptr : &*found;
 }
 
-/// A use of a format: what messages call it, and the map in which its fields stand.
+/// A use of a format: its name in messages, and the map of its fields.
 struct FormatPlace {
   std::string what;
-  const Node* written;  ///< nothing: only the instruction's place is known
+  const Node* written;  ///< null: only the instruction's place is known
   SourceLocation instruction;
   Context& context;
 
@@ -33,7 +33,7 @@ struct FormatPlace {
   }
 };
 
-/// The fields that a use sets: those it gives and the constants it leaves alone.
+/// The fields that a use sets: its own and the format's constants.
 std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& format, const FormatPlace& place) {
   std::vector<const FormatField*> fields;
   for (const auto& [name, value] : use.fields) {
@@ -64,11 +64,11 @@ void check_apart(const FormatField& a, const FormatField& b, const Format& forma
   place.context.problems.error(
       place.key(second_written ? b.name : a.name),
       place.what + " sets " + bits + " of format '" + format.name + "' twice: by '" + a.name + "' and '" + b.name + "'",
-      b.value && !second_written ? "'" + b.name + "' is constant in the format: it stands in every word"
+      b.value && !second_written ? "'" + b.name + "' is constant in the format: it is set in every word"
                                  : "fields that overlap are alternatives: set one of them");
 }
 
-/// The largest that stands in the field, where only register numbers and extents are in it.
+/// The largest value of the field, if it depends on register numbers and extents only.
 std::optional<std::int64_t> largest(const IntExpr& expression, const Instruction& instruction, const Context& context) {
   return evaluate(expression, [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object == "extent") {
@@ -84,7 +84,7 @@ std::optional<std::int64_t> largest(const IntExpr& expression, const Instruction
   });
 }
 
-/// What can stand in a use and does not fit: found while programs are printed else, and only by those that go so far.
+/// Reports possible values of a use that do not fit, before a program with such a value fails to print.
 void check_reach(const IntExpr& expression, const FormatField& field, const Instruction& instruction,
                  const FormatPlace& place) {
   if (references(expression).empty() || instruction.semantics.size() != 1) return;
@@ -151,7 +151,7 @@ void check_formats(const Instruction& instruction, const Node& node, Context& co
 
 namespace {
 
-/// Whatever tells two commands apart beside their words: what their registers and states hold, and where operands lie.
+/// The data that distinguishes two commands beside their words: registers, states, and memories of operands.
 bool told_apart(const Instruction& a, const Instruction& b) {
   if (a.unit != b.unit || a.needs != b.needs || a.operands.size() != b.operands.size()) return true;
   for (std::size_t i = 0; i < a.operands.size(); ++i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the instructions make a machine: state has setters, masks have makers, and what computes can be fed and emptied?
+// Checks that the instructions form a machine: setters for state, makers for masks, and moves to fill and drain
+// operands.
 
 #include <algorithm>
 
@@ -48,14 +49,15 @@ bool known_at_entry(const std::string& field, const Context& context) {
   return false;
 }
 
-/// Each thread would have fields of its own, and programs set them where the loop over instances stands.
+/// Refuses state with threads: each thread would have its own fields, while programs set them outside the loop over
+/// instances.
 void check_threads(Context& context) {
   for (const Unit& unit : context.parts.units)
     if (!unit.threads.loop.empty() && !context.parts.states.empty())
       context.problems.error(unit.where,
                              "unit '" + unit.name + "' has 'threads', and the machine has the state '" +
                                  context.parts.states.front().name + "', which each thread would have to set",
-                             "leave 'threads' out: instances take turns");
+                             "leave 'threads' out: instances run one after another");
 }
 
 void check_setters(Context& context) {
@@ -104,7 +106,7 @@ void check_masks(Context& context) {
     }
 }
 
-// --- composition of layouts, as far as a set of bytes tells ---
+// --- composition of layouts, by sets of bytes ---
 
 using Bytes = std::optional<std::vector<std::int64_t>>;  // sorted
 
@@ -125,25 +127,25 @@ Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) 
   return covered;
 }
 
-bool same_type(const Operand& writer, const Operand& wanted) {
-  return !writer.dtype || !wanted.dtype || *writer.dtype == *wanted.dtype || is_bits(*writer.dtype);
+bool same_type(const Operand& writer, const Operand& reader) {
+  return !writer.dtype || !reader.dtype || *writer.dtype == *reader.dtype || is_bits(*writer.dtype);
 }
 
-/// An operand that wants to be written, and its bytes once somebody asks.
-struct Wanted {
+/// An operand to be written, and its bytes, computed on demand.
+struct ReadOperand {
   const Instruction& user;
   std::size_t operand;
   std::optional<Bytes> known = std::nullopt;
 };
 
-/// Can `writer`, alone or piece by piece, write what is wanted?
-bool can_write(const Instruction& writer, Wanted& what, Context& context) {
+/// Can `writer`, alone or piece by piece, write the operand?
+bool can_write(const Instruction& writer, ReadOperand& what, Context& context) {
   const Operand& target = writer.operands.front();
-  const Operand& wanted = what.user.operands[what.operand];
-  if (target.memory != wanted.memory || !same_type(target, wanted)) return false;
-  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout))
+  const Operand& reader = what.user.operands[what.operand];
+  if (target.memory != reader.memory || !same_type(target, reader)) return false;
+  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(reader.layout))
     return true;
-  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
+  if (target.layout == reader.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
     return true;
   if (!what.known) what.known = bytes_of(what.user, what.operand, context);
   const Bytes written = bytes_of(writer, 0, context);
@@ -153,7 +155,7 @@ bool can_write(const Instruction& writer, Wanted& what, Context& context) {
          std::includes(needed->begin(), needed->end(), written->begin(), written->end());
 }
 
-// --- feeding and emptying: warnings ---
+// --- filling and draining: warnings ---
 
 class Reach {
  public:
@@ -164,14 +166,14 @@ class Reach {
     filled_ = spread(true);
     emptied_ = spread(false);
   }
-  /// By moves, or scalar code: what stood in a dram memory stands there.
+  /// By moves, or scalar code: data of a dram memory reaches it.
   bool moved_in(MemoryId m) const { return moved_[m.index()]; }
-  /// By any instructions: what they compute from data stands there, or reaches a dram memory.
+  /// By any instructions: results from data reach it, or reach a dram memory from it.
   bool filled(MemoryId m) const { return filled_[m.index()]; }
   bool emptied(MemoryId m) const { return emptied_[m.index()]; }
 
  private:
-  /// What an instruction reads, besides what it updates, and where it writes.
+  /// The memories that an instruction reads, without updated operands, and the one it writes.
   struct Step {
     std::vector<MemoryId> from;
     MemoryId to;
@@ -268,16 +270,16 @@ class Feeding {
   }
 
   bool filled(const Instruction& user, std::size_t i) {
-    Wanted wanted{user, i};
+    ReadOperand reader{user, i};
     return any_writer(
-        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, wanted, context_); });
+        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, reader, context_); });
   }
   static bool writes_data(const Instruction& writer) { return !writer.semantics.empty() && !fill_value(writer); }
 
   bool cleared(const Instruction& user) {
-    Wanted wanted{user, 0};
+    ReadOperand reader{user, 0};
     return any_writer([&](const Instruction& writer) {
-      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_);
+      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, reader, context_);
     });
   }
 
@@ -298,8 +300,7 @@ class Feeding {
 
 }  // namespace
 
-/// Where no move has an interval, cost models take moves for free beside the calls: not what is meant where they have
-/// other times.
+/// Without an interval on any move, cost models count moves as free: not intended if they state other times.
 void check_times_of_moves(Context& context) {
   const auto& all = context.parts.instructions;
   const auto timed = [](const Instruction& i) { return i.timing.interval.has_value(); };
@@ -310,8 +311,8 @@ void check_times_of_moves(Context& context) {
   if (move != all.end() && !moves)
     context.problems.warning(
         move->where,
-        "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
-        "for free, beside the calls",
+        "moves have times, and none has a 'timing: {interval: ..}': the cost model then counts moves "
+        "as free, overlapped with calls",
         "give moves their intervals, 1cycles where nothing else is known");
 }
 
@@ -323,7 +324,7 @@ void check_machine(Context& context) {
   check_moved_types(context);
   check_words(context);
   if (context.problems.any_errors()) return;
-  constexpr std::size_t many = 512;  // of instructions: feeding compares pairs of them
+  constexpr std::size_t many = 512;  // of instructions: the check compares pairs of them
   if (context.parts.instructions.size() > many) return;
   Feeding feeding(context);
   for (const Instruction& instruction : context.parts.instructions)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts are maps from an operand's indices to places: each place is taken once and lies inside its register.
+// Checks layouts, maps from an operand's indices to places: each place is used once and is inside its register.
 
 #include <fmt/format.h>
 
@@ -43,14 +43,14 @@ struct Place {
   Context& context;
 };
 
-/// Takes the points of the box, each with `terms` to evaluate, from what proofs may cost.
+/// Charges the points of the box, each with `terms` to evaluate, to the budget of proofs.
 bool afford(const Box& box, std::size_t terms, const Place& place) {
   std::int64_t cost = static_cast<std::int64_t>(terms);
   for (const std::int64_t extent : box) cost = checked_mul(cost, extent).value_or(INT64_MAX / 2);
   if (cost > place.context.points_left) {
     place.context.problems.warning(
         place.where,
-        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+        "the layout of " + place.what + " is not proved a bijection: the file's layouts have too many points");
     return false;
   }
   place.context.points_left -= cost;
@@ -70,7 +70,7 @@ bool is_mixed_radix(const std::vector<std::pair<std::int64_t, std::int64_t>>& st
   return true;
 }
 
-/// Injective without looking at points: every index has a term of its own that is free, or a stride of a mixed radix.
+/// Injective without enumeration: every index has a separate term that is free, or a stride of a mixed radix.
 bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;
   std::set<std::string> seen;
@@ -91,7 +91,7 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
 /// Far beyond any memory, and products with coordinates stay inside 64 bits.
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
 
-/// What a proof of a layout looks at: variants of one instruction ask the same question.
+/// Key of a proof of a layout: variants of one instruction share it.
 std::string key_of(const OperandLayout& layout, const Place& place) {
   std::string key = print(layout);
   for (const std::int64_t extent : place.box) key += fmt::format(",{}", extent);
@@ -104,7 +104,7 @@ std::string key_of(const OperandLayout& layout, const Place& place) {
 }
 
 /// Two index points at one place, for any value of the free strides: each free or separately addressed term is a
-/// coordinate of its own, the terms with a fixed stride add up.
+/// separate coordinate; terms with fixed strides are summed.
 void check_strides(const StridedLayout& layout, const Place& place) {
   if (is_plainly_injective(layout, place)) return;
   std::vector<std::pair<CompiledAffine, std::int64_t>> fixed;
@@ -131,7 +131,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
   if (!place.context.proved_layouts.insert(key).second) return;
   const Box box = corner(place.box);
   if (!afford(box, layout.terms.size(), place)) return;
-  std::vector<std::pair<Box, Box>> places;  // where, which
+  std::vector<std::pair<Box, Box>> places;  // place, index
   Box point(box.size(), 0);
   do {
     Box at{0};
@@ -159,7 +159,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
                                "do its terms rebuild every index?");
 }
 
-/// One instruction's fragment stands in many variants: each formula over each box is looked at once.
+/// Many variants share a fragment: each formula over each box is checked once.
 void check_one_to_one(const FragmentLayout& layout, const Place& place) {
   const std::string key = key_of(layout, place);
   if (!place.context.proved_layouts.insert(key).second) return;
@@ -168,11 +168,11 @@ void check_one_to_one(const FragmentLayout& layout, const Place& place) {
   if (check.too_large)
     place.context.problems.warning(
         place.where,
-        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+        "the layout of " + place.what + " is not proved a bijection: the file's layouts have too many points");
   if (check.fault.empty()) return;
   place.context.proved_layouts.erase(key);
   place.context.problems.error(place.where, "layout of " + place.what + " " + check.fault,
-                               "every index stands in exactly one place: do the formulas count as the manual does?");
+                               "every index must be in exactly one place: do the formulas count as the manual does?");
 }
 
 /// Largest element offset that the layout reaches, plus one; nothing when a stride is free.
@@ -201,8 +201,8 @@ void check_room(const Place& place) {
   const auto bits_needed = checked_mul(*elements, bits(*place.operand.dtype));
   std::int64_t room = memory.is_register() ? memory.size * place.operand.group : memory.capacity;
   const bool fragment = std::holds_alternative<FragmentLayout>(place.operand.layout);
-  if (fragment) room = memory.capacity;  // elements fill as many registers as they need
-  if (room == 0) return;                 // it could not be read, which is reported
+  if (fragment) room = memory.capacity;  // elements occupy as many registers as they need
+  if (room == 0) return;                 // unreadable, which is reported
   if (bits_needed && ceil_div(*bits_needed, 8) <= room) return;
   const std::string need = bits_needed ? std::to_string(ceil_div(*bits_needed, 8)) + " bytes" : "more than 2^63 bits";
   const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has "
@@ -214,18 +214,18 @@ void check_room(const Place& place) {
       : bits_needed && ceil_div(*bits_needed, 8) <= 64 * memory.size
           ? "write group: " +
                 std::to_string(ceil_div(ceil_div(*bits_needed, 8), std::max<std::int64_t>(memory.size, 1))) +
-                " if it stands in so many consecutive registers, or make its dims smaller"
+                " if it occupies so many consecutive registers, or make its dims smaller"
           : "make its dims smaller or the registers' 'size' larger";
   place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room), hint);
 }
 
-/// A prefetch: no effect on values, so its source may be written as the cache that it comes through.
+/// A prefetch: no effect on values, so its source may be given as the cache that it passes through.
 bool moves_into_cache(const Instruction& instruction, const Context& context) {
   const MemoryId target = instruction.operands.front().memory;
   return is_move(instruction) && target.valid() && context.parts.memories[target.index()].kind == MemoryKind::cache;
 }
 
-/// A printed address counts steps of the granularity, so a use must begin at a multiple of both.
+/// A printed address is in steps of the granularity, so a use must begin at a multiple of both.
 void check_steps(const Place& place, const Node* align) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
   const std::int64_t step = memory.granularity;
@@ -274,7 +274,7 @@ void check_place(const Place& place) {
   check_room(place);
 }
 
-/// Extents of an operand's index where every dim of the instruction is as short as it may be.
+/// Extents of an operand's indices at the smallest extents of all dims.
 std::vector<std::int64_t> smallest_box(const Instruction& instruction, std::size_t operand) {
   const Computation& unit = instruction.statement();
   Ranges ranges;
@@ -290,7 +290,7 @@ std::vector<std::int64_t> smallest_box(const Instruction& instruction, std::size
   return box;
 }
 
-/// Bytes of its memory that an operand takes; nothing: it is not known.
+/// Bytes of its memory that an operand occupies; nothing: unknown.
 std::optional<std::int64_t> bytes_of(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
   const bool fragment = std::holds_alternative<FragmentLayout>(place.operand.layout);
@@ -301,7 +301,7 @@ std::optional<std::int64_t> bytes_of(const Place& place) {
   return needed ? std::optional(ceil_div(*needed, std::int64_t{8})) : std::nullopt;
 }
 
-/// All operands of one call are in their memories at the same time.
+/// All operands of one call must fit in their memories together.
 void check_operands_together(const Instruction& instruction, Context& context) {
   struct Use {
     std::int64_t bytes = 0;

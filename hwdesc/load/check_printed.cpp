@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of commands is read back from its text or its words: what differs between two uses of a command stands
-// there, or in a state that the command needs.
+// A stream of commands is decoded from its text or its words: all differences between two uses of a command must be
+// printed, or be in a state that the command needs.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace isamap::loader {
 namespace {
 
-std::vector<Reference> told(const Instruction& instruction) {
+std::vector<Reference> encoded_references(const Instruction& instruction) {
   std::vector<Reference> all;
   const auto add = [&](const IntExpr& e) {
     for (Reference& r : references(e)) all.push_back(std::move(r));
@@ -28,7 +28,7 @@ std::vector<Reference> told(const Instruction& instruction) {
 class Printed {
  public:
   Printed(const Instruction& instruction, const Node& node, Context& context)
-      : instruction_(instruction), told_(told(instruction)), context_(context) {
+      : instruction_(instruction), encoded_(encoded_references(instruction)), context_(context) {
     const Node* emit = node.find("emit");
     where_ = emit ? emit->where : instruction.where;
   }
@@ -49,7 +49,7 @@ class Printed {
 
  private:
   bool has(const std::string& object, const std::string& argument) const {
-    return std::any_of(told_.begin(), told_.end(),
+    return std::any_of(encoded_.begin(), encoded_.end(),
                        [&](const Reference& r) { return r.object == object && r.argument == argument; });
   }
 
@@ -64,19 +64,19 @@ class Printed {
 
   void missing(const std::string& what, const std::string& why) {
     context_.problems.warning(
-        where_, "the command of instruction '" + instruction_.name + "' does not tell " + what + ": " + why,
+        where_, "the command of instruction '" + instruction_.name + "' does not encode " + what + ": " + why,
         "write it in 'emit' or 'encoding', or let a state tell it, by 'needs'");
   }
 
   const Instruction& instruction_;
-  std::vector<Reference> told_;
+  std::vector<Reference> encoded_;
   Context& context_;
   SourceLocation where_;
 };
 
-/// What a setter is to set, and its text does not say, stays whatever it was.
+/// A field that a setter sets but does not print keeps its old value.
 void check_set_values(const Instruction& instruction, const Node& node, Context& context) {
-  const std::vector<Reference> said = told(instruction);
+  const std::vector<Reference> said = encoded_references(instruction);
   for (const StateValue& set : instruction.sets) {
     const bool says = std::any_of(said.begin(), said.end(), [&](const Reference& r) {
       return (r.property.empty() ? r.object : r.object + "." + r.property) == set.field;
@@ -84,7 +84,7 @@ void check_set_values(const Instruction& instruction, const Node& node, Context&
     if (set.any && !says)
       context.problems.warning(
           place_of(node, {"sets"}),
-          "the text of instruction '" + instruction.name + "' does not say what it sets '" + set.field + "' to",
+          "the text of instruction '" + instruction.name + "' does not print the value of '" + set.field + "'",
           "write {" + set.field + "} in 'emit', or give the field in 'encoding' or 'pack'");
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every name in a template or an expression means something, and what an instruction writes is printed.
+// Checks that every name in a template or an expression is defined, and that written operands are printed.
 
 #include <algorithm>
 
@@ -76,7 +76,7 @@ struct Scope {
            "]' is no free stride of the layout (free: " + (free.empty() ? "none" : join(free)) + ")";
   }
 
-  /// What is wrong with the reference, or nothing.
+  /// The problem of the reference; nothing: none.
   std::string problem(const Reference& r) const {
     if (r.object == "extent") return has_dim(instruction, r.argument) ? "" : "there is no dim '" + r.argument + "'";
     if (r.object == "mask") {
@@ -97,7 +97,7 @@ struct Scope {
     return "'" + r.object + "' is no operand, dim, state or symbol";
   }
 
-  /// An instruction gives tokens from its own queue and takes those for it.
+  /// An instruction pushes tokens from its own queue and pops those to it.
   std::string token_problem(const Reference& r) const {
     for (const AsyncObject& object : context.parts.async) {
       if (object.name != r.argument || object.kind != "tokens") continue;
@@ -134,7 +134,7 @@ std::vector<std::string> dim_names(const Instruction& instruction) {
   return names;
 }
 
-/// The names that the reference may have been meant to be.
+/// The possible names, for hints.
 std::vector<std::string> candidates(const Reference& r, const Scope& scope) {
   std::vector<std::string> names = operand_names(scope.instruction);
   if (!r.argument.empty()) names = dim_names(scope.instruction);
@@ -156,7 +156,7 @@ void check_expression(const IntExpr& e, const SourceLocation& where, const std::
   }
 }
 
-/// Where a word stands in the text of a scalar; its beginning where it is not found.
+/// Position of a word in the text of a scalar; the beginning if it is not found.
 SourceLocation word_in(const Node& text, const std::string& word) {
   SourceLocation where = text_where(text);
   const auto part_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
@@ -171,7 +171,7 @@ SourceLocation word_in(const Node& text, const std::string& word) {
   return where;
 }
 
-/// Why a condition of `legal` cannot be about this: it is not known where calls are chosen.
+/// Why `legal` cannot use this reference: it is unknown when calls are chosen.
 std::string not_for_conditions(const Reference& r, const Instruction& instruction, const Context& context) {
   if (r.object == "extent" || r.object == "start") return "";
   const Operand* operand = find_operand(instruction, r.object);
@@ -244,7 +244,7 @@ bool mentions(const Template& text, const std::string& operand) {
   });
 }
 
-/// An operand may be printed, told by state, be the only register of its file, or be in a cache, which has no address.
+/// An operand may be printed, given by state, be the only register of its file, or be in a cache, which has no address.
 bool is_told(const Instruction& instruction, const Operand& operand, const Template& text, const Context& context) {
   if (mentions(text, operand.name) || !operand.memory.valid()) return true;
   const Memory& memory = context.parts.memories[operand.memory.index()];
@@ -261,7 +261,7 @@ void check_told(const Instruction& instruction, const Template& text, const Node
     const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" +
                                 operand.name + "}, which the statement " + (written ? "writes" : "reads");
     const std::string hint =
-        "write {" + operand.name + "} where the text says where it is; or state tells it, by 'needs'";
+        "write {" + operand.name + "} where the text has its address; or give it by state, in 'needs'";
     if (written)
       context.problems.error(node.where, message, hint);
     else
@@ -288,7 +288,7 @@ void check_field(const StateValue& value, const char* key, const Node& node, con
   if (!value.any) check_expression(value.value, where, what, scope);
 }
 
-/// Cycles at the largest extents or at the smallest; `at_extents` says at which.
+/// Cycles at the largest or the smallest extents; `at_extents`: which.
 std::optional<std::int64_t> cycles_at_end(const IntExpr& cycles, const Instruction& instruction, bool most,
                                           std::string& at_extents) {
   return evaluate(cycles, [&](const Reference& r) -> std::optional<std::int64_t> {
@@ -309,7 +309,7 @@ void check_timing(const Node& node, const Scope& scope) {
     const auto& cycles = std::string(key) == "latency" ? instruction.timing.latency : instruction.timing.interval;
     if (!cycles) continue;
     check_expression(*cycles, place_of(node, {"timing", key}), "'timing' of " + what, scope);
-    for (const bool most : {true, false}) {  // at the ends of all extents
+    for (const bool most : {true, false}) {  // at the limits of all extents
       std::string at_extents;
       const auto value = cycles_at_end(*cycles, instruction, most, at_extents);
       if (!value || *value >= 0) continue;

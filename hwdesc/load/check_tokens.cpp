@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A unit of `order: tokens`: every instruction stands in the queue of a port and can say all tokens of that queue.
+// A unit of `order: tokens`: every instruction is in the queue of a port and can print all tokens of that queue.
 
 #include <algorithm>
 #include <set>
@@ -26,8 +26,7 @@ bool prints(const Instruction& instruction, const std::string& what, const std::
 void check_queue(const Instruction& instruction, const Unit& unit, Context& context) {
   const std::string what = "instruction '" + instruction.name + "'";
   if (!unit.ports.contains(instruction.timing.port)) {
-    context.problems.error(instruction.where,
-                           what + " stands in no queue: unit '" + unit.name + "' is ordered by tokens",
+    context.problems.error(instruction.where, what + " is in no queue: unit '" + unit.name + "' is ordered by tokens",
                            "name one of its ports: timing: {port: ..}");
     return;
   }
@@ -43,7 +42,7 @@ void check_queue(const Instruction& instruction, const Unit& unit, Context& cont
   }
 }
 
-/// Does some way of tokens lead from one queue to the other?
+/// Is there a path of tokens from one queue to the other?
 bool leads(const Context& context, UnitId unit, const std::string& from, const std::string& to) {
   std::set<std::string> reached{from};
   for (std::size_t before = 0; before != reached.size();) {
@@ -54,7 +53,7 @@ bool leads(const Context& context, UnitId unit, const std::string& from, const s
   return reached.contains(to);
 }
 
-/// A buffer that one queue fills and another reads can be filled again only after the other has said so.
+/// A buffer that one queue fills and another reads can be refilled only after a token from the reader.
 void check_way_back(Context& context) {
   for (const AsyncObject& object : context.parts.async)
     if (object.kind == "tokens" && !leads(context, object.per, object.to, object.from))

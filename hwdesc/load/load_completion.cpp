@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs wait for and pass along: barriers, completion objects, objects that the host builds.
+// Barriers, completion objects, and objects that the host builds.
 
 #include <algorithm>
 
@@ -126,7 +126,7 @@ void load_async_text(const Node& node, const std::string& key, AsyncObject& obje
   if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
 }
 
-/// Keys of the texts of each kind; those without which it cannot be used come first.
+/// Keys of the texts of each kind, required ones first.
 struct AsyncKind {
   const char* name;
   std::vector<const char*> required, optional;
@@ -138,7 +138,7 @@ const std::vector<AsyncKind>& async_kinds() {
   return kinds;
 }
 
-/// Tokens go from the queue of one port to that of another; `push` and `pop` are commands of their own.
+/// Tokens go from the queue of one port to that of another; `push` and `pop` are separate commands.
 void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Context& context) {
   if (!object.per.valid()) {
     map.required("per");
@@ -178,7 +178,7 @@ void load_async_object(const Node& node, Context& context) {
   for (const AsyncObject& other : context.parts.async)
     if (name && other.name == object.name)
       context.problems.error(name->where, "a second completion object is called '" + object.name + "'",
-                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
+                             "names are unique", {"the first is in line " + std::to_string(other.where.line)});
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
   const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),

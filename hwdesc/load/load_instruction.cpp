@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One expanded entry to an Instruction: all but its statement.
+// One expanded entry to an Instruction, without its statement.
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ void read_name(Reading& r) {
   r.instruction.name = *name;
 }
 
-/// A link's mover belongs to the inner of the two owners: the one whose memory the other does not know.
+/// The unit of a move is the inner one of the two owners of its memories.
 UnitId mover(const Link& link, const Context& context) {
   const auto& units = context.parts.units;
   const auto owner = [&](MemoryId memory) { return context.parts.memories[memory.index()].per; };
@@ -61,7 +61,7 @@ void read_masks(Reading& r) {
       r.fail(mask->key_where[i], "'mask' of " + r.what + " names dim '" + dim + "', which the statement does not have");
     else if (range->fixed())
       r.fail(mask->key_where[i],
-             "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask says nothing",
+             "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask has no effect",
              "write dims: {" + dim + ": {max: " + std::to_string(range->max) + "}}");
     const auto id = memory_named(memory, "'mask' of " + r.what, r.context);
     if (id && !r.context.parts.memories[id->index()].is_register())
@@ -90,7 +90,7 @@ void read_inactive(Reading& r) {
   for (const AffineExpr& index : r.instruction.statement().write.index)
     for (const std::string& dim : index.names())
       if (in_register && range_of(r, dim) && !range_of(r, dim)->fixed() && !range_of(r, dim)->known_at_compile_time) {
-        if (fill_value(r.instruction)) {  // what a fill leaves beyond its extent matters only to who says so
+        if (fill_value(r.instruction)) {  // a fill's elements beyond its extent matter only if stated
           r.instruction.inactive = Inactive::undefined;
           return;
         }
@@ -139,7 +139,7 @@ void read_start(Reading& r) {
   }
 }
 
-/// Several instances may update an element at once where they share the memory in which it stands.
+/// Several instances may update an element concurrently if they share its memory.
 void read_atomic(Reading& r) {
   const Node* atomic = r.map.child("atomic");
   if (!atomic) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `legal`: conditions of an instruction, and what of them is said in places where the compiler looks anyway.
+// `legal`: conditions of an instruction, and their translation into fields that the compiler already handles.
 //
-// extent[i] <= 4 makes the dim's range smaller, which mapper, scheduler and verifier obey like any other range;
-// likewise S % 64 == 0 is an alignment, S.pitch[i] % 16 == 0 a `multiple_of` and st.mode == 1 a need. What ties several
-// extents of what computes makes its box the largest that is legal. All conditions stay with the instruction, and every
-// call is tested against them (ir/legal.h).
+// extent[i] <= 4 makes the dim's range smaller, which mapper, scheduler and verifier respect like any other range;
+// likewise S % 64 == 0 is an alignment, S.pitch[i] % 16 == 0 a `multiple_of` and st.mode == 1 a need. A condition on
+// several extents of a compute instruction reduces its box to the largest legal one. All conditions stay with the
+// instruction, and every call is tested against them (ir/legal.h).
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace isamap::loader {
 
 namespace {
 
-constexpr std::int64_t max_tried = 65536;  // extents of one dim that are looked at one by one
+constexpr std::int64_t max_tried = 65536;  // extents of one dim that are enumerated
 
 std::optional<std::string> only_dim(const Condition& condition) {
   std::optional<std::string> dim;
@@ -35,7 +35,7 @@ bool about_extents(const Condition& condition) {
   return std::all_of(all.begin(), all.end(), [](const Reference& r) { return r.object == "extent"; });
 }
 
-/// Dense layouts are dense over the box as it is written: as strides they stay so when the box becomes smaller.
+/// Dense layouts are dense over the written box: as explicit strides they are unchanged when the box becomes smaller.
 void keep_places(Instruction& instruction) {
   for (int a = 0; a < access_count(instruction.statement()); ++a) {
     Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
@@ -63,8 +63,8 @@ bool in_a_fragment(const Instruction& instruction, const std::string& dim) {
   return false;
 }
 
-/// May the dim end before its last position? Not where something is known of the positions behind it: a mask has a
-/// bit for each, `inactive` says what they become, a fragment places them.
+/// May the dim end before its last position? Not if the positions after it have a meaning: a mask has a bit for each,
+/// `inactive` gives their values, a fragment places them.
 bool can_be_shorter(const Instruction& instruction, std::size_t d) {
   const std::string& dim = instruction.statement().domain.dims[d].name;
   const bool sets = instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined;
@@ -74,7 +74,7 @@ bool can_be_shorter(const Instruction& instruction, std::size_t d) {
          (!sets || instruction.ranges[d].kept || !uses(instruction.statement().write, dim));
 }
 
-/// The dim takes at most `max` from now on.
+/// Limits the extent of the dim to `max`.
 void shorten(Instruction& instruction, std::size_t d, std::int64_t max) {
   if (max == instruction.ranges[d].max || !can_be_shorter(instruction, d)) return;
   const std::string dim = instruction.statement().domain.dims[d].name;
@@ -103,7 +103,7 @@ struct Folding {
                                "an instruction that is never legal is of no use: leave it out, or the condition");
   }
 
-  // The extents that remain: their hull and common step.
+  // The remaining extents: their hull and common step.
   void narrow(std::size_t d) {
     const std::string& dim = instruction.statement().domain.dims[d].name;
     DimRange& range = instruction.ranges[d];
@@ -213,7 +213,7 @@ struct Folding {
       }
   }
 
-  /// Addresses of C++ programs are known to nobody but the program.
+  /// Addresses of C++ programs are known only at run time.
   void addresses(std::size_t c, bool folded) {
     if (folded || context.model.program.language == "asm") return;
     for (const Reference& r : references(all[c]))

@@ -12,13 +12,19 @@ namespace isamap::loader {
 
 namespace {
 
+/// Where the values of `{read: .., write: ..}` are stored.
+struct ReadWrite {
+  double& read;
+  double& write;
+};
+
 /// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
 template <class One>
-void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, double& read,
-               double& write, One one) {
+void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, ReadWrite into,
+               One one) {
   if (!node) return;
   Fields pair(*node, "'" + key + "' of " + what, context.problems);
-  for (const auto& [name, out] : {std::pair("read", &read), {"write", &write}})
+  for (const auto& [name, out] : {std::pair("read", &into.read), {"write", &into.write}})
     if (const Node* value = pair.child(name))
       *out = one(*value, name, "'" + std::string(name) + "' of '" + key + "' of " + what).value_or(0);
 }
@@ -53,7 +59,7 @@ std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Con
   return std::nullopt;
 }
 
-/// Aligned pieces that a memory moves whole; 0 where it cannot be used.
+/// Size of a memory transaction, an aligned piece; 0 where it is unreadable.
 std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_known, const std::string& what,
                               Context& context) {
   const auto read = read_size(node, "memories.*.transaction", what, context);
@@ -80,7 +86,7 @@ std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_
   return power && addressed ? *read : 0;
 }
 
-/// Lines of a cache and what it keeps of them are within its capacity.
+/// Checks that the lines of a cache and its fetches fit its capacity.
 void check_cache_sizes(const Fields& fields, const Memory& memory, const std::string& what, Context& context) {
   if (memory.kind != MemoryKind::cache) return;
   if (memory.line > memory.capacity && memory.capacity > 0)
@@ -101,7 +107,7 @@ void check_cache_sizes(const Fields& fields, const Memory& memory, const std::st
         "leave it out for three quarters");
 }
 
-/// Register files have registers of a size, other memories a capacity.
+/// Register files have a count and size of registers, other memories a capacity.
 void check_capacity(const Fields& fields, Memory& memory, const std::string& what, Context& context) {
   const auto given = [&](const char* key) { return fields.node().find(key); };
   if (memory.is_register()) {
@@ -121,7 +127,7 @@ void check_capacity(const Fields& fields, Memory& memory, const std::string& wha
   if (!given("capacity")) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
 }
 
-/// What cannot be read is 0, which later checks take for unknown.
+/// Unreadable values are 0, which later checks treat as unknown.
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);
@@ -198,7 +204,8 @@ void load_bandwidth(const Node* node, const std::string& what, Context& context,
     return read_rate(value, "memories.*.bandwidth." + key, name, context, memory.word);
   };
   const Node* shared = node->kind == Kind::map ? node->find("shared") : nullptr;
-  if (!shared) return load_pair(node, "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth, rate);
+  if (!shared)
+    return load_pair(node, "bandwidth", what, context, {memory.read_bandwidth, memory.write_bandwidth}, rate);
   Fields fields(*node, "'bandwidth' of " + what, context.problems);
   fields.child("shared");
   memory.one_port = true;
@@ -235,7 +242,7 @@ void load_memory(const Node& node, Context& context) {
   if (const Node* state = fields.child("fields"))
     memory.fields = load_state_fields(*state, "'fields' of " + what, context);
   load_bandwidth(fields.child("bandwidth"), what, context, memory);
-  load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
+  load_pair(fields.child("energy"), "energy", what, context, {memory.read_energy, memory.write_energy},
             [&](const Node& value, const std::string& key, const std::string& name) {
               return read_energy(value, "memories.*.energy." + key, name, context);
             });
@@ -287,7 +294,7 @@ void load_link(const Node& node, Context& context) {
       context.problems.error(
           begin->where,
           "'begin' of " + what + " is for caches, and '" + context.parts.memories[link.to.index()].name + "' is none",
-          "what every transfer waits is its 'latency'");
+          "the wait of every transfer is its 'latency'");
   }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one tensor of an instruction's statement is on the machine.
+// One tensor of an instruction's statement on the machine: memory, layout, alignment.
 
 #include <algorithm>
 
@@ -245,7 +245,7 @@ bool load_immediate(const Node& node, Operand& operand, const std::string& what,
   return complete;
 }
 
-/// {i: 8, k: 8}: indices that are not named count one by one.
+/// {i: 8, k: 8}: indices without an entry are 1.
 void load_at_once(const Node& node, Operand& operand, const std::string& what, Context& context) {
   if (node.kind != Kind::map)
     return context.problems.error(node.where, "'at_once' of " + what + " must be a map from index to number",

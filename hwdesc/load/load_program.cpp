@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs are printed, compiled and run, and what the machine must have for it.
+// How programs are printed, compiled and run, and the required features of the machine.
 
 #include <filesystem>
 
@@ -34,7 +34,7 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
   return result;
 }
 
-/// `simulator: COMMAND`, or `simulator: NAME` beside `command: COMMAND`. Without a name it is called by the first word.
+/// `simulator: COMMAND`, or `simulator: NAME` beside `command: COMMAND`. Without a name it has that of the first word.
 ExternalSimulator load_simulator(Fields& run, Context& context) {
   ExternalSimulator simulator;
   const Node *name = run.child("simulator"), *command = run.child("command"), *seconds = run.child("seconds");
@@ -71,7 +71,7 @@ void load_run(const Node& node, ProgramText& program, Context& context) {
   program.simulator = load_simulator(run, context);
 }
 
-/// The header stands, under a plain name, beside the file that names it or in one of the folders of models.
+/// The header has a plain name and is in the folder of the file that names it or in one of the folders of models.
 std::string shim_path(const Node& node, Context& context) {
   const std::string& name = node.scalar;
   if (name.empty() || name.find_first_of("/\\") != std::string::npos || name.starts_with('.')) {
@@ -106,7 +106,7 @@ void load_window(const Node& node, ProgramText& program, Context& context) {
     context.problems.error(
         node.where,
         "'window' of program is for language asm, whose commands a list scheduler orders; this is " + program.language,
-        "leave it out: the compiler orders what it is given");
+        "leave it out: the compiler reorders the program");
 }
 
 std::string lines(const std::string& text) { return text + (text.empty() || text.ends_with('\n') ? "" : "\n"); }

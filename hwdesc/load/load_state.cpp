@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions share beside memories: state and bit formats. (What they wait for: load_completion.cpp.)
+// State and bit formats. (Barriers and completion: load_completion.cpp.)
 
 #include <algorithm>
 
@@ -121,7 +121,7 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
 
 namespace {
 
-/// Whose instances share, and is there enough for the smallest value of each?
+/// Checks the unit that shares the pool, and that it suffices for the smallest value of each instance.
 void check_pool(const StatePool& pool, const State& state, const Node& node, const std::string& what,
                 Context& context) {
   const auto& units = context.parts.units;

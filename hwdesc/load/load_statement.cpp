@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction computes: its statement, the extents of its dims, and where its tensors are.
+// The semantics of an instruction: its statement, the extents of its dims, and the memories of its tensors.
 
 #include <algorithm>
 
@@ -238,7 +238,7 @@ void default_memory(Operand& operand, bool written, const SourceLocation& where,
            "operand '" + operand.name + "' of " + r.what + " is in '" +
                r.context.parts.memories[operand.memory.index()].name + "'; link '" + link.name + "' " +
                (written ? "ends in '" : "begins in '") + r.context.parts.memories[end.index()].name + "'",
-           "leave 'memory' out: the link tells it; or name another link");
+           "leave 'memory' out: the link determines it; or name another link");
   operand.memory = end;
 }
 
@@ -275,7 +275,7 @@ void default_dtypes(Reading& r) {
   for (const Operand& operand : operands)
     if (!operand.dtype)
       r.fail(r.entry.node.where, "operand '" + operand.name + "' of " + r.what + " has no dtype",
-             "only a move may take whatever its tensor has");
+             "only a move may leave the type to its tensor");
 }
 
 void read_operands(Reading& r) {

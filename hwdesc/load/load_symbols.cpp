@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that the file does not fix, and what an instruction made for one size does on a machine with a larger one.
+// Symbolic sizes (scalable vectors), and whether an instruction compiled for one size is correct on a machine with a
+// larger one.
 //
-// A model has one value for each symbol, and everything downstream sees numbers. A program made for the size v is right
-// at a size V > v if each of its instructions does the same with the elements it had at v:
-//   - it is told how many of them there are (a mask, an extent in its text or in the state it needs), or it runs over
-//     more elements of registers only, each result from its own operands, and nobody reads the additional ones;
+// A model has one value for each symbol, and later stages see numbers. A program compiled for the size v is correct at
+// a size V > v if each of its instructions computes the same elements as at v:
+//   - their number is given (a mask, an extent in its text or in the state it needs), or the additional elements are in
+//     registers only, each result depends on its own operands, and no instruction reads the additional ones;
 //   - addresses do not depend on the size, nor does its text;
-//   - elements of a register have places that all users of the register file move alike.
+//   - the places of a register's elements depend on the size in the same way for all users of the register file.
 
 #include <algorithm>
 
@@ -46,7 +47,7 @@ void check_value(std::int64_t value, const Symbol& symbol, const std::string& wh
         where, what + " is " + std::to_string(value) + "; symbol '" + symbol.name + "' is " + range_text(symbol));
 }
 
-/// The allowed values while there are few.
+/// The allowed values if there are few.
 std::vector<std::int64_t> values_of(const Symbol& symbol) {
   std::vector<std::int64_t> values;
   const std::int64_t step = symbol.multiple_of;
@@ -74,14 +75,14 @@ std::vector<std::int64_t> read_versions(const Node& node, const Symbol& symbol, 
   return versions;
 }
 
-/// The value of this model: what was asked for, else what is likely, else the largest.
+/// The value of this model: the requested one, else the likely one, else the largest.
 void choose_value(Symbol& symbol, std::optional<std::int64_t> likely, const std::string& what, const Node& node,
                   Context& context) {
   if (likely) check_value(*likely, symbol, "'likely' of " + what, node.find("likely")->where, context);
-  const auto asked = context.sizes.find(symbol.name);
-  if (asked != context.sizes.end()) {
-    check_value(asked->second, symbol, what + " as set", {node.where.file, 0, 0}, context);
-    symbol.value = asked->second;
+  const auto requested = context.sizes.find(symbol.name);
+  if (requested != context.sizes.end()) {
+    check_value(requested->second, symbol, what + " as set", {node.where.file, 0, 0}, context);
+    symbol.value = requested->second;
     symbol.versions = {symbol.value};
     return;
   }
@@ -145,21 +146,21 @@ bool names_symbol(const std::vector<StateValue>& values, const Context& context)
                      [&](const StateValue& v) { return loader::names_symbol(v.value, context); });
 }
 
-bool tells(const IntExpr& e, const std::string& dim) {
+bool depends_on(const IntExpr& e, const std::string& dim) {
   const auto all = references(e);
   return std::any_of(all.begin(), all.end(),
                      [&](const Reference& r) { return r.object == "extent" && r.argument == dim; });
 }
 
-/// Does the machine learn the extent of this dim?
-bool is_told(const Instruction& instruction, const std::string& dim) {
+/// Is the extent of this dim given to the machine?
+bool is_given(const Instruction& instruction, const std::string& dim) {
   for (const auto& [masked, memory] : instruction.masks)
     if (masked == dim) return true;
   for (const StateValue& need : instruction.needs)
-    if (tells(need.value, dim)) return true;
+    if (depends_on(need.value, dim)) return true;
   for (const Template* text : {&instruction.emit, &instruction.assembly})
     for (const auto& part : text->parts)
-      if (const auto* placeholder = std::get_if<Placeholder>(&part); placeholder && tells(placeholder->expr, dim))
+      if (const auto* placeholder = std::get_if<Placeholder>(&part); placeholder && depends_on(placeholder->expr, dim))
         return true;
   return false;
 }
@@ -180,7 +181,7 @@ bool only_lengthens(const Instruction& instruction, const std::string& dim, cons
   return true;
 }
 
-/// How the places of an operand grow: "#0:VB/4 #1:1", subscripts by position, since two instructions may name their
+/// Growth of the places of an operand: "#0:VB/4 #1:1", subscripts by position, since two instructions may name their
 /// iterators differently. Empty: no stride names a symbol.
 std::string growing_layout(const Operand& operand, const Context& context) {
   const auto* layout = std::get_if<StridedLayout>(&operand.layout);
@@ -227,8 +228,8 @@ bool grows(const Instruction& instruction, Context& context) {
   const Computation& statement = instruction.statement();
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     const std::string& dim = statement.domain.dims[d].name;
-    const bool told = !instruction.ranges[d].fixed() && is_told(instruction, dim);
-    if (instruction.ranges[d].sized && !told && !only_lengthens(instruction, dim, context)) return false;
+    const bool given = !instruction.ranges[d].fixed() && is_given(instruction, dim);
+    if (instruction.ranges[d].sized && !given && !only_lengthens(instruction, dim, context)) return false;
   }
   for (int a = 0; a < access_count(statement); ++a) {
     const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
@@ -245,7 +246,7 @@ bool grows(const Instruction& instruction, Context& context) {
   return true;
 }
 
-// --- numbers in place of symbols ---
+// --- symbols replaced by numbers ---
 
 void resolve(IntExpr& e, const Context& context) {
   if (e.op == IntExpr::Op::reference && e.reference.property.empty() && e.reference.argument.empty())
@@ -342,7 +343,7 @@ void check_growth(Context& context) {
                              "add emit: EXPRESSION, or known: compile");
 
   for (const auto& [registers, layouts] : context.growing_layouts)
-    if (layouts.size() > 1 && !layouts.rbegin()->first.empty())  // some grow, and not alike
+    if (layouts.size() > 1 && !layouts.rbegin()->first.empty())  // they grow differently
       for (const auto& [layout, users] : layouts)
         for (const std::size_t user : users)
           if (user < context.parts.instructions.size()) context.parts.instructions[user].grows = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units: who executes, and how many of them there are.
+// Units and their counts.
 
 #include "hwdesc/load/loader_names.h"
 
@@ -11,7 +11,7 @@ void load_count(const Node& node, Unit& unit, const std::string& what, Context& 
   const bool at_most = node.kind == Kind::map && node.entries.size() == 1 && node.find("max");
   if (node.kind != Kind::map || at_most) {
     const auto count = read_number(at_most ? *node.find("max") : node, "units.*.count", "'count' of " + what, context);
-    unit.at_most = at_most || !count;  // an unreadable count contradicts nothing
+    unit.at_most = at_most || !count;  // an unreadable count is no contradiction
     unit.count = count.value_or(1);
     return;
   }
@@ -42,7 +42,7 @@ std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {
   return product;
 }
 
-/// Outermost first, as the rest of the compiler reads the list; else as written. A file that inserts a unit into an
+/// Outermost first, as the compiler expects; otherwise in the written order. A file that inserts a unit into an
 /// inherited tree has it at the end.
 void parents_first(std::vector<Unit>& units) {
   constexpr std::size_t open = SIZE_MAX;
@@ -66,7 +66,7 @@ void parents_first(std::vector<Unit>& units) {
   units = std::move(sorted);
 }
 
-/// Parents by name, once all names are known: a unit may stand inside one that a later file inserts.
+/// Parents by name, once all names are known: a unit may be inside one that a later file inserts.
 void place_units(const std::vector<const Node*>& nodes, Context& context) {
   auto& units = context.parts.units;
   for (std::size_t i = 0; i < units.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What units, memories and links have in common: unique names, and counts.
+// Shared by units, memories and links: unique names, and counts.
 
 #include <algorithm>
 #include <cctype>
@@ -29,7 +29,7 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
   for (std::size_t i = 0; i < list.size(); ++i)
     if (list[i].name == node.scalar) return make_id<IdType>(i);
   if (context.written.contains({kind, node.scalar}) || (kind == "unit" && list.empty()))
-    return std::nullopt;  // what is wrong with it, or with all of them, has been said
+    return std::nullopt;  // already reported
   const auto known = names_of(list);
   const std::string guess = yaml::nearest(node.scalar, known);
   context.problems.error(node.where, what + " names " + kind + " '" + node.scalar + "', which is not declared",
@@ -38,7 +38,7 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
   return std::nullopt;
 }
 
-/// The name of an entry of `list`, checked; "?" keeps the place when there is none.
+/// The checked name of an entry of `list`; "?" if there is none.
 template <class Named>
 std::string take_name(Fields& fields, const std::vector<Named>& list, const std::string& kind, Context& context) {
   const auto name = fields.text("name", true);
@@ -52,7 +52,7 @@ std::string take_name(Fields& fields, const std::vector<Named>& list, const std:
   for (const Named& other : list)
     if (other.name == *name)
       context.problems.error(fields.node().find("name")->where, "a second " + kind + " is called '" + *name + "'",
-                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
+                             "names are unique", {"the first is in line " + std::to_string(other.where.line)});
   return *name;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inheritance: what a file says on top of what the files below it say.
+// Inheritance: merges a file over its base files.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ bool is_named_list(const Node& node) {
          std::all_of(node.items.begin(), node.items.end(), [](const Node& item) { return name_of(item) != nullptr; });
 }
 
-/// Texts that stand one behind the other, those of the base first: a list of them.
+/// Keys whose texts are concatenated, those of the base first.
 bool is_added(const std::string& key) { return key == "helpers" || key == "launch_helpers"; }
 
 Node as_list(const Node& node) {
@@ -52,7 +52,7 @@ Node merge_maps(const Node& base, const Node& over) {
   return result;
 }
 
-/// Only entries of `base` are merged into: two entries of one name in one file stay two, to be reported as such.
+/// Only entries of `base` are merged into: two entries of one name in one file stay separate, and are reported.
 Node merge_named(const Node& base, const Node& over) {
   Node result = base;
   std::map<std::string, std::size_t> place;
@@ -100,7 +100,7 @@ Node merge(const Node& base, const Node& over) {
 
 namespace {
 
-/// Can `${...}` of the written name "store_${t}" make this one? What is between the braces may be anything.
+/// Can the written name "store_${t}" expand to this one? Text between the braces is arbitrary.
 bool can_make(const std::string& written, const std::string& name) {
   std::size_t at = 0, from = 0;
   for (std::size_t open = written.find("${"); open != std::string::npos; open = written.find("${", from)) {
@@ -116,7 +116,7 @@ bool can_make(const std::string& written, const std::string& name) {
   return from > 0 && name.size() >= at + tail.size() && name.ends_with(tail);
 }
 
-/// A row of an inherited entry with variants: the entry is told, and drops it once it knows the names.
+/// A row of an inherited entry with variants: recorded in the entry, which drops it once names are expanded.
 bool drop_row(Node& root, const Node& name) {
   bool possible = false;
   for (auto& [key, list] : root.entries) {
@@ -128,12 +128,12 @@ bool drop_row(Node& root, const Node& name) {
       names.kind = Kind::list;
       names.where = name.where;
       names.items.push_back(name);
-      Node told;
-      told.kind = Kind::map;
-      told.where = item.where;
-      told.entries.emplace_back("without", std::move(names));
-      told.key_where.push_back(name.where);
-      item = merge(item, told);
+      Node dropped;
+      dropped.kind = Kind::map;
+      dropped.where = item.where;
+      dropped.entries.emplace_back("without", std::move(names));
+      dropped.key_where.push_back(name.where);
+      item = merge(item, dropped);
     }
   }
   return possible;

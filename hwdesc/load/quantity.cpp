@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities carry units: `256KiB`, `16B/cycle`, `35GB/s`, `90ns`, `6pJ`; before the unit may stand an integer
-// expression.
+// Quantities carry units: `256KiB`, `16B/cycle`, `35GB/s`, `90ns`, `6pJ`; an integer expression may precede the unit.
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Private to the reading of one instruction: the entry, and what its parts need to know of each other.
+// Private to the reading of one instruction: the entry, and data shared by its parts.
 
 #include "hwdesc/load/loader_internal.h"
 #include "ir/parse.h"
@@ -27,7 +27,7 @@ struct Reading {
 
 /// `compute`, `dims` and `operands`: the instruction's statement on its memories (load_statement.cpp).
 void read_statement(Reading& r);
-/// Conditions that every use fulfils (load_legal.cpp).
+/// Conditions that every use must satisfy (load_legal.cpp).
 void read_legal(const Node& node, Reading& r);
 const DimRange* range_of(const Reading& r, const std::string& dim);
 

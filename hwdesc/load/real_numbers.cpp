@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that are not integers: state fields and constants of a real dtype.
 //
-// Expressions are of integers, so a real number is known by the bits that it has in its type. A placeholder that is its
-// name prints the number, {scale} = 0.25; `bits(scale)` is those bits, 0x3e800000 of an f32. Sums with the name itself
-// would be sums of bits, which nobody means: they are refused.
+// Expressions are integers, so a real number is represented by its bits. A placeholder that is its name alone prints
+// the number, {scale} = 0.25; `bits(scale)` is those bits, 0x3e800000 of an f32. Sums with the name itself would be
+// sums of bits, never intended: they are refused.
 
 #include <algorithm>
 
@@ -46,7 +46,7 @@ class Reals {
         where.column += placeholder->offset;
         const bool pattern = placeholder->expr.op == IntExpr::Op::bits;
         take(placeholder->expr, where);
-        if (pattern && placeholder->expr.op == IntExpr::Op::reference)  // alone it would print the number
+        if (pattern && placeholder->expr.op == IntExpr::Op::reference)  // alone it prints the number
           placeholder->expr = sum(placeholder->expr, 0);
       }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hw show --resolved`: the file as the loader sees it, bases merged, parameters and rows put in, as a file of its own.
+// `hw show --resolved`: a separate file as the loader sees it, with bases merged and parameters and rows expanded.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace loader {
 
 namespace {
 
-/// Plain scalars are words; everything that YAML could take for something else is quoted.
+/// Plain scalars are words; text that YAML could read as another type is quoted.
 std::string scalar_text(const std::string& text, bool quoted) {
   const bool plain = !text.empty() && !quoted && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '.' || c == '/' || c == '+';

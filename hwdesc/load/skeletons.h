@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small complete machines to start from: each is a file of hwdesc/skeletons, in which NAME stands for the machine's.
+// Small complete machines to start from: each is a file of hwdesc/skeletons, with NAME for the machine's name.
 
 #include <string>
 #include <utility>

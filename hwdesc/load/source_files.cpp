@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files make up one description, and that none lies outside the folders that were named.
+// The files of one description, none of which may be outside the given folders.
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace isamap::loader {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t max_chain = 16;  // files on one way from the file that was asked for to a base
+constexpr std::size_t max_chain = 16;  // files on one path from the requested file to a base
 constexpr std::size_t max_files = 64;
 
 bool is_file(const fs::path& path) {
@@ -19,7 +19,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// A pipe too: `hw check <(..)`.
+/// Pipes too: `hw check <(..)`.
 bool holds_text(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
@@ -29,7 +29,7 @@ std::string with_extension(const std::string& name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") ? name : name + ".yaml";
 }
 
-/// The file that the user means: a path, or the name of a file in one of the folders.
+/// The requested file: a path, or the name of a file in one of the folders.
 std::optional<std::string> find_asked(const std::string& path, const std::vector<std::string>& folders) {
   const bool is_path = path.find('/') != std::string::npos || with_extension(path) == path;
   if (is_path && holds_text(path)) return path;
@@ -50,7 +50,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& folders) {
   return {names.begin(), names.end()};
 }
 
-/// A link inside a folder that leads out of it counts as outside.
+/// A symbolic link that leads out of a folder counts as outside.
 bool stays_inside(const fs::path& file, const fs::path& folder) {
   std::error_code bad;
   const fs::path real_file = fs::canonical(file, bad);
@@ -99,13 +99,13 @@ class Reader {
     if (const Node* without = own.find("without")) drop(below, *without, problems_);
     erase(own, "extends");
     erase(own, "without");
-    erase(below, "verified");  // what was compared is the base, not what a file makes of it
+    erase(below, "verified");  // it states the verification of the base, not of this file
     if (same_templates(below, own)) return std::nullopt;
     return merge(below, own);
   }
 
-  /// Names are compared as they are written, before variants are expanded: an entry with variants of its own that has
-  /// the template of an entry below as its name is meant as another one. What the two make together says nothing more.
+  /// Names are compared as written, before variants are expanded: an entry with its own variants and the name template
+  /// of a base entry is meant as another entry, but would be merged: an error, reported without later ones.
   bool same_templates(const Node& below, const Node& own) {
     const Node *inherited = below.find("instructions"), *list = own.find("instructions");
     bool found = false;
@@ -174,7 +174,7 @@ class Reader {
       const bool cycle = std::find(chain_.begin(), chain_.end(), file) != chain_.end();
       problems_.error(name.where,
                       cycle ? "'extends' leads back to '" + name.scalar + "'" : "'extends' names too many files",
-                      cycle ? "a file cannot stand below itself" : "");
+                      cycle ? "a file cannot extend itself" : "");
       return std::nullopt;
     }
     chain_.push_back(file);

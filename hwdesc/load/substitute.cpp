@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t max_text = std::size_t{64} << 10;
 constexpr std::size_t max_expression = 1024;
 constexpr int max_nesting = 8;
-constexpr const char* former_window = "stream_window";  // files of earlier versions say it so
+constexpr const char* former_window = "stream_window";  // key of earlier versions
 
 bool is_name(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
@@ -88,7 +88,7 @@ class Substitution {
     if (is_name(in)) return value_of(in, nesting);
     if (in.size() > max_expression)
       return fail("an expression of more than " + std::to_string(max_expression) + " characters");
-    std::string plain = in;  // `//`, which some write for a division that rounds down, is `/` here
+    std::string plain = in;  // `//`, written by some for a division that rounds down, is `/` here
     for (std::size_t at = plain.find("//"); at != std::string::npos; at = plain.find("//")) plain.erase(at, 1);
     const Result<IntExpr> parsed = parse_int_expr(plain, where_);
     if (!parsed) {
@@ -116,7 +116,7 @@ class Substitution {
   Parameters& parameters_;
   Problems& problems_;
   SourceLocation where_;
-  std::vector<std::string> open_;  ///< parameters whose values are being read
+  std::vector<std::string> open_;  ///< parameters under evaluation
 };
 
 void substitute_scalar(Node& node, Parameters& parameters, Problems& problems) {
@@ -125,7 +125,7 @@ void substitute_scalar(Node& node, Parameters& parameters, Problems& problems) {
   auto text = Substitution(parameters, problems, text_where(node)).text(node.scalar);
   if (!text) problems.settle(node);
   node.scalar = text ? std::move(*text) : "";
-  if (whole) node.quoted = false;  // "${n}" is the number that n is
+  if (whole) node.quoted = false;  // "${n}" is the number n
 }
 
 void substitute_keys(Node& node, Parameters& parameters, Problems& problems) {

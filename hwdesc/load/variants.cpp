@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry with `variants` stands for many: a row from every axis, all combinations.
+// Expands an entry with `variants`: all combinations of one row from every axis.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ struct Axis {
   std::vector<const Node*> rows;
 };
 
-/// What all users of one table have asked for.
+/// The requests of all users of one table.
 struct TableUse {
   bool any = false;
   std::set<std::string> columns;
@@ -67,7 +67,7 @@ class Expander {
     for (std::size_t a = 0; a < axes.size(); ++a) note_use(axes[a], used[a], written_name);
   }
 
-  /// Names in 'without' that no entry made.
+  /// Names in 'without' that no entry expands to.
   void report_not_dropped() {
     for (const auto& [name, where] : asked_)
       if (!dropped_.count(name))
@@ -196,7 +196,7 @@ class Expander {
     return node;
   }
 
-  /// A file above names this row in its 'without' (merge.cpp).
+  /// A derived file has this row in its 'without' (merge.cpp).
   bool is_dropped(const Node& written, const Node& expanded) {
     const Node* without = written.find("without");
     const Node* name = expanded.find("name");
@@ -241,7 +241,7 @@ class Expander {
   const Parameters& globals_;
   Problems& problems_;
   std::map<std::string, TableUse> uses_;
-  std::map<std::string, SourceLocation> asked_;  ///< rows to drop, and where that is said
+  std::map<std::string, SourceLocation> asked_;  ///< rows to drop, and the place of the request
   std::set<std::string> dropped_;
   std::size_t nodes_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML to HardwareModel: the steps of loader_internal.h, one after the other.
+// YAML to HardwareModel: the steps of loader_internal.h, in order.
 
 #include <algorithm>
 
@@ -46,7 +46,7 @@ void check_top_level(const Node& root, Context& context) {
     for (const Node* item : named_items(root, list)) context.written.emplace(kind, item->find("name")->scalar);
 }
 
-/// Everything but tables, parameters and instructions, which are replaced row by row.
+/// All but tables, parameters and instructions, which are expanded row by row.
 void substitute_machine(Node& root, Parameters& parameters, Problems& problems) {
   for (auto& [key, value] : root.entries)
     if (key != "tables" && key != "params" && key != "instructions" && key != "layouts")
@@ -55,7 +55,7 @@ void substitute_machine(Node& root, Parameters& parameters, Problems& problems) 
     if (key == "layouts") substitute(value, parameters, problems);
 }
 
-/// As if the file said `program: {window: 1}`; programs that a compiler orders have no window.
+/// Equivalent to `program: {window: 1}`; programs that a compiler reorders have no window.
 void keep_in_order(Node& root) {
   const Node* written = root.find("program");
   if (written && written->kind != Kind::map) return;
@@ -139,7 +139,7 @@ LoadOptions split_sizes(const Node& root, LoadOptions options, Problems& problem
 
 constexpr std::size_t max_versions = 16;
 
-/// Every combination of the sizes that the symbols list; empty when all are known as it is.
+/// Every combination of the sizes that the symbols list; empty without such symbols.
 std::vector<Sizes> combinations(const HardwareModel& model) {
   std::vector<Sizes> all{{}};
   bool at_run_time = false;
@@ -157,7 +157,7 @@ std::vector<Sizes> combinations(const HardwareModel& model) {
   return at_run_time ? all : std::vector<Sizes>{};
 }
 
-/// The file once more at its other sizes: what is wrong at one of them is wrong.
+/// Loads the file at its other sizes too: a problem at any size is a problem.
 void load_versions(const Tree& tree, const std::vector<std::string>& folders, const LoadOptions& options,
                    HardwareModel& model, Problems& problems) {
   const std::vector<Sizes> all = combinations(model);

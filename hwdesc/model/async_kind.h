@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the results of an asynchronous instruction become visible: a group that is awaited, a counter of bytes or
-// arrivals, or a fence behind it.
+// Completion of asynchronous instructions: a group to wait for, a counter of bytes or arrivals, or a fence after them.
 
 #include "isamap/hardware.h"
 
@@ -13,8 +12,8 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
 /// One whose uses complete by a counter (`kind: phases`).
 bool completes_by_counter(const Instruction& instruction, const HardwareModel& model);
 
-/// One whose results others see behind a fence (`kind: fence`), as streaming stores; whoever made them sees
-/// them at once.
+/// One whose results become visible to other threads after a fence (`kind: fence`), as streaming stores; the issuing
+/// thread sees them at once.
 bool completes_by_fence(const Instruction& instruction, const HardwareModel& model);
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Registers that a loop chooses at run time: no instruction can name them (program/program_verify.cpp).
+// Registers with an index that depends on a rolled loop: instructions cannot encode them (program/program_verify.cpp).
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct ChosenRegister {
   BufferId buffer;
   std::string variable;  ///< of the loop
 };
-/// What `verify` refuses for that reason, each pair once.
+/// The accesses that `verify` refuses for that reason, each pair once.
 std::vector<ChosenRegister> registers_chosen_by_loops(const Program& program, const HardwareModel& model);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `hw show` prints: the machine in tables.
+// Text of `hw show`: the machine in tables.
 
 #include <fmt/format.h>
 
@@ -141,7 +141,7 @@ std::string dims_text(const Instruction& instruction) {
   return join(words);
 }
 
-/// The statement alone: the dims have a column of their own.
+/// The statement without dims, which have a separate column.
 std::string statement_text(const Instruction& instruction) {
   if (is_setter(instruction)) return "(sets state)";
   const std::string text = print(instruction.statement(), instruction.tensors);
@@ -181,7 +181,7 @@ std::string simulator_text(const ExternalSimulator& simulator) {
   return fmt::format("simulator {}: {}{}\n", simulator.name, simulator.command, limit);
 }
 
-/// One line for each thing that the file was compared with.
+/// One line for each reference that the file was verified against.
 std::string verified_text(const std::vector<Evidence>& all) {
   if (all.empty()) return "verified: not stated\n";
   std::string text;

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// The axis whose index is `$dim` and something that no dim of the instruction is in.
+/// The axis whose index is `$dim` plus a term without dims of the instruction.
 int axis_of(const std::vector<AffineExpr>& index, const std::string& dim) {
   for (std::size_t a = 0; a < index.size(); ++a)
     if (index[a].coefficient("$" + dim) == 1) return static_cast<int>(a);
@@ -45,33 +45,33 @@ Result<DescribedTensor> described_tensor(const Instruction& instruction, int acc
     const auto name = term.term.as_dim();
     const int d = name ? instruction.statement().domain.find(*name) : -1;
     const int axis = d < 0 ? -1 : axis_of(index, *name);
-    if (axis < 0) return no(fmt::format("no axis of {} is run over by {} alone", buffer.name, term.text));
+    if (axis < 0) return no(fmt::format("no axis of {} is indexed by {} alone", buffer.name, term.text));
     rows.push_back(
         {dims[static_cast<std::size_t>(d)].name, static_cast<std::size_t>(axis), extents[static_cast<std::size_t>(d)]});
   }
   std::sort(rows.begin(), rows.end(),
             [&](const Row& a, const Row& b) { return buffer.strides[a.axis] < buffer.strides[b.axis]; });
   if (rows.empty() || buffer.strides[rows[0].axis] != 1)
-    return no(fmt::format("in {} no looped axis has its elements side by side", buffer.name));
+    return no(fmt::format("no indexed axis of {} is contiguous", buffer.name));
   DescribedTensor made;
-  std::vector<bool> taken(index.size());
+  std::vector<bool> indexed(index.size());
   for (const Row& row : rows) {
     made.names.push_back(row.name);
     made.position.push_back(without_dims(index[row.axis]));
     made.sizes.push_back(buffer.extents[row.axis]);
     made.box.push_back(row.extent);
-    taken[row.axis] = true;
+    indexed[row.axis] = true;
   }
   for (std::size_t r = 1; r < rows.size(); ++r)
     made.pitches.push_back(buffer.strides[rows[r].axis] * bytes(buffer.dtype));
   const std::int64_t pitch = buffer.strides[rows.back().axis];
   for (std::size_t a = 0; a < index.size(); ++a) {  // further rows
-    if (taken[a] || buffer.extents[a] == 1) continue;
+    if (indexed[a] || buffer.extents[a] == 1) continue;
     if (buffer.strides[a] < pitch || buffer.strides[a] % pitch != 0 || rows.size() < 2)
       return no(fmt::format("axis {} of {} lies inside them", a, buffer.name));
     const auto reach = bounds(simplify(index[rows.back().axis], ranges), ranges);
     if (!reach || reach->low < 0 || reach->high >= buffer.extents[rows.back().axis])
-      return no(fmt::format("behind the end of axis {} of {} others follow, which would be taken for it",
+      return no(fmt::format("behind the end of axis {} of {} others follow, which would be read instead",
                             rows.back().axis, buffer.name));
     made.position.back() += index[a] * (buffer.strides[a] / pitch);
     made.sizes.back() = std::max(

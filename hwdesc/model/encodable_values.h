@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Numbers that fields have to hold: of states, and of the words in which commands are encoded.
+// Values that bit fields can encode: fields of states, and of command words.
 
 #include <optional>
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace isamap {
 
-/// What a move carries: the type of an operand that has one; else the only type that what computes has in
-/// the memory it writes, or reads. Nothing: there are several, or none.
+/// The element type of a move: the type of an operand that has one; else the only type of compute instructions in the
+/// memory it writes, or reads. Nothing: several, or none.
 std::optional<DType> moved_type(const Instruction& move, const std::vector<Instruction>& all);
 
 /// The declaration of "ld0.stride" (of a state, numbered where there are several) or "tile3.rows" (of a register's own
 /// field); null: there is none.
 const StateField* state_field(const HardwareModel& model, const std::string& field);
 
-/// Numbers that the field's bits hold; nothing: all of 64 bits.
+/// The range of the field; nothing: all of 64 bits.
 std::optional<Interval> range_of(const FormatField& field);
-/// Why the field cannot hold the value, "which holds 0..65535"; empty: it can.
+/// Why the field cannot encode the value, "which holds 0..65535"; empty: it can.
 std::string refused_by(const StateField& field, std::int64_t value);
 std::string refused_by(const FormatField& field, std::int64_t value);
 

@@ -25,7 +25,7 @@ std::optional<IdType> find_named(const std::vector<Named>& list, const std::stri
   return std::nullopt;
 }
 
-/// How many units enclose this one.
+/// The number of units that enclose this one.
 int depth(const std::vector<Unit>& units, UnitId id) {
   int result = 0;
   for (UnitId u = units[id.index()].parent; u.valid(); u = units[u.index()].parent) ++result;
@@ -61,14 +61,14 @@ std::string print(const Sizes& sizes) {
   return text;
 }
 
-std::optional<UnitId> HardwareModel::find_unit(const std::string& wanted) const {
-  return find_named<UnitId>(units_, wanted);
+std::optional<UnitId> HardwareModel::find_unit(const std::string& key) const {
+  return find_named<UnitId>(units_, key);
 }
-std::optional<MemoryId> HardwareModel::find_memory(const std::string& wanted) const {
-  return find_named<MemoryId>(memories_, wanted);
+std::optional<MemoryId> HardwareModel::find_memory(const std::string& key) const {
+  return find_named<MemoryId>(memories_, key);
 }
-std::optional<InstructionId> HardwareModel::find_instruction(const std::string& wanted) const {
-  return find_named<InstructionId>(instructions_, wanted);
+std::optional<InstructionId> HardwareModel::find_instruction(const std::string& key) const {
+  return find_named<InstructionId>(instructions_, key);
 }
 
 void HardwareModel::finish(Parts parts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which units' instances run at the same time in the programs of a machine.
+// The units whose instances run in parallel in the programs of a machine.
 
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 namespace isamap {
 
-/// In threads that the language starts (`threads`), or as instances that ask for their number: the unit has an `index`,
-/// or one inside it has.
+/// As threads of the language (`threads`), or as instances that read their index: the unit has an `index`, or one
+/// inside it has.
 inline bool side_by_side(const HardwareModel& model, UnitId unit) {
   if (!model.unit(unit).threads.loop.empty()) return true;
   for (std::size_t u = 0; u < model.units().size(); ++u)
@@ -17,7 +17,7 @@ inline bool side_by_side(const HardwareModel& model, UnitId unit) {
   return false;
 }
 
-/// The outermost unit with an `index` that is, or is around, `inner`: the blocks of a launch, whatever they are called.
+/// The outermost unit with an `index` that is or encloses `inner`: the thread blocks of a launch.
 inline std::optional<UnitId> outermost_numbered(const HardwareModel& model, UnitId inner) {
   std::optional<UnitId> found;
   for (UnitId at = inner; at.valid(); at = model.unit(at).parent)

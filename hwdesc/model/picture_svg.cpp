@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hw graph --format svg`: units as nested boxes, outermost first, their memories stacked inside; every link leaves its
-// memory to the right with its name and bandwidth on the line, runs down or up in a lane of its own and comes back.
+// memory to the right with its name and bandwidth on the line, runs down or up in a separate lane and returns.
 
 #include <fmt/format.h>
 
@@ -94,7 +94,7 @@ class Picture {
     }));
   }
 
-  /// Gives the unit its box, its memories and the units inside theirs; the y behind it.
+  /// Places the unit's box, its memories and the units inside it; returns the y below it.
   int place(std::size_t unit, int x, int y) {
     const auto id = make_id<UnitId>(unit);
     int bottom = y + title;
@@ -129,7 +129,7 @@ class Picture {
                    " text-anchor=\"middle\" font-size=\"11\"");
   }
 
-  /// Slots are distributed top down, so that lines at one memory do not meet.
+  /// Slots are assigned top down, so that lines at one memory do not cross.
   int slot(std::size_t memory) { return memories_[memory].y + 3 + row / 2 + row * slots_[memory]++; }
 
   void draw_links() {

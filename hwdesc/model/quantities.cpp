@@ -13,7 +13,7 @@ namespace {
 
 using K = QuantityKind;
 
-// Factors that leave room: products of a few of them stay within 64 bits, sums of costs within a double.
+// Limits with a margin: products of a few of them stay within 64 bits, sums of costs within a double.
 constexpr double count_most = 1 << 20, instances_most = 0x1p40, size_most = 0x1p60, part_most = 0x1p40;
 constexpr double rate_least = 1e-6, rate_most = 1e12, time_most = 1e12, energy_most = 1e15;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the threads of a block share unevenly: a field of state with a pool, such as how many registers each has.
+// Register reallocation: a state field with a pool that the threads of a block may divide unevenly, such as their
+// registers.
 //
-// At the start all instances of a unit hold the same, as much of the pool's total as the field allows. Those of a role
-// keep the least that the field may hold: one thread of them counts and asks, and has no sums. The others get what
-// that leaves. With 3 instances, 512 in all, 24 at least and steps of 8: 168 each, then 24 and 2 x 240.
+// At the start all instances of a unit have the same share of the pool, as much as the field allows. Those of a role
+// (producer warps) reduce it to the field's minimum, as they hold no accumulators. The others get the remainder. With 3
+// instances, a total of 512, a minimum of 24 and steps of 8: 168 each, then 24 and 2 x 240.
 
 #include <optional>
 #include <string>
@@ -19,12 +20,12 @@ struct Budget {
 };
 struct Budgets {
   std::optional<Budget> role, others;  ///< both or none
-  std::int64_t entry = 0;              ///< what all hold at the start
-  std::int64_t beside = 0;             ///< of which a call needs so many beside its operands (StatePool)
+  std::int64_t entry = 0;              ///< share of each instance at the start
+  std::int64_t beside = 0;             ///< registers of it that a call needs beside its operands (StatePool)
 };
 
-/// `roles` and `others`: instances of `unit`, which stand inside `block`. Nothing where the machine has no such field,
-/// or nothing is gained.
+/// `roles` and `others`: instances of `unit`, inside `block`. Nothing where the machine has no such field, or no share
+/// would grow.
 Budgets budgets(const HardwareModel& model, UnitId block, UnitId unit, std::int64_t roles, std::int64_t others);
 
 }  // namespace isamap

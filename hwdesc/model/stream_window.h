@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How far ahead the scheduler of command streams looks (backends/assembly/command_order.h), and with it what a price
-// may take to overlap (scheduler/cost/command_stream_model.h).
+// The reordering window of command streams (backends/assembly/command_order.h), which bounds the overlap that the cost
+// model assumes (scheduler/cost/command_stream_model.h).
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ inline bool orders_itself(const HardwareModel& model) {
   return std::any_of(model.units().begin(), model.units().end(), [](const Unit& unit) { return unit.tokens; });
 }
 
-/// Commands of the line among which the next one is chosen; 1: they leave in its order.
+/// Commands in program order among which the next one is chosen; 1: no reordering.
 inline std::size_t stream_window(const HardwareModel& model) {
   return orders_itself(model) ? 1 : static_cast<std::size_t>(std::max<std::int64_t>(model.program.window, 1));
 }

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// The longest beginning that all names share, to the last `_` or the whole; "fma_*". None: the first few names.
+/// The longest common prefix of all names, up to the last `_` or whole: "fma_*". Without one, the first few names.
 std::string name_of(const std::vector<std::string>& names) {
   if (names.size() == 1) return names[0];
   std::string common = names[0];
@@ -24,7 +24,7 @@ std::string name_of(const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<std::string> instruction_families(const HardwareModel& model) {
-  std::vector<std::pair<std::string, int>> order;  // where entries stand
+  std::vector<std::pair<std::string, int>> order;  // position of each entry
   std::map<std::pair<std::string, int>, std::vector<std::string>> names;
   for (const Instruction& instruction : model.instructions()) {
     if (!is_compute(instruction)) continue;

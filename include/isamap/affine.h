@@ -2,12 +2,12 @@
 #pragma once
 // Quasi-affine integer expressions: sums of integer multiples of names and of floor divisions by constants.
 //
-// Canonical on construction: terms are sorted, like terms are added, e mod c is written e - c*(e/c), (c*a + r)/c is
-// a + r/c, (e/a)/b is e/(a*b). So linear expressions are equal iff they are equal objects, and a floor division is
-// kept in one form: inside it |coefficient| < divisor, 0 <= constant < divisor, and nothing divides them all.
-// (Signs are kept: (48*t + y)/56 stays, so that what is never negative does not become so.) A name is an iterator
-// (`i`), a loop variable, an instruction dim (`$j`) or a symbolic size (`N`): what it means is known by whoever holds
-// the expression. Arithmetic wraps at 64 bits; the verifier of kernels rejects sizes with which it could.
+// Canonical on construction: terms are sorted, like terms are added, e mod c is written e - c*(e/c), (c*a + r)/c is a +
+// r/c, (e/a)/b is e/(a*b). So linear expressions are equal iff they are equal objects, and a floor division is kept in
+// one form: inside it |coefficient| < divisor, 0 <= constant < divisor, and nothing divides them all. (Signs are kept:
+// (48*t + y)/56 stays, so that a nonnegative numerator remains so.) A name is an iterator (`i`), a loop variable, an
+// instruction dim (`$j`) or a symbolic size (`N`); its meaning depends on the use of the expression. Arithmetic wraps
+// at 64 bits; the verifier of kernels rejects sizes that could overflow.
 
 #include <compare>
 #include <cstdint>
@@ -52,7 +52,7 @@ class AffineExpr {
   AffineExpr() = default;                                     ///< 0
   AffineExpr(std::int64_t constant) : constant_(constant) {}  // NOLINT: implicit on purpose
   static AffineExpr dim(std::string name);
-  static AffineExpr of(AffineTerm term);  ///< one term of another expression: its atom has its one form already
+  static AffineExpr of(AffineTerm term);  ///< one term of another expression, whose atom is canonical already
 
   const std::vector<AffineTerm>& terms() const { return terms_; }
   std::int64_t constant() const { return constant_; }
@@ -61,7 +61,7 @@ class AffineExpr {
   bool is_linear() const;  ///< no floor division
   /// The one name this expression is, or nothing: `i` yes, `2*i` and `i+1` no.
   std::optional<std::string> as_dim() const;
-  /// Coefficient of a name among the linear terms; floor divisions are not looked into.
+  /// Coefficient of a name among the linear terms, not inside floor divisions.
   std::int64_t coefficient(const std::string& name) const;
   /// All names, those inside floor divisions included, in sorted order.
   std::set<std::string> names() const;
@@ -107,8 +107,8 @@ AffineExpr simplify(const AffineExpr& e, const Ranges& ranges);
 /// `2*i + (j + 1)/4 - 3`; a canonical e%c prints as such where it is recognised. parse(print(e)) == e.
 std::string print(const AffineExpr& e);
 /// Reads `+ - * / %`, parentheses, names ([A-Za-z_$][A-Za-z0-9_.$]*) and numbers. `*`, `/` and `%` take constants only.
-/// Columns in diagnostics count from `where.column`. Names in `constants` stand for their number, so `N*i` reads.
-/// Limits, reported as errors: 64 KiB of text, nesting 64, 512 terms in all, numbers up to 2^40.
+/// Columns in diagnostics count from `where.column`. Names in `constants` are replaced by their number, so `N*i` is
+/// valid. Limits, reported as errors: 64 KiB of text, nesting 64, 512 terms in all, numbers up to 2^40.
 Result<AffineExpr> parse_affine(const std::string& text, const SourceLocation& where = {},
                                 const Bindings& constants = {});
 

@@ -14,10 +14,10 @@
 
 namespace isamap {
 
-// Number formats and their arithmetic, rounded exactly as the format says.
+// Number formats and their arithmetic, rounded as the format specifies.
 //
-// A value travels as Scalar: floats as double, integers as 64 bits. Every format here but f64 has at most
-// 24 bits of significand, so + - * / sqrt in double followed by one rounding is correctly rounded
+// A value is a Scalar: floats as double, integers as 64 bits. Every format here but f64 has at most 24 bits of
+// significand, so + - * / sqrt in double followed by one rounding is correctly rounded
 // (Figueroa, "When is double rounding innocuous?", SIGNUM 1995).
 
 /// b1 is a truth value (masks); b8..b64 are bits of any type (moves).
@@ -36,13 +36,13 @@ inline int bytes(DType type) { return (bits(type) + 7) / 8; }
 std::int64_t integer_min(DType type);
 std::int64_t integer_max(DType type);
 
-/// The smallest type that holds every value of both, or nothing (f32 with s32 has f64; s64 with f64 none).
-/// join(s8, u8) = s16; join(bf16, f16) = f32; join(s8, bf16) = bf16 (8 significant bits suffice).
+/// The smallest type with every value of both, or nothing (f32 with s32: f64; s64 with f64: none). join(s8, u8) = s16;
+/// join(bf16, f16) = f32; join(s8, bf16) = bf16 (8 significant bits suffice).
 std::optional<DType> join(DType a, DType b);
 /// Are they integers of one width? Sums, differences and products of these wrap to the same bits (the ring of integers
-/// modulo 2^width), whether the bits are read with a sign or without: s16 and u16.
+/// modulo 2^width), for signed and unsigned types: s16 and u16.
 bool same_ring(DType a, DType b);
-/// Does `to` hold every value of `from`?
+/// Can `to` represent every value of `from`?
 bool widens(DType from, DType to);
 
 /// One number. `real` is meaningful for float types, `integer` for the others.
@@ -67,8 +67,8 @@ Scalar decode(DType type, std::uint64_t raw);
 
 // Arithmetic at one iteration point: a typed expression tree whose leaves are reads and constants.
 //
-// Types are explicit in the tree: `elaborate` (ir/typing) inserts the widening casts that the text leaves out, so two
-// bodies that mean the same are the same tree. C[i,j] += A*B with u8, s8 and s32 becomes s32(A) * s32(B).
+// Types are explicit in the tree: `elaborate` (ir/scalar_typing.cpp) inserts the widening casts that the text omits, so
+// bodies of equal meaning are equal trees. C[i,j] += A*B with u8, s8 and s32 becomes s32(A) * s32(B).
 
 enum class UnaryOp { negate, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, abs, round };
 enum class BinaryOp { add, sub, mul, div, min, max };
@@ -111,17 +111,17 @@ ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b);
 ScalarExpr cast(DType to, ScalarExpr a, bool saturate = false);
 
 /// Inserts widening casts at the leaves so that every node's type is the context's (the output type at the root, the
-/// operands' join inside an explicit cast). Narrowing without a cast is an error that names both types; it stands at
-/// the first read of what is wrong where `read_where` says where each read stands, at `where` otherwise.
+/// operands' join inside an explicit cast). Narrowing without a cast is an error with both types, located at the first
+/// read concerned if `read_where` has the places of reads, else at `where`.
 Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where,
                              const std::vector<SourceLocation>& read_where = {});
 
-/// The value at one point; `operands[i]` is what read i found. Rounds after every node to the node's type.
+/// The value at one point; `operands[i]` is the value of read i. Rounds after every node to the node's type.
 Scalar evaluate(const ScalarExpr& e, const Scalar* operands);
 
 /// Exactly the reads that occur, in order of first occurrence.
 std::vector<int> reads_of(const ScalarExpr& e);
-/// `names[i]` is how read i prints: print(mul(read 0, read 1), {"A[i,k]", "B[k,j]"}) gives "A[i,k] * B[k,j]".
+/// `names[i]` is the text of read i: print(mul(read 0, read 1), {"A[i,k]", "B[k,j]"}) gives "A[i,k] * B[k,j]".
 std::string print(const ScalarExpr& e, const std::vector<std::string>& names);
 
 // Integer expressions of hardware files: in needs, pack, encoding, timing, dims and inside placeholders.
@@ -170,7 +170,7 @@ struct Template {
 };
 
 Result<Template> parse_template(const std::string& text, const SourceLocation& where = {});
-/// The text, from what `value` gives for each placeholder.
+/// The text, with `value` of each placeholder.
 std::string fill(const Template& t, const std::function<std::string(const Placeholder&)>& value);
 std::string print(const Template& t);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Everything that becomes kernels: YAML files, one-line formulas, ONNX models.
+// Inputs that become kernels: YAML files, one-line formulas, ONNX models.
 
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace isamap {
 
-/// The kernel file of CONTRACT.md. `warnings` receives what is legal and likely not meant: sums that lose terms.
+/// The kernel file of CONTRACT.md. `warnings`: legal but probably unintended constructs, such as sums that lose terms.
 Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings = nullptr);
 Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file, Diagnostics* warnings = nullptr);
 
-/// The text that parse_kernel_yaml reads as the same tensors and statements (dims may stand in another order); an error
-/// where a file cannot say it: cut domains, one iterator with two extents.
+/// Text from which parse_kernel_yaml reads the same tensors and statements (the order of dims may differ); an error if
+/// a file cannot express it: cut domains, one iterator with two extents.
 Result<std::string> kernel_file(const Kernel& kernel);
 
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
@@ -30,7 +30,7 @@ struct Layer {
   std::optional<Kernel> kernel;
   std::string reason;              ///< "element-wise: no reduction to map"
   std::string node;                ///< the node's own name in the model; may be empty
-  std::vector<std::string> notes;  ///< what the kernel leaves out: "the bias 'b' is left out of the kernel"
+  std::vector<std::string> notes;  ///< parts that the kernel omits: "the bias 'b' is left out of the kernel"
 };
 
 struct Model {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A machine as one file describes it: its units, memories, links and instructions, and how the file is read.
+// The model of a machine: its units, memories, links and instructions, and the loader of its file.
 
 #include <map>
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace isamap {
 
-// A machine: units, memories, links and instructions, as one file describes them (hwdesc/README.md).
+// A machine: units, memories, links and instructions, described by one file (hwdesc/README.md).
 //
 // The graph (memories as vertices, links as edges) is kept in Boost.Graph behind this interface.
 
-/// How programs run a unit's instances side by side.
+/// How programs run a unit's instances in parallel.
 struct Threads {
-  std::string loop;                ///< text before a loop over instances; empty: they take turns
-  std::vector<std::string> flags;  ///< that compilers then need
+  std::string loop;                ///< text before a loop over instances; empty: they run one after another
+  std::vector<std::string> flags;  ///< compiler flags for it
 };
 
 struct Unit {
@@ -30,26 +30,26 @@ struct Unit {
   std::int64_t count = 1;  ///< instances inside one parent instance: product of the axes
   std::vector<std::pair<std::string, std::int64_t>> axes;  ///< named mesh axes; empty: one dimension
   bool at_most = false;                                    ///< count: {max: n}
-  bool queued = false;                                     ///< more instances than count wait their turn
+  bool queued = false;                                     ///< instances beyond count wait in a queue
   bool scalar = false;                                     ///< executes any statement element by element
   bool tokens = false;                                     ///< order: tokens
-  std::string index;  ///< how an instance asks for its number; empty: not addressable
+  std::string index;  ///< text with which an instance reads its index; empty: not addressable
   std::map<std::string, std::int64_t> ports;
-  double loop_end = 0;  ///< cycles that nothing begins in when a loop ends (a jump that was not foreseen)
+  double loop_end = 0;  ///< cycles lost at the end of a loop (branch misprediction)
   Threads threads;
   SourceLocation where;
 };
 
-/// A size that the file does not fix, e.g. the vector length. A model has one value of it: capacities, extents and
-/// layouts are those of that size.
+/// A symbolic size, e.g. the vector length. A model has one value of it: capacities, extents and layouts are for that
+/// size.
 struct Symbol {
   std::string name;
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool power_of_two = false;
   bool known_at_compile_time = false;  ///< `known: compile`; default `run`
-  std::string emit;                    ///< how a program asks for it
+  std::string emit;                    ///< text with which a program reads it
   std::int64_t value = 1;              ///< in this model
-  std::vector<std::int64_t> versions;  ///< sizes for which programs have code of their own; ascending, with `value`
+  std::vector<std::int64_t> versions;  ///< sizes for which programs have separate code; ascending, with `value`
   SourceLocation where;
 };
 
@@ -60,7 +60,7 @@ bool allows(const Symbol& symbol, std::int64_t value);
 using Sizes = std::map<std::string, std::int64_t>;
 std::string print(const Sizes& sizes);
 
-/// A value that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
+/// A field of state that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
 struct StateField {
   std::string name;
   std::int64_t min = 0, max = 0, multiple_of = 1;  ///< max 0: unbounded
@@ -69,16 +69,16 @@ struct StateField {
   std::optional<std::int64_t> reset;  ///< the value at entry and to restore
 };
 
-/// Instances inside one `unit` share a field: their values may add up to `total`, or to what they held at entry.
+/// Instances inside one `unit` share a field: the sum of their values may reach `total`, or the sum at entry.
 struct StatePool {
   std::string field;
   UnitId unit;
   std::int64_t total = 0;  ///< 0: the sum at entry
-  /// Registers: with what is held at entry an instruction must do, for its operands and so many more.
+  /// Registers that an instruction needs beside its operands; together they must fit the value at entry.
   std::int64_t beside = 0;
 };
 
-/// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.
+/// `count` instances; 3 instances of `ld` are ld0, ld1, ld2.
 struct State {
   std::string name;
   UnitId per;
@@ -91,13 +91,13 @@ struct State {
 enum class MemoryKind { dram, cache, scratchpad, accumulator, register_file };
 std::string_view name(MemoryKind kind);
 
-/// Another path to the same bytes. Between touching them by different views the fence stands.
+/// Another path to the same bytes. A fence separates accesses by different views.
 struct MemoryView {
   std::string name;
   Template emit, assembly;  ///< the fence
 };
 
-/// Registers that the instances inside one `unit` have together; the compiler keeps `kept` of each instance's.
+/// Registers shared by the instances inside one `unit`; the compiler reserves `kept` of each instance's.
 struct RegisterPool {
   UnitId unit;
   std::int64_t total = 0, kept = 0;
@@ -105,28 +105,28 @@ struct RegisterPool {
 
 struct Memory {
   std::string name;
-  UnitId per;  ///< who owns an instance
+  UnitId per;  ///< owner of an instance
   MemoryKind kind = MemoryKind::dram;
   std::int64_t capacity = 0;         ///< bytes of an instance; registers: count * size
   std::int64_t count = 0, size = 0;  ///< registers and bytes of one (over symbols: at their maximum)
-  std::int64_t granularity = 1;      ///< bytes that one address step means
+  std::int64_t granularity = 1;      ///< bytes of one address step
   std::int64_t base = 0;             ///< where addresses start
   std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
-  std::int64_t fetch = 0;    ///< of a cache: bytes that come together, lines and their neighbours; 0: lines
-  std::int64_t usable = 0;   ///< of a cache: bytes that stay beside what passes through; 0: not known
-  std::int64_t misses = 0;   ///< of a cache: lines that it can be waiting for; 0: not known
-  std::int64_t ways = 0;     ///< of a cache: lines of a set; 0: not known
-  std::int64_t streams = 0;  ///< of a cache: rows along which lines are fetched ahead at a time; 0: not known
-  std::int64_t pages = 0;    ///< of a cache: pages of 4 KiB that it finds without delay; 0: not known
+  std::int64_t fetch = 0;    ///< of a cache: bytes fetched together, a line with adjacent lines; 0: one line
+  std::int64_t usable = 0;   ///< of a cache: bytes that streaming accesses do not evict; 0: unknown
+  std::int64_t misses = 0;   ///< of a cache: outstanding misses (fill buffers); 0: unknown
+  std::int64_t ways = 0;     ///< of a cache: associativity; 0: unknown
+  std::int64_t streams = 0;  ///< of a cache: streams that the hardware prefetcher follows; 0: unknown
+  std::int64_t pages = 0;    ///< of a cache: TLB entries for pages of 4 KiB; 0: unknown
   std::vector<std::pair<std::string, std::string>> value;  ///< dtype (or "any") -> type name
-  std::string print;                                       ///< spelling of a register that isamap numbers
+  std::string print;                                       ///< name of a register that isamap allocates
   std::map<std::string, std::string> constraint;
   std::string pointer_type, pointer_constraint;
   double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
-  bool one_port = false;                           ///< reads and writes share that bandwidth
+  bool one_port = false;                           ///< reads and writes share the bandwidth
   std::int64_t word = 1;                           ///< bytes: the unit of access counts and energies
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
-  std::vector<StateField> fields;                  ///< state that every register of the file carries
+  std::vector<StateField> fields;                  ///< state of every register of the file
   std::vector<MemoryView> views;
   std::optional<RegisterPool> pool;
   SourceLocation where, bandwidth_where, energy_where;
@@ -139,10 +139,10 @@ struct Memory {
 struct Link {
   std::string name;
   MemoryId from, to;
-  std::vector<MemoryId> via;  ///< caches on the way
+  std::vector<MemoryId> via;  ///< caches on the path
   double bandwidth = 0;       ///< bytes/cycle; 0: unlimited
   double latency = 0;         ///< cycles
-  double begin = -1;          ///< into a cache: cycles that the first line of a row takes longer; below 0: not known
+  double begin = -1;          ///< into a cache: extra cycles for the first line of a stream; below 0: unknown
   double energy = 0;          ///< pJ/B
   std::string port;
   SourceLocation where, bandwidth_where, latency_where, energy_where;
@@ -154,7 +154,7 @@ struct FormatField {
   int high = 0, low = 0;
   std::optional<std::int64_t> value;  ///< constant unless given
   int width = 0, count = 0;
-  bool is_signed = false;  ///< holds negative numbers, in two's complement
+  bool is_signed = false;  ///< two's complement
 };
 struct Format {
   std::string name;
@@ -169,11 +169,12 @@ struct Barrier {
   std::vector<MemoryId> memories;
   Template emit, assembly;
   double latency = 0;      ///< cycles
-  std::int64_t count = 1;  ///< so many of them, told apart by {index}
+  std::int64_t count = 1;  ///< number of them, selected by {index}
   bool partial = false;    ///< {participants} instances wait, not all
 };
 
-/// What the host builds from a tensor and passes to the program: `parameter` declares it ({name}), `build` makes it
+/// A descriptor that the host builds from a tensor and passes to the program: `parameter` declares it ({name}), `build`
+/// makes it
 /// ({name} {base} {dtype} {rank} {sizes} {pitches} {box} {swizzle}).
 struct HostObject {
   std::string name;
@@ -183,41 +184,41 @@ struct HostObject {
 };
 
 /// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
-/// (phases), "emit" (fence), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
+/// (phases), "emit" (fence), "init.then"; the key of an assembly text ends with ".asm": "commit.asm".
 struct AsyncObject {
   std::string name, kind;  ///< kind: "groups", "phases", "fence" or "tokens"
   UnitId per;
   std::string from, to;   ///< tokens: the ports whose queues they order
-  MemoryId memory;        ///< phases: where the counters stand
+  MemoryId memory;        ///< phases: memory of the counters
   std::int64_t size = 0;  ///< phases: bytes of one
   std::map<std::string, std::string> texts;
   SourceLocation where;
 };
 
-/// By compiler: "any", "gcc", "clang", "nvcc"; and "emulated": besides, of programs that an emulator runs.
+/// By compiler: "any", "gcc", "clang", "nvcc"; and "emulated": in addition, for programs run by an emulator.
 using CompilerFlags = std::map<std::string, std::vector<std::string>>;
 
-/// A header in which the target's names have their meaning in plain C++, for machines without these features.
+/// A header that implements the target's intrinsics in plain C++, for machines without these features.
 struct Shim {
   std::string include;           ///< path of the header; empty: there is none
-  std::vector<std::string> cpu;  ///< the features it stands for; empty: all that are required
-  CompilerFlags flags;           ///< behind the program's
+  std::vector<std::string> cpu;  ///< the features it replaces; empty: all required ones
+  CompilerFlags flags;           ///< after the program's
 };
 
-/// A text printed only in files that say its name.
+/// A text printed only in files that contain its name.
 struct NamedHelper {
   std::string name, text;
   bool operator==(const NamedHelper&) const = default;
 };
 
-/// A simulator that somebody else wrote; `command` empty: there is none.
+/// An external simulator; `command` empty: there is none.
 struct ExternalSimulator {
-  std::string name;     ///< what reports call it
-  std::string command;  ///< {program}: the text; {folder}: what stands beside it
-  double seconds = 0;   ///< the limit of one run; 0: the one of whoever runs it
+  std::string name;     ///< its name in reports
+  std::string command;  ///< {program}: the text; {folder}: its folder
+  double seconds = 0;   ///< limit of one run; 0: the caller's
 };
 
-/// How a whole program is printed, compiled and run.
+/// How whole programs are printed, compiled and run.
 struct ProgramText {
   std::string language = "asm";  ///< "c++", "cuda", "asm"
   std::vector<std::string> include;
@@ -227,29 +228,29 @@ struct ProgramText {
   std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
   std::string helpers, launch_helpers, function, begin, end, comment = "#";
   std::int64_t window = 32;                ///< asm: commands among which the next one is chosen; 1: in order
-  std::vector<NamedHelper> named_helpers;  ///< behind `helpers`; each may use those before it
+  std::vector<NamedHelper> named_helpers;  ///< after `helpers`; each may use those before it
   std::string run_emulated;
   ExternalSimulator simulator;
   Shim shim;
 };
 
-/// What a description was compared with, as its own file states it.
+/// A reference that a description was verified against, as its file states.
 struct Evidence {
   std::string against, what, how;
   SourceLocation where;
 };
 
-/// What must be there for a target's programs to run as they are.
+/// Requirements for running a target's programs natively.
 struct Requirements {
   std::vector<std::string> machine;  ///< as `uname -m` prints it; empty: any
   std::vector<std::string> cpu;      ///< features that the processor reports
-  std::vector<std::string> arch;     ///< what is compiled for
+  std::vector<std::string> arch;     ///< target architectures
 };
 
 class HardwareModel {
  public:
   std::string name;
-  std::string file;  ///< where it came from
+  std::string file;  ///< source file
   double clock_hz = 1e9;
   Requirements needed;
   std::vector<Evidence> verified;  ///< empty: not stated
@@ -262,9 +263,9 @@ class HardwareModel {
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Symbol>& symbols() const { return symbols_; }
   Sizes sizes() const;  ///< the values of its symbols
-  /// The same machine at each combination of the sizes that its symbols list, its own included; ids are the same in
-  /// all. Empty when no size is known at run time only. Programs have a body for each, which may lay buffers out
-  /// differently: nothing is packed ahead of time.
+  /// The same machine at each combination of the sizes that its symbols list, its own included, with equal ids. Empty
+  /// if every size is known at compile time. Programs have a body for each, which may lay out buffers differently, so
+  /// nothing is packed ahead of time.
   const std::vector<HardwareModel>& versions() const;
   const std::vector<State>& states() const { return states_; }
   const std::vector<Format>& formats() const { return formats_; }
@@ -284,7 +285,7 @@ class HardwareModel {
   std::vector<LinkId> links_from(MemoryId memory) const;
   /// Memories on a shortest path of links (both ends included, caches of `via` not), or empty.
   std::vector<MemoryId> path(MemoryId from, MemoryId to) const;
-  /// Where arguments live: the `dram` memory of the outermost owner.
+  /// Memory of the arguments: the `dram` memory of the outermost owner.
   MemoryId home() const;
   /// Is `inner` the same unit as `outer` or inside it?
   bool inside(UnitId inner, UnitId outer) const;
@@ -325,15 +326,15 @@ class HardwareModel {
   std::shared_ptr<const std::vector<HardwareModel>> versions_;
 };
 
-// What `isamap hw check` proves about the layouts of a machine, and what it refutes:
+// Properties of a machine's layouts that `isamap hw check` proves or refutes:
 //
-//   fragment    every fragment is one to one onto its operand, at every extent
-//   fill        which move fills (or empties) which operand in registers, from which order in memory, with which
-//               addresses and free strides; where none does, why
-//   banks       what is touched together meets no bank twice; otherwise how often, and the swizzle that avoids it
-//   transfer    an operand in a shared memory is read where a move writes it, swizzles included
+//   fragment    every fragment is a bijection onto its operand, at every extent
+//   fill        the moves that fill (or drain) each operand in registers, from which order in memory, with which
+//               addresses and free strides; if none, the reason
+//   banks       accesses served together have no bank conflicts; if they have, their degree and a swizzle without
+//   transfer    an operand in a shared memory is read at the addresses where a move writes it, swizzles included
 //
-// Nothing here knows a target: all of it follows from fragments, strides, `xor`, `each`, `at_once`, `banks`.
+// Independent of the target: derived from fragments, strides, `xor`, `each`, `at_once`, `banks`.
 
 struct LayoutFact {
   std::string kind;                   ///< "fragment", "fill", "banks", "transfer"
@@ -344,38 +345,38 @@ struct LayoutFact {
 
 struct LayoutProofs {
   std::vector<LayoutFact> facts;
-  Diagnostics warnings;  ///< a swizzled operand that no move writes as it is read
+  Diagnostics warnings;  ///< a swizzled operand that no move writes with its layout
 };
 
 LayoutProofs prove_layouts(const HardwareModel& model);
 
-/// "proved: A of mac and 3 more: ..."; of what does not hold "not so: ...", of bank conflicts "costs: ...".
+/// "proved: A of mac and 3 more: ..."; refuted "not so: ..."; bank conflicts "costs: ...".
 std::string print(const LayoutFact& fact);
 
 // YAML to HardwareModel: strict, with every problem of a file reported in one run (hwdesc/README.md).
 
 struct LoadOptions {
   std::map<std::string, std::string> params = {};  ///< --set name=value, of parameters and symbols
-  bool prove = false;                              ///< ask layout_proofs.h too, as `hw check` does
+  bool prove = false;                              ///< also prove layouts, as `hw check` does
   Sizes sizes = {};                                ///< of symbols, besides those in `params`
-  bool in_order = false;                           ///< --no-reorder: a window of one command, whatever the file says
+  bool in_order = false;                           ///< --no-reorder: a window of one command, regardless of the file
 };
 
 struct LoadedHardware {
   HardwareModel model;
   Diagnostics warnings;           ///< "its accumulator can be neither cleared nor read out"
-  std::string resolved;           ///< the file with bases merged, parameters and rows put in: means the same by itself
+  std::string resolved;           ///< equivalent self-contained file: bases merged, parameters and rows expanded
   std::vector<LayoutFact> facts;  ///< with LoadOptions::prove
 };
 
-/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in
+/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is searched in the file's folder, then in
 /// `folders`; it may not leave them.
 Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
                                      const LoadOptions& options = {});
 
-// A machine to look at: tables in text, its graph of memories and links as a picture.
+// Views of a machine: text tables, pictures of its graph of memories and links.
 
-std::string describe(const HardwareModel& model);  ///< what `hw show` prints
+std::string describe(const HardwareModel& model);  ///< text of `hw show`
 std::string graphviz(const HardwareModel& model);  ///< `hw graph --format dot`
 std::string svg(const HardwareModel& model);       ///< `hw graph --format svg`
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A hardware operation: what it computes, as a Computation, and where its operands are.
+// A hardware operation: its semantics as a Computation, and the memories of its operands.
 
 #include <cstdint>
 #include <map>
@@ -14,17 +14,17 @@
 
 namespace isamap {
 
-// Rows that lie permuted, so that neighbours in a column meet different banks: a byte's address is changed by some of
-// its higher bits. (NVIDIA's CUTLASS calls the same Swizzle<B, M, S>, include/cute/swizzle.hpp.)
+// A swizzle permutes rows so that neighbours in a column are in different banks: higher bits of a byte's address change
+// lower ones. (CUTLASS: Swizzle<B, M, S>, include/cute/swizzle.hpp.)
 
 /// Byte address bits [to, to+bits) are replaced by themselves xor bits [from, from+bits); from >= to + bits.
 struct XorSwizzle {
   int bits = 0, from = 0, to = 0;
   bool operator==(const XorSwizzle&) const = default;
 
-  /// Bytes that stay neighbours.
+  /// Bytes that stay contiguous.
   std::int64_t chunk() const { return std::int64_t{1} << to; }
-  /// Where the pattern begins anew: what a swizzled buffer is aligned to.
+  /// Period of the pattern in bytes: the alignment of a swizzled buffer.
   std::int64_t period() const { return std::int64_t{1} << (from + bits); }
 };
 
@@ -34,10 +34,10 @@ inline std::int64_t swizzled(const std::optional<XorSwizzle>& swizzle, std::int6
   return address ^ (((address >> swizzle->from) & mask) << swizzle->to);
 }
 
-// What the hardware offers: a statement whose operands live in named memories.
+// An instruction of the hardware: a statement with operands in named memories.
 //
-// A move is an instruction whose body is a copy, a fill one whose body is a constant, a setter one without a
-// statement. Nothing else distinguishes them; the compiler asks for meaning, never for a name.
+// A move is an instruction whose body is a copy, a fill one whose body is a constant, a setter one without a statement.
+// Nothing else distinguishes them; the compiler uses semantics, never names.
 
 /// One stride of an operand's layout: element position += stride * (value of `term`), `term` over the operand's
 /// index names ("k/4", "j", "k%4") or "0", "1" for a subscript that is no plain iterator.
@@ -60,13 +60,13 @@ struct StridedLayout {
 struct FragmentLayout {
   std::vector<std::pair<std::string, std::int64_t>> over;
   std::vector<AffineExpr> index;
-  /// Extents in `over` that follow those of dims, "extent[j]/2"; `over` holds their value at the largest extents.
+  /// Extents in `over` that depend on dims, "extent[j]/2"; `over` has their value at the largest extents.
   std::vector<std::pair<std::string, IntExpr>> varying;
-  bool replicated = false;  ///< an index may stand in several places
+  bool replicated = false;  ///< an index may be in several places
   bool operator==(const FragmentLayout&) const = default;
 };
 
-/// Row-major and dense over the operand's index box when nothing is written.
+/// Default: row-major and dense over the operand's index box.
 struct DenseLayout {
   bool operator==(const DenseLayout&) const = default;
 };
@@ -79,24 +79,23 @@ struct FormatUse {
   bool operator==(const FormatUse&) const = default;
 };
 
-/// What the statement's tensor of the same position is on the machine.
+/// The statement's tensor of the same position on the machine.
 struct Operand {
   std::string name;            ///< the tensor's name in the statement
   MemoryId memory;             ///< invalid for state and immediate operands
-  std::optional<DType> dtype;  ///< nothing on a move: whatever the tensor has
+  std::optional<DType> dtype;  ///< nothing on a move: the tensor's type
   OperandLayout layout;
-  /// How layout terms name the subscripts: the iterator where a subscript is a plain one, else its position "0", "1",
-  /// ..
+  /// Names of the subscripts in layout terms: the iterator of a plain subscript, else its position "0", "1", ..
   std::vector<std::string> index_names;
   std::int64_t align = 1;                           ///< bytes, of the address at each use
-  std::int64_t align_buffer = 1;                    ///< bytes, of the buffer the tile lies in
+  std::int64_t align_buffer = 1;                    ///< bytes, of the buffer of the tile
   int group = 1;                                    ///< consecutive registers
-  std::string state;                                ///< "st.scale": the scalar lives in a state field
+  std::string state;                                ///< "st.scale": the scalar is in a state field
   std::vector<std::int64_t> immediate;              ///< allowed values (real: their bits); empty: not an immediate
-  std::optional<double> outside;                    ///< reads beyond the tensor yield this
+  std::optional<double> outside;                    ///< value of reads beyond the tensor
   std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
-  std::vector<std::int64_t> at_once;  ///< neighbours along each index that the memory serves together; empty: not said
-  std::string view;                   ///< of its memory: the path by which the bytes are touched
+  std::vector<std::int64_t> at_once;  ///< elements along each index that the memory serves together; empty: not stated
+  std::string view;                   ///< of its memory: the path by which the bytes are accessed
   std::string object;                 ///< printed instead of the address: built by the host
   std::optional<FormatUse> pack;      ///< the word printed instead of the address
   bool operator==(const Operand&) const = default;
@@ -107,19 +106,19 @@ struct DimRange {
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
   bool sized = false;                  ///< `max` is an expression of the target's symbols
-  bool kept = false;  ///< points beyond the extent of this dim are not touched, whatever `inactive` says
+  bool kept = false;  ///< points beyond the extent of this dim are not accessed, regardless of `inactive`
   bool operator==(const DimRange&) const = default;
   bool fixed() const { return min == max; }
 };
 
 struct Instruction;
-/// Extents of the points that a use with these extents may write: up to the maximum where `inactive` says what stands
-/// there afterwards, else the extents.
+/// Extents of the points that a use with these extents may write: the maximum where `inactive` gives the values there,
+/// else the extents.
 std::vector<std::int64_t> touched_extents(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
 enum class Inactive { none, zero, keep, undefined };
 enum class Start { keep, zero };
-enum class Change { any, raise, lower };  ///< which way a setter may move its fields
+enum class Change { any, raise, lower };  ///< direction in which a setter may change its fields
 
 struct Numerics {
   bool fused = false;
@@ -133,7 +132,7 @@ struct Numerics {
 /// Cycles of the instruction's unit. interval: how long one port is busy.
 struct Timing {
   std::optional<IntExpr> latency, interval;  ///< nothing: 1 cycle
-  std::string port;                          ///< empty: a port of its own
+  std::string port;                          ///< empty: a separate port
   bool operator==(const Timing&) const = default;
 };
 
@@ -144,12 +143,12 @@ struct StateValue {
   bool operator==(const StateValue&) const = default;
 };
 
-/// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all
-/// of them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the
-/// instruction's dims, extents at their maximum; `ranges[d]` says what else dim d may be.
+/// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all of
+/// them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the instruction's
+/// dims, extents at their maximum; `ranges[d]`: other extents of dim d.
 struct Instruction {
   std::string name;
-  UnitId unit;  ///< who executes
+  UnitId unit;  ///< executing unit
   LinkId link;  ///< invalid unless the file names one
   std::vector<Tensor> tensors;
   std::vector<Computation> semantics;  ///< empty: a setter
@@ -164,7 +163,7 @@ struct Instruction {
   std::vector<MemoryId> clobbers;
   std::string reset, scope;  ///< scope: "use" or "function"
   bool issue_one = false;
-  UnitId atomic;         ///< instances inside one of it may update an element at once; invalid: not known to be so
+  UnitId atomic;         ///< instances inside one of it may update an element concurrently; invalid: unknown
   std::string async_by;  ///< name of the completion object; empty: synchronous
   std::optional<IntExpr> async_bytes;
   std::optional<FormatUse> pack, encoding;
@@ -173,7 +172,7 @@ struct Instruction {
   std::vector<std::string> requires_features;  ///< beyond the file's
   Timing timing;
   double energy_pJ = 0;  ///< for one use
-  /// A program that uses it, made for one size of the target's symbols, is right where the sizes are larger.
+  /// A program that uses it, compiled for one size of the target's symbols, is correct at larger sizes.
   bool grows = true;
   Template emit, assembly;  ///< `emit:` and `asm:`
   SourceLocation where, timing_where, energy_where;
@@ -181,22 +180,22 @@ struct Instruction {
   const Computation& statement() const { return semantics.back(); }
 };
 
-/// What an instruction means, asked of its statement. Names are never looked at.
+/// Kinds of instructions, by their statements, never by names.
 bool is_setter(const Instruction& instruction);
 bool is_move(const Instruction& instruction);                      ///< D[..] = S[..], no cast
 std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = constant
-/// D[..] += S[..] (or another operator), no cast, which several instances may do to one element at once: adds up parts
-/// of a reduction that instances of a unit have.
+/// D[..] += S[..] (or another operator), no cast, atomic on one element: sums the partial results of the instances of a
+/// unit.
 bool is_combine(const Instruction& instruction);
 bool is_compute(const Instruction& instruction);  ///< none of the four
 /// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
 TensorId operand_of_access(const Instruction& instruction, int access);
 
-/// Where the operand's index point stands in its register or, for `any` strides, nothing: element offset, for a
-/// fragment (unit instance, element) as instance * elements + element. Index points are given row-major over `box`.
-/// The composition of two layouts is a comparison of these tables.
+/// The position of each index point of the operand in its register; nothing for `any` strides: element offset, for a
+/// fragment (unit instance, element) as instance * elements + element. Index points are given row-major over `box`. The
+/// composition of two layouts is a comparison of these tables.
 std::optional<std::vector<std::int64_t>> positions(const Operand& operand, const std::vector<std::int64_t>& box);
-/// The box an operand's index spans over the whole instruction: extents of its subscripts.
+/// The box of an operand's index over the whole instruction: extents of its subscripts.
 std::vector<std::int64_t> operand_box(const Instruction& instruction, int access);
 
 std::string print(const OperandLayout& layout);  ///< "i: 16, k: 1"; nothing for the dense one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The meaning of a kernel, data for it, and what runs programs to compare with.
+// The semantics of a kernel, test data, and the interface of what runs programs (Runner).
 
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// The executable definition of a kernel. Everything else is compared with this.
+// The executable definition of a kernel: the reference for all results.
 
 /// The bytes of one tensor, row-major, little endian, in the tensor's dtype.
 struct TensorData {
@@ -54,14 +54,14 @@ struct TensorData {
 
 TensorData make_data(const Tensor& tensor);  ///< zeros
 
-/// Small integers that keep every sum of `reduction_length` products exact in every dtype, or (real) uniform
-/// values in [-1, 1] rounded to the dtype. Honours Tensor::range.
+/// Small integers with which every sum of `reduction_length` products is exact in every dtype, or (real) uniform values
+/// in [-1, 1] rounded to the dtype. Honours Tensor::range.
 enum class Fill { integers, real };
 TensorData random_data(const Tensor& tensor, Fill fill, Random& random);
 /// One for each tensor of the kernel: random where the caller provides values (inputs and `inout`), else zeros.
 std::vector<TensorData> random_data(const Kernel& kernel, Fill fill, std::uint64_t seed);
 
-/// How many points `interpret` visits, as a double: they may be more than 2^63.
+/// The number of points of `interpret`, as a double: it may exceed 2^63.
 double point_count(const Computation& statement);
 double point_count(const Kernel& kernel);
 
@@ -70,21 +70,21 @@ double point_count(const Kernel& kernel);
 /// Shapes must match (checked). Runs at a few ns per operation: rows of the longest parallel dim at a time.
 void interpret(const Kernel& kernel, std::vector<TensorData>& data);
 
-/// How far two results differ. Integers must be equal, unless they were rounded from inexact intermediates. A float may
-/// differ by a bound of its own: for sums of products 2 * (terms + roundings of the body) * unit roundoff of the
+/// The difference of two results. Integers must be equal, unless they were rounded from inexact intermediates. Each
+/// float may differ by a bound: for sums of products 2 * (terms + roundings of the body) * unit roundoff of the
 /// coarsest rounding * sum of |terms| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.1;
-/// twice, since both results round); for other bodies what running error analysis gives. NaN equals NaN.
+/// twice, since both results round); for other bodies by running error analysis. NaN equals NaN.
 struct Comparison {
   bool equal = true;
   double max_error = 0;          ///< largest |a - b|
   double worst_ratio = 0;        ///< largest |a - b| / bound; <= 1 is equal
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
-/// `expected` is what `interpret` left, inputs and intermediates included; only outputs of `found` are looked at. What
-/// an `inout` output started at is unknown here and bounded by where it ended and what was added.
+/// `expected`: after `interpret`, with inputs and intermediates; of `found` only outputs are used. The initial value of
+/// an `inout` output is unknown here and bounded by its final value and the added terms.
 Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected, const std::vector<TensorData>& found);
 
-// Something that runs programs: implemented by backends, handed to the scheduler's measured models and to the CLI.
+// Runs programs: implemented by backends, used by the scheduler's measured models and the CLI.
 
 struct RunLimits {
   double seconds = 60;
@@ -92,23 +92,23 @@ struct RunLimits {
   std::int64_t file_bytes = std::int64_t{256} << 20;
 };
 
-/// What emulated threads asked of the memory of all blocks, counted together where one instruction asks for several.
+/// Requests of emulated threads to global memory, counted together where one instruction has several.
 struct MemoryRequests {
   std::string part, tensor, access;  ///< part of the program (a kernel); "loads", "stores", "additions", "copies"
   std::int64_t requests = 0;
-  std::int64_t sectors = 0;  ///< pieces that the memory moved for them
-  std::int64_t least = 0;    ///< pieces that the same bytes would need
+  std::int64_t sectors = 0;  ///< sectors that the memory moved for them
+  std::int64_t least = 0;    ///< sectors that the same bytes would need if contiguous
   std::int64_t sector_bytes = 0;
 };
 
-/// The same of a memory in banks, which all of them together serve in passes: one word of each bank a pass.
+/// Requests to a banked memory, which serves them in passes: one word of each bank per pass.
 struct BankRequests {
   std::string part, array, access;
   std::int64_t requests = 0;
   std::int64_t passes = 0;
-  std::int64_t least = 0;  ///< passes that the same bytes would need, wherever they lay
+  std::int64_t least = 0;  ///< passes that the same bytes would need without conflicts
   std::int64_t banks = 0, bank_width = 0;
-  std::int64_t worst_passes = 0, worst_least = 0;  ///< of the request that lost most
+  std::int64_t worst_passes = 0, worst_least = 0;  ///< of the request with the most conflicts
   std::int64_t worst_line = 0;                     ///< of the printed text
   std::int64_t worst_block = 0, worst_warp = 0;
 };
@@ -116,13 +116,13 @@ struct BankRequests {
 struct RunOutcome {
   std::string executed;                  ///< "native", "emulated", "simulator", "shim"
   std::string compiler;                  ///< the command that made the program; empty: none did
-  std::string simulator;                 ///< the name of a simulator that somebody else wrote; empty: none
-  double simulator_seconds = 0;          ///< how long that may take
+  std::string simulator;                 ///< the name of an external simulator; empty: none
+  double simulator_seconds = 0;          ///< its time limit
   std::string text;                      ///< of the printed program that ran, as `emit` has it
-  double seconds = 0;                    ///< median time of one run of the main entry; 0: not a clock (simulated)
-  std::int64_t cycles = 0;               ///< simulators only: of what instructions do
+  double seconds = 0;                    ///< median time of one run of the main entry; 0: simulated, not timed
+  std::int64_t cycles = 0;               ///< simulators only: of instructions
   double scalar_cycles = 0;              ///< simulators only: of element statements between them
-  std::vector<MemoryRequests> requests;  ///< emulations only, where they are asked for (ISAMAP_EMULATION_COUNTS)
+  std::vector<MemoryRequests> requests;  ///< emulations only, on request (ISAMAP_EMULATION_COUNTS)
   std::vector<BankRequests> banks;       ///< the same
   std::string missing;                   ///< non-empty: not run, because this package or feature is missing
   std::string limit;                     ///< non-empty: not finished, because this limit was reached
@@ -132,8 +132,8 @@ struct RunOutcome {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// `data`: one entry for each kernel tensor; outputs are replaced by what the run computed.
-  /// `min_seconds`: repeat the timed entry until this much time is spent (at least once).
+  /// `data`: one entry for each kernel tensor; outputs are replaced by the results of the run. `min_seconds`: repeat
+  /// the timed entry until this much time is spent (at least once).
   virtual Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                                  double min_seconds) = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every way an instruction of a machine covers a statement of a kernel, each proved, or the reasons why none does.
+// Every way in which instructions of a machine cover a statement of a kernel, each proved, or the reasons why there is
+// none.
 
 #include <cstdint>
 #include <functional>
@@ -22,15 +23,15 @@ struct MapOptions {
   std::string instruction;   ///< only this one; empty: all compute instructions
   bool use_z3 = false;       ///< enumerate with Z3 instead of the direct construction (the two must agree)
   std::string certificates;  ///< folder for SMT-LIB files, cleared of those of earlier runs; empty: none
-  /// Called for each placement that is judged, with the mappings so far; false ends the enumeration with these.
+  /// Called for each checked placement, with the number of mappings so far; false ends the enumeration with these.
   std::function<bool(std::int64_t mappings)> progress;
   std::function<bool(std::size_t written, std::size_t all)> certificate_progress;  ///< false writes no more
   std::int64_t max_mappings = 3072;  ///< for each instruction and statement
   std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
 };
 
-/// Why one instruction covers one statement in no way. Each reason names the dimension, the operand, the number
-/// found and the number needed: "dimension k has stride 2 in A; the instruction needs 1".
+/// Why one instruction does not cover one statement. Each reason has the dimension, the operand, the number found and
+/// the number needed: "dimension k has stride 2 in A; the instruction needs 1".
 struct Rejection {
   InstructionId instruction;
   StatementId statement;
@@ -44,11 +45,11 @@ struct SolverStatistics {
 
 struct MapResult {
   std::vector<Mapping> mappings;  ///< ordered by statement, instruction, then canonical order; id = position
-  std::vector<std::string> certificate_files;  ///< one for each mapping when certificates were asked for
+  std::vector<std::string> certificate_files;  ///< one for each mapping if certificates are requested
   std::vector<Rejection> rejected;
   SolverStatistics solver;
   bool limit_reached = false;  ///< max_mappings or rlimit: the list may be incomplete
-  bool stopped = false;        ///< `progress` or `certificate_progress` ended it: so may the list be, or its files
+  bool stopped = false;  ///< `progress` or `certificate_progress` ended it: the list or its files may be incomplete
 };
 
 /// All mappings of one instruction on one statement (ids not set), or why there are none.
@@ -64,13 +65,13 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
 
 Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options);
 
-/// The mappings of enumerate_mappings one by one, as they are found: `visit` returns false to end. Of a mapping nothing
-/// is kept but 128 bits that tell it from others, so that max_mappings may be large. Statements and instructions come
-/// in their order, the mappings of a pair in that of the search (fewest digits first for each order of the operands);
-/// ids count up. Certificates are left to `prove`.
+/// The mappings of enumerate_mappings one by one, as they are found: `visit` returns false to end. Only a fingerprint
+/// of 128 bits is kept of each, so max_mappings may be large. Statements and instructions are in their order, the
+/// mappings of a pair in that of the search (fewest digits first for each order of the operands); ids are consecutive.
+/// For certificates see `prove`.
 using MappingVisitor = std::function<bool(const Mapping&)>;
 struct MapSummary {
-  std::int64_t mappings = 0;  ///< that were visited
+  std::int64_t mappings = 0;  ///< number visited
   std::vector<Rejection> rejected;
   SolverStatistics solver;
   bool limit_reached = false;  ///< as in MapResult
@@ -82,11 +83,11 @@ Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& m
 /// "mma(i = n.p, j = k, k = c.r) O <- I, F"
 std::string print(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
 
-/// Z3's answer to the certificate of a mapping as it stands: `unproved` when there is a counterexample, as when digits,
-/// extents or carriers of a mapping that was found have been changed.
+/// Z3's answer to the certificate of a given mapping: `unproved` when there is a counterexample, as when digits,
+/// extents or carriers of a listed mapping were changed.
 struct Verdict {
   Proof proof = Proof::unproved;
-  std::string failed;       ///< the question that was not answered by unsat
+  std::string failed;       ///< the question whose answer is not unsat
   std::string certificate;  ///< SMT-LIB text; the z3 program prints `unsat` once for each question
 };
 Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping,
@@ -100,7 +101,7 @@ struct Factoring {
 };
 std::vector<Factoring> factorings(const Kernel& kernel);
 
-/// The matrix multiplication inside a statement, whatever the instruction (CONTRACT.md, extract): nothing when the
+/// The matrix multiplication inside a statement, independent of instructions (CONTRACT.md, extract): nothing when the
 /// body is not a sum of products of two reads or a class is empty.
 struct MatmulShape {
   std::int64_t m = 1, n = 1, k = 1;

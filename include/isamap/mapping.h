@@ -55,7 +55,7 @@ struct Mapping {
   std::vector<std::vector<Digit>> dims;
   std::vector<Carrier> carriers;
   std::set<Kind> kinds;
-  std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
+  std::vector<std::string> needs;  ///< "finite": dead slots must contain finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
   std::vector<std::string> outer;  ///< dims that digits do not cover, or only in part
@@ -79,7 +79,7 @@ std::string constant_name(const Mapping& mapping);
 
 /// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
 /// "n.p", "c.(q - s)"; no digits: "".
-std::int64_t stepped_extent(const std::vector<Digit>& digits);
+std::int64_t digits_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
 /// The statement over fused dims: each list of two or more unit digits that cover whole dims becomes one dim `n.p` of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A program against a machine: text form, legality, and the interpreter that defines what it means.
+// A program for a machine: text form, legality, and the interpreter that defines its semantics.
 //
-// These need the instructions' semantics and the memories' capacities, hence they stand above hwdesc's model.
+// These need the instructions' semantics and the memories' capacities, hence they are above hwdesc in the layers.
 
 #include <map>
 #include <string>
@@ -18,13 +18,13 @@ namespace isamap {
 std::string print(const Program& program, const HardwareModel& model);
 Result<Program> parse_program(const std::string& text, const HardwareModel& model);
 
-/// Everything that must hold: buffers inside memory capacities with live ranges and alignment, register counts, every
-/// index inside its buffer for all loop values, operand dtypes and memories as the instruction says, layouts of one
-/// register agree between the instructions that touch it, direct operands have the strides the layout demands, extents
-/// inside ranges, a scalar unit that reaches the memories of each element statement.
+/// Verifies: buffers fit memory capacities with live ranges and alignment; register counts; every index is inside its
+/// buffer for all loop values; operand dtypes and memories match the instruction; layouts of one register agree between
+/// the instructions that access it; direct operands have the strides of the layout; extents are inside ranges; a scalar
+/// unit reaches the memories of each element statement.
 Diagnostics verify(const Program& program, const HardwareModel& model);
 
-/// How often what happened: the simulator's and the closed form's common currency.
+/// Counts of calls and bytes, common to the simulator and the closed form.
 struct Counts {
   std::map<std::string, std::int64_t> calls;                                             ///< per instruction name
   std::map<std::string, std::map<std::string, std::int64_t>> read_bytes, written_bytes;  ///< memory -> tensor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A value, or the diagnostics that say why there is none; and what must hold of our own code.
+// Result<T>: a value or diagnostics; and checks of our own invariants.
 
 #include <string>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace isamap {
 
-// What is told to the user about an input: where, what was found, what was expected, what would work.
+// A problem of an input: the place, what was found, what was expected, what would work.
 
 struct SourceLocation {
   std::string file;  ///< as the user gave it
@@ -38,18 +38,18 @@ using Diagnostics = std::vector<Diagnostic>;
 std::string render(const Diagnostic& diagnostic);
 std::string render(const Diagnostics& diagnostics);
 
-/// A diagnostic without a place.
+/// A diagnostic without a location.
 Diagnostic error(std::string message, std::string hint = "");
 Diagnostic error_at(SourceLocation where, std::string message, std::string hint = "");
 
 bool has_errors(const Diagnostics& diagnostics);
 
-// Our own invariants. A failed check means that isamap is wrong, never that the user is.
+// Our own invariants. A failed check is a bug of isamap, never the user's error.
 
 /// Prints "internal error: ..." with the place and the text, and ends the process.
 [[noreturn]] void internal_error(const char* file, int line, const std::string& what);
 
-// A value, or the diagnostics that say why there is none.
+// A value, or the diagnostics that explain its absence.
 
 template <class T>
 class [[nodiscard]] Result {

@@ -105,7 +105,7 @@ struct Schedule {
   std::string name, kernel, target;
   std::map<std::string, std::int64_t> sizes;  ///< values of the target's symbols it was made for; printed if any
   std::vector<SplitPart> splits;              ///< applied to the kernel in this order, before `lanes`
-  std::vector<LaneParts> lanes;               ///< vectorized reductions
+  std::vector<VectorizedReduction> lanes;     ///< vectorized reductions
   std::vector<Nest> nests;                    ///< one for each statement of the kernel so changed, in order
   bool operator==(const Schedule&) const = default;
 };

@@ -74,7 +74,7 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
 
 /// Why the mapping of a `do` line is refused; empty: it is proved and supported by lowering.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
-  const CheckedMapping stated = judge_stated(kernel, model, mapping);
+  const CheckedMapping stated = check_given_mapping(kernel, model, mapping);
   if (!stated.mapping)
     return fmt::format("{} does not compute {} with this mapping: {}", line.instruction, line.statement,
                        stated.refusal);
@@ -276,7 +276,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
   if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variable, model);
-  for (const LaneParts& parts : schedule.lanes)
+  for (const VectorizedReduction& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
           fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));

@@ -66,7 +66,7 @@ class CallLowering : NestParts {
     }
     auto made = make_call(lowering_, id, std::move(refs), extents);
     if (!made) return made.diagnostics();
-    if (always_starts_anew(written)) {
+    if (always_overwrites(written)) {
       if (Diagnostics lost = sums_lost(scope); has_errors(lost)) return lost;
       made->start = Start::zero;
       return Nodes{Node{std::move(*made)}};

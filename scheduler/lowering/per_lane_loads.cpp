@@ -116,7 +116,7 @@ struct PerLaneLoad {
       }
       if (const std::string no = type_refusal_in_memory(move, 1, buffer.dtype); !no.empty()) return error(no);
       const AffineExpr offset = simplify(flat_offset(buffer, refs.back().index), ranges);
-      const auto steps = own_addresses(move, 1, extents, offset);
+      const auto steps = per_lane_offsets(move, 1, extents, offset);
       if (!steps)
         return error(fmt::format("the elements of {} that {} reads at one address are not adjacent in {}",
                                  lowering.buffer(copy.inner->buffer).name, move.name, buffer.name));

@@ -124,7 +124,7 @@ std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const s
   const AffineExpr loop = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, use.access, operand, dollars);
   if (!layout.apart.empty()) {
-    const auto steps = own_addresses(instruction, use.access, use.extents, offset);
+    const auto steps = per_lane_offsets(instruction, use.access, use.extents, offset);
     if (!steps)
       return fmt::format("the elements of {} that {} reads at one address are not adjacent in {}", operand.name,
                          instruction.name, buffer.name);

@@ -39,7 +39,7 @@ InstructionForm summed_form(const HardwareModel& model, InstructionId instructio
   const Instruction& written = model.instruction(instruction);
   const auto expansion =
       expand(written.statement().body, std::vector<Interval>(written.statement().reads.size(), Interval{0, 0}));
-  const auto rolled = expansion ? roll_up(written, expansion->polynomial, Axes::kept) : std::nullopt;
+  const auto rolled = expansion ? reroll_sum(written, expansion->polynomial, Axes::kept) : std::nullopt;
   if (!rolled || rolled->overwrites) return nullptr;
   const std::string& sum = rolled->instruction->statement().domain.dims.back().name;
   for (const Access& read : rolled->instruction->statement().reads)

@@ -109,8 +109,8 @@ Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& sch
   }
   Kernel made = kernel;
   for (const yaml::Node& item : written->items) {
-    auto parts = parse_lane_parts(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
-    auto next = parts ? in_lanes(made, {*parts}, item.where) : Result<Kernel>(parts.diagnostics());
+    auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+    auto next = parts ? vectorize_reductions(made, {*parts}, item.where) : Result<Kernel>(parts.diagnostics());
     if (!next) {
       problems.insert(problems.end(), next.diagnostics().begin(), next.diagnostics().end());
       return made;

@@ -8,7 +8,7 @@ namespace isamap {
 
 Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule) {
   const auto split = split_statements(kernel, schedule.splits);
-  return split ? in_lanes(*split, schedule.lanes) : split;
+  return split ? vectorize_reductions(*split, schedule.lanes) : split;
 }
 
 Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule) {

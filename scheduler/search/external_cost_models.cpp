@@ -72,22 +72,22 @@ class ExternalCost final : public CostModel {
     std::string line;
     if (over_ || !tell(Json{{"estimate", std::move(question)}})) return failure_->problems();
     const auto heard = child_.hear(line, seconds_);
-    if (heard != Conversation::Heard::line) return failed(heard);
+    if (heard != ChildProcess::Heard::line) return failed(heard);
     return understood(line, std::move(*cost));
   }
 
  private:
   bool tell(const Json& json) {
     const auto heard = child_.say(json.dump(-1, ' ', false, Json::error_handler_t::replace), seconds_);
-    if (heard != Conversation::Heard::line) failed(heard);
+    if (heard != ChildProcess::Heard::line) failed(heard);
     return !over_;
   }
 
-  Diagnostics failed(Conversation::Heard heard) {
-    if (heard == Conversation::Heard::late)
+  Diagnostics failed(ChildProcess::Heard heard) {
+    if (heard == ChildProcess::Heard::late)
       return complain(fmt::format("has not answered question {} within {} seconds", asked_, seconds_),
                       "seconds=N in the options of the cost model allows more");
-    if (heard == Conversation::Heard::too_long) return complain("sends a line that does not end");
+    if (heard == ChildProcess::Heard::too_long) return complain("sends a line that does not end");
     return complain(fmt::format("ended {} at question {}", child_.how_it_ended(), asked_));
   }
 
@@ -119,7 +119,7 @@ class ExternalCost final : public CostModel {
   double seconds_;
   std::shared_ptr<Failure> failure_;
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
-  Conversation child_;
+  ChildProcess child_;
   bool over_ = false;
   std::int64_t asked_ = 0;
 };

@@ -51,7 +51,7 @@ std::int64_t NormalChoices::most_steps(const Dim& dim) const {
         if (digit.column.as_dim() != dim.name) continue;
         const bool begins = &digit == &mapping.dims[m].front();
         const std::int64_t step = instruction_form(mapping, *model)->ranges[m].max;
-        steps = begins ? ceil_div(std::max<std::int64_t>(stepped_extent(mapping.dims[m]), 1), step) : 1;
+        steps = begins ? ceil_div(std::max<std::int64_t>(digits_extent(mapping.dims[m]), 1), step) : 1;
       }
     most = std::max(most, steps);
   }

@@ -97,7 +97,7 @@ class Dealing {
     double used = 1;
     for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
       const std::int64_t holds = instruction_.ranges[m].max;
-      const std::int64_t looped = std::max<std::int64_t>(1, stepped_extent(mapping.dims[m]));
+      const std::int64_t looped = std::max<std::int64_t>(1, digits_extent(mapping.dims[m]));
       used *= static_cast<double>(looped) / static_cast<double>(round_up(looped, holds));
     }
     return used;

@@ -274,6 +274,33 @@ TEST(Verify, ATransposedLayoutIsCaught) {
   expect_caught(changed(text, "LAYOUT", "{i: 4, j: 1}"), "outer", "C stands in another order: [j, i]");
 }
 
+/// An instruction that requires more than the file is not executed where the processor lacks it; all others are. Moves
+/// that only its program uses are not executed either, and say so.
+TEST(Verify, AMissingFeatureStopsNoOtherInstruction) {
+  std::string text = changed(tile, "types: {s32: int32_t}", "types: {s32: std::int32_t}");
+  text = changed(text, "LAYOUT", "{i: 1, j: 2}");
+  text = changed(text, "{n: 4}]", "{n: 4}, {n: 8}]");
+  text = changed(text, "dims: {i: 2, j: 4},\n     operands: {A:",
+                 "dims: {i: 2, j: 4}, requires: {cpu: [no_such_feature]},\n     operands: {A:");
+  text +=
+      R"(  - {name: store_8, link: st, compute: "D[x] = S[x]", dims: {x: 8}, operands: {D: {dtype: s32}, S: {dtype: s32}},
+     emit: "store({D}, {S});"}
+)";
+  const Folder folder;
+  const Said said = isamap({"hw", "verify", folder.write("lacking.yaml", text), "--json"});
+  if (said.code == 77 && said.err.find("compiler") != std::string::npos) GTEST_SKIP() << said.err;
+  EXPECT_EQ(said.code, 0) << said.out << said.err;
+  for (const char* name : {"load_8", "store_8"}) {
+    EXPECT_EQ(row(parsed(said), name).value("verdict", ""), "equal") << said.out;
+    EXPECT_GT(row(parsed(said), name).value("results", 0), 0) << said.out;
+  }
+  for (const char* name : {"load_2", "load_4", "store", "outer"}) {
+    EXPECT_EQ(row(parsed(said), name).value("verdict", ""), "not isolated") << said.out;
+    EXPECT_EQ(row(parsed(said), name).value("seen_through", ""), "") << said.out;
+  }
+  EXPECT_NE(row(parsed(said), "outer").value("why", "").find("no_such_feature"), std::string::npos) << said.out;
+}
+
 TEST(Verify, WhatCannotBeIsolatedSaysWhy) {
   const Said said = isamap({"hw", "verify", "npu16", "--json"});
   const auto mvin = row(parsed(said), "mvin");
@@ -381,7 +408,8 @@ TEST(Verify, SumsThatAlwaysStartAnewAndTruthValues) {
   const Said deep = isamap({"map", "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=5,j=9,k=14", "--dtypes",
                             "A=s16,B=s16,C=s32", "--target", file});
   EXPECT_NE((deep.out + deep.err)
-                .find("each call writes D anew, so one call has to add up all: instruction dim k takes 2, and 14"),
+                .find("each call overwrites D, so one call must compute the whole sum: instruction dim k takes 2, the "
+                      "sum needs 14"),
             std::string::npos)
       << deep.out << deep.err;
 }
@@ -479,6 +507,9 @@ TEST(ExternalSimulator, IsKilledAtItsLimit) {
   const Said verify = isamap({"hw", "verify", file, "--json"});
   EXPECT_EQ(verify.code, 4) << verify.out << verify.err;
   EXPECT_EQ(parsed(verify).value("why", ""), words);
+  // Nothing was compared, so nothing is equal.
+  EXPECT_EQ(parsed(verify).value("equal", -1), 0) << verify.out;
+  for (const auto& one : parsed(verify)["instructions"]) EXPECT_NE(one.value("verdict", ""), "equal") << one.dump();
 }
 
 TEST(Verify, ExitCodes) {

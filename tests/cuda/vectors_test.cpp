@@ -97,7 +97,7 @@ TEST_F(Record, OfOtherOperandsIsRecordedAnew) {
   write(changed(text(), "\"samples\":8", "\"samples\":9"));
   const Answer answer = verify_one({"--replay", file});
   EXPECT_EQ(answer.code, 5) << answer.said;
-  EXPECT_NE(answer.said.find("record it anew"), std::string::npos) << answer.said;
+  EXPECT_NE(answer.said.find("record it again"), std::string::npos) << answer.said;
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ compute:
             R"(k.yaml:2:20: duplicate key 'N'
     dims: {N: 4, K: 4, N: 4}
                        ^
-  note: the first stands in line 2
+  note: the first is in line 2
   hint: keep one of the two
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f99'
       A: {shape: [N, K], dtype: f99}

@@ -117,13 +117,13 @@ TEST(Timeloop, WhatIsOutsideOfTheSubsetIsNamed) {
                           "architecture:\n  subtree:\n    - {name: a, local: []}\n    - {name: b, local: "
                           "[]}\n"),
                      "", ""})
-                .find("branches beside each other are outside of what is imported"),
+                .find("parallel branches are not imported"),
             std::string::npos);
   EXPECT_NE(refusal({with("sparse",
                           "problem:\n  shape:\n    dimensions: [M]\n    data_spaces: []\n  instance: {M: 4, "
                           "densities: {A: 0.5}}\n"),
                      architecture, "", energy})
-                .find("sparse problems are outside of what is imported"),
+                .find("sparse problems are not imported"),
             std::string::npos);
   EXPECT_NE(refusal({"no_such.yaml", architecture, "", energy}).find("no_such.yaml: cannot read the file"),
             std::string::npos);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as proofs: fragments one to one, moves that fill operands, banks, and readers that agree with writers. Each
-// is asked on machines of a few lines and on the models, and each error that is planted is named.
+// Layout proofs: bijective fragments, moves that fill operands, bank conflicts, and agreement of readers with writers,
+// on machines of a few lines and on the models. Each planted error must be reported.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ std::size_t operand_number(const Instruction& i, const std::string& name) {
       i.operands.begin());
 }
 
-/// "k: ldmatrix with lane at ..", "j: not: ..": what a move does for an operand, one line for each order in memory.
+/// "k: ldmatrix with lane at ..", "j: not: ..": the result for a move and an operand, one line for each order in
+/// memory.
 std::vector<std::string> filled(const HardwareModel& model, const std::string& move, const std::string& user,
                                 const std::string& operand) {
   const Instruction &m = instruction(model, move), &u = instruction(model, user);
@@ -91,7 +92,7 @@ TEST(Compose, TwoUnknownsNeedTwoEquations) {
   EXPECT_EQ(std::get<Placement>(solved).strides[0]->bytes, 5);
   EXPECT_EQ(std::get<Placement>(solved).strides[1]->bytes, 2);
   const auto half = place({equation({0, {}}, 0, 0, {0}), equation({3, {}}, 0, 0, {2})});
-  EXPECT_TRUE(std::holds_alternative<Misplacement>(half));  // no whole number
+  EXPECT_TRUE(std::holds_alternative<Misplacement>(half));  // no integer
 }
 
 TEST(Compose, PrintsDigits) {
@@ -115,7 +116,7 @@ TEST(Fragments, WhoCollidesAndWhoIsMissing) {
   HardwareModel gpu = model_named("nvidia_sm80");
   Instruction mma = instruction(gpu, "mma_bf16");
   auto& layout = std::get<FragmentLayout>(mma.operands[1].layout);
-  layout.index[0] = *parse_affine("lane/4 + 4*(elem/2%2)");  // 8, says the manual
+  layout.index[0] = *parse_affine("lane/4 + 4*(elem/2%2)");  // 8 in the manual
   EXPECT_EQ(check_fragment(mma, 1).fault, "has [i=4, k=0] twice, at (lane 0, elem 2) and at (lane 16, elem 0)");
   layout.replicated = true;
   EXPECT_EQ(check_fragment(mma, 1).fault, "has 256 places for 256 elements: none holds [i=12, k=0]");
@@ -127,13 +128,13 @@ TEST(Fragments, AnErrorThatShowsAtOneExtentOnly) {
   HardwareModel gpu = model_named("nvidia_sm90a");
   Instruction wgmma = instruction(gpu, "wgmma_bf16_kk_sw128");
   auto& layout = std::get<FragmentLayout>(wgmma.operands[0].layout);
-  layout.varying[0].second = *parse_int_expr("extent[j]/16*8");  // right at multiples of 16
+  layout.varying[0].second = *parse_int_expr("extent[j]/16*8");  // correct at multiples of 16
   EXPECT_EQ(check_fragment(wgmma, 0).fault, "has no places at j = 8");
 }
 
 // --- moves that fill operands ---
 
-/// The lane addresses of ldmatrix for every operand of a 16-bit product, as hardware vendors' libraries write them.
+/// The lane addresses of ldmatrix for every operand of a 16-bit product, as in hardware vendors' libraries.
 TEST(Filling, LaneAddressesOfMatrixLoads) {
   const HardwareModel gpu = model_named("nvidia_sm80");
   EXPECT_EQ(filled(gpu, "ldmatrix_x4", "mma_bf16", "A"),
@@ -158,7 +159,7 @@ TEST(Filling, StoresAreFillingsReversed) {
             "rows contiguous along j: 1 calls, 2 operands, lane at [i = lane%16, j = 0] of operand lane/16");
 }
 
-/// What a tile load by rows of bytes can fetch: A as it lies, B from panels of four rows only.
+/// A tile load by rows of bytes can load A in its layout, B from panels of four rows only.
 TEST(Filling, RowsOfBytesFillATile) {
   const HardwareModel amx = model_named("x86_amx");
   EXPECT_EQ(filled(amx, "load", "dpbssd", "A")[0], "rows contiguous along k: 1 calls, 1 operands, r: pitch[i] bytes");

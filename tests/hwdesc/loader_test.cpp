@@ -85,10 +85,10 @@ instructions:
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   std::set<std::string> warned;
   for (const Diagnostic& d : loaded->warnings) warned.insert(d.message);
-  for (const char* message : {"the command of instruction 'get' does not tell {extent[i]}: dim i takes 1 to 8",
-                              "the command of instruction 'get' does not tell {S.stride[i]}: neighbours along i of S "
+  for (const char* message : {"the command of instruction 'get' does not encode {extent[i]}: dim i takes 1 to 8",
+                              "the command of instruction 'get' does not encode {S.stride[i]}: neighbours along i of S "
                               "may be any distance apart",
-                              "the command of instruction 'mac' does not tell {start[C]}: C starts in one of 2 ways"})
+                              "the command of instruction 'mac' does not encode {start[C]}: C starts in one of 2 ways"})
     EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
 }
 
@@ -114,7 +114,7 @@ TEST(Loader, TokensThatOnlyLeadOneWayAreTold) {
   EXPECT_EQ(warned(around).find("none lead back"), std::string::npos) << warned(around);
 }
 
-/// Slips of the pen that only some programs would show: each is told when the file is read.
+/// Mistakes that only some programs would show: each is reported when the file is read.
 TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   const auto warned = [](const std::string& name, const std::string& from, const std::string& to) {
     std::ifstream file(model_folder + "/" + name + ".yaml");
@@ -132,7 +132,7 @@ TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   const std::string rows = warned("outer16", "n: [20, 16], m", "n: [19, 16], m");
   EXPECT_TRUE(says(rows, "extent[i] goes up to 16, and field 'n' holds 0 to 15")) << rows;
   const std::string setter = warned("cube16", "emit: \"set_quant {quant.scale}\"", "emit: set_quant");
-  EXPECT_TRUE(says(setter, "the text of instruction 'set_scale' does not say what it sets 'quant.scale' to")) << setter;
+  EXPECT_TRUE(says(setter, "the text of instruction 'set_scale' does not print the value of 'quant.scale'")) << setter;
   const std::string twice =
       warned("outer16", "instructions:\n",
              "instructions:\n  - {name: fill, unit: engine, compute: \"D[i,j] = 1\", dims: {i: 16, "
@@ -141,7 +141,7 @@ TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
   EXPECT_TRUE(says(twice, "instructions 'fill' and 'clear_f32' have the same words and do different things")) << twice;
 }
 
-/// A move without a type carries what its memory holds, where that is one type only.
+/// A move without a type has that of its memory, if there is only one.
 TEST(Loader, AMoveOfSeveralTypesTellsWhich) {
   const std::string machine =
       "hardware: h\nprogram: {language: asm}\nunits: [{name: host, scalar: true}, {name: u}]\nmemories:\n"
@@ -340,7 +340,7 @@ TEST(Loader, DrawsEveryMemoryOnce) {
       EXPECT_NE(picture.find(">" + memory.name + "<"), std::string::npos) << name;
       EXPECT_NE(dot.find("\"" + memory.name + "\" [label"), std::string::npos) << name;
     }
-    for (const Link& link : model.links()) {  // each with its name and, where it has one, its bandwidth
+    for (const Link& link : model.links()) {  // each with its name and, if stated, its bandwidth
       const std::string rate = link.bandwidth > 0 ? " " : "<";
       EXPECT_NE(picture.find(">" + link.name + rate), std::string::npos) << name;
       EXPECT_NE(dot.find("[label=\"" + link.name), std::string::npos) << name;
@@ -355,7 +355,7 @@ std::string repeated(int count, const std::function<std::string(std::string)>& i
   return text;
 }
 
-/// Files that mean harm: each is refused, or read, in bounded time and memory.
+/// Malicious files: each is refused, or read, in bounded time and memory.
 TEST(Loader, HostileFilesCostLittle) {
   const std::string head = "hardware: h\nextends: tiny\n";
   const std::string rows =

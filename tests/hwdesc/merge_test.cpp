@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says on top of its bases: rows are dropped, lists emptied, helpers added.
+// Changes of a file over its bases: dropped rows, emptied lists, added helpers.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

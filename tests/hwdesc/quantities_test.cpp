@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every quantity of the language: what the loader accepts is what the table says, and the table is what the page says.
+// Every quantity of the language: the loader accepts the range of the table, and the table equals that of the page.
 
 #include "hwdesc/model/quantities.h"
 

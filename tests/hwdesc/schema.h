@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-/// Empty: valid; else where and why not: "/memories/0/kind: none of the alternatives".
+/// Empty: valid; else the place and the reason: "/memories/0/kind: none of the alternatives".
 std::string violation(const nlohmann::json& schema, const yaml::Node& node);
 
 }  // namespace isamap

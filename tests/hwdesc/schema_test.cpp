@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hwdesc/schema.json, which editors use, and the loader agree on what is structure: keys, types, what is missing.
+// hwdesc/schema.json, which editors use, and the loader agree on structure: keys, types, missing keys.
 
 #include "tests/hwdesc/schema.h"
 
@@ -79,7 +79,7 @@ TEST(Schema, EveryGoodFileIsValid) {
 }
 
 TEST(Schema, RefusesEveryFileWhoseStructureIsWrong) {
-  // What a schema can say; keys that a base file may add are not among it.
+  // Errors that a schema can express; not keys that a base file may add.
   const std::regex structural(
       "unknown key|must be a map|must be a list|must be true or false|which does not exist|must be a "
       "(rate|size|frequency|time)|has no '(name|max|hardware|memories|units)'|is not supported yet");
@@ -125,7 +125,7 @@ TEST(Schema, AgreesWithTheLoaderOnKeysThatAreUnknownOrMissing) {
       map.key_where.push_back({});
       const bool refused = !violation(schema(), *tree).empty();
       const bool unreadable = !loads(*tree, &messages);
-      // Free maps (ports, params, ..) take any key; what stands for a name there is the loader's business.
+      // Free maps (ports, params, ..) allow any key; names there are checked by the loader.
       if (refused || messages.find("unknown key 'zzz_unknown'") != std::string::npos) {
         EXPECT_TRUE(refused) << name << ": the schema takes a key that the loader does not know\n" << messages;
         EXPECT_TRUE(unreadable) << name << ": the loader takes what the schema refuses: " << violation(schema(), *tree);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of hwdesc share: where models lie, and a model from a text.
+// Helpers of hwdesc tests: the folder of models, and a model from a text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace isamap {
 inline const std::string model_folder = ISAMAP_SOURCE_DIR "/hardware_models";
 inline const std::string data_folder = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
 
-/// Writes `text` to a file of its own and loads that.
+/// Writes `text` to a temporary file and loads it.
 inline Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
   const std::string path = scratch("hwdesc.yaml");
   std::ofstream(path) << text;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that a file leaves open: which value a model has, for which there are versions, and which instructions are
-// right on a machine of a larger size.
+// Symbolic sizes: the value of a model, versions, and instructions that are correct on a machine of a larger size.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +34,7 @@ HardwareModel loaded(const std::string& text, const LoadOptions& options = {}) {
   return result ? result->model : HardwareModel{};
 }
 
-/// The first complaint, without its place.
+/// The first problem, without its location.
 std::string complaint(const std::string& text, const LoadOptions& options = {}) {
   const auto result = load_text(text, options);
   return result ? "" : result.diagnostics().front().message;

@@ -79,7 +79,7 @@ IntExpr random_int_expr(Random& random, int depth) {
   e.op = static_cast<IntExpr::Op>(random.between(2, 13));
   if (e.op == IntExpr::Op::bits) {
     e.args = {random_int_expr(random, 0)};
-    if (e.args[0].op == IntExpr::Op::number) e = e.args[0];  // bits of a literal is read as its number
+    if (e.args[0].op == IntExpr::Op::number) e = e.args[0];  // bits of a literal parses to a number
     return e;
   }
   e.args = {random_int_expr(random, depth - 1), random_int_expr(random, depth - 1)};

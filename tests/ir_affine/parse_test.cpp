@@ -97,7 +97,7 @@ TEST(ParseStatement, Errors) {
   EXPECT_EQ(statement_problem("C[i] -= A[i]"),
             "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found '-'\n  hint: write '+= -(...)'\n");
   EXPECT_EQ(statement_problem("C[i] = A"),
-            "k.yaml:7:12: 'A' stands alone: neither a tensor access, a function call nor a known size\n"
+            "k.yaml:7:12: 'A' is neither a tensor access, a function call nor a known size\n"
             "  hint: a tensor without dims is read as 'A[]'\n");
   EXPECT_EQ(statement_problem("C[i] = min(A[i])"), "k.yaml:7:12: 'min' takes 2 arguments, found 1\n");
   EXPECT_EQ(statement_problem("C[i] = sine(A[i])"),

@@ -50,27 +50,25 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("for i by 4 unrol"),
             "s.yaml:6:16: unknown word 'unrol'\n  hint: known here: on, wrap, raster, combine, tail, unroll\n");
   EXPECT_EQ(line_reprinted("for i by 4 raster rows"), "s.yaml:6:23: expected grouped(N), found 'rows'\n");
-  EXPECT_EQ(line_reprinted("for i by 4 peel"),
-            "s.yaml:6:16: unknown word 'peel'\n  hint: what is left of a dim has code of its own wherever a tile is "
-            "short; known "
-            "here: on, wrap, raster, combine, tail, unroll\n");
+  EXPECT_EQ(
+      line_reprinted("for i by 4 peel"),
+      "s.yaml:6:16: unknown word 'peel'\n  hint: tails are peeled by default: a short tile has separate code; known "
+      "here: on, wrap, raster, combine, tail, unroll\n");
   EXPECT_EQ(line_reprinted("stage A in L1 drain add"),
-            "s.yaml:6:19: unknown word 'drain'\n  hint: parts of a sum are added by `combine INSTRUCTION` at the loop "
-            "that splits it; known here: xN, ahead, as, xor, via, role, aot, slide, first, then, from\n");
+            "s.yaml:6:19: unknown word 'drain'\n  hint: partial sums are added by `combine INSTRUCTION` at the loop "
+            "that splits the reduction; known here: xN, ahead, as, xor, via, role, aot, slide, first, then, from\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail mask"),
-            "s.yaml:6:21: expected a tail (pad, split), found 'mask'\n  hint: leave it out: what a short tile does is "
-            "derived\n");
-  EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
-  EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' stands twice\n");
+            "s.yaml:6:21: expected a tail (pad, split), found 'mask'\n  hint: leave it out: it is derived\n");
+  EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' occurs twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' occurs twice\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail cut"),
-            "s.yaml:6:21: expected a tail (pad, split), found 'cut'\n  hint: leave it out: what a short tile does is "
-            "derived\n");
+            "s.yaml:6:21: expected a tail (pad, split), found 'cut'\n  hint: leave it out: it is derived\n");
   EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x99999999999"),
             "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 99999999999\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [k/8 ^ i%8]"),
-            "s.yaml:6:27: exclusive or stands behind the layout: as [..] xor 3 from 7 to 4\n");
+            "s.yaml:6:27: exclusive or follows the layout: as [..] xor 3 from 7 to 4\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [i, k] xor 3 from 5 to 4"),
             "s.yaml:6:45: bits 4 to 6 cannot be changed by bits from 5 on: those must lie above\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x2 ahead 2"),

@@ -41,7 +41,7 @@ Grid grid_of(DType type) {
   return grid;
 }
 
-// Nearest neighbour by search; the encoding with last bit 0 wins a tie. What lies half a step beyond the end overflows.
+// Nearest neighbour by search; the encoding with last bit 0 wins a tie. Values half a step beyond the largest overflow.
 double nearest_by_search(const Grid& grid, double x, double overflow) {
   const std::size_t n = grid.values.size();
   const double step = grid.values[n - 1] - grid.values[n - 2];
@@ -168,7 +168,7 @@ TEST(DType, JoinIsTheSmallestTypeThatHoldsBoth) {
   EXPECT_EQ(shown(DType::b1, DType::s8), "s8");
 }
 
-// `widens` says of formats what every value of a small one confirms.
+// `widens` against all values of small formats.
 TEST(DType, WidensIffEveryValueSurvives) {
   for (const DType from : all_types) {
     if (bits(from) > 16 || is_bits(from)) continue;

@@ -93,7 +93,7 @@ TEST(Positions, OfFragments) {
   operand.layout =
       FragmentLayout{{{"lane", 4}, {"elem", 2}}, {*parse_affine("lane/2 + 2*elem"), *parse_affine("lane%2")}, {}};
   EXPECT_EQ(positions(operand, {4, 2}), Table({0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(positions(operand, {5, 2}), std::nullopt);  // row 4 stands nowhere
+  EXPECT_EQ(positions(operand, {5, 2}), std::nullopt);  // row 4 has no position
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<TensorData> random_inputs(const Kernel& kernel, Fill fill, std::uint
   return data;
 }
 
-// The definition, point by point in the order of the domain's dims: what rows must reproduce bit for bit.
+// The definition, point by point in the order of the domain's dims: rows must reproduce it bit for bit.
 class Naive {
  public:
   Naive(const Kernel& kernel, std::vector<TensorData>& data) : kernel_(kernel), data_(data) {}

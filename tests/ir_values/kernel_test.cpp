@@ -122,7 +122,7 @@ TEST(KernelText, RandomKernelsReadBack) {
   EXPECT_GT(tried, 1500);
 }
 
-/// No operand says in which type the numbers are.
+/// No operand determines the type of the constants.
 TEST(KernelText, SelectsBetweenNumbersKeepTheirType) {
   const std::string text =
       "kernel k\ntensor A: f32[4]\ntensor B: f32[4]\ns0: B[i] = f32(bf16(select(A[i], 0.30078125, 0.5))) over i: 4\n";
@@ -228,7 +228,7 @@ TEST(Fuse, CountsThroughDigits) {
   mapping.operands = {0, 1, 2};
   mapping.dims = {{digit("n", 2), digit("p", 5)}, {digit("m", 4)}, {digit("c", 3), digit("r", 3)}};
   EXPECT_EQ(print(mapping, kernel, {"i", "j", "k"}, "mma"), "mma(i = n.p, j = m, k = c.r) O <- I, F");
-  EXPECT_EQ(stepped_extent(mapping.dims[0]), 10);
+  EXPECT_EQ(digits_extent(mapping.dims[0]), 10);
   EXPECT_EQ(print(fuse(kernel.statements[0], mapping), kernel.tensors),
             "O[n.p/5,m,n.p%5] += I[n.p/5,c.r/3,c.r%3 + n.p%5] * F[m,c.r/3,c.r%3] over n.p: 10, m: 4, c.r: 9 where "
             "c.r%3 - 1 >= 0");

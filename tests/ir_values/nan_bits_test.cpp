@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read as a number and written again is the same bits: a move of floats is a move.
+// Decoding and encoding preserve all bits: a move of floats is a move.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that run step by step: against loops written out here, as kernels of one step, and what is refused.
+// Recurrences: against explicit loops, as kernels of one step, and refused ones.
 
 #include <gtest/gtest.h>
 

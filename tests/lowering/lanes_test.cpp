@@ -19,9 +19,9 @@ std::string statements_of(const Kernel& kernel) {
   return text;
 }
 
-/// Tensors of the kernel are the first of the transformed kernel.
-void expect_same_values(const Kernel& kernel, const std::vector<LaneParts>& parts) {
-  const auto laned = in_lanes(kernel, parts);
+/// Tensors of the kernel are the first of the kernel in lanes.
+void expect_same_values(const Kernel& kernel, const std::vector<VectorizedReduction>& parts) {
+  const auto laned = vectorize_reductions(kernel, parts);
   ASSERT_TRUE(laned) << render(laned.diagnostics());
   EXPECT_EQ(render(verify(*laned)), "");
   EXPECT_EQ(arguments(*laned), arguments(kernel));
@@ -40,12 +40,12 @@ Kernel column(std::int64_t rows, std::int64_t length) {
 }
 
 TEST(Lanes, AreStatementsOfTheirOwn) {
-  const auto whole = in_lanes(column(3, 32), {{"s0", "k", 16, 1}});
+  const auto whole = vectorize_reductions(column(3, 32), {{"s0", "k", 16, 1}});
   ASSERT_TRUE(whole) << render(whole.diagnostics());
   EXPECT_EQ(statements_of(*whole),
             "s0_parts: y_parts[i,k_lane] += A[i,k_lane + 16*k_round] * x[k_lane + 16*k_round]\n"
             "s0: y[i] += y_parts[i,k_lane]\n");
-  const auto tail = in_lanes(column(3, 37), {{"s0", "k", 16, 1}});
+  const auto tail = vectorize_reductions(column(3, 37), {{"s0", "k", 16, 1}});
   ASSERT_TRUE(tail) << render(tail.diagnostics());
   EXPECT_EQ(statements_of(*tail),
             "s0_parts: y_parts[i,k_lane] += A[i,k_lane + 16*k_round] * x[k_lane + 16*k_round]\n"
@@ -71,8 +71,8 @@ TEST(Lanes, ComputeTheSame) {
 }
 
 TEST(Lanes, RefusalsNameWhatWasFound) {
-  const auto why = [](const Kernel& kernel, const LaneParts& parts) {
-    const auto made = in_lanes(kernel, {parts});
+  const auto why = [](const Kernel& kernel, const VectorizedReduction& parts) {
+    const auto made = vectorize_reductions(kernel, {parts});
     return made ? std::string("taken") : render(made.diagnostics());
   };
   EXPECT_NE(why(column(3, 15), {"s0", "k", 16, 1}).find("k of s0 has 15 points; 16 lanes of 1 need at least 16"),
@@ -83,9 +83,9 @@ TEST(Lanes, RefusalsNameWhatWasFound) {
   EXPECT_NE(why(column(3, 32), {"s0", "k", 1, 1}).find("at least 2 lanes"), std::string::npos);
   EXPECT_NE(why(formula("C[i] = A[i,0] + A[i,1]", "i=4"), {"s0", "i", 2, 1}).find("adds nothing up"),
             std::string::npos);
-  EXPECT_FALSE(parse_lane_parts("s0 k"));
-  EXPECT_FALSE(parse_lane_parts("s0 k 16 of 2"));
-  EXPECT_EQ(print(*parse_lane_parts("s0 k 16 by 2")), "s0 k 16 by 2");
+  EXPECT_FALSE(parse_vectorized_reduction("s0 k"));
+  EXPECT_FALSE(parse_vectorized_reduction("s0 k 16 of 2"));
+  EXPECT_EQ(print(*parse_vectorized_reduction("s0 k 16 by 2")), "s0 k 16 by 2");
 }
 
 TEST(Lanes, AddedUpAnywhereIsSaid) {

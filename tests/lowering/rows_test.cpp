@@ -135,7 +135,7 @@ TEST(Rows, LanesTakePairsOfTheirOwnTypeOnly) {
   const HardwareModel model = machine("x86_zen4");  // it has products of pairs of bf16
   const auto depths = [&](const char* compute, const char* dtypes) {
     std::vector<std::int64_t> found;
-    for (const LaneParts& parts : lanes_worth_trying(formula(compute, "i=64,k=256", dtypes), model))
+    for (const VectorizedReduction& parts : lanes_worth_trying(formula(compute, "i=64,k=256", dtypes), model))
       found.push_back(parts.depth);
     return found;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies are matched exactly: types, saturation, order of arguments; and what makes them vanish.
+// Exact matching of bodies: types, saturation, order of arguments; and annihilators.
 
 #include <gtest/gtest.h>
 
@@ -45,10 +45,10 @@ TEST(Bodies, TypesAreExact) {
             "body: the instruction computes A + B; the statement computes A * B");
 }
 
-std::string killing(const std::string& text, DType type) {
+std::string annihilator_text(const std::string& text, DType type) {
   const Kernel kernel = kernel_of(text, {{"j", 4}}, {}, type);
   std::string result;
-  for (const Annihilator& kill : kills(kernel.statements[0])) {
+  for (const Annihilator& kill : annihilators(kernel.statements[0])) {
     for (const auto& [read, value] : kill) result += std::to_string(read) + "=" + std::to_string(value) + " ";
     result += "| ";
   }
@@ -56,13 +56,13 @@ std::string killing(const std::string& text, DType type) {
 }
 
 TEST(Kills, ByBody) {
-  EXPECT_EQ(killing("C[j] += A[j] * B[j]", DType::f32), "0=0.000000 | 1=0.000000 | ");
-  EXPECT_EQ(killing("C[j] += abs(A[j] - B[j])", DType::s32), "0=0.000000 1=0.000000 | ");
-  EXPECT_EQ(killing("C[j] += (A[j] - B[j]) * (A[j] - B[j])", DType::f32), "0=0.000000 1=0.000000 | ");
-  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::f32), "0=-inf | 1=-inf | ");
-  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::s32), "");  // no integer is minus infinity
-  EXPECT_EQ(killing("C[j] max= A[j]", DType::s8), "0=-128.000000 | ");
-  EXPECT_EQ(killing("C[j] = A[j] + B[j]", DType::f32), "");
+  EXPECT_EQ(annihilator_text("C[j] += A[j] * B[j]", DType::f32), "0=0.000000 | 1=0.000000 | ");
+  EXPECT_EQ(annihilator_text("C[j] += abs(A[j] - B[j])", DType::s32), "0=0.000000 1=0.000000 | ");
+  EXPECT_EQ(annihilator_text("C[j] += (A[j] - B[j]) * (A[j] - B[j])", DType::f32), "0=0.000000 1=0.000000 | ");
+  EXPECT_EQ(annihilator_text("C[j] max= A[j] + B[j]", DType::f32), "0=-inf | 1=-inf | ");
+  EXPECT_EQ(annihilator_text("C[j] max= A[j] + B[j]", DType::s32), "");  // no integer is minus infinity
+  EXPECT_EQ(annihilator_text("C[j] max= A[j]", DType::s8), "0=-128.000000 | ");
+  EXPECT_EQ(annihilator_text("C[j] = A[j] + B[j]", DType::f32), "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates as the z3 program sees them: `unsat` only for what the mapper lists, `sat` somewhere for mutants.
+// Certificates run by the z3 program: `unsat` for listed mappings, `sat` somewhere for mutants.
 
 #include "mapper/certificate.h"
 
@@ -120,7 +120,7 @@ TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
   }
 }
 
-/// In the files themselves: each column of the mapping doubled where it is printed as such.
+/// Mutants of the files themselves: each printed column of the mapping is doubled.
 TEST(Certificates, ATextThatIsEditedIsRefuted) {
   if (!z3_found()) GTEST_SKIP() << "no z3 program (Debian: z3)";
   const Kernel kernel = conv1d();
@@ -180,12 +180,12 @@ TEST(Certificates, NonProjectionInstructionsAreDecided) {
   ASSERT_EQ(found.mappings.size(), 1U);
   EXPECT_EQ(shown(found.mappings[0], stencil, window), "unit(i = p, x = r) O <- I, F kinds axis; fill i -> 0");
   EXPECT_EQ(found.mappings[0].proof, Proof::proved);
-  EXPECT_EQ(found.solver.queries, 0);  // by ranks: the slot tells the element
+  EXPECT_EQ(found.solver.queries, 0);  // by ranks: the slot determines the element
   const Kernel strided = kernel_of("O[p] += I[2*p+r] * F[r]", {{"p", 9}, {"r", 3}});
   EXPECT_TRUE(map_one(strided, window, Rule::access).mappings.empty());
   EXPECT_EQ(map_one(strided, window, Rule::access).reasons.front(),
             "one slot of an operand would hold several elements");
-  // An output that adds up dims: by the differences of points of one call.
+  // An output with a sum of dims: by the differences of points of one call.
   const Kernel spread = kernel_of("O[p+r] += I[p] * F[r]", {{"p", 9}, {"r", 3}});
   const Instruction scatter = instruction_of("C[i+x] += A[i] * B[x]", {{"i", 4}, {"x", 3}});
   const PairMappings scattered = map_one(spread, scatter, Rule::access);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that saturate or write out a sum match exact kernels where the ranges of the inputs allow it.
+// Instructions that saturate or have an unrolled sum match exact kernels where the ranges of the inputs allow it.
 
 #include <gtest/gtest.h>
 
@@ -52,12 +52,12 @@ TEST(Exact, PairSumsThatCannotSaturate) {
       "[-32768, 32767]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
   EXPECT_EQ(answer(dot(kDotText, {}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
-  // Either range is enough: the one that is not needed is not asked for.
+  // Either range is enough: the other one is not required.
   EXPECT_EQ(answer(dot(kDotText, {{0, 255}}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
 }
 
-/// Products and sums that wrap are the same bits with a sign and without.
+/// Wrapping products and sums have equal bits for signed and unsigned types.
 TEST(Exact, IntegersOfTheOtherSignedness) {
   for (const auto& [given, taken] :
        {std::pair(DType::u8, DType::s8), {DType::u16, DType::s16}, {DType::u32, DType::s32}}) {
@@ -68,7 +68,7 @@ TEST(Exact, IntegersOfTheOtherSignedness) {
       EXPECT_EQ(answer(kernel_of("C[i] += A[i] - B[i] * 3", {{"i", 4}}, {}, kernel_type),
                        instruction_of("C[i] += A[i] - 3 * B[i]", {{"i", 4}}, {}, unit_type)),
                 "1 mappings");
-      // The order of two numbers, and what a wider type makes of them, depend on the sign.
+      // The order of two numbers, and their widening, depend on signedness.
       for (const char* other : {"C[i] max= A[i]", "C[i] min= A[i]", "C[i] = max(A[i], B[i])"})
         EXPECT_NE(
             answer(kernel_of(other, {{"i", 4}}, {}, kernel_type), instruction_of(other, {{"i", 4}}, {}, unit_type))
@@ -81,7 +81,7 @@ TEST(Exact, IntegersOfTheOtherSignedness) {
                 std::string::npos);
     }
   }
-  // A product of bytes that is widened is another number, unless the values have one meaning in both types.
+  // A widened product of bytes differs, unless the values are equal in both types.
   const std::string wide = "C[i,j] += A[i,k] * B[k,j]";
   const Instruction unit = instruction_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, kS8);
   const Types u8{{"A", DType::u8}, {"B", DType::u8}};
@@ -104,11 +104,12 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
                                           {{"j", 4}}, kBytes, DType::s16);
   EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 2), unit),
             "3 mappings, needs A in [0, 127], k: 2 written out");
-  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
-            "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 are needed");
+  EXPECT_EQ(
+      answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
+      "each call overwrites C, so one call must compute the whole sum: instruction dim k takes 2, the sum needs 4");
   Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
-  EXPECT_EQ(answer(updates, unit), "each call writes C anew, and C holds a value that is added to");
+  EXPECT_EQ(answer(updates, unit), "each call overwrites C, but C holds a value that the statement adds to");
 }
 
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
@@ -128,7 +129,7 @@ TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
             "[-2147483648, 2147483647]; it may saturate whatever range one input has");
 }
 
-/// The terms that saturate soonest are equal ones.
+/// Equal terms saturate first.
 TEST(Exact, SumsThatSaturateAgainstTheWorstTerms) {
   const Types both{{"A", DType::s8}, {"B", DType::s8}};
   const Instruction unit = instruction_of("C[j] sat+= s16(A[j]) * s16(B[j])", {{"j", 4}}, both, DType::s16);
@@ -191,7 +192,7 @@ TEST(Exact, TheCertificateAsksForAPairThatSaturates) {
   const Instruction unit = instruction_of(kPair, {{"j", 4}}, kBytes);
   Mapping mapping = map_one(kernel, unit, Rule::full).mappings.at(0);
   mapping.statement = StatementId{0};
-  const Alignment alignment = alignment_behind(kernel, unit, mapping);
+  const Alignment alignment = alignment_of(kernel, unit, mapping);
   const Certificate certificate = certify(alignment, mapping);
   EXPECT_EQ(certificate.questions.back().name, "R: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) beyond s16");
   EXPECT_EQ(certificate.questions.back().text,

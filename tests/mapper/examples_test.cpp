@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every example on every machine, without being told: quick, complete, proved; certificates of a few, read from disk.
+// Every example on every machine, by default options: quick, complete, proved; certificates of a few, read from disk.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ std::vector<std::string> yaml_files(const std::string& folder) {
   return files;
 }
 
-/// Calls that are wrong are found by trying some of their points.
+/// Wrong mappings are found by enumeration of some calls.
 TEST(Examples, WrongCallsOfAConvolutionEngineNeedNoSolver) {
   const auto machine = load_hardware("conv3x3", {ISAMAP_SOURCE_DIR "/hardware_models"});
   const auto kernel = load_kernel(ISAMAP_SOURCE_DIR "/examples/conv2d_capsule.yaml");

@@ -29,14 +29,14 @@ bool solves(const std::vector<IntVector>& rows, const IntVector& v) {
   return true;
 }
 
-/// Same signs, nowhere larger.
+/// Equal signs, no entry larger.
 bool fits(const IntVector& a, const IntVector& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] * b[i] < 0 || std::abs(a[i]) > std::abs(b[i])) return false;
   return true;
 }
 
-/// By looking at all vectors with entries in [-bound, bound].
+/// By enumeration of all vectors with entries in [-bound, bound].
 std::vector<IntVector> minimal_by_search(const std::vector<IntVector>& rows, std::size_t n, std::int64_t bound) {
   std::vector<IntVector> solutions, minimal;
   IntVector v(n, -bound);

@@ -57,7 +57,7 @@ TEST(LayoutAdvice, PaddingHidesNoOrder) {
   EXPECT_EQ(advice[0].kernel, "store B as B[j,k]");
 }
 
-/// One of the two orders of operands takes all as they lie.
+/// One of the two orders of operands needs no other layout.
 TEST(LayoutAdvice, SomeMappingWithNothingToSayIsEnough) {
   auto machine = on("npu16");
   const auto kernel = kernel_from_formula("C[j,i] += s32(A[k,i]) * s32(B[j,k])", "i=32,j=48,k=64", "A=s8,B=s8,C=s32");
@@ -76,7 +76,7 @@ TEST(LayoutAdvice, ATileOfOtherStepsHasNoVariant) {
   ASSERT_EQ(advice.size(), 1U);
   EXPECT_EQ(advice[0].found, "outer_f32 holds A with i fastest; neighbours along it stand 64 apart in A[i,k]");
   EXPECT_EQ(advice[0].kernel, "store A as A[k,i]");
-  EXPECT_EQ(advice[0].hardware, "");  // k is one step for a call
+  EXPECT_EQ(advice[0].hardware, "");  // k has one step in a call
 }
 
 TEST(LayoutAdvice, IndicesThatMoveTogetherHaveNoOrder) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings one by one: the same as in lists, ended at will, counted without being kept; and proofs of single ones.
+// Streamed mappings: equal to lists, stopped early, counted without storage; and proofs of single ones.
 
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(Lazy, EndsWhenToldTo) {
   EXPECT_TRUE(summary->rejected.empty());
 }
 
-/// The list ends where it is told to, and is the beginning of what the search finds: the same at each run.
+/// The list ends at its limit, and is a prefix of the search's results: reproducible.
 TEST(Lazy, ListsEndWhenToldTo) {
   const Kernel kernel = example("conv3d");
   const HardwareModel model = machine();
@@ -94,7 +94,7 @@ TEST(Lazy, ListsEndWhenToldTo) {
     };
     const auto list = enumerate_mappings(kernel, model, options);
     EXPECT_TRUE(list && list->stopped && !list->limit_reached);
-    EXPECT_TRUE(list->rejected.empty());  // what was not looked at is not refused
+    EXPECT_TRUE(list->rejected.empty());  // unvisited ones are not refused
     *asked = calls;
     std::vector<std::string> all;
     for (const Mapping& m : list->mappings) all.push_back(print(m, kernel, model));

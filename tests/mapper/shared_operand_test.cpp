@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that read one operand in several ways: what two reads take from one slot has to be one element.
+// Instructions that read one operand through several accesses: two reads of one slot must get one element.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::int64_t n_extent = 12, o_extent = 3;
 
-/// By the meaning alone: X[a*n + b] and X[c*n + d] in the slots p*o + q and r*o + s, n = 3*call + o, and the other way
-/// round.
+/// By definition: X[a*n + b] and X[c*n + d] in the slots p*o + q and r*o + s, n = 3*call + o, and exchanged.
 bool fits(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d, std::int64_t p, std::int64_t q,
           std::int64_t r, std::int64_t s) {
   for (std::int64_t call = 0; call < n_extent / o_extent; ++call) {
@@ -34,7 +33,7 @@ TEST(SharedOperand, MappingsAreThoseThatFit) {
   int right = 0, wrong = 0;
   for (int unit = 0; unit < 36; ++unit) {
     const std::int64_t p = unit % 3, q = unit / 3 % 2, r = unit / 6 % 3, s = unit / 18;
-    if (p == 0 && r == 0) continue;  // o would stand in the output only
+    if (p == 0 && r == 0) continue;  // o would be in the output only
     const Instruction window =
         instruction_of(fmt::format("C[o] = A[{}*o + {}] + A[{}*o + {}]", p, q, r, s), {{"o", o_extent}});
     for (int kernel_number = 0; kernel_number < 36; ++kernel_number) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A factor of the other signedness, and the term that takes the surplus back: the same numbers to the last bit.
+// A factor of the other signedness with its correction term: equal to the last bit.
 
 #include "mapper/sign_shift.h"
 
@@ -40,7 +40,7 @@ TEST(SignShift, OnlySumsOfTwoIntegerFactors) {
   EXPECT_EQ(count("C[i] += A[i,k] * A[i,k]", DType::s32), 0U);
 }
 
-/// Any byte, the extremes often.
+/// Any byte, with many extreme values.
 TensorData bytes_of(const Tensor& tensor, Random& random) {
   TensorData data = make_data(tensor);
   for (std::int64_t i = 0; i < data.count(); ++i) {
@@ -88,7 +88,7 @@ TEST(SignShift, IsExactForAllBytesAndExtremes) {
 TEST(SignShift, PaddingIsShiftedToo) {
   Kernel kernel = kernel_of("C[k,p] += A[c,p+r] * B[k,c,r]", {{"k", 2}, {"c", 3}, {"p", 6}, {"r", 3}},
                             {{"A", DType::s8}, {"B", DType::s8}});
-  kernel.tensors[1].shape[1] = 6;  // the window reaches two elements beyond
+  kernel.tensors[1].shape[1] = 6;  // the window exceeds it by two elements
   kernel.tensors[1].outside = 0;
   ASSERT_TRUE(verify(kernel).empty()) << render(verify(kernel));
   const SignShift shift = sign_shifts(kernel, StatementId{0})[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The direct path and the solver find the same lists. (Every mapping is executed in tests/mapping_oracle.)
+// The direct construction and the solver find the same lists. (Every mapping is executed in tests/mapping_oracle.)
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct Case {
   Instruction instruction;
 };
 
-/// Dims on random non-empty sets of operands; some operands add two dims in one index, as windows do.
+/// Dims on random non-empty sets of operands; some operands have a sum of two dims in one index, as windows do.
 std::optional<Case> random_case(Random& random) {
   static const std::vector<std::pair<std::string, std::string>> bodies = {
       {" += ", " * "}, {" += ", " * "}, {" max= ", " + "}, {" += ", " - "}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counts of the class for known kernels on known instructions, at sizes that leave no instruction dim hungry for
-// steps that it has (docs/mapping.md). tests/mapping_oracle recounts the same table by brute force.
+// The counts of the class for known kernels on known instructions, at sizes that leave no instruction dim underfilled
+// (docs/mapping.md). tests/mapping_oracle recounts the same table by brute force.
 
 #include <gtest/gtest.h>
 
@@ -108,12 +108,12 @@ TEST(Table, TheBestStencil) {
 }
 
 /// Of two digits that move the output along one direction either may be the finer one. The published counts have one
-/// order of q and q - s where s is no digit; the other one is listed with it.
+/// order of q and q - s where s is no digit; the other order is listed too.
 TEST(Table, OtherOrdersStandWithTheirMapping) {
   const Kernel stencil = kernel_of("O[q] += I[q+s] * F[s]", {{"q", 32}, {"s", 3}});
   const Instruction unit = matrix_unit(4, 2, 4);
   std::map<std::string, std::string> other;
-  OtherOrders orders(stencil);
+  AlternativeDigitOrders orders(stencil);
   for (const Mapping& mapping : map_one(stencil, unit, Rule::all).mappings) {
     for (const Mapping& one : orders.of(mapping, unit)) {
       EXPECT_EQ(one.proof, Proof::proved);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why not: both enumerations give a reason in the same words, and what is proposed maps once it is done.
+// Rejections: both enumerations give a reason with the same text, and proposed changes map once applied.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(WhyNot, BothEnumerationsGiveTheSameReasons) {
     EXPECT_TRUE(direct.mappings.empty() && solved.mappings.empty()) << print(kernel);
     ASSERT_FALSE(direct.reasons.empty());
     ASSERT_FALSE(solved.reasons.empty());
-    // A core is a part of what is wrong; what it says is among what the construction says.
+    // An unsat core is a part of the problem; its reasons are among those of the construction.
     for (const std::string& reason : solved.reasons)
       EXPECT_NE(std::find(direct.reasons.begin(), direct.reasons.end(), reason), direct.reasons.end()) << reason;
   }

@@ -52,7 +52,7 @@ TEST(ExactMappings, RunRightOnIntegers) {
       for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
         for (const isamap::Mapping& found : testing::map_one(kernel, instruction, rule).mappings) {
           if (found.constant) continue;
-          const Alignment alignment = alignment_behind(kernel, instruction, found);
+          const Alignment alignment = alignment_of(kernel, instruction, found);
           const auto unit = nest_of(alignment.unit());
           if (!unit) continue;
           const Mapping mapping = mapping_of(found, *nest);

@@ -9,7 +9,7 @@ namespace isamap::oracle {
 
 /// The orders of digits that stand inside the entries of a list.
 inline std::vector<isamap::Mapping> other_orders_of(const Pair& pair, const PairMappings& found) {
-  OtherOrders orders(pair.kernel);
+  AlternativeDigitOrders orders(pair.kernel);
   std::vector<isamap::Mapping> all;
   for (const isamap::Mapping& mapping : found.mappings)
     for (isamap::Mapping& other : orders.of(mapping, pair.instruction)) all.push_back(std::move(other));

@@ -126,29 +126,29 @@ struct Example {
 TEST(Start, ReductionsInsideAndOutsideOfACall) {
   const std::string gemm = "C[i,j] += A[i,k] * B[k,j]", fused = "C[i] += A[i,r,s] * B[r,s]";
   const testing::Sizes mma{{"i", 2}, {"j", 2}, {"k", 4}};
-  const std::string over = "each call writes C anew, so one call has to add up all";
+  const std::string over = "each call overwrites C, so one call must compute the whole sum";
   for (const Example& e : std::vector<Example>{
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 4}}, mma, ""},
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 3}}, mma, ""},  // padding along k
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 1}}, mma, ""},
-           {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 5}}, mma, over + ": instruction dim k takes 4, and 5 are needed"},
+           {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 5}}, mma, over + ": instruction dim k takes 4, the sum needs 5"},
            {fused, "C[i] += A[i,k] * B[k]", {{"i", 3}, {"r", 2}, {"s", 2}}, {{"i", 2}, {"k", 4}}, ""},
            {fused,
             "C[i] += A[i,k] * B[k]",
             {{"i", 3}, {"r", 2}, {"s", 3}},
             {{"i", 2}, {"k", 4}},
-            over + ", and a loop over s is left over"},  // r alone along k
+            over + ", but a loop over s remains"},  // r alone along k
            {fused,
             "C[i] += A[i] * B[]",
             {{"i", 3}, {"r", 1}, {"s", 2}},
             {{"i", 2}},
-            over + ", and a loop over s is left over"},
+            over + ", but a loop over s remains"},
            {"C[i] max= A[i,k]", "C[i] max= A[i,k]", {{"i", 3}, {"k", 4}}, {{"i", 2}, {"k", 4}}, ""},
            {"C[i] max= A[i,k]",
             "C[i] max= A[i,k]",
             {{"i", 3}, {"k", 6}},
             {{"i", 2}, {"k", 4}},
-            over + ": instruction dim k takes 4, and 6 are needed"},
+            over + ": instruction dim k takes 4, the sum needs 6"},
            {"C[p+r] += A[p] * B[r]", "C[i+j] += A[i] * B[j]", {{"p", 3}, {"r", 2}}, {{"i", 3}, {"j", 2}}, ""},
        }) {
     const Kernel kernel = testing::kernel_of(e.kernel, e.sizes, {}, DType::s32);
@@ -172,7 +172,7 @@ TEST(Start, WhatStandsInTheOutputIsNotLost) {
   const PairMappings found = testing::map_one(kernel, unit, Rule::full);
   EXPECT_TRUE(found.mappings.empty());
   ASSERT_FALSE(found.reasons.empty());
-  EXPECT_EQ(found.reasons[0], "each call writes C anew, and C holds a value that is added to");
+  EXPECT_EQ(found.reasons[0], "each call overwrites C, but C holds a value that the statement adds to");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(Yaml, RefusesWhatIsAmbiguousOrHostile) {
   EXPECT_EQ(first_problem("a: !!int 5"), "1:4: tag 'tag:yaml.org,2002:int' is not supported | a: !!int 5");
   EXPECT_EQ(first_problem("{a: 1}: 2"), "1:1: a key must be plain text | {a: 1}: 2");
   EXPECT_EQ(first_problem("a: 1\n---\nb: 2\n"), "2:1: a second document begins | ---");
-  EXPECT_EQ(first_problem("a: &x [*x]"), "1:8: an alias stands inside the node that it names | a: &x [*x]");
+  EXPECT_EQ(first_problem("a: &x [*x]"), "1:8: an alias is inside the node that it names | a: &x [*x]");
   EXPECT_EQ(first_problem(deep), "1:65: nested more than 64 deep | " + deep);
   const std::string open(3000000, '[');  // refused before anything is built
   EXPECT_EQ(first_problem("a: " + open).substr(0, 30), "1:1004: nested more than 64 de");

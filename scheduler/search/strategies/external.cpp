@@ -32,7 +32,7 @@ class External final : public SearchStrategy {
     ++asked_;
     std::string line;
     const auto heard = child_.hear(line, seconds_);
-    if (heard != Conversation::Heard::line) return failed(heard);
+    if (heard != ChildProcess::Heard::line) return failed(heard);
     return understood(line);
   }
 
@@ -67,15 +67,15 @@ class External final : public SearchStrategy {
   bool tell(const Json& json) {
     if (over_) return false;
     const auto heard = child_.say(json.dump(), seconds_);
-    if (heard != Conversation::Heard::line) failed(heard);
+    if (heard != ChildProcess::Heard::line) failed(heard);
     return !over_;
   }
 
-  std::optional<Point> failed(Conversation::Heard heard) {
-    if (heard == Conversation::Heard::late)
+  std::optional<Point> failed(ChildProcess::Heard heard) {
+    if (heard == ChildProcess::Heard::late)
       complain(fmt::format("has not answered question {} within {} seconds", asked_, seconds_),
                "seconds=N in the options of the strategy allows more");
-    else if (heard == Conversation::Heard::too_long)
+    else if (heard == ChildProcess::Heard::too_long)
       complain("sends a line that does not end");
     else
       complain(fmt::format("ended {} at question {}", child_.how_it_ended(), asked_),
@@ -117,7 +117,7 @@ class External final : public SearchStrategy {
   std::string command_;
   double seconds_;
   std::uint64_t seed_;
-  Conversation child_;
+  ChildProcess child_;
   bool started_ = false, over_ = false;
   std::int64_t asked_ = 0;
   Diagnostics problems_;
