@@ -18,6 +18,7 @@ Json json_of(const SuiteAnswer& answer) {
     json["not_programmable"].push_back({{"why", why}, {"mappings", mappings}});
   if (answer.limit_reached) json["limit_reached"] = true;
   if (answer.count() > 0) json["utilisation"] = answer.utilisation;
+  if (answer.programmable_count() > 0) json["programmable_utilisation"] = answer.programmable_utilisation;
   if (answer.prediction != Prediction::none) {
     json["cycles"] = number(answer.cycles);
     json["cycles_from"] = std::string(name(answer.prediction));

@@ -20,13 +20,11 @@
 namespace isamap::cli {
 namespace {
 
-std::string cost_of_kinds(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+std::string cost_of_kinds(const Mapping& mapping) {
   std::string text = fmt::format("{:.0f}% of its points do work", 100 * mapping.utilisation);
   for (const Kind kind : mapping.kinds)
     if (kind != Kind::axis) text += fmt::format(", {}", isamap::name(kind));
   for (const std::string& need : mapping.needs) text += fmt::format(", needs inputs that are {}", need);
-  if (const std::string why = not_programmable(mapping, kernel, model); !why.empty())
-    text += ", not programmable: " + why;
   return text;
 }
 
@@ -37,7 +35,7 @@ std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, c
                    [](const Mapping& a, const Mapping& b) { return a.utilisation > b.utilisation; });
   std::string text;
   for (std::size_t m = 0; m < std::min(shown, mappings.size()); ++m)
-    text += fmt::format("    {}: {}\n", digits_text(mappings[m], model), cost_of_kinds(mappings[m], kernel, model));
+    text += fmt::format("    {}: {}\n", digits_text(mappings[m], model), cost_of_kinds(mappings[m]));
   if (mappings.size() > shown) text += fmt::format("    and {} more (isamap map)\n", mappings.size() - shown);
   for (const LayoutAdvice& advice : least_layout_advice(kernel, model, mappings)) {
     text += fmt::format("    layout: {}\n", advice.found);
@@ -58,10 +56,7 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ke
     const InstructionId instruction = mine[0].instruction;
     const std::size_t ways = mine.size();
     const bool cut = result.limit_reached && ways >= static_cast<std::size_t>(MapOptions{}.max_mappings);
-    const MappingCount count = count_mappings(mine, kernel, model);
-    const std::string made =
-        count.programmable < count.covering ? fmt::format(", {} programmable", count.programmable) : "";
-    const std::string body = fmt::format("in {} {}{}{}\n", ways, ways == 1 ? "way" : "ways", made,
+    const std::string body = fmt::format("in {} {}{}\n", ways, ways == 1 ? "way" : "ways",
                                          cut ? " or more (isamap map --count tells how many)" : "") +
                              best_mappings(std::move(mine), kernel, model);
     const auto same =

@@ -126,6 +126,7 @@ void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mode
     return;
   }
   ++answer.programmable[instruction];
+  answer.programmable_utilisation = std::max(answer.programmable_utilisation, mapping.utilisation);
   answer.programmable_texts.insert(text);
 }
 
@@ -307,7 +308,11 @@ std::string mappings_cell(const SuiteAnswer& answer) {
 }
 
 std::string used_cell(const SuiteAnswer& answer) {
-  return answer.count() == 0 ? "-" : fmt::format("{:.0f}%", 100 * answer.utilisation);
+  if (answer.count() == 0) return "-";
+  const std::string best = fmt::format("{:.0f}%", 100 * answer.utilisation);
+  if (answer.programmable_count() == 0) return best + " (-)";
+  const std::string made = fmt::format("{:.0f}%", 100 * answer.programmable_utilisation);
+  return made == best ? best : best + " (" + made + ")";
 }
 
 std::string cycles_cell(const SuiteAnswer& answer) {
@@ -373,6 +378,10 @@ std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& ans
   if (any_is(Prediction::scalar, answers)) text += "*: element by element on the scalar unit\n";
   if (any_is(Prediction::mapping, answers))
     text += "~: no schedule; calls of the best mapping times the instruction's interval\n";
+  const auto differs = [](const SuiteAnswer& one) { return used_cell(one).ends_with(')'); };
+  if (std::any_of(answers.begin(), answers.end(),
+                  [&](const auto* list) { return std::any_of(list->begin(), list->end(), differs); }))
+    text += "(..%): used by the best mapping that can be programmed\n";
   return text;
 }
 

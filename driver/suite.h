@@ -53,6 +53,7 @@ struct SuiteAnswer {
   std::map<std::string, std::size_t> not_programmable;  ///< "mma: (q - s) is no plain dim": mappings of that reason
   bool limit_reached = false;                           ///< there may be more
   double utilisation = 0;                               ///< of the best mapping
+  double programmable_utilisation = 0;                  ///< of the best that can be programmed
   std::string instruction;                              ///< the one that the cycles are those of; empty: scalar code
   double cycles = 0;
   Prediction prediction = Prediction::none;
@@ -109,8 +110,8 @@ SuiteTotals totals_of(const Difference& difference);
 /// Files that cannot be read are wrong input; where nothing maps on any machine, that is proved or a limit was reached.
 Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer>*>& answers);
 
-/// Cells that tables and reports share: "9", "4096+", "276 (18 programmable)" where not all are; "83%"; "1.2k", "1.2k*"
-/// (scalar), "1.2k~" (mapping).
+/// Cells that tables and reports share: "9", "4096+", "276 (18 programmable)" where not all are; "83%", "13% (6%)";
+/// "1.2k", "1.2k*" (scalar), "1.2k~" (mapping).
 std::string mappings_cell(const SuiteAnswer& answer);
 std::string used_cell(const SuiteAnswer& answer);
 std::string cycles_cell(const SuiteAnswer& answer);
