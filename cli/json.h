@@ -21,8 +21,13 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
 
 struct MappingCounts {
   Rule rule = Rule::full;
-  std::map<std::pair<StatementId, InstructionId>, std::int64_t> of;  ///< without zeros
+  std::map<std::pair<StatementId, InstructionId>, MappingCount> of;  ///< without zeros
   MapSummary summary;
+  std::int64_t programmable() const {
+    std::int64_t sum = 0;
+    for (const auto& [pair, count] : of) sum += count.programmable;
+    return sum;
+  }
 };
 std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts);
 /// Names of the files of proposed kernels: by refusal and number of the change.

@@ -7,6 +7,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
+#include "isamap/scheduler.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/completeness.h"
@@ -72,6 +73,9 @@ Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& 
   json["kinds"] = Json::array();
   for (const Kind kind : mapping.kinds) json["kinds"].push_back(std::string(isamap::name(kind)));
   json["utilisation"] = mapping.utilisation;
+  const std::string why = not_programmable(mapping, kernel, model);
+  json["programmable"] = why.empty();
+  if (!why.empty()) json["why"] = why;
   json["price"] = price_json(mapping, kernel, model);
   if (!mapping.carriers.empty()) json["carriers"] = object_of(named_carriers(mapping, model));
   if (!mapping.needs.empty()) json["needs"] = mapping.needs;
@@ -133,6 +137,7 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   json["kernel"] = kernel.name;
   json["target"] = model.name;
   json["rule"] = std::string(name(rule));
+  json["programmable"] = count_mappings(result.mappings, kernel, model).programmable;
   json["mappings"] = Json::array();
   AlternativeDigitOrders other_orders(kernel);
   for (std::size_t m = 0; m < result.mappings.size(); ++m) {
@@ -163,14 +168,17 @@ std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, con
   json["target"] = model.name;
   json["rule"] = std::string(name(counts.rule));
   json["count"] = counts.summary.mappings;
+  json["programmable"] = counts.programmable();
   json["counts"] = Json::array();
-  for (const auto& [pair, number] : counts.of)
-    json["counts"].push_back(
-        {{"instruction", model.instruction(pair.second).name}, {"statement", pair.first.value}, {"mappings", number}});
+  for (const auto& [pair, count] : counts.of)
+    json["counts"].push_back({{"instruction", model.instruction(pair.second).name},
+                              {"statement", pair.first.value},
+                              {"mappings", count.covering},
+                              {"programmable", count.programmable}});
   json["rejected"] = rejected_json(counts.summary.rejected, model);
   json["solver"] = solver_of(counts.summary);
   std::set<std::pair<StatementId, InstructionId>> pairs;
-  for (const auto& [pair, number] : counts.of) pairs.insert(pair);
+  for (const auto& [pair, count] : counts.of) pairs.insert(pair);
   for (const Rejection& rejection : counts.summary.rejected) pairs.insert({rejection.statement, rejection.instruction});
   add_claims(json, kernel, model, counts.rule, pairs, counts.summary.limit_reached);
   return text_of(json);

@@ -10,9 +10,15 @@ namespace {
 
 /// What is known of one kernel on one machine; nothing is said of cycles that nobody predicted.
 Json json_of(const SuiteAnswer& answer) {
-  Json json{{"mappings", answer.count()}, {"instructions", object_of(answer.mappings)}};
+  Json json{{"mappings", answer.count()},
+            {"instructions", object_of(answer.mappings)},
+            {"programmable", answer.programmable_count()},
+            {"programmable_instructions", object_of(answer.programmable)}};
+  for (const auto& [why, mappings] : answer.not_programmable)
+    json["not_programmable"].push_back({{"why", why}, {"mappings", mappings}});
   if (answer.limit_reached) json["limit_reached"] = true;
   if (answer.count() > 0) json["utilisation"] = answer.utilisation;
+  if (answer.programmable_count() > 0) json["programmable_utilisation"] = answer.programmable_utilisation;
   if (answer.prediction != Prediction::none) {
     json["cycles"] = number(answer.cycles);
     json["cycles_from"] = std::string(name(answer.prediction));
@@ -33,6 +39,9 @@ Json json_of(const SuiteChange& change) {
   Json json{{"verdict", std::string(name(change.verdict))}};
   if (change.gained) json["gained"] = *change.gained;
   if (change.lost) json["lost"] = *change.lost;
+  if (change.programmable_gained) json["programmable_gained"] = *change.programmable_gained;
+  if (change.programmable_lost) json["programmable_lost"] = *change.programmable_lost;
+  if (change.covering != SuiteChange::Covering::same) json["covering"] = std::string(name(change.covering));
   if (change.speedup) json["speedup"] = *change.speedup;
   return json;
 }
@@ -59,7 +68,10 @@ std::string json_of_coverage(const Coverage& coverage) {
   }
   add_no_kernels(json, coverage.suite);
   const SuiteTotals totals = totals_of(coverage);
-  json["summary"] = {{"kernels", totals.kernels}, {"mapped", totals.mapped_a}, {"failed", totals.failed}};
+  json["summary"] = {{"kernels", totals.kernels},
+                     {"mapped", totals.mapped_a},
+                     {"failed", totals.failed},
+                     {"programmable", totals.programmable_a}};
   return text_of(json);
 }
 
@@ -84,6 +96,10 @@ std::string json_of_difference(const Difference& difference) {
   const SuiteTotals totals = totals_of(difference);
   json["summary"] = {{"kernels", totals.kernels},   {"failed", totals.failed}, {"mapped_a", totals.mapped_a},
                      {"mapped_b", totals.mapped_b}, {"gains", totals.gains},   {"loses", totals.loses}};
+  json["summary"].update({{"programmable_a", totals.programmable_a},
+                          {"programmable_b", totals.programmable_b},
+                          {"covering_gains", totals.covering_gains},
+                          {"covering_loses", totals.covering_loses}});
   if (totals.compared > 0) {
     json["summary"]["compared"] = totals.compared;
     json["summary"]["speedup"] = totals.speedup;

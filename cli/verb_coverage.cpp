@@ -28,29 +28,43 @@ std::string kernels_table(const Coverage& coverage) {
   return table(rows);
 }
 
-/// What each compute instruction is good for: kernels it covers, and its mappings of them.
+/// What each compute instruction is good for: kernels it covers, its mappings of them, and those that can be
+/// programmed.
 std::string instructions_table(const Coverage& coverage) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
+  struct Count {
+    std::size_t kernels = 0, mappings = 0, programmable = 0;
+  };
+  std::map<std::string, Count> counts;
   for (const SuiteAnswer& answer : coverage.answers)
     for (const auto& [instruction, mappings] : answer.mappings) {
-      counts[instruction].first += mappings > 0 ? 1 : 0;
-      counts[instruction].second += mappings;
+      Count& count = counts[instruction];
+      count.kernels += mappings > 0 ? 1 : 0;
+      count.mappings += mappings;
+      count.programmable += answer.programmable.at(instruction);
     }
-  std::vector<std::vector<std::string>> rows{{"instruction", "kernels", "mappings"}};
+  std::vector<std::vector<std::string>> rows{{"instruction", "kernels", "mappings", "programmable"}};
   for (const auto& [instruction, count] : counts)
-    rows.push_back({instruction, std::to_string(count.first), std::to_string(count.second)});
+    rows.push_back({instruction, std::to_string(count.kernels), std::to_string(count.mappings),
+                    std::to_string(count.programmable)});
   return rows.size() > 1 ? "\n" + table(rows) : "";
 }
 
 std::string reasons_text(const Coverage& coverage) {
-  std::vector<std::pair<std::string, std::string>> unmapped, unscheduled;
+  std::vector<std::pair<std::string, std::string>> unmapped, unprogrammable, unscheduled;
   for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
     const SuiteAnswer& answer = coverage.answers[c];
+    if (const std::string why = unprogrammable_reason(answer); !why.empty()) {
+      unprogrammable.emplace_back(coverage.suite.cases[c].name, why);
+      continue;
+    }
     if (!answer.reasons.empty())
       (answer.count() == 0 ? unmapped : unscheduled).emplace_back(coverage.suite.cases[c].name, answer.reasons.front());
   }
   std::string text;
   if (!unmapped.empty()) text += "\nnot mapped (the first reason; `isamap explain` has all):\n" + grouped(unmapped);
+  if (!unprogrammable.empty())
+    text +=
+        "\ncovered, not programmable (the reason of most mappings; `isamap map` has all):\n" + grouped(unprogrammable);
   if (!unscheduled.empty()) text += "\nmapped, not scheduled:\n" + grouped(unscheduled);
   return text;
 }
@@ -61,7 +75,7 @@ std::string text_of(const Coverage& coverage) {
       fmt::format("{} on {}, rule {}\n", coverage.suite.folder, coverage.model.name, name(coverage.rule)) +
       kernels_table(coverage) + marks_legend({&coverage.answers}) + instructions_table(coverage) +
       reasons_text(coverage) + no_kernels_text(coverage.suite);
-  text += fmt::format("\n{} of {} kernels map", totals.mapped_a, totals.kernels);
+  text += "\n" + kernels_that_map(totals);
   if (totals.failed > 0) text += fmt::format("; {} cannot be read", totals.failed);
   return text + "\n";
 }

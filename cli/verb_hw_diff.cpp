@@ -27,26 +27,34 @@ std::string kernels_table(const Difference& difference) {
   return table(rows);
 }
 
-/// Why the machine that does not map a kernel does not.
+/// Why the machine that has no mapping of a kernel that can be programmed has none.
 std::string reasons_text(const Difference& difference) {
-  std::vector<std::pair<std::string, std::string>> reasons;
+  std::vector<std::pair<std::string, std::string>> unmapped, unprogrammable;
   for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
     const SuiteCase& one = difference.suite.cases[c];
     const SuiteChange change = change_of(one, difference.on_a[c], difference.on_b[c]);
     const bool gains = change.verdict == SuiteChange::Verdict::gains;
     if (!gains && change.verdict != SuiteChange::Verdict::loses) continue;
     const SuiteAnswer& without = gains ? difference.on_a[c] : difference.on_b[c];
-    if (!without.reasons.empty()) reasons.emplace_back(one.name + (gains ? " on a" : " on b"), without.reasons.front());
+    const std::string where = one.name + (gains ? " on a" : " on b");
+    if (const std::string why = unprogrammable_reason(without); !why.empty())
+      unprogrammable.emplace_back(where, why);
+    else if (!without.reasons.empty())
+      unmapped.emplace_back(where, without.reasons.front());
   }
-  return reasons.empty()
-             ? ""
-             : "\nwhy one of the two does not map (the first reason; `isamap explain` has all):\n" + grouped(reasons);
+  std::string text;
+  if (!unmapped.empty())
+    text += "\nwhy one of the two does not map (the first reason; `isamap explain` has all):\n" + grouped(unmapped);
+  if (!unprogrammable.empty())
+    text += "\ncovered, but not programmable on one of the two (the reason of most mappings; `isamap map` has all):\n" +
+            grouped(unprogrammable);
+  return text;
 }
 
 std::string summary_of(const Difference& difference) {
   const SuiteTotals totals = totals_of(difference);
-  std::string text = fmt::format("\n{} kernels: {} map on a, {} on b; {} gain, {} lose", totals.kernels,
-                                 totals.mapped_a, totals.mapped_b, totals.gains, totals.loses);
+  std::string text =
+      fmt::format("\n{} kernels: {}; {}", totals.kernels, machines_that_map(totals), gains_and_losses(totals));
   if (totals.compared > 0)
     text += fmt::format("; b takes {:.3g} of a's cycles (geometric mean over {})", 1 / totals.speedup,
                         totals.compared == 1 ? "1 kernel" : fmt::format("{} kernels", totals.compared));

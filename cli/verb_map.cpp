@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/common.h"
 #include "cli/json.h"
@@ -88,25 +89,60 @@ std::string parts_text(const Kernel& whole, const HardwareModel& model, const Ma
   return text;
 }
 
-std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
-                    const MapResult& result) {
-  std::string text = fmt::format("{} on {}: {} mappings{}\n", kernel.name, model.name, result.mappings.size(),
-                                 result.limit_reached ? " (a limit was reached: there may be more)" : "");
+/// "depthwise on outer16: 276 mappings, 18 programmable"
+std::string headline(const Kernel& kernel, const HardwareModel& model, const MappingCount& count, bool limit_reached) {
+  std::string text = fmt::format("{} on {}: {} mappings", kernel.name, model.name, count.covering);
+  if (count.covering > 0)
+    text += count.programmable == count.covering ? ", all programmable"
+                                                 : fmt::format(", {} programmable", count.programmable);
+  return text + (limit_reached ? " (a limit was reached: there may be more)\n" : "\n");
+}
+
+/// The rows of a table, with what they say of all of them together.
+struct MappingTable {
   std::vector<std::vector<std::string>> rows{
-      {"id", "instruction", "statement", "mapping", "operands", "outer", "kinds", "used", "proof"}};
+      {"id", "instruction", "statement", "mapping", "operands", "outer", "kinds", "used", "proof", "programmable"}};
+  MappingCount count;                 ///< of entries of the list, other orders of them aside
+  std::map<std::string, int> reason;  ///< why entries cannot be programmed, and how many
+};
+
+MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+  MappingTable table;
   const auto add_row = [&](const std::string& id, const Mapping& m) {
-    rows.push_back({id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name,
-                    digits_text(m, model), operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")),
-                    kinds_text(m), fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
+    const std::string why = not_programmable(m, kernel, model);
+    table.rows.push_back(
+        {id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
+         operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
+         fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), why.empty() ? "yes" : "no"});
+    return why;
   };
   AlternativeDigitOrders other_orders(kernel);
   for (const Mapping& m : result.mappings) {
-    add_row(number_of(m, -1), m);
+    const std::string why = add_row(number_of(m, -1), m);
+    ++table.count.covering;
+    why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
     for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
       add_row(number_of(m, order++), other);
   }
-  if (!result.mappings.empty()) text += table(rows);
+  return table;
+}
+
+/// The reasons, most frequent first.
+std::string unprogrammable_text(const MappingTable& table) {
+  std::vector<std::pair<std::string, int>> reasons(table.reason.begin(), table.reason.end());
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [why, number] : reasons) text += fmt::format("{:>6}: {}\n", number, why);
+  return text.empty() ? text : "cover, but cannot be programmed yet:\n" + text;
+}
+
+std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                    const MapResult& result) {
+  const MappingTable found = table_of(kernel, model, result);
+  std::string text = headline(kernel, model, found.count, result.limit_reached);
+  if (!result.mappings.empty()) text += table(found.rows);
+  text += unprogrammable_text(found);
   return text + rejections_text(kernel, model, result.rejected) + parts_text(kernel, model, options, result);
 }
 
@@ -116,18 +152,19 @@ Exit count(const Options& options, const Kernel& kernel, const HardwareModel& mo
   MappingCounts counts;
   counts.rule = options.map.rule;
   const auto summary = for_each_mapping(kernel, model, options.map, [&](const Mapping& m) {
-    ++counts.of[{m.statement, m.instruction}];
+    MappingCount& count = counts.of[{m.statement, m.instruction}];
+    ++count.covering;
+    count.programmable += not_programmable(m, kernel, model).empty() ? 1 : 0;
     if (m.id % 1024 == 0) progress(fmt::format("{} mappings so far", m.id));
     return true;
   });
   if (!summary) return fail(Exit::wrong_input, summary.diagnostics());
   counts.summary = *summary;
-  std::string text = fmt::format("{} on {}: {} mappings{}\n", kernel.name, model.name, summary->mappings,
-                                 summary->limit_reached ? " (a limit was reached: there may be more)" : "");
-  std::vector<std::vector<std::string>> rows{{"instruction", "statement", "mappings"}};
-  for (const auto& [pair, number] : counts.of)
-    rows.push_back(
-        {model.instruction(pair.second).name, kernel.statements[pair.first.index()].name, std::to_string(number)});
+  std::string text = headline(kernel, model, {summary->mappings, counts.programmable()}, summary->limit_reached);
+  std::vector<std::vector<std::string>> rows{{"instruction", "statement", "mappings", "programmable"}};
+  for (const auto& [pair, count] : counts.of)
+    rows.push_back({model.instruction(pair.second).name, kernel.statements[pair.first.index()].name,
+                    std::to_string(count.covering), std::to_string(count.programmable)});
   if (rows.size() > 1) text += table(rows);
   const Exit code = summary->mappings > 0 ? Exit::ok : summary->limit_reached ? Exit::limit : Exit::no_answer;
   return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);

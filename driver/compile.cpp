@@ -9,7 +9,6 @@
 #include "isamap/scheduler.h"
 #include "mapper/reasons.h"
 #include "scheduler/nest/horizontal_sum.h"
-#include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/scalar_alternative.h"
 #include "scheduler/search_splits.h"
@@ -152,7 +151,8 @@ std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId 
 }
 
 /// Why lowering takes none of the mappings.
-std::vector<std::string> reasons_against(const Compilation& compiled, StatementId id, const HardwareModel& model) {
+std::vector<std::string> reasons_against(const Compilation& compiled, const Kernel& kernel, StatementId id,
+                                         const HardwareModel& model) {
   constexpr std::size_t most = 8;
   std::vector<std::string> reasons;
   const auto& refusals = compiled.scheduled->refusals;
@@ -161,7 +161,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, StatementI
   if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
-    const std::string why = not_lowered(mapping, model);
+    const std::string why = not_programmable(mapping, kernel, model);
     const std::string reason = model.instruction(mapping.instruction).name +
                                (why.empty() ? " maps, but no schedule of it was found that fits and lowers"
                                             : " maps, but is not lowered yet: " + why);
@@ -190,7 +190,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
     else if (by_hand)
       code.reasons = {"the schedule says so"};
     else
-      code.reasons = reasons_against(compiled, id, model);
+      code.reasons = reasons_against(compiled, kernel, id, model);
     found.push_back(std::move(code));
   }
   return found;

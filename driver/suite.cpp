@@ -115,22 +115,33 @@ void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel&
   if (maps) answer.instruction = model.instruction(found->mappings.front().instruction).name;
 }
 
+void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model, SuiteAnswer& answer) {
+  const std::string& instruction = model.instruction(mapping.instruction).name;
+  const std::string text = text_of(mapping, kernel, model);
+  ++answer.mappings[instruction];
+  answer.utilisation = std::max(answer.utilisation, mapping.utilisation);
+  answer.texts.insert(text);
+  if (const std::string why = not_programmable(mapping, kernel, model); !why.empty()) {
+    ++answer.not_programmable[instruction + ": " + why];
+    return;
+  }
+  ++answer.programmable[instruction];
+  answer.programmable_utilisation = std::max(answer.programmable_utilisation, mapping.utilisation);
+  answer.programmable_texts.insert(text);
+}
+
 SuiteAnswer answer_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& map,
                       const ScheduleOptions& options) {
   SuiteAnswer answer;
   for (const Instruction& instruction : model.instructions())
-    if (is_compute(instruction)) answer.mappings.emplace(instruction.name, 0);
+    if (is_compute(instruction)) answer.mappings[instruction.name] = answer.programmable[instruction.name] = 0;
   const auto mapped = enumerate_mappings(kernel, model, map);
   if (!mapped) {
     for (const Diagnostic& d : mapped.diagnostics()) answer.reasons.push_back(d.message);
     return answer;
   }
   answer.limit_reached = mapped->limit_reached;
-  for (const Mapping& m : mapped->mappings) {
-    ++answer.mappings[model.instruction(m.instruction).name];
-    answer.utilisation = std::max(answer.utilisation, m.utilisation);
-    answer.texts.insert(text_of(m, kernel, model));
-  }
+  for (const Mapping& m : mapped->mappings) add(m, kernel, model, answer);
   if (mapped->mappings.empty()) answer.reasons = rejection_reasons(*mapped, make_id<StatementId>(0), model);
   predict(*mapped, kernel, model, options, answer);
   return answer;
@@ -140,6 +151,13 @@ std::size_t only_in(const std::multiset<std::string>& these, const std::multiset
   std::vector<std::string> rest;
   std::set_difference(these.begin(), these.end(), those.begin(), those.end(), std::back_inserter(rest));
   return rest.size();
+}
+
+/// "+3 -0 mappings (+1 -0 programmable)"; without the second part where it would say the same again.
+std::string mappings_text(const SuiteChange& change) {
+  const std::string all = fmt::format("+{} -{} mappings", *change.gained, *change.lost);
+  if (change.gained == change.programmable_gained && change.lost == change.programmable_lost) return all;
+  return all + fmt::format(" (+{} -{} programmable)", *change.programmable_gained, *change.programmable_lost);
 }
 
 bool any_is(Prediction prediction, const std::vector<const std::vector<SuiteAnswer>*>& answers) {
@@ -178,16 +196,21 @@ SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAns
   if (!a.limit_reached && !b.limit_reached) {
     change.gained = only_in(b.texts, a.texts);
     change.lost = only_in(a.texts, b.texts);
+    change.programmable_gained = only_in(b.programmable_texts, a.programmable_texts);
+    change.programmable_lost = only_in(a.programmable_texts, b.programmable_texts);
   }
   // The estimate of a mapping leaves memories out: beside a schedule's it says nothing.
   const bool alike = (a.prediction == Prediction::mapping) == (b.prediction == Prediction::mapping);
   if (alike && a.cycles > 0 && b.cycles > 0) change.speedup = a.cycles / b.cycles;
-  const bool maps_a = a.count() > 0, maps_b = b.count() > 0;
-  const bool equal = a.texts == b.texts && a.utilisation == b.utilisation && a.cycles == b.cycles;
-  change.verdict = maps_a != maps_b ? (maps_b ? SuiteChange::Verdict::gains : SuiteChange::Verdict::loses)
+  const bool covers_a = a.count() > 0, covers_b = b.count() > 0;
+  const bool made_a = a.programmable_count() > 0, made_b = b.programmable_count() > 0;
+  const bool equal = a.texts == b.texts && a.programmable_texts == b.programmable_texts &&
+                     a.utilisation == b.utilisation && a.cycles == b.cycles;
+  change.verdict = made_a != made_b ? (made_b ? SuiteChange::Verdict::gains : SuiteChange::Verdict::loses)
                    : !equal         ? SuiteChange::Verdict::differs
-                   : maps_a         ? SuiteChange::Verdict::same
+                   : covers_a       ? SuiteChange::Verdict::same
                                     : SuiteChange::Verdict::neither;
+  if (covers_a != covers_b) change.covering = covers_b ? SuiteChange::Covering::gains : SuiteChange::Covering::loses;
   return change;
 }
 
@@ -197,6 +220,7 @@ SuiteTotals totals_of(const Coverage& coverage) {
   for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
     totals.failed += coverage.suite.cases[c].kernel ? 0 : 1;
     totals.mapped_a += coverage.answers[c].count() > 0 ? 1 : 0;
+    totals.programmable_a += coverage.answers[c].programmable_count() > 0 ? 1 : 0;
   }
   return totals;
 }
@@ -208,6 +232,9 @@ SuiteTotals totals_of(const Difference& difference) {
     const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
     const SuiteChange change = change_of(difference.suite.cases[c], a, b);
     totals.mapped_b += b.count() > 0 ? 1 : 0;
+    totals.programmable_b += b.programmable_count() > 0 ? 1 : 0;
+    totals.covering_gains += change.only_covering() && change.covering == SuiteChange::Covering::gains ? 1 : 0;
+    totals.covering_loses += change.only_covering() && change.covering == SuiteChange::Covering::loses ? 1 : 0;
     totals.gains += change.verdict == SuiteChange::Verdict::gains ? 1 : 0;
     totals.loses += change.verdict == SuiteChange::Verdict::loses ? 1 : 0;
     if (!change.speedup) continue;
@@ -261,12 +288,31 @@ std::string_view name(SuiteChange::Verdict verdict) {
   return "";
 }
 
+std::string_view name(SuiteChange::Covering covering) {
+  switch (covering) {
+    case SuiteChange::Covering::same:
+      return "same";
+    case SuiteChange::Covering::gains:
+      return "gains";
+    case SuiteChange::Covering::loses:
+      return "loses";
+  }
+  return "";
+}
+
 std::string mappings_cell(const SuiteAnswer& answer) {
-  return fmt::format("{}{}", answer.count(), answer.limit_reached ? "+" : "");
+  const char* more = answer.limit_reached ? "+" : "";
+  const std::size_t made = answer.programmable_count();
+  return made == answer.count() ? fmt::format("{}{}", made, more)
+                                : fmt::format("{}{} ({}{} programmable)", answer.count(), more, made, more);
 }
 
 std::string used_cell(const SuiteAnswer& answer) {
-  return answer.count() == 0 ? "-" : fmt::format("{:.0f}%", 100 * answer.utilisation);
+  if (answer.count() == 0) return "-";
+  const std::string best = fmt::format("{:.0f}%", 100 * answer.utilisation);
+  if (answer.programmable_count() == 0) return best + " (-)";
+  const std::string made = fmt::format("{:.0f}%", 100 * answer.programmable_utilisation);
+  return made == best ? best : best + " (" + made + ")";
 }
 
 std::string cycles_cell(const SuiteAnswer& answer) {
@@ -281,8 +327,11 @@ std::string change_cell(const SuiteChange& change) {
   std::vector<std::string> parts;
   if (change.verdict == SuiteChange::Verdict::gains || change.verdict == SuiteChange::Verdict::loses)
     parts.emplace_back(name(change.verdict));
+  else if (change.only_covering())
+    parts.emplace_back(change.covering == SuiteChange::Covering::gains ? "covered, not programmable"
+                                                                       : "no longer covered, never programmable");
   else if (change.gained && *change.gained + *change.lost > 0)
-    parts.push_back(fmt::format("+{} -{} mappings", *change.gained, *change.lost));
+    parts.push_back(mappings_text(change));
   const auto factor = [&](double by, const char* way) {
     if (by >= 1.005) parts.push_back(fmt::format("{:.3g}x {}", by, way));
     if (by >= 1.0005 && by < 1.005) parts.push_back(fmt::format("{:.2g} % {}", 100 * (by - 1), way));
@@ -292,11 +341,47 @@ std::string change_cell(const SuiteChange& change) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string kernels_that_map(const SuiteTotals& totals) {
+  std::string text = fmt::format("{} of {} kernels map", totals.mapped_a, totals.kernels);
+  if (totals.programmable_a < totals.mapped_a) text += fmt::format(", {} of them programmable", totals.programmable_a);
+  return text;
+}
+
+std::string machines_that_map(const SuiteTotals& totals) {
+  const auto part = [](std::size_t programmable, std::size_t mapped) {
+    return programmable < mapped ? fmt::format(" ({} programmable)", programmable) : "";
+  };
+  return fmt::format("{} map on a{}, {} on b{}", totals.mapped_a, part(totals.programmable_a, totals.mapped_a),
+                     totals.mapped_b, part(totals.programmable_b, totals.mapped_b));
+}
+
+std::string gains_and_losses(const SuiteTotals& totals) {
+  std::string text = fmt::format("{} gain, {} lose", totals.gains, totals.loses);
+  const auto only_covered = [&](std::size_t kernels, const char* by) {
+    if (kernels > 0)
+      text += fmt::format("; {} {} covered by {} only and not programmable", kernels, kernels == 1 ? "is" : "are", by);
+  };
+  only_covered(totals.covering_gains, "b");
+  only_covered(totals.covering_loses, "a");
+  return text;
+}
+
+std::string unprogrammable_reason(const SuiteAnswer& answer) {
+  if (answer.programmable_count() > 0 || answer.count() == 0) return "";
+  const auto most = std::max_element(answer.not_programmable.begin(), answer.not_programmable.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most->first;
+}
+
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers) {
   std::string text;
   if (any_is(Prediction::scalar, answers)) text += "*: element by element on the scalar unit\n";
   if (any_is(Prediction::mapping, answers))
     text += "~: no schedule; calls of the best mapping times the instruction's interval\n";
+  const auto differs = [](const SuiteAnswer& one) { return used_cell(one).ends_with(')'); };
+  if (std::any_of(answers.begin(), answers.end(),
+                  [&](const auto* list) { return std::any_of(list->begin(), list->end(), differs); }))
+    text += "(..%): used by the best mapping that can be programmed\n";
   return text;
 }
 

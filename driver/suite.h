@@ -46,15 +46,20 @@ std::string_view name(Prediction prediction);
 
 /// One case on one machine.
 struct SuiteAnswer {
-  std::map<std::string, std::size_t> mappings;  ///< of each compute instruction, zeros included
-  std::multiset<std::string> texts;             ///< one for each mapping, to tell them apart
-  bool limit_reached = false;                   ///< there may be more
-  double utilisation = 0;                       ///< of the best mapping
-  std::string instruction;                      ///< the one that the cycles are those of; empty: scalar code
+  std::map<std::string, std::size_t> mappings;      ///< of each compute instruction, zeros included
+  std::map<std::string, std::size_t> programmable;  ///< those of them that can be programmed (isamap/scheduler.h)
+  std::multiset<std::string> texts;                 ///< one for each mapping, to tell them apart
+  std::multiset<std::string> programmable_texts;
+  std::map<std::string, std::size_t> not_programmable;  ///< "mma: (q - s) is no plain dim": mappings of that reason
+  bool limit_reached = false;                           ///< there may be more
+  double utilisation = 0;                               ///< of the best mapping
+  double programmable_utilisation = 0;                  ///< of the best that can be programmed
+  std::string instruction;                              ///< the one that the cycles are those of; empty: scalar code
   double cycles = 0;
   Prediction prediction = Prediction::none;
   std::vector<std::string> reasons;  ///< why nothing maps, or why there is no schedule
   std::size_t count() const { return texts.size(); }
+  std::size_t programmable_count() const { return programmable_texts.size(); }
 };
 
 /// One answer for each case, empty ones for files that cannot be read.
@@ -77,15 +82,25 @@ struct Difference {
 
 /// What changes from a to b. Mappings are the same when instruction, operands and digits read the same.
 struct SuiteChange {
+  /// A kernel gains (loses) where only b (only a) has a mapping that can be programmed.
   enum class Verdict { same, gains, loses, differs, neither, failed } verdict = Verdict::same;
+  enum class Covering { same, gains, loses } covering = Covering::same;  ///< only b (only a) has any mapping at all
   std::optional<std::size_t> gained, lost;  ///< mappings; nothing where a limit was reached
+  std::optional<std::size_t> programmable_gained, programmable_lost;
+  /// What is covered on one machine only, and programmed on neither or both.
+  bool only_covering() const {
+    return covering != Covering::same && verdict != Verdict::gains && verdict != Verdict::loses;
+  }
   std::optional<double> speedup;  ///< cycles of a by cycles of b, where both are schedules' or both are mappings'
 };
 std::string_view name(SuiteChange::Verdict verdict);
+std::string_view name(SuiteChange::Covering covering);
 SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b);
 
 struct SuiteTotals {
   std::size_t kernels = 0, failed = 0, mapped_a = 0, mapped_b = 0, gains = 0, loses = 0;
+  std::size_t programmable_a = 0, programmable_b = 0;  ///< kernels with a mapping that can be programmed
+  std::size_t covering_gains = 0, covering_loses = 0;  ///< kernels of which only that changed
   double speedup = 1;  ///< geometric mean over the kernels that both machines have cycles for
   std::size_t compared = 0;
 };
@@ -95,11 +110,21 @@ SuiteTotals totals_of(const Difference& difference);
 /// Files that cannot be read are wrong input; where nothing maps on any machine, that is proved or a limit was reached.
 Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer>*>& answers);
 
-/// Cells that tables and reports share: "9", "4096+"; "83%"; "1.2k", "1.2k*" (scalar), "1.2k~" (mapping).
+/// Cells that tables and reports share: "9", "4096+", "276 (18 programmable)" where not all are; "83%", "13% (6%)";
+/// "1.2k", "1.2k*" (scalar), "1.2k~" (mapping).
 std::string mappings_cell(const SuiteAnswer& answer);
 std::string used_cell(const SuiteAnswer& answer);
 std::string cycles_cell(const SuiteAnswer& answer);
 std::string change_cell(const SuiteChange& change);
+/// "66 of 103 kernels map, 61 of them programmable"; without the second part where it would say the same again.
+std::string kernels_that_map(const SuiteTotals& totals);
+/// "66 map on a (61 programmable), 71 on b".
+std::string machines_that_map(const SuiteTotals& totals);
+/// "3 gain, 0 lose; 2 are covered by b only and not programmable".
+std::string gains_and_losses(const SuiteTotals& totals);
+/// Why a kernel that is covered cannot be programmed: the reason of most of its mappings. Empty: it can, or nothing
+/// maps.
+std::string unprogrammable_reason(const SuiteAnswer& answer);
 /// Explains the marks of cycles_cell that the answers use; else nothing.
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers);
 /// "  gemm and 3 more: mma: dtype: ...": cases with the same reason stand together, in the order of the first of each.

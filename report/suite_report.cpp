@@ -21,7 +21,10 @@ std::string head(const std::vector<std::string>& titles) {
   return html + "</tr>\n";
 }
 
-std::string first_reason(const SuiteAnswer& answer) { return answer.reasons.empty() ? "" : answer.reasons.front(); }
+std::string first_reason(const SuiteAnswer& answer) {
+  if (const std::string why = unprogrammable_reason(answer); !why.empty()) return "not programmable: " + why;
+  return answer.reasons.empty() ? "" : answer.reasons.front();
+}
 
 std::string problem_row(const SuiteCase& one, std::size_t columns) {
   return "<tr>" + cell(one.name, false) +
@@ -88,8 +91,8 @@ std::string remarks(const Suite& suite, const Columns& columns) {
 std::string html_report(const Coverage& coverage) {
   const Suite& suite = coverage.suite;
   const std::vector<std::string> titles{"kernel", "times", "mappings", "used", "cycles", "instruction", "why not"};
-  std::string body = fmt::format("<p>rule {}, {} of {} kernels map</p>\n<h2>Machine</h2>\n", name(coverage.rule),
-                                 totals_of(coverage).mapped_a, suite.cases.size());
+  std::string body =
+      fmt::format("<p>rule {}, {}</p>\n<h2>Machine</h2>\n", name(coverage.rule), kernels_that_map(totals_of(coverage)));
   body += svg(coverage.model) + "\n<h2>Kernels</h2>\n" + head(titles);
   for (std::size_t c = 0; c < suite.cases.size(); ++c)
     body +=
@@ -105,9 +108,8 @@ std::string html_report(const Difference& difference) {
   const std::string a = "a: " + difference.a.name, b = "b: " + difference.b.name;
   const std::vector<std::string> titles{"kernel",   "mappings a", "mappings b", "used a", "used b",
                                         "cycles a", "cycles b",   "change",     "why"};
-  std::string body =
-      fmt::format("<p>rule {}; {} gain, {} lose; {} map on a, {} on b, of {}</p>\n", name(difference.rule),
-                  totals.gains, totals.loses, totals.mapped_a, totals.mapped_b, totals.kernels);
+  std::string body = fmt::format("<p>rule {}; {}; {}, of {}</p>\n", name(difference.rule), gains_and_losses(totals),
+                                 machines_that_map(totals), totals.kernels);
   body += "<h2>Kernels</h2>\n" + head(titles);
   for (std::size_t c = 0; c < suite.cases.size(); ++c)
     body += suite.cases[c].kernel ? row(suite.cases[c], difference.on_a[c], difference.on_b[c])

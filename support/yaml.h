@@ -24,6 +24,7 @@ struct Node {
   std::vector<SourceLocation> key_where;              ///< map: location of each key
   SourceLocation where;
 
+  Node() noexcept;  ///< not in the class: Clang would need the pairs of `entries` before the class is complete
   const Node* find(const std::string& key) const;
 };
 

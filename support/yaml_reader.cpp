@@ -52,6 +52,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+Node::Node() noexcept = default;
+
 const Node* Node::find(const std::string& key) const {
   for (const auto& [name, value] : entries)
     if (name == key) return &value;

@@ -414,7 +414,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& p
                                 Names names, ElementText& elements, const Dialect* dialect) {
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
-  if (dialect == nullptr) *expanded = hoist_guards(*std::move(expanded));
+  if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;

@@ -20,6 +20,20 @@
 
 namespace isamap {
 
+// Two different things: a mapping *covers* its statement, since calls of the instruction compute it (proved), and it
+// can be *programmed*, since lowering has loops and operands for it. The second is less: docs/mapping.md, "What can be
+// programmed".
+
+/// Why lowering has no form for a mapping that covers its statement: "(q - s) is no plain dim". Empty: it has one;
+/// whether a schedule of it fits into the memories is for `schedule` to find. A microsecond, no search.
+std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
+
+struct MappingCount {
+  std::int64_t covering = 0, programmable = 0;  ///< all of them; those that can be programmed
+  bool operator==(const MappingCount&) const = default;
+};
+MappingCount count_mappings(const std::vector<Mapping>& mappings, const Kernel& kernel, const HardwareModel& model);
+
 // How the tensors of the caller lie: rows of a larger array have the step of that array.
 
 /// Elements from one index to the next, one for each axis; none: row-major and dense.

@@ -42,12 +42,49 @@ TEST(JsonDocument, Map) {
   has(json, {"kernel", "target", "rule", "mappings", "rejected", "solver"});
   EXPECT_EQ(json["rule"], "access");
   has(json["solver"], {"queries", "unknown", "seconds"});
+  EXPECT_EQ(json["programmable"], json["mappings"].size());
   ASSERT_FALSE(json["mappings"].empty());
   Json& first = json["mappings"][0];
   has(first, {"id", "instruction", "statement", "operands", "dims", "outer", "kinds", "utilisation", "proof"});
   EXPECT_EQ(first["id"], 0);
+  EXPECT_EQ(first["programmable"], true);
+  EXPECT_FALSE(first.contains("why"));
   EXPECT_TRUE(first["proof"].contains("status"));
   EXPECT_FALSE(first["proof"].contains("file"));
+}
+
+/// A mapping that covers, proved, need not be one that lowering takes.
+TEST(JsonDocument, MapSaysWhatCanBeProgrammed) {
+  const std::vector<std::string> depthwise{"map", example("depthwise"), "--target", "outer16"};
+  const Json json = document(depthwise);
+  EXPECT_EQ(json["mappings"].size(), 276U);
+  EXPECT_EQ(json["programmable"], 18);
+  int programmable = 0;
+  for (const Json& mapping : json["mappings"]) {
+    programmable += mapping["programmable"].get<bool>() ? 1 : 0;
+    EXPECT_EQ(mapping.contains("why"), !mapping["programmable"].get<bool>()) << mapping.dump();
+  }
+  EXPECT_EQ(programmable, 18);
+  EXPECT_EQ(json["mappings"][4]["why"], "(q - s) is no plain dim");
+  std::vector<std::string> counted = depthwise;
+  counted.push_back("--count");
+  const Json counts = document(counted);
+  EXPECT_EQ(counts["count"], 276);
+  EXPECT_EQ(counts["programmable"], 18);
+  EXPECT_EQ(counts["counts"][0]["mappings"], 276);
+  EXPECT_EQ(counts["counts"][0]["programmable"], 18);
+}
+
+TEST(JsonDocument, TextsOfMapHaveBothCounts) {
+  const std::string grouped = example("conv2d_grouped");
+  const Said list = isamap({"map", grouped, "--target", "dot16"});
+  EXPECT_TRUE(list.out.starts_with("conv2d_grouped on dot16: 198 mappings, 28 programmable\n")) << list.out;
+  EXPECT_NE(list.out.find("cover, but cannot be programmed yet:\n    76: (p - r) is no plain dim\n"),
+            std::string::npos);
+  EXPECT_EQ(isamap({"map", grouped, "--target", "dot16", "--count"}).out.substr(0, 55),
+            "conv2d_grouped on dot16: 198 mappings, 28 programmable\n");
+  EXPECT_TRUE(isamap({"map", example("gemm"), "--target", "dot16"})
+                  .out.starts_with("gemm on dot16: 2 mappings, all programmable\n"));
 }
 
 /// A list says whether it holds everything of its class, and what is outside.
@@ -98,6 +135,7 @@ TEST(JsonDocument, CountsOfMappings) {
   EXPECT_EQ(json["count"], of_gemm("map")["mappings"].size());
   EXPECT_EQ(json["counts"][0]["mappings"], json["count"]);
   EXPECT_EQ(json["counts"][0]["statement"], 0);
+  EXPECT_EQ(json["programmable"], json["count"]);
   EXPECT_FALSE(json.contains("limit_reached"));
   const std::vector<std::string> conv{"map", example("conv2d"), "--target", "x86_avx2", "--limit", "2"};
   EXPECT_EQ(document(conv)["limit_reached"], true);

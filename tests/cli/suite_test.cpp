@@ -29,6 +29,15 @@ compute:
   - C[] += A[k] * B[k]
 )";
 
+constexpr const char* sum = R"(kernel: sum
+dims: {K: 20}
+tensors:
+  A: {shape: [K], dtype: f32}
+  C: {shape: [], dtype: f32}
+compute:
+  - C[] += A[k]
+)";
+
 /// A small machine, and variants of it.
 class Suites : public testing::Test {
  protected:
@@ -91,6 +100,91 @@ why one of the two does not map (the first reason; `isamap explain` has all):
 
 2 kernels: 1 map on a, 2 on b; 1 gain, 0 lose; b takes 1 of a's cycles (geometric mean over 1 kernel)
 )");
+}
+
+/// A sum is covered by a dot product with ones, for which lowering has no place: no gain, and said.
+TEST_F(Suites, WhatIsOnlyCoveredGainsNothing) {
+  fs::remove(folder_ / "suite/dot.yaml");
+  add("sum.yaml", sum);
+  const Said said = diff(with_dot());
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("\nsum          0  1 (0 programmable)"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("covered, not programmable\n"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("\n2 kernels: 1 map on a, 2 on b (1 programmable); 0 gain, 0 lose; 1 is covered by b only "
+                          "and not programmable"),
+            std::string::npos)
+      << said.out;
+  const Json json = parsed(diff(with_dot(), {"--json"}));
+  const Json& one = json["kernels"][1];
+  ASSERT_EQ(one["name"], "sum") << json.dump();
+  EXPECT_EQ(one["change"]["verdict"], "differs");
+  EXPECT_EQ(one["change"]["covering"], "gains");
+  EXPECT_EQ(one["change"]["gained"], 1);
+  EXPECT_EQ(one["change"]["programmable_gained"], 0);
+  EXPECT_EQ(one["b"]["mappings"], 1);
+  EXPECT_EQ(one["b"]["programmable"], 0);
+  EXPECT_EQ(one["b"]["programmable_instructions"]["dot8"], 0);
+  EXPECT_EQ(one["b"]["not_programmable"],
+            Json::parse(R"([{"why": "dot8: an operand is held at the constant 1", "mappings": 1}])"));
+  EXPECT_FALSE(one["b"].contains("programmable_utilisation"));
+  EXPECT_FALSE(json["kernels"][0]["change"].contains("covering"));
+  EXPECT_EQ(json["summary"]["mapped_b"], 2);
+  EXPECT_EQ(json["summary"]["programmable_b"], 1);
+  EXPECT_EQ(json["summary"]["gains"], 0);
+  EXPECT_EQ(json["summary"]["covering_gains"], 1);
+}
+
+/// An instruction that sums makes a program of what was only covered before.
+TEST_F(Suites, WhatCanBeProgrammedAnewGains) {
+  fs::remove(folder_ / "suite/dot.yaml");
+  add("sum.yaml", sum);
+  const std::string dots = with_dot();
+  std::string text = read_file(dots);
+  const auto at = text.find("  - name: clear ");
+  const std::string sums = folder_.write("c.yaml", text.insert(at, R"(  - name: sum8
+    unit: npu
+    compute: "C[] += A[k]"
+    dims: {k: 8}
+    operands:
+      A: {memory: spad, dtype: f32}
+      C: {memory: acc, dtype: f32}
+    timing: {interval: 2cycles}
+    emit: "sum8 {C}, {A}"
+)"));
+  const Said said = isamap({"hw", "diff", dots, sums, "--suite", suite()});
+  EXPECT_NE(said.out.find("\nsum     1 (0 programmable)  2 (1 programmable)"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("  gains\n"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("covered, but not programmable on one of the two (the reason of most mappings; `isamap map` "
+                          "has all):\n  sum on a: dot8: an operand is held at the constant 1\n"),
+            std::string::npos)
+      << said.out;
+  EXPECT_NE(said.out.find("1 gain, 0 lose;"), std::string::npos) << said.out;
+}
+
+TEST_F(Suites, CoverageHasBothCounts) {
+  fs::remove(folder_ / "suite/dot.yaml");
+  fs::remove(folder_ / "suite/gemm.yaml");
+  fs::copy(ISAMAP_SOURCE_DIR "/examples/depthwise.yaml", folder_ / "suite/depthwise.yaml");
+  add("sum.yaml", sum);
+  const std::string report = folder_ / "report.html";
+  const Said said = coverage("outer16", {"--report", report});
+  EXPECT_NE(said.out.find("276 (18 programmable)"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("13% (6%)"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("\nouter_f32          2       280            18\n"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("covered, not programmable (the reason of most mappings; `isamap map` has all):\n"
+                          "  sum: outer_f32: an operand is held at the constant 1\n"),
+            std::string::npos)
+      << said.out;
+  EXPECT_NE(said.out.find("\n2 of 2 kernels map, 1 of them programmable\n"), std::string::npos) << said.out;
+  const std::string html = read_file(report);
+  EXPECT_NE(html.find("276 (18 programmable)"), std::string::npos);
+  EXPECT_NE(html.find("2 of 2 kernels map, 1 of them programmable"), std::string::npos);
+  EXPECT_NE(html.find("not programmable: outer_f32: an operand is held at the constant 1"), std::string::npos);
+  const Json json = parsed(coverage("outer16", {"--json"}));
+  EXPECT_EQ(json["kernels"][0]["mappings"], 276);
+  EXPECT_EQ(json["kernels"][0]["programmable"], 18);
+  EXPECT_EQ(json["summary"]["mapped"], 2);
+  EXPECT_EQ(json["summary"]["programmable"], 1);
 }
 
 TEST_F(Suites, TheOtherWayRoundLoses) {
