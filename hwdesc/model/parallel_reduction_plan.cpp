@@ -69,11 +69,12 @@ class Planner {
 
   ParallelReductionPlan plan(bool whole_block) const {
     if (model_.unit(units_.back()).at_most || shape_.sums < 1 || shape_.terms < 1) return alone();
+    // Rows: lanes that each add up a column would load from different transactions.
+    const bool rows_only = shape_.along_terms && !shape_.along_sums;
     const bool few = shape_.sums < lanes_ && !(shape_.along_sums && !shape_.along_terms && whole_block);
-    if (shape_.terms >= lanes_ && (few || (shape_.along_terms && !shape_.along_sums)) &&
-        !lane_exchanges(model_, units_.back(), shape_.type).empty())
+    if (shape_.terms >= lanes_ && (few || rows_only) && !lane_exchanges(model_, units_.back(), shape_.type).empty())
       return rows(whole_block);
-    return whole_block ? columns() : alone();
+    return whole_block && !rows_only ? columns() : alone();
   }
 
  private:
@@ -132,8 +133,9 @@ class Planner {
   }
 
   ParallelReductionPlan columns() const {
-    const bool constants = is_float(shape_.type) || bits(shape_.type) < 64;  // says a program of its largest number
-    if (!has_scratchpad() || !constants || units_.size() < 2 || lanes_ != power_of_two_from(lanes_)) return alone();
+    // Narrow integers have no registers of their type, and no constant of a program is the largest 64-bit integer.
+    const bool held = is_float(shape_.type) ? bits(shape_.type) >= 16 : bits(shape_.type) == 32;
+    if (!has_scratchpad() || !held || units_.size() < 2 || lanes_ != power_of_two_from(lanes_)) return alone();
     ParallelReductionPlan plan;
     plan.loads_in_flight = columns_in_flight;
     const UnitId around = model_.unit(block_).parent;
