@@ -30,6 +30,11 @@ const ReductionLoop* contiguous(const AffineExpr& offset, const std::vector<Redu
   return found == loops.end() ? nullptr : &*found;
 }
 
+bool stands_still(const std::string& variable, const std::vector<ReductionLoop>& loops) {
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](const ReductionLoop& l) { return l.variable == variable && l.trip <= 1; });
+}
+
 /// Bytes in flight when the outermost memory is busy; 0: the file does not say.
 double bytes_in_flight(const HardwareModel& model) {
   double latency = 0;
@@ -179,9 +184,11 @@ ReductionShape reduction_shape(const std::vector<ReductionLoop>& sums, const std
     if (along == nullptr) continue;
     shape.along_terms = true;
     shape.chunk_bytes = std::gcd(shape.chunk_bytes, offset.constant() * size);
-    for (const AffineTerm& term : offset.terms())
-      if (const auto* name = std::get_if<std::string>(&term.atom); name == nullptr || *name != along->variable)
+    for (const AffineTerm& term : offset.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      if (name == nullptr || (*name != along->variable && !stands_still(*name, sums) && !stands_still(*name, terms)))
         shape.chunk_bytes = std::gcd(shape.chunk_bytes, term.coefficient * size);
+    }
   }
   return shape;
 }
