@@ -8,11 +8,13 @@
 #include <optional>
 #include <set>
 
+#include "backends/cuda/column_reduction.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/loop_substitution.h"
 #include "backends/cuda/parallel_reduction.h"
 #include "backends/cuda/thread_binding.h"
 #include "backends/cuda/vector_access.h"
+#include "hwdesc/model/parallel_units.h"
 #include "ir/operand_use.h"
 #include "support/overloaded.h"
 
@@ -29,13 +31,12 @@ class LoopDistributor {
  public:
   LoopDistributor(Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads,
                   const ThreadBinding& spread)
-      : program_(program), model_(model), grid_(grid), threads_(threads), spread_(spread) {
-    for (std::size_t u = 0; u < model.units().size(); ++u) {
-      const UnitId id = make_id<UnitId>(u);
-      if (id != grid && model.inside(id, grid) && !model.unit(id).index.empty()) inside_.push_back(id);
-    }
-    std::sort(inside_.begin(), inside_.end(), [&](UnitId a, UnitId b) { return a != b && model.inside(b, a); });
-  }
+      : program_(program),
+        model_(model),
+        grid_(grid),
+        threads_(threads),
+        spread_(spread),
+        inside_(units_of_threads(model, grid)) {}
 
   /// `from`: the number of units, of those inside the grid unit, that loops around have distributed.
   std::vector<Node> list(const std::vector<Node>& nodes, std::size_t from, bool blocks) {
@@ -231,14 +232,7 @@ class LoopDistributor {
       if (chosen.contains(l.variable)) total *= l.trip;
     }
     neighbours_last(dealt, accesses);
-    if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total)) {
-      ParallelReduction parts(program_, model_, grid_, inside_, ranges_,
-                              [this](const std::string& hint) { return fresh(hint); });
-      for (const Loop& l : dealt) parts.around(l.variable, {0, l.trip - 1});
-      const bool several = blocks && from == 0 && parts.share(kept, *body, total);
-      if (auto nodes = parts.combined(kept, *body))
-        return spread_out(dealt, {}, *nodes, total, from, blocks, several ? inside_.size() : 1);
-    }
+    if (auto split = split_reduction({dealt, kept, *body, ranges_}, accesses, from, blocks)) return split;
     if (chosen.empty()) return std::nullopt;
     if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
@@ -248,31 +242,60 @@ class LoopDistributor {
 
   // Reductions ------------------------------------------------------------------------------------------------------
 
-  /// Do the innermost instances add up parts of each element? Where neighbours along the reduction are neighbours in
-  /// memory and those along what is distributed are not, or where there are fewer elements than instances.
-  bool shared_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
-                  const std::map<std::int32_t, std::vector<OffsetUse>>& accesses, std::int64_t total) const {
+  /// The reduction with its sums in parts, as the plan for it says; nothing: it says that no sum is split.
+  std::optional<Node> split_reduction(ColumnReduction reduction,
+                                      const std::map<std::int32_t, std::vector<OffsetUse>>& accesses, std::size_t from,
+                                      bool blocks) {
+    auto& [sums, terms, body, ranges] = reduction;
+    if (!may_be_split(terms, body)) return std::nullopt;
+    const Buffer& written = program_.buffers[only_element(body)->write.buffer.index()];
+    const auto reads = reads_at_home(accesses);
+    const ParallelReductionPlan plan = parallel_reduction_plan(
+        reduction_shape(counted(sums), counted(terms), reads, written.dtype), model_, grid_, blocks && from == 0);
+    if (!plan.split()) return std::nullopt;
+    neighbours_last(terms, accesses);
+    const auto hint = [this](const std::string& name) { return fresh(name); };
+    if (plan.by_columns()) {
+      std::stable_partition(sums.begin(), sums.end(), [&](const Loop& l) {  // the contiguous loop last
+        return std::none_of(reads.begin(), reads.end(),
+                            [&](const auto& r) { return l.trip > 1 && r.first.coefficient(l.variable) == 1; });
+      });
+      return column_reduction(reduction, plan, program_, model_, grid_, hint);
+    }
+    ParallelReduction parts(program_, model_, grid_, inside_, ranges_, hint, plan);
+    for (const Loop& l : sums) parts.around(l.variable, {0, l.trip - 1});
+    const auto nodes = parts.combined(terms, body);
+    if (!nodes) return std::nullopt;
+    return spread_out(sums, {}, *nodes, steps_of(sums), from, blocks, plan.warps.empty() ? 1 : inside_.size());
+  }
+
+  /// One statement, whose sums no term is told apart by and which reads no sum.
+  bool may_be_split(const std::vector<Loop>& terms, const std::vector<Node>& body) const {
     const Element* element = only_element(body);
-    if (element == nullptr || kept.empty() || element->reduction == Reduction::assign) return false;
+    if (element == nullptr || terms.empty() || element->reduction == Reduction::assign) return false;
     if (program_.sums_in_order && is_float(program_.buffers[element->write.buffer.index()].dtype)) return false;
-    if (model_.unit(inside_.back()).at_most || spread_.digits(inside_.back()).size() > 1) return false;
-    std::int64_t steps = 1;
-    for (const Loop& l : kept) {
-      steps *= l.trip;
+    if (spread_.digits(inside_.back()).size() > 1) return false;
+    for (const Loop& l : terms)
       for (const AffineExpr& e : element->write.index)
         if (e.names().contains(l.variable)) return false;
-    }
-    const std::int64_t lanes = model_.unit(inside_.back()).count;
-    for (const Ref& r : element->reads)
-      if (r.buffer == element->write.buffer) return false;
-    const auto neighbours = [&](const std::vector<Loop>& loops) {
-      return !loops.empty() && std::any_of(accesses.begin(), accesses.end(), [&](const auto& entry) {
-        return std::any_of(entry.second.begin(), entry.second.end(), [&](const OffsetUse& a) {
-          return !a.written && a.offset.coefficient(loops.back().variable) == 1;
-        });
-      });
-    };
-    return steps >= lanes && (total < lanes || (neighbours(kept) && !neighbours(dealt)));
+    return std::none_of(element->reads.begin(), element->reads.end(),
+                        [&](const Ref& r) { return r.buffer == element->write.buffer; });
+  }
+
+  static std::vector<ReductionLoop> counted(const std::vector<Loop>& loops) {
+    std::vector<ReductionLoop> out;
+    for (const Loop& l : loops) out.push_back({l.variable, l.trip});
+    return out;
+  }
+
+  std::vector<std::pair<AffineExpr, DType>> reads_at_home(
+      const std::map<std::int32_t, std::vector<OffsetUse>>& accesses) const {
+    std::vector<std::pair<AffineExpr, DType>> reads;
+    for (const auto& [id, list] : accesses)
+      if (const Buffer& buffer = program_.buffers[static_cast<std::size_t>(id)]; buffer.memory == model_.home())
+        for (const OffsetUse& access : list)
+          if (!access.written) reads.emplace_back(access.offset, buffer.dtype);
+    return reads;
   }
 
   // ------------------------------------------------------------------------------------------------------------------

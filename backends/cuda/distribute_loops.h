@@ -9,11 +9,12 @@
 //
 //   for i in 30 { for j in 50 { C[i,j] = .. } }   becomes   thread n of 1500: C[n / 50, n % 50] = ..
 //
-// A reduction is distributed to the innermost instances (combine.h) where neighbours along it are neighbours in memory,
-// or where there is too little else to do.
+// How threads share the sums of a reduction: hwdesc/model/parallel_reduction_plan.h; what is printed then:
+// parallel_reduction.h (rows) and column_reduction.h.
 
 #include <vector>
 
+#include "hwdesc/model/parallel_reduction_plan.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
@@ -23,6 +24,6 @@ namespace isamap {
 /// instances are asked for as make about `threads` threads in a block, unless loops of the kernel ask for a number
 /// themselves.
 std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
-                           std::int64_t threads = 256);
+                           std::int64_t threads = usual_threads);
 
 }  // namespace isamap

@@ -7,19 +7,13 @@
 //     D = exchange(P) by 16 lanes;  P += D;  ... by 8, 4, 2, 1
 //     one lane:  Y[i] += P
 //
-// Which instructions exchange registers, and which of them in turn reach everybody, is found from what they mean. The
+// Which instructions exchange registers, and which of them in turn reach all lanes: hwdesc/model/lane_exchanges.h. The
 // order of the sum is another one than in time.
-
-#include <vector>
 
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
 namespace isamap {
-
-/// Instructions that give each of the `unit`s around a use a register of another one, in an order in which adding up
-/// gives all of them the sum of all. Empty: the machine has no such, for registers of this type.
-std::vector<InstructionId> exchanges(const HardwareModel& model, UnitId unit, DType type);
 
 /// Partial results in registers of `unit`: buffers that are added to the program.
 struct Partial {

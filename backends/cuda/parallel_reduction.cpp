@@ -4,35 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "backends/cuda/loop_substitution.h"
+#include "hwdesc/model/lane_exchanges.h"
 
 namespace isamap {
 namespace {
-
-constexpr std::int64_t on_their_way = 4;  // chunks that an instance asks for before it adds up the first
-
-std::int64_t steps_of(const std::vector<Loop>& loops) {
-  std::int64_t steps = 1;
-  for (const Loop& l : loops) steps *= l.trip;
-  return steps;
-}
 
 void retarget(std::vector<Node>& nodes, const Partial& partial) {
   if (auto* guard = std::get_if<Guard>(&nodes[0].is)) return retarget(guard->then, partial);
   std::get<Element>(nodes[0].is).write = {partial.own, {}};
 }
 
-/// Bytes that are on their way when the memory is busy; 0: the file does not say.
-double bytes_on_their_way(const HardwareModel& model, MemoryId memory) {
-  double latency = 0;
-  for (const Link& link : model.links())
-    if (link.from == memory && model.memory(link.to).is_register()) latency = std::max(latency, link.latency);
-  return model.memory(memory).read_bandwidth * latency;
-}
-
 }  // namespace
+
+std::int64_t steps_of(const std::vector<Loop>& loops) {
+  std::int64_t steps = 1;
+  for (const Loop& l : loops) steps *= l.trip;
+  return steps;
+}
 
 const Element* only_element(const std::vector<Node>& nodes) {
   if (nodes.size() != 1) return nullptr;
@@ -41,48 +31,7 @@ const Element* only_element(const std::vector<Node>& nodes) {
   return std::get_if<Element>(&nodes[0].is);
 }
 
-std::int64_t ParallelReduction::warps() const {
-  std::int64_t count = 1;
-  for (const std::int64_t n : sharing_) count *= n;
-  return count;
-}
-
-bool ParallelReduction::share(const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total) {
-  const Element& element = *only_element(body);
-  const auto how = chunks(kept, body);
-  const std::int64_t together = how ? how->count : 1;
-  double wanted = 0;
-  for (const Ref& read : element.reads) {
-    const Buffer& buffer = program_.buffers[read.buffer.index()];
-    const std::int64_t asked = on_their_way * together * bytes(buffer.dtype);
-    wanted = std::max(wanted, 2 * bytes_on_their_way(model_, buffer.memory) / static_cast<double>(lanes() * asked));
-  }
-  for (std::size_t m = 0; m < model_.memories().size(); ++m)
-    if (const Memory& memory = model_.memories()[m]; memory.per == grid_ && memory.kind == MemoryKind::scratchpad)
-      meeting_ = make_id<MemoryId>(m);
-  if (!meeting_.valid() || inside_.size() < 2 || total < 1) return false;
-  // Of units with a fixed count all take part; of the outermost without one so many that it is enough.
-  std::int64_t fixed = 1;
-  for (std::size_t u = 0; u + 1 < inside_.size(); ++u)
-    if (!model_.unit(inside_[u]).at_most) fixed *= model_.unit(inside_[u]).count;
-  const std::int64_t most =
-      std::min<std::int64_t>({steps_of(kept) / (std::max<std::int64_t>(together, 4) * lanes()), lanes(),
-                              static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(total)))});
-  std::int64_t free = 1;
-  bool open = true;
-  for (std::size_t u = 0; u + 1 < inside_.size(); ++u) {
-    std::int64_t count = model_.unit(inside_[u]).count;
-    if (model_.unit(inside_[u]).at_most) {
-      for (free = 1; open && fixed * free * 2 <= most && free * 2 <= count;) free *= 2;
-      count = free;
-      open = false;
-    }
-    sharing_.push_back(count);
-  }
-  if (warps() > 1 && warps() <= most) return true;
-  sharing_.clear();
-  return false;
-}
+std::int64_t ParallelReduction::warps() const { return plan_.warp_parts(); }
 
 Node ParallelReduction::on_lanes(const std::string& variable, std::vector<Node> nodes) const {
   return Node{Loop{variable, lanes(), false, model_.unit(inside_.back()).name, std::move(nodes)}};
@@ -114,21 +63,21 @@ std::optional<std::vector<Node>> ParallelReduction::combined(const std::vector<L
   const UnitId lane = inside_.back();
   const Element& element = *only_element(body);
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
-  const auto steps = exchanges(model_, lane, type);
+  const auto steps = lane_exchanges(model_, lane, type);
   if (steps.empty()) return std::nullopt;
   const Partial partial = add_partial(program_, model_.instruction(steps[0]).operands[0].memory, type);
   std::vector<std::string> names;
-  for (std::size_t u = 0; u < sharing_.size(); ++u) {
+  for (std::size_t u = 0; u < plan_.warps.size(); ++u) {
     names.push_back(fresh_(model_.unit(inside_[u]).name));
-    warp_ = warp_ * sharing_[u] + AffineExpr::dim(names.back());
-    warp_ranges_[names.back()] = {0, sharing_[u] - 1};
+    warp_ = warp_ * plan_.warps[u] + AffineExpr::dim(names.back());
+    warp_ranges_[names.back()] = {0, plan_.warps[u] - 1};
   }
   std::vector<Node> out = {
       Node{Comment{fmt::format("each {} adds up a part: another order than in time", model_.unit(lane).name)}},
       on_lanes(fresh_("lane"), {Node{start_partial(element, partial, type, lane)}})};
   out.push_back(part_of_each(kept, body, partial));
   exchange(element, partial, steps, out);
-  if (sharing_.empty()) {
+  if (plan_.warps.empty()) {
     out.push_back(first_lane(Node{give_partial(element, partial, type)}));
     return out;
   }
@@ -137,7 +86,7 @@ std::optional<std::vector<Node>> ParallelReduction::combined(const std::vector<L
 
 std::vector<Node> ParallelReduction::on_warps(std::vector<Node> nodes, const std::vector<std::string>& names) const {
   for (std::size_t u = names.size(); u-- > 0;)
-    nodes = {Node{Loop{names[u], sharing_[u], false, model_.unit(inside_[u]).name, std::move(nodes)}}};
+    nodes = {Node{Loop{names[u], plan_.warps[u], false, model_.unit(inside_[u]).name, std::move(nodes)}}};
   return nodes;
 }
 
@@ -148,7 +97,9 @@ std::vector<Node> ParallelReduction::of_block(const Element& element, const Part
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
   Buffer buffer;
   buffer.name = "parts";
-  buffer.memory = meeting_;
+  for (std::size_t m = 0; m < model_.memories().size(); ++m)
+    if (const Memory& memory = model_.memories()[m]; memory.per == grid_ && memory.kind == MemoryKind::scratchpad)
+      buffer.memory = make_id<MemoryId>(m);
   buffer.dtype = type;
   buffer.extents = {warps()};
   buffer.strides = {1};
@@ -160,14 +111,14 @@ std::vector<Node> ParallelReduction::of_block(const Element& element, const Part
   put.reads = {{partial.own, {}}};
   put.body = read(0, type);
   Node* innermost = &of_warp[0];
-  for (std::size_t u = 0; u + 1 < sharing_.size(); ++u) innermost = &std::get<Loop>(innermost->is).body[0];
+  for (std::size_t u = 0; u + 1 < plan_.warps.size(); ++u) innermost = &std::get<Loop>(innermost->is).body[0];
   std::get<Loop>(innermost->is).body.push_back(first_lane(Node{put}));
   // One warp: lane l takes part l, those behind the last nothing.
   std::vector<std::string> names;
   Guard first;
-  for (std::size_t u = 0; u < sharing_.size(); ++u) {
+  for (std::size_t u = 0; u < plan_.warps.size(); ++u) {
     names.push_back(fresh_(model_.unit(inside_[u]).name));
-    if (sharing_[u] > 1) first.conditions.push_back(AffineExpr(0) - AffineExpr::dim(names.back()));
+    if (plan_.warps[u] > 1) first.conditions.push_back(AffineExpr(0) - AffineExpr::dim(names.back()));
   }
   const std::string own = fresh_("lane");
   Element other = put;
@@ -246,7 +197,7 @@ std::int64_t ParallelReduction::chunks_of_each(const std::vector<Loop>& kept, co
   const auto how = chunks(kept, body);
   if (!how) return 0;
   std::int64_t done = 0;
-  for (const std::int64_t turns : {on_their_way, std::int64_t{1}}) {
+  for (const std::int64_t turns : {plan_.loads_in_flight, std::int64_t{1}}) {
     const std::int64_t together = how->count * lanes() * warps() * turns, rounds = (steps_of(kept) - done) / together;
     if (rounds == 0) continue;
     const ChunkNumbers n{lane, fresh_("round"), fresh_("turn"), fresh_("each"), turns, done};

@@ -9,8 +9,8 @@
 //                                                      first warp: P = S[lane], exchanges, one lane: Y[i] += P
 //
 // Steps that lie side by side in memory are taken in chunks (neighbours.h), several of them asked for before the first
-// is added up. How many warps share an element: as many as it takes to keep the memory busy, which has bandwidth times
-// latency bytes on their way (Little's law), twice that as not everyone asks at the same time; no more than have steps.
+// is added up. How many warps share an element: hwdesc/model/parallel_reduction_plan.h. Sums whose terms are not
+// contiguous are column_reduction.h's.
 
 #include <functional>
 #include <optional>
@@ -19,8 +19,12 @@
 
 #include "backends/cuda/lane_exchange.h"
 #include "backends/cuda/vector_access.h"
+#include "hwdesc/model/parallel_reduction_plan.h"
 
 namespace isamap {
+
+/// Iterations of loops, one inside the other.
+std::int64_t steps_of(const std::vector<Loop>& loops);
 
 /// The one element statement of these nodes; null: there is something else.
 const Element* only_element(const std::vector<Node>& nodes);
@@ -30,18 +34,17 @@ class ParallelReduction {
   using Fresh = std::function<std::string(const std::string& hint)>;
   /// `inside`: units of the threads of a block, outermost first. `ranges`: of the loops around.
   ParallelReduction(Program& program, const HardwareModel& model, UnitId grid, const std::vector<UnitId>& inside,
-                    Ranges ranges, Fresh fresh)
+                    Ranges ranges, Fresh fresh, ParallelReductionPlan plan)
       : program_(program),
         model_(model),
         grid_(grid),
         inside_(inside),
         ranges_(std::move(ranges)),
-        fresh_(std::move(fresh)) {}
+        fresh_(std::move(fresh)),
+        plan_(std::move(plan)) {}
   /// A variable of a loop around.
   void around(const std::string& variable, Interval range) { ranges_[variable] = range; }
 
-  /// Do all threads of a block share each of `total` elements? Then `combined` is what a block does.
-  bool share(const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total);
   /// What one instance of the unit around the innermost does for an element, or a block; nothing: registers cannot be
   /// exchanged.
   std::optional<std::vector<Node>> combined(const std::vector<Loop>& kept, const std::vector<Node>& body);
@@ -73,10 +76,8 @@ class ParallelReduction {
   const std::vector<UnitId>& inside_;
   Ranges ranges_;
   Fresh fresh_;
-  std::vector<std::int64_t>
-      sharing_;       ///< instances of each unit around the innermost that share an element; empty: one
-  MemoryId meeting_;  ///< where their parts come together
-  AffineExpr warp_;   ///< the number of such an instance, in the loops that are being made
+  ParallelReductionPlan plan_;  ///< warps: instances of each unit around the innermost that share an element
+  AffineExpr warp_;             ///< the number of such an instance, in the loops that are being made
   Ranges warp_ranges_;
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 // The units whose instances run in parallel in the programs of a machine.
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "isamap/hardware.h"
 
@@ -23,6 +25,16 @@ inline std::optional<UnitId> outermost_numbered(const HardwareModel& model, Unit
   for (UnitId at = inner; at.valid(); at = model.unit(at).parent)
     if (!model.unit(at).index.empty()) found = at;
   return found;
+}
+
+/// The units with an `index` inside `block`, outermost first: what the threads of a block are numbered by.
+inline std::vector<UnitId> units_of_threads(const HardwareModel& model, UnitId block) {
+  std::vector<UnitId> units;
+  for (std::size_t u = 0; u < model.units().size(); ++u)
+    if (const UnitId id = make_id<UnitId>(u); id != block && model.inside(id, block) && !model.unit(id).index.empty())
+      units.push_back(id);
+  std::sort(units.begin(), units.end(), [&](UnitId a, UnitId b) { return a != b && model.inside(b, a); });
+  return units;
 }
 
 }  // namespace isamap

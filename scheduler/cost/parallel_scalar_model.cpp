@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "hwdesc/model/parallel_reduction_plan.h"
 #include "hwdesc/model/parallel_units.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -31,18 +32,30 @@ class Dealt {
     const double processors = around.valid() ? static_cast<double>(model_.instances(around)) : 1;
     const double all = counts_.visits(static_cast<int>(view_.loops.size()));
     double blocks = 1;  // those that the schedule asks for; without them the printer makes enough
-    bool asked = false;
-    for (std::size_t w = 0; w < view_.loops.size(); ++w)
-      if (const UnitId unit = view_.loops[w].unit; unit.valid() && model_.inside(block_, unit))
-        blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), asked = true;
+    bool asked = false, threads_asked = false;
+    for (std::size_t w = 0; w < view_.loops.size(); ++w) {
+      const UnitId unit = view_.loops[w].unit;
+      if (!unit.valid()) continue;
+      threads_asked = threads_asked || (unit != block_ && model_.inside(unit, block_));
+      if (model_.inside(block_, unit)) blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), asked = true;
+    }
+    const ReductionShape shape = shape_of_sums();
+    const bool whole = !asked && !threads_asked && view_.stages.empty();  // the launch has no other use for its threads
+    const ParallelReductionPlan plan =
+        threads_asked ? ParallelReductionPlan{} : parallel_reduction_plan(shape, model_, block_, whole);
+    const bool planned = whole && view_.statement.reduction != Reduction::assign;
     const double rounds = asked ? std::ceil(blocks / processors) : 1;
-    const double busy = asked ? blocks / rounds : processors;
-    const double threads = std::max(1.0, std::min(elements(), busy * at_once()));
+    double busy = asked ? blocks / rounds : processors;
+    if (planned) busy = std::min(processors, static_cast<double>(plan.blocks));
+    const double elements = static_cast<double>(shape.sums * plan.parts());
+    const double threads = std::max(1.0, std::min(elements, busy * at_once()));
     KernelTime time;
     time.bound = "scalar code";
     time.join("scalar code", all * access_count(view_.statement) / threads);
     time.join("memory " + model_.memory(model_.home()).name, outermost(all));
+    if (planned) add_loads(shape, plan, busy, all, time);
     time.last = rounds * latency();
+    if (planned && plan.split()) time.last += combine_cycles(plan);
     time.cycles += time.last;
     return time;
   }
@@ -69,22 +82,84 @@ class Dealt {
     return lanes();
   }
 
-  /// Points that threads share: no two of them write to one place, and none reads what another writes.
-  double elements() const {
+  /// Threads share points where no two of them write to one place, and none reads what another writes. Sums are split
+  /// where every index of the write is a dim of its own, as the backend proves for its loops.
+  ReductionShape shape_of_sums() const {
     const Computation& statement = view_.statement;
     std::set<std::string> apart;
+    bool plain = statement.reduction != Reduction::assign;
     for (std::size_t axis = 0; axis < statement.write.index.size(); ++axis) {
       const AffineExpr& here = statement.write.index[axis];
       const bool same = std::all_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
         return read.tensor != statement.write.tensor || (axis < read.index.size() && read.index[axis] == here);
       });
+      plain = plain && (here.is_constant() || here.as_dim());
       if (same) apart.merge(here.names());
     }
-    double dealt = 1, steps = 1;
+    std::vector<ReductionLoop> sums, terms;
     for (const Dim& dim : statement.domain.dims)
-      (apart.contains(dim.name) ? dealt : steps) *= static_cast<double>(std::max<std::int64_t>(dim.extent, 1));
-    const bool in_parts = statement.reduction != Reduction::assign && steps >= lanes();
-    return dealt * (in_parts ? lanes() : 1);
+      (apart.contains(dim.name) ? sums : terms).push_back({dim.name, std::max<std::int64_t>(dim.extent, 1)});
+    std::vector<std::pair<AffineExpr, DType>> reads;
+    for (const Access& read : statement.reads) {
+      plain = plain && read.tensor != statement.write.tensor;
+      reads.emplace_back(offset(read), view_.kernel->tensors[read.tensor.index()].dtype);
+    }
+    ReductionShape shape =
+        reduction_shape(sums, terms, reads, view_.kernel->tensors[statement.write.tensor.index()].dtype);
+    if (!plain) shape.terms = 1;  // nothing to split
+    return shape;
+  }
+
+  /// Of elements, rows after one another.
+  AffineExpr offset(const Access& access) const {
+    const Tensor& tensor = view_.kernel->tensors[access.tensor.index()];
+    AffineExpr sum;
+    for (std::size_t axis = 0; axis < access.index.size(); ++axis)
+      sum = sum * std::max<std::int64_t>(tensor.shape[axis], 1) + access.index[axis];
+    return sum;
+  }
+
+  double latency_between(MemoryId from, MemoryId to) const {
+    double cycles = 0;
+    for (const LinkId link : links_between(model_, from, to)) cycles += model_.link(link).latency;
+    return cycles;
+  }
+
+  MemoryId scratchpad() const {
+    for (std::size_t m = 0; m < model_.memories().size(); ++m)
+      if (model_.memories()[m].per == block_ && model_.memories()[m].kind == MemoryKind::scratchpad)
+        return make_id<MemoryId>(m);
+    return {};
+  }
+
+  /// All that is read passes the links of the processors in use. A thread's loads come in groups of those that are in
+  /// flight together; the first group is in `latency`.
+  void add_loads(const ReductionShape& shape, const ParallelReductionPlan& plan, double busy, double all,
+                 KernelTime& time) const {
+    const MemoryId own = registers();
+    if (!own.valid()) return;
+    double bytes_read = 0, bandwidth = 0;
+    for (int a = 1; a < access_count(view_.statement); ++a) bytes_read += bytes_once(a, all);
+    for (const LinkId link : links_between(model_, model_.home(), own))
+      if (const double here = model_.link(link).bandwidth; here > 0)
+        bandwidth = bandwidth > 0 ? std::min(bandwidth, here) : here;
+    if (bandwidth > 0)
+      time.join("link of " + std::to_string(static_cast<std::int64_t>(busy)) + " processors",
+                bytes_read / (bandwidth * busy));
+    const double each = std::ceil(static_cast<double>(shape.terms) / static_cast<double>(plan.parts()));
+    const double groups = std::ceil(each / static_cast<double>(plan.chunk * plan.loads_in_flight));
+    time.join("loads of a thread", (groups - 1) * latency_between(model_.home(), own));
+  }
+
+  /// Parts in the block's memory: a tree over them all (columns), or two barriers' distance for the parts of warps.
+  double combine_cycles(const ParallelReductionPlan& plan) const {
+    const MemoryId own = registers(), shared = scratchpad();
+    if (!own.valid() || !shared.valid() || plan.warp_parts() * (plan.by_columns() ? plan.lanes : 1) == 1) return 0;
+    double barrier = 0;
+    for (const Barrier& b : model_.barriers())
+      if (b.unit == block_ && !b.partial) barrier = std::max(barrier, b.latency);
+    const double steps = plan.by_columns() ? std::ceil(std::log2(static_cast<double>(plan.parts()))) : 1;
+    return steps * (barrier + latency_between(own, shared) + latency_between(shared, own));
   }
 
   bool handed(int access) const {
@@ -102,12 +177,16 @@ class Dealt {
       const TensorId id = access_of(view_.statement, a).tensor;
       const double bandwidth = a == 0 ? home.write_bandwidth : home.read_bandwidth;
       if (handed(a) || bandwidth <= 0 || !seen.insert(id).second) continue;
-      const Tensor& tensor = view_.kernel->tensors[id.index()];
-      double elements = 1;
-      for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
-      cycles += std::min(elements, points) * std::max(bytes(tensor.dtype), 1) / bandwidth;
+      cycles += bytes_once(a, points) / bandwidth;
     }
     return cycles;
+  }
+
+  double bytes_once(int access, double points) const {
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
+    double elements = 1;
+    for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+    return std::min(elements, points) * std::max(bytes(tensor.dtype), 1);
   }
 
   /// Of a first load and of a last store. Where a tile is taken over, what else is loaded has not waited for it.
@@ -118,8 +197,7 @@ class Dealt {
     bool taken = false;
     for (int a = 1; a < access_count(view_.statement); ++a) taken = taken || handed(a);
     for (const auto& [from, to] : {std::pair(model_.home(), own), std::pair(own, model_.home())})
-      if (!taken || from == own)
-        for (const LinkId link : links_between(model_, from, to)) cycles += model_.link(link).latency;
+      if (!taken || from == own) cycles += latency_between(from, to);
     return cycles;
   }
 
