@@ -64,7 +64,7 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
       rows *= extent;
       continue;
     }
-    if (rows > row_streams(cache))
+    if (rows > prefetch_streams(cache))
       return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
     run *= extent;
   }
@@ -102,9 +102,9 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
     const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
     const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
-    const double begun = run > 0 ? elements / run * begin_cost(model, link.to, false).row : 0;
+    const double starts = run > 0 ? elements / run * stream_start(model, link.to, false).row : 0;
     const double at_once = std::min(threads, static_cast<double>(model.instances(cache.per)));
-    most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth / at_once);
+    most = std::max(most, (elements * size * (of_tensor + of_tile) + starts) / link.bandwidth / at_once);
   }
   return most;
 }

@@ -246,7 +246,7 @@ double single_buffer_cycles(const ResolvedNest& view, const Traffic& traffic) {
 double stream_start_cycles(const Traffic& traffic) {
   double total = 0;
   for (const auto& [id, cache] : traffic.caches)
-    if (cache.bandwidth > 0) total += waited_for * cache.begun / cache.bandwidth / cache.instances;
+    if (cache.bandwidth > 0) total += waited_for * cache.stream_starts / cache.bandwidth / cache.instances;
   return total;
 }
 
@@ -291,7 +291,7 @@ double llc_miss_phase_cycles(const ResolvedNest& view, const Traffic& traffic, c
     if (!b.of_cache || b.name != "cache " + cache->name) others = std::max(others, b.cycles);
   }
   const double lost = outermost->bytes / outermost->bandwidth / outermost->instances;
-  const double share = std::min(1.0, outermost->bytes / std::max(outermost->most, outermost->bytes));
+  const double share = std::min(1.0, outermost->bytes / std::max(outermost->worst, outermost->bytes));
   return others + std::max(0.0, lost - share * others) - longest;
 }
 

@@ -24,22 +24,22 @@ struct Transfer {
   double elements_in = 0;               ///< into the stage, as the parent sees it (multicast counted once)
   double elements_out = 0;              ///< from the stage back to its parent
   double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
-  double loads = 0;      ///< calls that take it where it lies: times it must be loaded, over all instances
-  double instances = 1;  ///< of the stage
+  double loads = 0;                     ///< loads by calls that take it where it lies, over all instances
+  double instances = 1;                 ///< of the stage
 };
 
-/// What flows into a cache, over all instances.
+/// Bytes into a cache, over all instances.
 struct CacheTraffic {
   double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
-  double begun = 0;  ///< bytes that would take as long as the waits where rows are begun anew
-  double most = 0;   ///< bytes, if it lost all of the tiles that it keeps in part
+  double stream_starts = 0;  ///< exposed latency of new prefetch streams, in bytes of link bandwidth
+  double worst = 0;          ///< bytes if tiles that are resident in part were not resident at all
 };
 
 struct Traffic {
   std::map<MemoryId, std::map<TensorId, Totals>> memories;
   std::vector<Transfer> transfers;
   std::map<LinkId, double> link_bytes;      ///< over all instances
-  std::map<LinkId, double> link_instances;  ///< how many copies of a link share that
+  std::map<LinkId, double> link_instances;  ///< instances of the link among which these bytes are divided
   std::map<MemoryId, CacheTraffic> caches;
 };
 
