@@ -69,170 +69,61 @@ struct Moved {
   double worst = 0;  ///< bytes without the partly resident tile
 };
 
-class CacheModel {
+/// Where the tiles of accesses lie in memory: runs, lines, sets and pages, from subscripts and strides.
+class FootprintModel {
  public:
-  CacheModel(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {}
+  FootprintModel(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {}
 
-  CacheTraffic into(const Memory& cache, const std::vector<AccessStream>& accesses, double bandwidth,
-                    double instances) const {
-    CacheTraffic all{0, 0, bandwidth, instances, 0, 0};
-    for (const AccessStream& a : accesses) {
-      const Moved moved = of_access(cache, accesses, a);
-      all.bytes += moved.bytes;
-      all.of_output += moved.of_output;
-      all.stream_starts += moved.stream_starts;
-      all.worst += moved.worst;
-    }
-    return all;
-  }
-
- private:
-  /// Conflict misses are counted per access: accesses do not evict each other out of their sets.
-  /// Of a tile of the next outer loop with footprint F > capacity C the share C / F stays resident; `missing` is the
-  /// rest, twice that where the tile itself conflicts.
-  Moved of_access(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a) const {
-    const double capacity =
-        cache.usable > 0 ? static_cast<double>(cache.usable) : default_usable * static_cast<double>(cache.capacity);
-    const int all = static_cast<int>(view_.loops.size());
-    int loops = 0;
-    double missing = 0;  // share of the next outer tile that is not resident
-    for (; loops < all; ++loops) {
-      const double taken = occupied(cache, accesses, a, loops);
-      if (taken <= capacity) break;
-      const double pressure = footprint(cache, a, std::max(loops, a.fused_loops)).lines_per_set / ways(cache);
-      missing = std::min(1.0, (1 - capacity / taken) * (pressure > 1 && a.start.conflict > 0 ? 2 : 1));
-    }
-    const Moved here = moved(cache, accesses, a, loops),
-                further_out = moved(cache, accesses, a, std::max(loops - 1, 0));
-    const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
-    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output),
-            between(here.stream_starts, further_out.stream_starts), missing > 0 ? here.bytes : further_out.bytes};
-  }
-
-  /// Capacity occupied by the tiles below some loops: all lines, or lines per set / ways of the cache where the lines
-  /// of one access conflict.
-  double occupied(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& one,
-                  int loops) const {
-    double total = 0, most = 0;
-    for (const AccessStream& a : accesses) {
-      if (loops > a.loops) continue;  // it stays in registers
-      const Footprint f = footprint(cache, a, std::max(loops, a.fused_loops));
-      total += f.bytes * a.copies;
-      if (&a == &one && loops < a.loops)  // else it streams through once and evicts no lines of its own
-        most = f.lines_per_set - f.bytes / set_bytes(cache);
-    }
-    if (most < 1) return total;
-    const double lines_of_a_set = most + total / set_bytes(cache);  // other accesses are spread over all sets
-    return std::max(total, static_cast<double>(cache.capacity) * lines_of_a_set / ways(cache));
-  }
-
-  static double ways(const Memory& cache) { return cache.ways > 0 ? static_cast<double>(cache.ways) : default_ways; }
-
-  /// Bytes of one way: a line in each set. The number of sets is a power of two.
-  static double set_bytes(const Memory& cache) {
-    double sets = 1;
-    while (sets * 2 * ways(cache) * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity)) sets *= 2;
-    return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
-  }
-
-  /// Bytes into the cache if it holds the tiles below some loops; none if that is the whole nest, since programs run
-  /// repeatedly (warm cache).
-  Moved moved(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a, int loops) const {
-    const int at = std::min(loops, a.loops);
-    // resident: the buffer of fused statements
-    if (loops == 0 || (at <= a.fused_loops && a.fused_loops > 0)) return {};
-    const double elements =
-        counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // write-allocate, then write-back
-    const LineCost parts = line_cost(cache, accesses, a, at);
-    const double once = elements * element_bytes(a.access) * a.copies, bytes = once * parts.lines;
-    return {bytes, a.access == 0 ? bytes : 0, once * parts.stream_starts, bytes};
-  }
-
-  const Tensor& tensor(int access) const {
-    return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
-  }
-  double element_bytes(int access) const { return bytes(tensor(access).dtype); }
-
-  /// Elements of one subscript that a tile spans.
-  double span(const AffineExpr& e, const std::vector<std::int64_t>& tiles) const {
-    double width = 1;
-    for (const std::string& name : e.names()) {
-      const int d = view_.statement.domain.find(name);
-      const auto step = static_cast<double>(std::max<std::int64_t>(1, std::abs(e.coefficient(name))));
-      if (d >= 0)
-        width += step * static_cast<double>(std::max<std::int64_t>(0, tiles[static_cast<std::size_t>(d)] - 1));
-    }
-    return width;
-  }
-
-  /// Bytes fetched and stream starts per useful byte. Lines stay resident for the next step of the innermost loop: a
-  /// loop along the row uses them up.
-  LineCost line_cost(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a,
-                     int loops) const {
-    const Memory& nearest = view_.model->memory(a.nearest);
-    const bool far = &cache != &nearest;
-    const int outer = loops;
-    int w = loops - 1;
-    while (w >= 0 && !counts_.uses_loop(a.access, w)) --w;
-    double started = 1, evicted = 0, conflicts = 0;
-    const bool continues = w >= 0 && runs_along(a, w);
-    if (continues && far && footprint(cache, a, loops).streams <= prefetch_streams(cache)) {
-      loops = w;
-    } else if (continues && !far) {
-      started = 0, evicted = prefetches_evicted(cache, a, loops), conflicts = conflict_share(cache, a, loops);
-      if (evicted == 0) loops = w;
-    } else {
-      while (w >= 0 && !runs_along(a, w)) --w;
-      if (w >= 0) evicted = prefetches_evicted(nearest, a, w + 1), conflicts = conflict_share(nearest, a, w + 1);
-      if (w >= 0 && !far)
-        started = std::max(0.0, 1 - default_usable * tlb_entries(cache) / pages(cache, accesses, w + 1));
-    }
-    const Footprint f = footprint(cache, a, loops);
-    const double all = std::max(1.0, counts_.tile(a.access, loops)) * element_bytes(a.access);
-    const double lines = continues || prefetches_evicted(cache, a, loops) > 0 ? f.lines : fetched_lines(cache, f);
-    const LineCost inner = far ? stream_overflow(cache, a, outer) : LineCost{};
-    return {lines / all + std::max(conflicts * a.start.conflict * f.stream_starts / all, inner.lines),
-            std::max(a.start.penalty(started, evicted) * f.stream_starts / all, inner.stream_starts)};
-  }
-
-  /// Without a loop along the row, the lines fetched with each other (`fetch`: adjacent-line prefetch) are not used.
-  static double fetched_lines(const Memory& cache, const Footprint& f) {
-    const auto together = static_cast<double>(std::max(cache.fetch, cache.line));
-    return f.segments > 1 ? f.segments * std::ceil(f.lines / f.segments / together) * together : f.lines;
-  }
-
-  static double tlb_entries(const Memory& cache) {
-    return cache.pages > 0 ? static_cast<double>(cache.pages) : default_tlb_entries;
-  }
-
-  /// Share of prefetched lines evicted by set conflicts before use: 2 (lines per set / ways - 1), so none while a set
-  /// has room, all at 1.5 times its ways. Prefetched lines map to the same sets as those in use.
-  double prefetches_evicted(const Memory& cache, const AccessStream& a, int loops) const {
-    return std::clamp(2 * (footprint(cache, a, loops).lines_per_set / ways(cache) - 1), 0.0, 1.0);
-  }
-
-  /// The same, weighted by how unevenly sets are used: 0 for an even spread, 1 where the sets in use hold twice the
-  /// average.
-  double conflict_share(const Memory& cache, const AccessStream& a, int loops) const {
-    const Footprint f = footprint(cache, a, loops);
-    return prefetches_evicted(cache, a, loops) * std::clamp(f.lines_per_set * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
-  }
-
-  /// Cost per useful byte of segments read by an inner loop: more streams than the hardware prefetcher tracks, or
-  /// conflict misses in the nearest cache.
-  LineCost stream_overflow(const Memory& cache, const AccessStream& a, int loops) const {
-    const Memory& nearest = view_.model->memory(a.nearest);
-    LineCost most;
+  Footprint footprint(const Memory& cache, const AccessStream& a, int loops) const {
+    const double size = element_bytes(a.access), elements = counts_.tile(a.access, loops);
+    Footprint f;
+    f.bytes = f.lines = elements * size;
+    f.lines_per_set = elements * size / set_bytes(cache);
+    f.pages = std::ceil(elements * size / page_bytes);
+    const std::vector<Axis> memory_axes = axes(a, loops);
+    if (memory_axes.empty() || cache.line <= 1) return f;
     const auto line = static_cast<double>(cache.line);
-    for (int inner = loops + 1; inner <= a.loops; ++inner) {
-      if (!counts_.uses_loop(a.access, inner - 1)) continue;
-      const Footprint f = footprint(cache, a, inner);
-      const double segment = std::max(line, counts_.tile(a.access, inner) * element_bytes(a.access) / f.segments);
-      most.lines = std::max(most.lines, conflict_share(nearest, a, inner) * a.start.conflict / segment);
-      if (f.streams > prefetch_streams(cache))
-        most.stream_starts = std::max(most.stream_starts, a.start.penalty(1, 0) / segment);
+    // A row is a contiguous run: axes that the tile covers whole, and part of the next.
+    double reached = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
+    // Bytes from the first to the last row of a group of rows less than a page apart; number of such groups.
+    double between = 0, apart = 1;
+    bool whole = true, aligned = true;
+    for (std::size_t axis = memory_axes.size(); axis-- > 0;) {
+      const auto [along, extent, pitch] = memory_axes[axis];
+      whole = whole && pitch == reached;  // rows of a larger array are not contiguous
+      if (whole) {
+        row = along * pitch;
+        sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
+      } else {
+        const double places = std::min(along, set_bytes(cache) / power_of_two_gcd(set_bytes(cache), pitch * size));
+        sets = std::min(sets * places, set_bytes(cache));
+        uneven *= std::ceil(along / places) / (along / places);
+      }
+      if (!whole && along > 1 && farthest == 0) farthest = pitch;
+      if (pitch * size < page_bytes)
+        between += (along - 1) * pitch * size;
+      else
+        apart *= along;
+      if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
+      whole = whole && along == extent;
+      reached = pitch * extent;
     }
-    return most;
+    row = std::max(1.0, std::min(row, elements));
+    const double lines = std::ceil(row * size / line);
+    f.bytes = elements / row * (lines + (row < elements && !aligned ? 1 : 0)) * line;
+    f.lines = elements / row * lines * line;
+    f.stream_starts = whole ? 0 : elements / row;
+    f.lines_per_set = elements / row * lines * line / sets * uneven;
+    f.segments = elements / row;
+    f.pages = apart * (1 + between / page_bytes);
+    if (!whole) f.streams = farthest * size >= page_bytes ? f.segments : std::min(f.segments, f.pages);
+    return f;
+  }
+
+  double pages(const Memory& cache, const std::vector<AccessStream>& accesses, int loops) const {
+    double total = 0;
+    for (const AccessStream& a : accesses) total += footprint(cache, a, loops).pages;
+    return total;
   }
 
   /// Do the steps of a loop continue along the rows of the tiles below it?
@@ -250,6 +141,34 @@ class CacheModel {
       row = &a.packed->digits[last].form;
     }
     return row->names().contains(view_.statement.domain.dims[d].name);
+  }
+
+  double element_bytes(int access) const { return bytes(tensor(access).dtype); }
+
+  static double ways(const Memory& cache) { return cache.ways > 0 ? static_cast<double>(cache.ways) : default_ways; }
+
+  /// Bytes of one way: a line in each set. The number of sets is a power of two.
+  static double set_bytes(const Memory& cache) {
+    double sets = 1;
+    while (sets * 2 * ways(cache) * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity)) sets *= 2;
+    return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
+  }
+
+ private:
+  const Tensor& tensor(int access) const {
+    return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
+  }
+
+  /// Elements of one subscript that a tile spans.
+  double span(const AffineExpr& e, const std::vector<std::int64_t>& tiles) const {
+    double width = 1;
+    for (const std::string& name : e.names()) {
+      const int d = view_.statement.domain.find(name);
+      const auto step = static_cast<double>(std::max<std::int64_t>(1, std::abs(e.coefficient(name))));
+      if (d >= 0)
+        width += step * static_cast<double>(std::max<std::int64_t>(0, tiles[static_cast<std::size_t>(d)] - 1));
+    }
+    return width;
   }
 
   /// Outermost first.
@@ -310,58 +229,6 @@ class CacheModel {
     return result;
   }
 
-  double pages(const Memory& cache, const std::vector<AccessStream>& accesses, int loops) const {
-    double total = 0;
-    for (const AccessStream& a : accesses) total += footprint(cache, a, loops).pages;
-    return total;
-  }
-
-  Footprint footprint(const Memory& cache, const AccessStream& a, int loops) const {
-    const double size = element_bytes(a.access), elements = counts_.tile(a.access, loops);
-    Footprint f;
-    f.bytes = f.lines = elements * size;
-    f.lines_per_set = elements * size / set_bytes(cache);
-    f.pages = std::ceil(elements * size / page_bytes);
-    const std::vector<Axis> memory_axes = axes(a, loops);
-    if (memory_axes.empty() || cache.line <= 1) return f;
-    const auto line = static_cast<double>(cache.line);
-    // A row is a contiguous run: axes that the tile covers whole, and part of the next.
-    double reached = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
-    // Bytes from the first to the last row of a group of rows less than a page apart; number of such groups.
-    double between = 0, apart = 1;
-    bool whole = true, aligned = true;
-    for (std::size_t axis = memory_axes.size(); axis-- > 0;) {
-      const auto [along, extent, pitch] = memory_axes[axis];
-      whole = whole && pitch == reached;  // rows of a larger array are not contiguous
-      if (whole) {
-        row = along * pitch;
-        sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
-      } else {
-        const double places = std::min(along, set_bytes(cache) / power_of_two_gcd(set_bytes(cache), pitch * size));
-        sets = std::min(sets * places, set_bytes(cache));
-        uneven *= std::ceil(along / places) / (along / places);
-      }
-      if (!whole && along > 1 && farthest == 0) farthest = pitch;
-      if (pitch * size < page_bytes)
-        between += (along - 1) * pitch * size;
-      else
-        apart *= along;
-      if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
-      whole = whole && along == extent;
-      reached = pitch * extent;
-    }
-    row = std::max(1.0, std::min(row, elements));
-    const double lines = std::ceil(row * size / line);
-    f.bytes = elements / row * (lines + (row < elements && !aligned ? 1 : 0)) * line;
-    f.lines = elements / row * lines * line;
-    f.stream_starts = whole ? 0 : elements / row;
-    f.lines_per_set = elements / row * lines * line / sets * uneven;
-    f.segments = elements / row;
-    f.pages = apart * (1 + between / page_bytes);
-    if (!whole) f.streams = farthest * size >= page_bytes ? f.segments : std::min(f.segments, f.pages);
-    return f;
-  }
-
   /// The greatest common divisor of a power of two and any whole number.
   static double power_of_two_gcd(double power, double number) {
     double divisor = 1;
@@ -371,6 +238,156 @@ class CacheModel {
 
   const ResolvedNest& view_;
   const TileCounts& counts_;
+};
+
+/// Which tiles stay resident in a cache, and what the others cost to fetch again.
+class CacheModel {
+ public:
+  CacheModel(const ResolvedNest& view, const TileCounts& counts)
+      : view_(view), counts_(counts), layout_(view, counts) {}
+
+  CacheTraffic into(const Memory& cache, const std::vector<AccessStream>& accesses, double bandwidth,
+                    double instances) const {
+    CacheTraffic all{0, 0, bandwidth, instances, 0, 0};
+    for (const AccessStream& a : accesses) {
+      const Moved moved = of_access(cache, accesses, a);
+      all.bytes += moved.bytes;
+      all.of_output += moved.of_output;
+      all.stream_starts += moved.stream_starts;
+      all.worst += moved.worst;
+    }
+    return all;
+  }
+
+ private:
+  /// Conflict misses are counted per access: accesses do not evict each other out of their sets.
+  /// Of a tile of the next outer loop with footprint F > capacity C the share C / F stays resident; `missing` is the
+  /// rest, twice that where the tile itself conflicts.
+  Moved of_access(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a) const {
+    const double capacity =
+        cache.usable > 0 ? static_cast<double>(cache.usable) : default_usable * static_cast<double>(cache.capacity);
+    const int all = static_cast<int>(view_.loops.size());
+    int loops = 0;
+    double missing = 0;  // share of the next outer tile that is not resident
+    for (; loops < all; ++loops) {
+      const double taken = occupied(cache, accesses, a, loops);
+      if (taken <= capacity) break;
+      const double pressure =
+          layout_.footprint(cache, a, std::max(loops, a.fused_loops)).lines_per_set / layout_.ways(cache);
+      missing = std::min(1.0, (1 - capacity / taken) * (pressure > 1 && a.start.conflict > 0 ? 2 : 1));
+    }
+    const Moved here = moved(cache, accesses, a, loops),
+                further_out = moved(cache, accesses, a, std::max(loops - 1, 0));
+    const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
+    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output),
+            between(here.stream_starts, further_out.stream_starts), missing > 0 ? here.bytes : further_out.bytes};
+  }
+
+  /// Capacity occupied by the tiles below some loops: all lines, or lines per set / ways of the cache where the lines
+  /// of one access conflict.
+  double occupied(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& one,
+                  int loops) const {
+    double total = 0, most = 0;
+    for (const AccessStream& a : accesses) {
+      if (loops > a.loops) continue;  // it stays in registers
+      const Footprint f = layout_.footprint(cache, a, std::max(loops, a.fused_loops));
+      total += f.bytes * a.copies;
+      if (&a == &one && loops < a.loops)  // else it streams through once and evicts no lines of its own
+        most = f.lines_per_set - f.bytes / layout_.set_bytes(cache);
+    }
+    if (most < 1) return total;
+    const double lines_of_a_set = most + total / layout_.set_bytes(cache);  // other accesses are spread over all sets
+    return std::max(total, static_cast<double>(cache.capacity) * lines_of_a_set / layout_.ways(cache));
+  }
+
+  /// Bytes into the cache if it holds the tiles below some loops; none if that is the whole nest, since programs run
+  /// repeatedly (warm cache).
+  Moved moved(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a, int loops) const {
+    const int at = std::min(loops, a.loops);
+    // resident: the buffer of fused statements
+    if (loops == 0 || (at <= a.fused_loops && a.fused_loops > 0)) return {};
+    const double elements =
+        counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // write-allocate, then write-back
+    const LineCost parts = line_cost(cache, accesses, a, at);
+    const double once = elements * layout_.element_bytes(a.access) * a.copies, bytes = once * parts.lines;
+    return {bytes, a.access == 0 ? bytes : 0, once * parts.stream_starts, bytes};
+  }
+
+  /// Bytes fetched and stream starts per useful byte. Lines stay resident for the next step of the innermost loop: a
+  /// loop along the row uses them up.
+  LineCost line_cost(const Memory& cache, const std::vector<AccessStream>& accesses, const AccessStream& a,
+                     int loops) const {
+    const Memory& nearest = view_.model->memory(a.nearest);
+    const bool far = &cache != &nearest;
+    const int outer = loops;
+    int w = loops - 1;
+    while (w >= 0 && !counts_.uses_loop(a.access, w)) --w;
+    double started = 1, evicted = 0, conflicts = 0;
+    const bool continues = w >= 0 && layout_.runs_along(a, w);
+    if (continues && far && layout_.footprint(cache, a, loops).streams <= prefetch_streams(cache)) {
+      loops = w;
+    } else if (continues && !far) {
+      started = 0, evicted = prefetches_evicted(cache, a, loops), conflicts = conflict_share(cache, a, loops);
+      if (evicted == 0) loops = w;
+    } else {
+      while (w >= 0 && !layout_.runs_along(a, w)) --w;
+      if (w >= 0) evicted = prefetches_evicted(nearest, a, w + 1), conflicts = conflict_share(nearest, a, w + 1);
+      if (w >= 0 && !far)
+        started = std::max(0.0, 1 - default_usable * tlb_entries(cache) / layout_.pages(cache, accesses, w + 1));
+    }
+    const Footprint f = layout_.footprint(cache, a, loops);
+    const double all = std::max(1.0, counts_.tile(a.access, loops)) * layout_.element_bytes(a.access);
+    const double lines = continues || prefetches_evicted(cache, a, loops) > 0 ? f.lines : fetched_lines(cache, f);
+    const LineCost inner = far ? stream_overflow(cache, a, outer) : LineCost{};
+    return {lines / all + std::max(conflicts * a.start.conflict * f.stream_starts / all, inner.lines),
+            std::max(a.start.penalty(started, evicted) * f.stream_starts / all, inner.stream_starts)};
+  }
+
+  /// Without a loop along the row, the lines fetched with each other (`fetch`: adjacent-line prefetch) are not used.
+  static double fetched_lines(const Memory& cache, const Footprint& f) {
+    const auto together = static_cast<double>(std::max(cache.fetch, cache.line));
+    return f.segments > 1 ? f.segments * std::ceil(f.lines / f.segments / together) * together : f.lines;
+  }
+
+  static double tlb_entries(const Memory& cache) {
+    return cache.pages > 0 ? static_cast<double>(cache.pages) : default_tlb_entries;
+  }
+
+  /// Share of prefetched lines evicted by set conflicts before use: 2 (lines per set / ways - 1), so none while a set
+  /// has room, all at 1.5 times its ways. Prefetched lines map to the same sets as those in use.
+  double prefetches_evicted(const Memory& cache, const AccessStream& a, int loops) const {
+    return std::clamp(2 * (layout_.footprint(cache, a, loops).lines_per_set / layout_.ways(cache) - 1), 0.0, 1.0);
+  }
+
+  /// The same, weighted by how unevenly sets are used: 0 for an even spread, 1 where the sets in use hold twice the
+  /// average.
+  double conflict_share(const Memory& cache, const AccessStream& a, int loops) const {
+    const Footprint f = layout_.footprint(cache, a, loops);
+    return prefetches_evicted(cache, a, loops) *
+           std::clamp(f.lines_per_set * layout_.set_bytes(cache) / f.lines - 1, 0.0, 1.0);
+  }
+
+  /// Cost per useful byte of segments read by an inner loop: more streams than the hardware prefetcher tracks, or
+  /// conflict misses in the nearest cache.
+  LineCost stream_overflow(const Memory& cache, const AccessStream& a, int loops) const {
+    const Memory& nearest = view_.model->memory(a.nearest);
+    LineCost most;
+    const auto line = static_cast<double>(cache.line);
+    for (int inner = loops + 1; inner <= a.loops; ++inner) {
+      if (!counts_.uses_loop(a.access, inner - 1)) continue;
+      const Footprint f = layout_.footprint(cache, a, inner);
+      const double segment =
+          std::max(line, counts_.tile(a.access, inner) * layout_.element_bytes(a.access) / f.segments);
+      most.lines = std::max(most.lines, conflict_share(nearest, a, inner) * a.start.conflict / segment);
+      if (f.streams > prefetch_streams(cache))
+        most.stream_starts = std::max(most.stream_starts, a.start.penalty(1, 0) / segment);
+    }
+    return most;
+  }
+
+  const ResolvedNest& view_;
+  const TileCounts& counts_;
+  const FootprintModel layout_;
 };
 
 /// Layouts with digits of the instruction, which replicate elements, are not analysed.

@@ -131,8 +131,9 @@ struct Round {
 /// whole tile again and again; in the last of these passes a piece is free as soon as that loop goes on to the next.
 double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
   const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
-  const std::vector<Looped> tile = coordinates_of(view, stage, view.tiles(loops));
-  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Looped& w) { return w.extent > w.piece; });
+  const std::vector<TileCoordinate> tile = coordinates_of(view, stage, view.tiles(loops));
+  const auto outermost =
+      std::find_if(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; });
   const std::set<std::string> along =
       tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
   double passes = 1;

@@ -37,8 +37,8 @@ struct TileStream {
   TileStream(const ResolvedNest& view, const LoopTable& table, const TileCounts& tile_counts, const NestFlow& all,
              const TileFlow& f, bool inout)
       : flow(&f),
-        counts(view, table, tile_counts, f.access, f.loops,
-               f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].loops, f.slide, 1 << 20),
+        counts(view, table, tile_counts,
+               {f.access, f.loops, f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].loops, f.slide}),
         position(table, f.place),
         starts_full_(inout) {
     if (f.parent >= 0) parent_place_ = all.flows[static_cast<std::size_t>(f.parent)].place;
@@ -108,7 +108,8 @@ class EventLoop {
     for (int a = 0; a < access_count(view.statement); ++a) {
       const int stage = view.innermost[static_cast<std::size_t>(a)];
       const int loops = stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].loops;
-      calls_.emplace_back(view, table_, counts, a, static_cast<int>(view.loops.size()), loops, false, flow.block);
+      calls_.emplace_back(view, table_, counts,
+                          VisitedTile{a, static_cast<int>(view.loops.size()), loops, false, flow.block});
     }
     result_.busy.assign(flow.resources.size(), 0);
     result_.waited.assign(flow.flows.size(), 0);

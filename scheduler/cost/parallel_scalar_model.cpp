@@ -17,32 +17,32 @@ std::optional<UnitId> block_of_scalar_code(const ResolvedNest& view) {
   return block && *block != *unit && view.model->unit(*block).queued ? block : std::nullopt;
 }
 
-class Dealt {
+class ParallelScalarModel {
  public:
-  Dealt(const ResolvedNest& view, const TileCounts& counts)
+  ParallelScalarModel(const ResolvedNest& view, const TileCounts& counts)
       : view_(view),
         counts_(counts),
         model_(*view.model),
         lane_(*model_.scalar_unit_for(model_.home())),
         block_(*block_of_scalar_code(view)) {}
 
-  KernelTime run() const {
+  ThreadBlockTime run() const {
     const UnitId around = model_.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model_.instances(around)) : 1;
     const double all = counts_.visits(static_cast<int>(view_.loops.size()));
-    double blocks = 1;  // those that the schedule asks for; without them the printer makes enough
-    bool asked = false;
+    double blocks = 1;  // of the schedule; without them the backend launches enough
+    bool scheduled = false;
     for (std::size_t w = 0; w < view_.loops.size(); ++w)
       if (const UnitId unit = view_.loops[w].unit; unit.valid() && model_.inside(block_, unit))
-        blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), asked = true;
-    const double rounds = asked ? std::ceil(blocks / processors) : 1;
-    const double busy = asked ? blocks / rounds : processors;
-    const double threads = std::max(1.0, std::min(elements(), busy * at_once()));
-    KernelTime time;
+        blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), scheduled = true;
+    const double waves = scheduled ? std::ceil(blocks / processors) : 1;
+    const double busy = scheduled ? blocks / waves : processors;
+    const double threads = std::max(1.0, std::min(elements(), busy * concurrent_threads()));
+    ThreadBlockTime time;
     time.bound = "scalar code";
     time.join("scalar code", all * access_count(view_.statement) / threads);
     time.join("memory " + model_.memory(model_.home()).name, outermost(all));
-    time.last = rounds * latency();
+    time.last = waves * latency();
     time.cycles += time.last;
     return time;
   }
@@ -56,8 +56,8 @@ class Dealt {
     return {};
   }
 
-  /// Threads of one processor whose requests its port takes in a cycle.
-  double at_once() const {
+  /// Threads of one processor whose requests its port accepts in a cycle.
+  double concurrent_threads() const {
     std::string port;
     for (const Instruction& move : model_.instructions())
       if (port.empty() && is_move(move) && move.operands.size() > 1 && move.operands[1].memory == model_.home() &&
@@ -69,7 +69,7 @@ class Dealt {
     return lanes();
   }
 
-  /// Points that threads share: no two of them write to one place, and none reads what another writes.
+  /// Points distributed over threads: no two threads write one element, and none reads an element that another writes.
   double elements() const {
     const Computation& statement = view_.statement;
     std::set<std::string> apart;
@@ -80,20 +80,20 @@ class Dealt {
       });
       if (same) apart.merge(here.names());
     }
-    double dealt = 1, steps = 1;
+    double distributed = 1, steps = 1;
     for (const Dim& dim : statement.domain.dims)
-      (apart.contains(dim.name) ? dealt : steps) *= static_cast<double>(std::max<std::int64_t>(dim.extent, 1));
-    const bool in_parts = statement.reduction != Reduction::assign && steps >= lanes();
-    return dealt * (in_parts ? lanes() : 1);
+      (apart.contains(dim.name) ? distributed : steps) *= static_cast<double>(std::max<std::int64_t>(dim.extent, 1));
+    const bool split = statement.reduction != Reduction::assign && steps >= lanes();
+    return distributed * (split ? lanes() : 1);
   }
 
-  bool handed(int access) const {
+  bool fused(int access) const {
     return std::any_of(view_.stages.begin(), view_.stages.end(), [&](const StagedTile& s) {
       return s.access == access && s.memory != model_.home() && !(s.stage.from.empty() && s.stage.then.empty());
     });
   }
 
-  /// Each tensor passes once: all of it, or as much of it as there are points.
+  /// Each tensor is transferred once: all of it, or as many elements as there are points.
   double outermost(double points) const {
     const Memory& home = model_.memory(model_.home());
     std::set<TensorId> seen;
@@ -101,7 +101,7 @@ class Dealt {
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const TensorId id = access_of(view_.statement, a).tensor;
       const double bandwidth = a == 0 ? home.write_bandwidth : home.read_bandwidth;
-      if (handed(a) || bandwidth <= 0 || !seen.insert(id).second) continue;
+      if (fused(a) || bandwidth <= 0 || !seen.insert(id).second) continue;
       const Tensor& tensor = view_.kernel->tensors[id.index()];
       double elements = 1;
       for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
@@ -110,15 +110,15 @@ class Dealt {
     return cycles;
   }
 
-  /// Of a first load and of a last store. Where a tile is taken over, what else is loaded has not waited for it.
+  /// Latency of a first load and a last store. In a fused consumer the loads overlap with the producer.
   double latency() const {
     const MemoryId own = registers();
     double cycles = 0;
     if (!own.valid()) return 0;
-    bool taken = false;
-    for (int a = 1; a < access_count(view_.statement); ++a) taken = taken || handed(a);
+    bool consumer = false;
+    for (int a = 1; a < access_count(view_.statement); ++a) consumer = consumer || fused(a);
     for (const auto& [from, to] : {std::pair(model_.home(), own), std::pair(own, model_.home())})
-      if (!taken || from == own)
+      if (!consumer || from == own)
         for (const LinkId link : links_between(model_, from, to)) cycles += model_.link(link).latency;
     return cycles;
   }
@@ -131,15 +131,17 @@ class Dealt {
 
 }  // namespace
 
-bool is_dealt_out(const ResolvedNest& view) { return !view.instruction && block_of_scalar_code(view); }
+bool is_distributed(const ResolvedNest& view) { return !view.instruction && block_of_scalar_code(view); }
 
-KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts) { return Dealt(view, counts).run(); }
+ThreadBlockTime parallel_scalar_time(const ResolvedNest& view, const TileCounts& counts) {
+  return ParallelScalarModel(view, counts).run();
+}
 
-bool comes_in_rounds(const ResolvedNest& view) { return is_dealt_out(view) || runs_in_blocks(view); }
+bool runs_in_waves(const ResolvedNest& view) { return is_distributed(view) || runs_in_blocks(view); }
 
-std::optional<KernelTime> time_in_rounds(const ResolvedNest& view, const TileCounts& counts) {
-  if (is_dealt_out(view)) return dealt_time(view, counts);
-  if (runs_in_blocks(view)) return kernel_time(view, counts);
+std::optional<ThreadBlockTime> time_in_waves(const ResolvedNest& view, const TileCounts& counts) {
+  if (is_distributed(view)) return parallel_scalar_time(view, counts);
+  if (runs_in_blocks(view)) return thread_block_time(view, counts);
   return std::nullopt;
 }
 

@@ -121,7 +121,8 @@ class FlowBuilder {
       latency = tile.latency;
     } else {
       const bool registers = model_.memory(view_.memory_of(f.stage)).is_register();
-      const double uses = std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / piece(*move, type));
+      const double uses =
+          std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / elements_per_use(*move, type));
       cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
       latency = latency_of(*move, full_extents(*move), model_);
     }
@@ -160,9 +161,9 @@ class FlowBuilder {
     CallFlow& call = made_.call;
     if (!view_.instruction) {
       call.each = call.latency = access_count(view_.statement);
-      if (is_dealt_out(view_))  // each thread's part of what all of them take
-        call.each = call.latency =
-            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
+      if (is_distributed(view_))  // each thread's part of what all of them take
+        call.each = call.latency = parallel_scalar_time(view_, counts_).cycles /
+                                   std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
       call.name = "scalar code";
       return;
     }
@@ -214,7 +215,7 @@ class FlowBuilder {
     }
     const Instruction* move = model_.memory(t.to).is_register() ? move_between(model_, t.from, t.to, type) : nullptr;
     if (!move || !move->timing.interval) return;
-    const double times = std::max(t.loads, 1 / piece(*move, type)) / t.instances;
+    const double times = std::max(t.loads, 1 / elements_per_use(*move, type)) / t.instances;
     per_call(resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where),
              times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
   }

@@ -72,7 +72,7 @@ std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, cons
   const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].loops);
   for (const Instruction* move : {s.in, s.out})
     if (move != nullptr)
-      for (const Looped& w : taken_by(view, s.stage, *move, full))
+      for (const TileCoordinate& w : coordinates_of_move(view, s.stage, *move, full))
         if (w.form == form && w.points < w.extent) points = std::gcd(points, w.points);
   return points;
 }
@@ -82,7 +82,7 @@ void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, st
   const StagedTile& stage = view.stages[static_cast<std::size_t>(s.stage)];
   const std::vector<std::int64_t> full = view.tiles(stage.loops);
   std::vector<TouchedParts::Axis> parts;
-  for (const Looped& looped : coordinates_of(view, s.stage, full)) {
+  for (const TileCoordinate& looped : coordinates_of(view, s.stage, full)) {
     TileAxis axis{looped.form, {}};
     for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(looped.form.coefficient(dim.name));
     std::int64_t part = 0;
@@ -126,7 +126,7 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
 }
 
 /// What a use takes of the stage's tile, that begins `at` in the tile of `own`, which is it or one that it fills.
-TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Looped>& looped,
+TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<TileCoordinate>& looped,
                           const std::vector<std::int64_t>& at, const PointBox& box) {
   TouchedParts::Box part;
   for (std::size_t i = 0; i < s.axes.size(); ++i) {
@@ -145,7 +145,7 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Loop
 
 /// Uses of a move for tiles of one size.
 struct MoveUses {
-  std::vector<Looped> coordinates;
+  std::vector<TileCoordinate> coordinates;
   std::vector<std::int64_t> extents;  ///< of a use, along dims that run over nothing
 };
 
@@ -236,7 +236,7 @@ class StreamSimulation {
 
   const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
     const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
-    if (fresh) found->second = {taken_by(view_, s.stage, move, sizes), least_extents(move)};
+    if (fresh) found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move)};
     return found->second;
   }
 
@@ -244,7 +244,7 @@ class StreamSimulation {
   void move(MovedStage& s, const Instruction& move, bool out) {
     const PointBox box = tile_box(s);
     const MoveUses& uses = uses_of(s, move, box.extent);
-    const std::vector<Looped>& looped = uses.coordinates;
+    const std::vector<TileCoordinate>& looped = uses.coordinates;
     std::vector<std::int64_t> at(looped.size(), 0);
     const int on = port(move);
     std::size_t use = 0;
@@ -277,7 +277,7 @@ class StreamSimulation {
     double moved =
         static_cast<double>(bytes(view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype));
     for (std::size_t i = 0; i < at.size(); ++i) {
-      const Looped& w = uses.coordinates[i];
+      const TileCoordinate& w = uses.coordinates[i];
       const std::int64_t points = std::min(w.points, w.extent - at[i]);
       moved *= static_cast<double>(points);
       if (w.dim < 0) continue;

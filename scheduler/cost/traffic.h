@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a nest moves: words per memory and tensor, bytes per link (docs/cost.md).
+// Traffic of a nest: words per memory and tensor, bytes per link (docs/cost.md).
 
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ struct Totals {
   int element_bytes = 1;
 };
 
-/// A tile that is filled from its parent, or drained to it: what one stage (or the calls themselves) moves.
+/// Fills from and drains to the parent of one stage, or of the calls themselves.
 struct Transfer {
   int access = 0;
   int stage = -1;                       ///< the stage that is filled; -1: the calls take the operand where it lies
@@ -48,12 +48,12 @@ Traffic traffic_of(const ResolvedNest& view, const TileCounts& counts);
 /// Counts per instance, in words of each memory, rounded up.
 std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const ResolvedNest& view);
 
-/// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
+/// Replication in the layout of a stage: digits of dims of the instruction only ($j) repeat each element.
 double copies_of(const ResolvedNest& view, int stage);
 
 /// Instances of a memory that the loops on units occupy.
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);
-/// The tiles of all instances that a stage stands for, relative to one instance's: loops on the owner below it.
+/// Tiles of a stage per instance of its memory: several where loops above it run on units that share the memory.
 double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int loops);
 
 }  // namespace isamap
