@@ -87,7 +87,7 @@ class ThreadBlockModel {
                                                     view_.stages[static_cast<std::size_t>(stage)].loops));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
     own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
-                 std::min(ports(instruction), side_by_side_inside(instruction.unit));
+                 std::min(ports(instruction), parallel_instances_inside(instruction.unit));
   }
 
   /// An instance loads registers, then its calls use them: in sequence, except for registers loaded one step ahead.
@@ -183,7 +183,7 @@ class ThreadBlockModel {
     return true;
   }
   /// Instances inside the unit that contain instances themselves: each keeps a port busy with its share of a call.
-  double side_by_side_inside(UnitId unit) const {
+  double parallel_instances_inside(UnitId unit) const {
     double count = 1;
     for (std::size_t u = 0; u < view_.model->units().size(); ++u)
       if (const UnitId id = make_id<UnitId>(u); id != unit && view_.model->inside(id, unit) && !is_innermost(id))

@@ -8,8 +8,7 @@
 //   the moves by each port                       uses x interval / ports
 //   the links into and out of its memories       bytes / bandwidth
 //   copies pipelined n stages ahead              steps x latency of the links / n
-//   loads into registers and calls of an instance   steps x latency + calls x interval; loads one step ahead: the
-// larger
+//   register loads and calls of an instance      steps x latency + calls x interval; loads one step ahead: the larger
 // plus exposed latency: a barrier at every step, with single buffers also the latency of the links; prologue and
 // epilogue of each wave. All blocks together take at least the bytes of the outermost memory over its bandwidth: each
 // tensor once, or as often as rasterization makes tiles miss the caches (scheduler/cost/l2_reuse.h).
@@ -30,7 +29,7 @@ struct ThreadBlockTime {
   std::string bound;         ///< the largest part
   std::vector<Bound> parts;  ///< overlapped, of all waves
   double first = 0;          ///< prologue: first tiles, initialisation of split sums
-  double waits = 0;          ///< at every step
+  double waits = 0;          ///< exposed at every step
   double last = 0;           ///< epilogue: last results
 
   /// Adds an overlapped part.
