@@ -131,7 +131,7 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
   if (limits.stopped) loop.progress = [&](std::int64_t, double) { return !limits.stopped(); };
   const std::uint64_t noise_seed = seed ^ fnv1a(instance.name);
   if (instance.noise > 0)
-    loop.disturb = [&](std::int64_t number, double objective) {
+    loop.noise = [&](std::int64_t number, double objective) {
       return disturbed(objective, instance.noise, noise_seed, number);
     };
   loop.watch = [&](const Trial& trial) {

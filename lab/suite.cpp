@@ -132,7 +132,8 @@ class Reader {
       any = true;
       for (const Instance& other : suite.instances)
         if (other.name == one.name) wrong(node, fmt::format("there are two instances '{}'", one.name));
-      if (const SearchSpace space = one.search_space(); one.space.double_buffered && !space.levelled(space.first()))
+      if (const SearchSpace space = one.search_space();
+          one.space.double_buffered && !space.hierarchy_point(space.first()))
         wrong(node,
               fmt::format("double-buffered is a space of machines whose memories stand in a row; {} is none", target));
       suite.instances.push_back(std::move(one));

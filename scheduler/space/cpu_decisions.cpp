@@ -174,7 +174,7 @@ std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) con
   for (std::size_t a = 0; a < accesses; ++a) {
     const int operand = p->pairing.operand_access[a];
     p->routes.push_back(routes_.of(p->statement, mapping, operand));
-    if (options.nothing_skipped) std::erase_if(p->routes.back().routes, [](const Route& r) { return r.skips; });
+    if (options.no_skipping) std::erase_if(p->routes.back().routes, [](const Route& r) { return r.skips; });
     if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
     p->problem =
         fmt::format("{} has no way to operand {} of {}", access_name(kernel.tensors, unfused(), static_cast<int>(a)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The levelled normal form of a nest (docs/schedule.md): what a search decides, and the lines it stands for.
+// The normal form of a nest (docs/schedule.md): what a search decides, and the lines it stands for.
 //
 //   packed copies at home
 //   for each memory between home and the registers: runs over parallel dims, the output's tile, runs over reductions,

@@ -74,9 +74,9 @@ Result<Nest> SearchSpace::build(const Point& point) const {
   if (mappings().empty()) return error("the space has no mappings, so that it has no schedules");
   return form().build(point);
 }
-std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const {
+std::optional<HierarchyPoint> SearchSpace::hierarchy_point(const Point& point) const {
   if (!in_space(point, decisions())) return {};
-  return form().levelled(point);
+  return form().hierarchy_point(point);
 }
 
 std::string set_space_word(SpaceOptions& options, const std::string& word) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the choices of a point mean. There are three forms: the normal form of docs/schedule.md, for any machine; tiles
-// in a row of memories (scheduler/levelled), where the machine is one; and blocks whose threads share a scratchpad.
-// Behind SearchSpace; strategies see only that.
+// in a row of memories (scheduler/space/hierarchy), where the machine is one; and blocks whose threads share a
+// scratchpad. Behind SearchSpace; strategies see only that.
 
 #include "isamap/search.h"
 
@@ -24,7 +24,7 @@ class SpaceTemplate {
   /// Are points that build the same schedule the same after `repair`?
   virtual bool repairs_to_canonical() const { return false; }
   virtual Result<Nest> build(const Point& point) const = 0;
-  virtual std::optional<LevelledPoint> levelled(const Point& /*point*/) const { return {}; }
+  virtual std::optional<HierarchyPoint> hierarchy_point(const Point& /*point*/) const { return {}; }
 };
 
 /// A decision at another value: of numbers mostly the next one.

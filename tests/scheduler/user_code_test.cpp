@@ -169,7 +169,7 @@ TEST(UserCode, EveryMemberOfASpaceTakesAnyPoint) {
                                                                           : "choices; the space has "),
                 std::string::npos)
           << render(nest.diagnostics());
-      EXPECT_FALSE(space.levelled(point));
+      EXPECT_FALSE(space.hierarchy_point(point));
       space.neighbours(point);
       EXPECT_EQ(space.mutate(point, 1).choice.size(), space.decisions().size());
       EXPECT_EQ(space.crossover(point, space.first(), 1).choice.size(), space.decisions().size());

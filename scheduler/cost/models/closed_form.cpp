@@ -120,8 +120,8 @@ class ClosedForm final : public CostModel {
     return std::move((*priced)->cost);
   }
 
-  std::optional<Cost> quick_estimate(const LevelledPoint& point) override {
-    const levelled::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
+  std::optional<Cost> quick_estimate(const HierarchyPoint& point) override {
+    const hierarchy::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
     if (!evaluated.fits || evaluated.energy_pJ == 0) return {};  // without energy the objective may be in bytes
     Cost cost;
     cost.cycles = evaluated.cycles;

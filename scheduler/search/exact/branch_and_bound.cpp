@@ -11,7 +11,7 @@
 #include "scheduler/search/exact/spatial_unrollings.h"
 #include "scheduler/search/exact/traffic_bound.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -449,4 +449,4 @@ Exact search_exact(const Problem& problem, const ExactOptions& options, const st
   return Search(problem, options, before, curve).run(best);
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

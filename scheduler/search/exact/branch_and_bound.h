@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The best schedule of the levelled space, with a proof: branch and bound (docs/search.md).
+// The best schedule of the per-memory space, with a proof: branch and bound (docs/search.md).
 
 #include <functional>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "isamap/cost_model.h"
 #include "scheduler/cost/hierarchy/evaluate.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 struct ExactOptions {
   Objective objective = Objective::edp;
@@ -43,4 +43,4 @@ struct Exact {
 /// `start`: a point to be better than.
 Exact search_exact(const Problem& problem, const ExactOptions& options, const std::optional<LevelPoint>& start = {});
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

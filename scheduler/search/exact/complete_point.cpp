@@ -5,7 +5,7 @@
 
 #include "scheduler/cost/hierarchy/dim_chain.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
                     const LevelPoint::Tiles* tile) {
@@ -46,4 +46,4 @@ Loops loops_of(const Problem& problem, const LevelPoint& point) {
   return loops;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -4,7 +4,7 @@
 
 #include "scheduler/search/exact/spatial_unrollings.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// `tile`: by level, at its stage. Orders are those of the dims.
 LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
@@ -16,4 +16,4 @@ struct Loops {
 };
 Loops loops_of(const Problem& problem, const LevelPoint& point);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::vector<Order> LoopOrders::make(std::uint32_t loops, std::uint32_t short_tai
   return best;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

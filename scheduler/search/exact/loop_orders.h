@@ -13,7 +13,7 @@
 
 #include "scheduler/cost/hierarchy/problem.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 using Order = std::array<std::uint8_t, max_dims>;  ///< outermost first
 
@@ -29,4 +29,4 @@ class LoopOrders {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Order>> known_;
 };
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

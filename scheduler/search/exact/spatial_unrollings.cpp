@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::vector<Keep> all_keeps(const Problem& problem, bool keep_all) {
   return keeps;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

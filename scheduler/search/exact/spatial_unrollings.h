@@ -6,7 +6,7 @@
 
 #include "scheduler/search/exact/traffic_bound.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// Of each level a dim lies wholly on one axis. Each product of steps once: which axis it is makes no difference.
 /// `dividing`: steps divide the dims.
@@ -16,4 +16,4 @@ std::vector<SpatialUnrolling> spatial_unrollings(const Problem& problem, bool di
 using Keep = std::array<std::uint32_t, max_levels>;
 std::vector<Keep> all_keeps(const Problem& problem, bool keep_all);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -262,7 +262,7 @@ double TrafficBound::bytes(int level, const LevelPoint::Tiles& tile) const {
 }
 
 BytesAlong TrafficBound::bytes_along(int level, const LevelPoint::Tiles& tile, int dim) const {
-  return levelled::bytes_along(problem_, keep_[at(level)], doubled(level), tile, dim);
+  return hierarchy::bytes_along(problem_, keep_[at(level)], doubled(level), tile, dim);
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -11,7 +11,7 @@
 
 #include "scheduler/cost/hierarchy/evaluate.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// Loops on units: steps on each axis, and their product by level.
 struct SpatialUnrolling {
@@ -88,4 +88,4 @@ class TrafficBound {
   std::array<double, max_levels> first_{};  ///< first visits of the output
 };
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -137,7 +137,7 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
   p.pairing = pair(p.statement, form, mapping);
   if (p.pairing.constant_operand >= 0) return std::nullopt;
   const Tensor& output = kernel.tensors[p.statement.write.tensor.index()];
-  if (!options.sums_whole && !(options.sums_in_order && is_float(output.dtype)))
+  if (!options.no_split_reductions && !(options.sums_in_order && is_float(output.dtype)))
     p.combine = combine_of_blocks(p.statement, *form, output, *machine, model);
   p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
   for (int a = 1; a < access_count(p.statement); ++a) {

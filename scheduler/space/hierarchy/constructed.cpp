@@ -11,7 +11,7 @@
 #include "scheduler/space/hierarchy/genome.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -187,4 +187,4 @@ class Constructing {
 
 std::vector<Genome> constructed(const Genomes& genomes, std::size_t count) { return Constructing(genomes).run(count); }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -9,7 +9,7 @@
 #include "scheduler/cost/hierarchy/evaluate.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -253,4 +253,4 @@ Genome Genomes::of(const LevelPoint& point) const {
   return genome;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

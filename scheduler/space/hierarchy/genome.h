@@ -10,7 +10,7 @@ namespace isamap {
 class Random;
 }
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// At level l: steps of each loop in time (the outermost level takes what is left), steps on units towards the next
 /// level, place of each loop (0: outermost), what is kept and doubled.
@@ -90,4 +90,4 @@ std::vector<Genome> around(const Genomes& genomes, const Genome& genome);
 /// outermost, and tiles grown where that saves most of the others' traffic.
 std::vector<Genome> constructed(const Genomes& genomes, std::size_t count);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

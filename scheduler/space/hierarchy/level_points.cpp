@@ -17,7 +17,7 @@ namespace isamap {
 
 namespace {
 
-using namespace levelled;
+using namespace hierarchy;
 
 struct Gene {
   enum Kind { time, units, place, keep, buffers } kind;
@@ -25,10 +25,10 @@ struct Gene {
   int index;  ///< dim or operand
 };
 
-class LevelledPoints final : public SpaceTemplate {
+class HierarchyPoints final : public SpaceTemplate {
  public:
-  LevelledPoints(const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                 std::vector<MappedProblem> problems, const SpaceOptions& options)
+  HierarchyPoints(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                  std::vector<MappedProblem> problems, const SpaceOptions& options)
       : kernel_(kernel), statement_(statement), model_(&model), problems_(std::move(problems)) {
     for (const MappedProblem& p : problems_) {
       mappings_.push_back(p.mapping);
@@ -72,7 +72,7 @@ class LevelledPoints final : public SpaceTemplate {
       other.choice[0] = drawn < point.choice[0] ? drawn : drawn + 1;
       return other;
     }
-    return encode(mapping_at(point), levelled::changed(genomes_of(point), decode(point), random));
+    return encode(mapping_at(point), hierarchy::changed(genomes_of(point), decode(point), random));
   }
 
   std::vector<Point> starts(std::size_t count) const override {
@@ -90,9 +90,9 @@ class LevelledPoints final : public SpaceTemplate {
     return nest_of(problems_[m].problem, genomes_[m].point(decode(point)), do_line(mappings_[m], kernel_, *model_));
   }
 
-  std::optional<LevelledPoint> levelled(const Point& point) const override {
-    return LevelledPoint{&problems_[mapping_at(point)].problem,
-                         std::make_shared<const LevelPoint>(genomes_of(point).point(decode(point)))};
+  std::optional<HierarchyPoint> hierarchy_point(const Point& point) const override {
+    return HierarchyPoint{&problems_[mapping_at(point)].problem,
+                          std::make_shared<const LevelPoint>(genomes_of(point).point(decode(point)))};
   }
 
  private:
@@ -234,9 +234,9 @@ class LevelledPoints final : public SpaceTemplate {
 std::unique_ptr<SpaceTemplate> hierarchy_points(const Kernel& kernel, StatementId statement,
                                                 const std::vector<Mapping>& mappings, const HardwareModel& model,
                                                 const SpaceOptions& options) {
-  auto problems = levelled::problems_of(kernel, statement, mappings, model);
+  auto problems = hierarchy::problems_of(kernel, statement, mappings, model);
   if (!problems || problems->empty()) return nullptr;
-  return std::make_unique<LevelledPoints>(kernel, statement, model, std::move(*problems), options);
+  return std::make_unique<HierarchyPoints>(kernel, statement, model, std::move(*problems), options);
 }
 
 }  // namespace isamap

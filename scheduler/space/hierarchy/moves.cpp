@@ -8,7 +8,7 @@
 #include "scheduler/space/hierarchy/genome.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -180,4 +180,4 @@ std::vector<Genome> around(const Genomes& genomes, const Genome& genome) {
   return found;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy
