@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of a search on a machine whose memories stand in a row: a mapping, and of its problem steps, orders, what is
-// kept and buffered. Decisions are those of the mapping with the most memories; what another one lacks is read as its
-// first value.
+// Points of the per-memory form: a mapping, and steps, orders, kept and double-buffered tensors of its problem.
+// Decisions are those of the mapping with the most memories; what another mapping lacks is read as its first value.
 
 #include <fmt/format.h>
 
@@ -78,7 +77,7 @@ class HierarchyPoints final : public SpaceTemplate {
   std::vector<Point> starts(std::size_t count) const override {
     std::vector<std::vector<Genome>> made;
     for (const Genomes& genomes : genomes_) made.push_back(constructed(genomes, count));
-    std::vector<Point> points;  // of each mapping its best, then of each its second best, ...
+    std::vector<Point> points;  // the best of each mapping, then the second best, ...
     for (std::size_t i = 0; i < count && points.size() < count; ++i)
       for (std::size_t m = 0; m < made.size(); ++m)
         if (i < made[m].size()) points.push_back(encode(m, made[m][i]));
@@ -136,7 +135,7 @@ class HierarchyPoints final : public SpaceTemplate {
       for (int a = 0; a < problem.operand_count(); ++a) {
         const Level& level = problem.levels[at(l)];
         const std::string& operand = problem.operands[at(a)].name;
-        if ((genomes.may_pass(l) >> a & 1U) != 0)
+        if ((genomes.may_bypass(l) >> a & 1U) != 0)
           add(Gene::keep, level, a, "keep " + level.name + " " + operand, {"yes", "no"}, false);
         if (genomes.chooses_buffers())
           add(Gene::buffers, level, a, "buffers " + level.name + " " + operand, {"1", "2"}, true);
@@ -182,7 +181,7 @@ class HierarchyPoints final : public SpaceTemplate {
     return genome;
   }
 
-  /// Values that are none of a decision's go to the next lower one; repair makes that a point again.
+  /// Values without a label become the next lower one; repair restores a point.
   Point encode(std::size_t m, const Genome& genome) const {
     Point point;
     point.choice.push_back(static_cast<int>(m));
@@ -225,7 +224,7 @@ class HierarchyPoints final : public SpaceTemplate {
   std::vector<Genomes> genomes_;
   std::size_t widest_ = 0;
   std::vector<Decision> decisions_;
-  std::vector<Gene> genes_;                 ///< of the decisions after the mapping
+  std::vector<Gene> genes_;                 ///< by decision after the mapping
   std::vector<std::vector<int>> level_of_;  ///< by mapping and gene: its level; -1: none
 };
 
