@@ -18,7 +18,7 @@ constexpr std::int64_t heuristic_evaluations = 3000;
 
 using Progress = std::function<bool(std::int64_t evaluations, double best)>;
 
-/// `progress` of one search more, told as that of all.
+/// Accumulates the progress of another search.
 Progress counted_from(const Optimum& before, const Progress& progress) {
   if (!progress) return {};
   const double best = before.value.value_or(HUGE_VAL);
@@ -39,7 +39,7 @@ void keep_less(Optimum& best, const Found& found) {
   if (found.best && (!best.value || found.best->objective < *best.value)) best.value = found.best->objective;
 }
 
-/// Where the machine has the per-memory form: branch and bound over all mappings. Nothing: it has not.
+/// Branch and bound over all mappings; nothing: the machine does not have the per-memory form.
 std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes, const Progress& progress) {
   const auto problems =
       hierarchy::problems_of(instance.kernel, instance.statement, instance.mapped.mappings, *instance.model);
@@ -55,7 +55,7 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
   for (const hierarchy::MappedProblem& mapped : *problems) {
     if (const Progress own = counted_from(best, progress))
       options.stop = [&best, own](std::int64_t evaluations, double value) {
-        return best.stopped = best.stopped || !own(evaluations, value);  // asked again while it unwinds
+        return best.stopped = best.stopped || !own(evaluations, value);  // polled again while it unwinds
       };
     const hierarchy::Exact found = search_exact(mapped.problem, options);
     best.evaluations += found.counts.evaluations;

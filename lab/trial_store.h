@@ -39,7 +39,7 @@ struct TrialRecord {
   bool operator==(const TrialRecord&) const = default;
 };
 
-/// What a run timed its best program with.
+/// Compiler with which a run timed its best program.
 struct CompilerRecord {
   std::string command, version;
   double seconds = 0;
@@ -53,9 +53,9 @@ class TrialStore {
   TrialStore(TrialStore&&) noexcept;
 
   Result<std::int64_t> begin(const RunRecord& run);
-  /// Written when it returns: a process that is killed after it has lost nothing.
+  /// Durable on return: a killed process loses nothing.
   Diagnostics add(std::int64_t run, const TrialRecord& trial);
-  /// What was measured of a trial, once its result has been compared: both are written at once.
+  /// Stores measurement and check of a trial together.
   Diagnostics measured(std::int64_t run, const TrialRecord& trial);
   Diagnostics name_features(std::int64_t run, const std::string& names);
   Diagnostics add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers);
@@ -67,7 +67,7 @@ class TrialStore {
   /// The cheapest point of each statement among all runs with these hashes: by prediction, or among those that were
   /// measured and checked. Statements without one have an empty text.
   Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured) const;
-  /// All measured and checked trials on a machine that have features: what a model of the cost learns from.
+  /// All measured and checked trials with features on a machine: training data of a learned cost model.
   Result<std::vector<TrialRecord>> measured_on(const std::string& target_hash) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 using Tiles = LevelPoint::Tiles;
 
-constexpr double exactness = 1e-12;  ///< sums of bound and cost are rounded in different orders
+constexpr double exactness = 1e-12;  ///< tolerance: bound and cost are summed in different orders
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -44,16 +44,16 @@ class Search {
     result_.value = infinite;
     if (start) offer(*start);
     struct Root {
-      std::size_t keep, spread;
+      std::size_t keep, unrolling;
       double bound;
     };
-    const std::vector<SpatialUnrolling> spreads = spatial_unrollings(problem_, options_.dividing);
+    const std::vector<SpatialUnrolling> unrollings = spatial_unrollings(problem_, options_.dividing);
     const std::vector<Keep> keeps = all_keeps(problem_, options_.keep_all);
     std::vector<Root> roots;
     for (std::size_t k = 0; k < keeps.size(); ++k) {
       TrafficBound traffic(problem_, keeps[k], options_.dividing, options_.double_buffered ? 2 : 1);
-      for (std::size_t s = 0; s < spreads.size(); ++s) {
-        begin(traffic, keeps[k], spreads[s], false);
+      for (std::size_t s = 0; s < unrollings.size(); ++s) {
+        begin(traffic, keeps[k], unrollings[s], false);
         const double bound = root_bound();
         if (bound < infinite) roots.push_back({k, s, bound});
       }
@@ -61,14 +61,14 @@ class Search {
     std::stable_sort(roots.begin(), roots.end(), [](const Root& a, const Root& b) { return a.bound < b.bound; });
     result_.lower_bound = infinite;
     for (const Root& root : roots) {
-      if (cut(root.bound)) break;
+      if (pruned(root.bound)) break;
       if (stopped_) {
         result_.lower_bound = std::min(result_.lower_bound, root.bound);
         break;
       }
       TrafficBound traffic(problem_, keeps[root.keep], options_.dividing, options_.double_buffered ? 2 : 1);
-      begin(traffic, keeps[root.keep], spreads[root.spread], true);
-      if (const double bound = root_bound(); !cut(bound)) level(problem_.level_count() - 1);
+      begin(traffic, keeps[root.keep], unrollings[root.unrolling], true);
+      if (const double bound = root_bound(); !pruned(bound)) level(problem_.level_count() - 1);
       if (stopped_) result_.lower_bound = std::min(result_.lower_bound, root.bound);
     }
     result_.finished = !stopped_;
@@ -85,7 +85,7 @@ class Search {
     return options_.objective == Objective::energy ? energy : energy * cycles;
   }
 
-  bool cut(double bound) const { return bound >= result_.value * (1 - exactness); }
+  bool pruned(double bound) const { return bound >= result_.value * (1 - exactness); }
 
   void offer(const LevelPoint& point) {
     const Evaluated cost = evaluate(problem_, point);
@@ -100,25 +100,25 @@ class Search {
       result_.curve.emplace_back(result_.counts.evaluations, value);
   }
 
-  void ask_to_stop() {
+  void check_limits() {
     if (options_.max_evaluations > 0 && result_.counts.evaluations >= options_.max_evaluations) stopped_ = true;
     if (options_.max_nodes > 0 && result_.counts.nodes - nodes_before_ >= options_.max_nodes) stopped_ = true;
     if (options_.stop && result_.counts.nodes % 1024 == 0 && options_.stop(result_.counts.evaluations, result_.value))
       stopped_ = true;
   }
 
-  void begin(TrafficBound& traffic, const Keep& keep, const SpatialUnrolling& spread, bool thorough) {
+  void begin(TrafficBound& traffic, const Keep& keep, const SpatialUnrolling& unrolling, bool thorough) {
     traffic_ = &traffic;
     keep_ = &keep;
-    spread_ = &spread;
-    traffic.set(spread);
+    unrolling_ = &unrolling;
+    traffic.set(unrolling);
     const int last = problem_.level_count() - 1;
     for (int d = 0; d < dims(); ++d) {
       outside_[at(last + 1)][at(d)] = 1;
       std::int64_t units = 1;
       for (int l = 0; l <= last; ++l) {
-        outside_[at(l)][at(d)] = units;  // steps on units before a level
-        if (l < last) units *= spread.steps[at(l)][at(d)];
+        outside_[at(l)][at(d)] = units;  // instances before a level
+        if (l < last) units *= unrolling.steps[at(l)][at(d)];
       }
     }
     fixed_ = traffic.calls();
@@ -141,8 +141,8 @@ class Search {
     return objective(load.energy, std::ceil(std::max(compute, traffic_->cycles(load)) - 1e-9));
   }
 
-  /// Largest tile of `d` that has room at a level when the other dims have `tile`; `step` is its unit.
-  std::int64_t most(int l, const Tiles& tile, int d, std::int64_t step, std::int64_t limit) const {
+  /// Largest tile of `d` that fits at a level with the other dims at `tile`; `step` is its granularity.
+  std::int64_t largest_that_fits(int l, const Tiles& tile, int d, std::int64_t step, std::int64_t limit) const {
     const double room = traffic_->room(l);
     if (room <= 0) return limit;
     const auto [one, slope] = traffic_->bytes_along(l, tile, d);
@@ -152,12 +152,13 @@ class Search {
     return std::max<std::int64_t>(static_cast<std::int64_t>(fits) / step * step, 0);
   }
 
-  /// Least traffic into one level over all tiles that have room there, whatever stands inside.
+  /// Least traffic into one level over all tiles that fit there, for any inner tiles.
   Load relaxed(int l, bool thorough) {
     Tiles smallest;
     smallest.fill(1);
     Tiles tile = smallest;
-    for (int d = 0; d < dims(); ++d) tile[at(d)] = std::max<std::int64_t>(1, most(l, smallest, d, 1, limit_at(l, d)));
+    for (int d = 0; d < dims(); ++d)
+      tile[at(d)] = std::max<std::int64_t>(1, largest_that_fits(l, smallest, d, 1, limit_at(l, d)));
     Load load = traffic_->into(l, tile, 0, true);
     if (!thorough) return load;
     double best = infinite;
@@ -169,22 +170,22 @@ class Search {
   std::int64_t limit_at(int l, int d) const { return ceil_of(extent(d), outside_[at(l)][at(d)]); }
 
   void relax(int l, std::size_t i, Tiles& tile, double& best) {
-    Tiles hopeful = tile;
+    Tiles optimistic = tile;
     for (std::size_t j = i; j < outer_first_.size(); ++j) {
       const int d = outer_first_[j];
-      hopeful[at(d)] = std::max<std::int64_t>(1, most(l, tile, d, 1, limit_at(l, d)));
+      optimistic[at(d)] = std::max<std::int64_t>(1, largest_that_fits(l, tile, d, 1, limit_at(l, d)));
     }
-    const double energy = traffic_->into(l, hopeful, 0, true).energy;
+    const double energy = traffic_->into(l, optimistic, 0, true).energy;
     if (energy >= best) return;
     if (i == outer_first_.size()) {
       best = energy;
       return;
     }
     const int d = outer_first_[i];
-    const std::int64_t limit = limit_at(l, d), largest = hopeful[at(d)];
+    const std::int64_t limit = limit_at(l, d), largest = optimistic[at(d)];
     for (std::int64_t t = largest; t >= 1;) {
       const std::int64_t blocks = ceil_of(limit, t);
-      std::int64_t own = ceil_of(limit, blocks);  // the smallest with as many blocks
+      std::int64_t own = ceil_of(limit, blocks);  // the smallest tile with as many blocks
       if (options_.dividing)
         for (own = t; limit % own != 0;) --own;
       tile[at(d)] = own;
@@ -194,15 +195,16 @@ class Search {
     tile[at(d)] = 1;
   }
 
-  /// Tiles of one level, dim by dim; those further inside are decided.
+  /// Branches over the tiles of one level, dim by dim; inner levels are decided.
   void level(int l) {
     const int last = problem_.level_count() - 1;
     for (int d = 0; d < dims(); ++d)
-      unit_[at(l)][at(d)] = l == last ? 1 : std::min(extent(d), tile_[at(l + 1)][at(d)] * spread_->steps[at(l)][at(d)]);
+      unit_[at(l)][at(d)] =
+          l == last ? 1 : std::min(extent(d), tile_[at(l + 1)][at(d)] * unrolling_->steps[at(l)][at(d)]);
     if (l == 0) {
       for (int d = 0; d < dims(); ++d) tile_[0][at(d)] = extent(d);
       ++result_.counts.nodes;
-      if (!cut(bound(fixed_ + inside(0, (1U << dims()) - 1), compute(0, (1U << dims()) - 1)))) return complete();
+      if (!pruned(bound(fixed_ + inside(0, (1U << dims()) - 1), compute(0, (1U << dims()) - 1)))) return complete();
       ++result_.counts.by_bound;
       return;
     }
@@ -228,11 +230,11 @@ class Search {
       tile_[at(l)][at(d)] = t;
       if (traffic_->room(l) > 0 && traffic_->bytes(l, tile_[at(l)]) > traffic_->room(l)) {
         ++result_.counts.by_room;
-        break;  // larger ones do not fit either
+        break;  // larger tiles do not fit either
       }
       ++result_.counts.nodes;
       const double b = node_bound(l, i + 1, decided | 1U << d);
-      if (cut(b))
+      if (pruned(b))
         ++result_.counts.by_bound;
       else
         choices.push_back({b, t});
@@ -241,9 +243,9 @@ class Search {
       return a.bound != b.bound ? a.bound < b.bound : a.tile > b.tile;
     });
     for (const Choice& choice : choices) {
-      ask_to_stop();
+      check_limits();
       if (stopped_) break;
-      if (cut(choice.bound)) {
+      if (pruned(choice.bound)) {
         ++result_.counts.by_bound;
         continue;
       }
@@ -254,21 +256,21 @@ class Search {
   }
 
   double node_bound(int l, std::size_t next, std::uint32_t decided) {
-    Tiles hopeful = tile_[at(l)];
+    Tiles optimistic = tile_[at(l)];
     for (std::size_t j = next; j < outer_first_.size(); ++j) {
       const int d = outer_first_[j];
       const std::int64_t unit = unit_[at(l)][at(d)];
-      hopeful[at(d)] = std::max(unit, most(l, tile_[at(l)], d, unit, limit_at(l, d)));
+      optimistic[at(d)] = std::max(unit, largest_that_fits(l, tile_[at(l)], d, unit, limit_at(l, d)));
     }
-    Load load = fixed_ + outer_[at(l)] + traffic_->into(l, hopeful, decided);
+    Load load = fixed_ + outer_[at(l)] + traffic_->into(l, optimistic, decided);
     const Tiles own = tile_[at(l)];
-    tile_[at(l)] = hopeful;
+    tile_[at(l)] = optimistic;
     load = load + inside(l, decided);
     tile_[at(l)] = own;
     return bound(load, compute(l, decided));
   }
 
-  /// What moves into the levels further inside than `l`.
+  /// Lower bound of the traffic into the levels inside of `l`.
   Load inside(int l, std::uint32_t decided) const {
     Load load;
     const Known known{l, decided, tile_.data(), unit_.data()};
@@ -287,7 +289,7 @@ class Search {
         continue;
       }
       const std::int64_t t = tile_[at(last)][at(d)], full = ceil_of(extent(d), t * units) - 1;
-      if (several_spreads(d))
+      if (on_several_levels(d))
         steps *= static_cast<double>(ceil_of(extent(d), units));
       else
         steps *= static_cast<double>(full * t + std::min(t, extent(d) - full * t * units));
@@ -295,14 +297,14 @@ class Search {
     return steps;
   }
 
-  /// Is the dim distributed at more than one level?
-  bool several_spreads(int d) const {
+  /// Is the dim distributed at several levels?
+  bool on_several_levels(int d) const {
     int levels = 0;
-    for (int l = 0; l + 1 < problem_.level_count(); ++l) levels += spread_->steps[at(l)][at(d)] > 1 ? 1 : 0;
+    for (int l = 0; l + 1 < problem_.level_count(); ++l) levels += unrolling_->steps[at(l)][at(d)] > 1 ? 1 : 0;
     return levels > 1;
   }
 
-  /// Sizes of a tile, ascending: multiples of what stands inside.
+  /// Tile sizes, ascending: multiples of the inner tile.
   std::vector<std::int64_t> tiles(int l, int d) {
     const std::int64_t unit = unit_[at(l)][at(d)], whole = extent(d);
     const std::int64_t units = outside_[at(l)][at(d)];
@@ -310,21 +312,21 @@ class Search {
     if (options_.dividing) {
       const std::int64_t left = whole / unit / units;
       for (std::int64_t k = 1; k <= left; ++k)
-        if (left % k == 0 && !grows(l, d, k)) found.push_back(unit * k);
+        if (left % k == 0 && !dominated_by_growth(l, d, k)) found.push_back(unit * k);
       return found;
     }
-    const std::int64_t steps = ceil_of(ceil_of(whole, unit), units);  // more are not needed
+    const std::int64_t steps = ceil_of(ceil_of(whole, unit), units);  // more have no effect
     const auto add = [&](std::int64_t k) {
       if (k < 1 || k > steps) return;
       const std::int64_t t = std::min(whole, unit * k);
-      if (l > 0 && units > 1 && !busy(l, d, t)) return;
+      if (l > 0 && units > 1 && !fills_units(l, d, t)) return;
       found.push_back(t);
     };
     if (l > 1 || (window_ >> d & 1U) != 0 || l == problem_.level_count() - 1) {
       for (std::int64_t k = 1; k <= steps; ++k) add(k);
       return found;
     }
-    // Outermost: for each number of loops outside the smallest, and those whose last tile has one or two steps.
+    // Outermost: for each number of outer steps the smallest tile, and those whose tail has one or two steps.
     for (std::int64_t outer = 1; outer <= steps; ++outer) {
       add(ceil_of(steps, outer));
       if (outer > 1 && (steps - 1) % (outer - 1) == 0) add((steps - 1) / (outer - 1));
@@ -335,18 +337,18 @@ class Search {
     return found;
   }
 
-  /// Do the loops on units outside a tile have all their steps?
-  bool busy(int l, int d, std::int64_t t) const {
+  /// Are the units outside of a tile fully used?
+  bool fills_units(int l, int d, std::int64_t t) const {
     for (int o = l - 1; o >= 0; --o) {
-      const std::int64_t s = spread_->steps[at(o)][at(d)];
+      const std::int64_t s = unrolling_->steps[at(o)][at(d)];
       if ((s - 1) * t >= extent(d)) return false;
-      if (s > 1) return true;  // further out tiles are larger: decided there
+      if (s > 1) return true;  // outer tiles are larger: decided there
     }
     return true;
   }
 
-  /// Could a factor of this loop go into the innermost tile, which is never worse? Then it is not looked at.
-  bool grows(int l, int d, std::int64_t k) {
+  /// Dominance: could a factor of this loop move into the innermost tile, which is never worse?
+  bool dominated_by_growth(int l, int d, std::int64_t k) {
     const int last = problem_.level_count() - 1;
     if (l != last - 1 || last < 2 || k == 1) return false;
     Tiles larger = tile_[at(last)];
@@ -365,14 +367,14 @@ class Search {
 
   struct LevelOrders {
     const std::vector<Order>* orders = nullptr;
-    std::vector<Load> loads;  ///< what each of them moves at least into the level inside
-    Load least;               ///< whatever the orders are here and further inside
+    std::vector<Load> loads;  ///< lower bound of the traffic into the level inside, by order
+    Load least;               ///< lower bound for any orders here and further inside
   };
   using Orders = std::array<LevelOrders, max_levels>;
 
-  /// All tiles are decided: the orders.
+  /// All tiles are decided: branches over loop orders.
   void complete() {
-    LevelPoint point = assemble(problem_, *keep_, *spread_, tile_.data());
+    LevelPoint point = complete_point(problem_, *keep_, *unrolling_, tile_.data());
     for (int l = 1; l < problem_.level_count() && options_.double_buffered; ++l)
       point.levels[at(l)].doubled = point.levels[at(l)].keep;
     const Loops loops = loops_of(problem_, point);
@@ -388,13 +390,13 @@ class Search {
     order(point, orders, 0, fixed_, compute(0, known.decided));
   }
 
-  /// `load`: of the levels whose orders are chosen.
+  /// `load`: of the levels with chosen orders.
   void order(LevelPoint& point, const Orders& orders, int l, const Load& load, double steps) {
     if (l + 1 == problem_.level_count()) return offer(point);
     const LevelOrders& here = orders[at(l)];
     for (std::size_t i = 0; i < here.loads.size(); ++i) {
       const Load chosen = load + here.loads[i];
-      if (cut(bound(chosen + orders[at(l + 1)].least, steps))) continue;
+      if (pruned(bound(chosen + orders[at(l + 1)].least, steps))) continue;
       point.levels[at(l)].order = (*here.orders)[i];
       order(point, orders, l + 1, chosen, steps);
     }
@@ -404,29 +406,29 @@ class Search {
   const ExactOptions& options_;
   LoopOrders orders_;
   std::vector<int> outer_first_;  ///< dims, largest first
-  std::uint32_t window_ = 0;      ///< dims of subscripts that are sums
+  std::uint32_t window_ = 0;      ///< dims of window subscripts
   Exact result_;
-  std::int64_t nodes_before_;  ///< of searches in smaller spaces
+  std::int64_t nodes_before_;  ///< of earlier searches in smaller spaces
   bool stopped_ = false;
 
-  // Of the root that is looked at.
+  // State of the current root.
   TrafficBound* traffic_ = nullptr;
   const Keep* keep_ = nullptr;
-  const SpatialUnrolling* spread_ = nullptr;
+  const SpatialUnrolling* unrolling_ = nullptr;
   Load fixed_;
   std::array<Load, max_levels> least_{}, outer_{};  ///< into a level; into all levels outside it
   double least_compute_ = 0;
   std::array<Tiles, max_levels + 1> outside_{};
 
-  // Of the node.
+  // State of the current node.
   std::array<Tiles, max_levels + 1> unit_{}, tile_{};
 };
 
 }  // namespace
 
-/// Smaller spaces first: what is best there is an incumbent for the next one. Their trees are cut off early.
+/// Smaller spaces first: their optimum is the incumbent of the next. Their trees are explored with a limited budget.
 Exact search_exact(const Problem& problem, const ExactOptions& options, const std::optional<LevelPoint>& start) {
-  constexpr std::int64_t first_look = 20'000;  // complete schedules, and as many partial ones times ten
+  constexpr std::int64_t first_budget = 20'000;  // complete schedules, and ten times as many partial ones
   std::optional<LevelPoint> best = start;
   ExactCounts before;
   std::vector<std::pair<std::int64_t, double>> curve;
@@ -436,10 +438,10 @@ Exact search_exact(const Problem& problem, const ExactOptions& options, const st
     ExactOptions smaller = options;
     smaller.dividing = dividing;
     smaller.keep_all = keep_all;
-    smaller.max_evaluations = first_look;
+    smaller.max_evaluations = first_budget;
     if (options.max_evaluations > 0)
-      smaller.max_evaluations = std::min(first_look, options.max_evaluations - before.evaluations);
-    smaller.max_nodes = 10 * first_look;
+      smaller.max_evaluations = std::min(first_budget, options.max_evaluations - before.evaluations);
+    smaller.max_nodes = 10 * first_budget;
     if (smaller.max_evaluations <= 0) break;
     Exact found = Search(problem, smaller, before, curve).run(best);
     if (found.best) best = found.best;

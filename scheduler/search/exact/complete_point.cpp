@@ -7,8 +7,8 @@
 
 namespace isamap::hierarchy {
 
-LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
-                    const LevelPoint::Tiles* tile) {
+LevelPoint complete_point(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
+                          const LevelPoint::Tiles* tile) {
   LevelPoint point = plain_point(problem);
   const int last = problem.level_count() - 1;
   for (int l = 0; l <= last; ++l) {
