@@ -181,7 +181,7 @@ class Reader {
   std::map<std::pair<std::string, std::map<std::string, std::string>>, std::shared_ptr<const HardwareModel>> loaded_;
 };
 
-/// The files that a path or name stands for; empty: none.
+/// The suite files of a path or name; empty: none.
 std::vector<fs::path> files_of(const std::string& path, const std::vector<std::string>& suites) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path};

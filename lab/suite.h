@@ -17,7 +17,7 @@ namespace isamap::lab {
 
 constexpr double equal_enough = 1e-9;  ///< relative tolerance of objectives: sums in another order
 
-/// One statement on one machine, in a space, with an objective.
+/// A search problem: one statement on one machine, with a space and an objective.
 struct Instance {
   std::string name, group;   ///< group: "gemm", "conv": curves are shown for each
   Kernel kernel;             ///< of one step, where statements are repeated
@@ -40,8 +40,8 @@ struct Suite {
   Diagnostics warnings;  ///< of its kernels, each once
 };
 
-/// A suite file, a folder of them (taken together), or the name of one in `suites`. Hardware files are looked up beside
-/// the suite, then in `models`. Every problem of the files is reported.
+/// A suite file, a folder of suite files (merged), or the name of one in `suites`. Hardware files are resolved relative
+/// to the suite, then in `models`. All problems of the files are reported.
 Result<Suite> load_suite(const std::string& path, const std::vector<std::string>& suites,
                          const std::vector<std::string>& models);
 

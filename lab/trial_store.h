@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every trial of every search in one SQLite file (write-ahead log): several processes write at once, and killing one
-// loses at most the trial it is about to write. The only file that includes sqlite3.h is trial_store.cpp.
+// Trials of all searches in one SQLite file (write-ahead log): several processes may write concurrently, and a killed
+// one loses at most its current trial. Only trial_store.cpp includes sqlite3.h.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace isamap::lab {
 
-/// One search: everything that decides what it does, as text that can be read again.
+/// One search: all its inputs, as text that can be parsed again.
 struct RunRecord {
   std::int64_t id = 0;
   std::string verb;         ///< "schedule", "tune"
@@ -47,7 +47,7 @@ struct CompilerRecord {
 
 class TrialStore {
  public:
-  /// `create`: a file that is not there is made. A file that is something else is an error.
+  /// `create`: creates a missing file. Another kind of file is an error.
   static Result<TrialStore> open(const std::string& path, bool create);
   ~TrialStore();
   TrialStore(TrialStore&&) noexcept;
@@ -76,7 +76,7 @@ class TrialStore {
   std::unique_ptr<State> state_;
 };
 
-/// Does the file begin as an SQLite file does?
+/// Does the file have the header of an SQLite file?
 bool is_store(const std::string& path);
 
 }  // namespace isamap::lab

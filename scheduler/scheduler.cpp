@@ -49,9 +49,9 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
   for (const Mapping& mapping : all.mappings) {
     if (mapping.statement != statement) continue;
     const Instruction& instruction = model.instruction(mapping.instruction);
-    for (Mapping& spread : digit_assignments(mapping, kernel.statements[statement.index()], instruction))
-      if (not_lowered(spread, model).empty() && std::find(mine.begin(), mine.end(), spread) == mine.end())
-        mine.push_back(std::move(spread));
+    for (Mapping& assigned : digit_assignments(mapping, kernel.statements[statement.index()], instruction))
+      if (not_lowered(assigned, model).empty() && std::find(mine.begin(), mine.end(), assigned) == mine.end())
+        mine.push_back(std::move(assigned));
   }
   return mine;
 }

@@ -64,12 +64,12 @@ Result<LaneSearch> schedule_or_split(const Kernel& kernel, const MapResult& mapp
   with.watch = nullptr;
   MapOptions mapping = map;
   mapping.certificates.clear();
-  MappedSplit taken{kernel, {}};
+  MappedSplit accepted{kernel, {}};
   for (const std::string& name : unmapped_statements(kernel, mappings)) {
     std::optional<MappedSplit> cheapest;
-    for (MappedSplit& parts : mapped_splits(taken.kernel, statement_named(taken.kernel, name), model, mapping)) {
+    for (MappedSplit& parts : mapped_splits(accepted.kernel, statement_named(accepted.kernel, name), model, mapping)) {
       if (best->scheduled.stopped) return best;
-      parts.parts.insert(parts.parts.begin(), taken.parts.begin(), taken.parts.end());
+      parts.parts.insert(parts.parts.begin(), accepted.parts.begin(), accepted.parts.end());
       auto other = searched_in_parts(parts, model, with, mapping);
       if (!other) continue;
       count_with(best->scheduled, other->scheduled);
@@ -78,7 +78,7 @@ Result<LaneSearch> schedule_or_split(const Kernel& kernel, const MapResult& mapp
       best = std::move(*other);
       cheapest = std::move(parts);
     }
-    if (cheapest) taken = std::move(*cheapest);
+    if (cheapest) accepted = std::move(*cheapest);
   }
   return best;
 }

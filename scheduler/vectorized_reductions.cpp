@@ -13,8 +13,8 @@ namespace {
 /// Does every input of the instruction have the type of some input of the statement?
 bool takes_types_of(const Instruction& instruction, const Kernel& kernel, const Computation& statement) {
   const std::vector<Access>& reads = instruction.statement().reads;
-  return std::all_of(reads.begin(), reads.end(), [&](const Access& taken) {
-    const DType type = instruction.tensors[taken.tensor.index()].dtype;
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& operand) {
+    const DType type = instruction.tensors[operand.tensor.index()].dtype;
     return std::any_of(statement.reads.begin(), statement.reads.end(),
                        [&](const Access& read) { return kernel.tensors[read.tensor.index()].dtype == type; });
   });
@@ -148,13 +148,13 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
   with.watch = nullptr;
   MapOptions mapping = map;
   mapping.certificates.clear();
-  std::vector<LaneParts> taken;
+  std::vector<LaneParts> accepted;
   std::set<std::string> settled;
   std::vector<LaneParts> worth = lanes_worth_trying(kernel, model);
   std::reverse(worth.begin(), worth.end());
   for (const LaneParts& parts : worth) {
     if (settled.contains(parts.statement) || (found && found->scheduled.stopped)) continue;
-    std::vector<LaneParts> all = taken;
+    std::vector<LaneParts> all = accepted;
     all.push_back(parts);
     const auto laned = in_lanes(kernel, all);
     if (!laned || !verify(*laned).empty()) continue;
@@ -173,7 +173,7 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
       if (value(other->cost, options.objective) >= value(found->scheduled.cost, options.objective)) continue;
     }
     other->schedule.lanes = all;
-    taken = all;
+    accepted = all;
     settled.insert(parts.statement);
     found = LaneSearch{std::move(*other), std::move(*mapped)};
   }

@@ -28,7 +28,7 @@ constexpr double default_tlb_entries = 64;
 
 /// A packed tensor that an access reads.
 struct Packed {
-  std::vector<SplitDigit> digits;  ///< empty: layout not analysed, elements taken as contiguous
+  std::vector<SplitDigit> digits;  ///< empty: layout not analysed, elements used as contiguous
   int loops = 0;                   ///< its tile is that below these loops
 };
 
@@ -270,11 +270,11 @@ class CacheModel {
     int loops = 0;
     double missing = 0;  // share of the next outer tile that is not resident
     for (; loops < all; ++loops) {
-      const double taken = occupied(cache, accesses, a, loops);
-      if (taken <= capacity) break;
+      const double used = occupied(cache, accesses, a, loops);
+      if (used <= capacity) break;
       const double pressure =
           layout_.footprint(cache, a, std::max(loops, a.fused_loops)).lines_per_set / layout_.ways(cache);
-      missing = std::min(1.0, (1 - capacity / taken) * (pressure > 1 && a.start.conflict > 0 ? 2 : 1));
+      missing = std::min(1.0, (1 - capacity / used) * (pressure > 1 && a.start.conflict > 0 ? 2 : 1));
     }
     const Moved here = moved(cache, accesses, a, loops),
                 further_out = moved(cache, accesses, a, std::max(loops - 1, 0));

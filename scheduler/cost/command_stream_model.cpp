@@ -365,20 +365,20 @@ class Stream {
   Drained drain(std::size_t place, const Round& round, double seen) const {
     Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.size(), -1e300),
               std::vector<double>(tiles_.size(), -1e300)};
-    double inner = latency_ - call_, each = 0, begun = 0;
+    double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
       const TilePath& out = tiles_[t].out;
       if (out.port < 0) continue;
       double& free = d.free[static_cast<std::size_t>(out.port)];
-      begun = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
-      const double last = std::max(begun + (out.uses - 1) * out.cycles, inner);
+      begins_at = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
+      const double last = std::max(begins_at + (out.uses - 1) * out.cycles, inner);
       free = last + out.cycles;
-      d.results[t] = begun + out.latency;
+      d.results[t] = begins_at + out.latency;
       d.ended = inner = last + out.latency;
       d.commands += out.uses;
       each = out.cycles;
     }
-    if (d.commands >= window_) d.visible = begun + (d.commands - window_ + 1) * each;
+    if (d.commands >= window_) d.visible = begins_at + (d.commands - window_ + 1) * each;
     return d;
   }
 

@@ -26,11 +26,11 @@ std::vector<std::size_t> ranked_mappings(const Computation& statement, const std
   std::stable_sort(by_digits.begin(), by_digits.end(),
                    [](const RankedMapping& a, const RankedMapping& b) { return a.digits < b.digits; });
   std::vector<std::size_t> order;
-  std::vector<bool> taken(by_work.size(), false);
+  std::vector<bool> listed(by_work.size(), false);
   for (std::size_t i = 0; i < by_work.size(); ++i)
     for (const std::size_t m : {by_work[i].mapping, by_digits[i].mapping}) {
-      if (!taken[m]) order.push_back(m);
-      taken[m] = true;
+      if (!listed[m]) order.push_back(m);
+      listed[m] = true;
     }
   return order;
 }

@@ -295,7 +295,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   if (result.routes.empty())
     for (std::vector<Hop>& turned : transposed_on_path(*hops, memory)) consider(std::move(turned));
   if (result.routes.empty() && access != 0 && hops->size() > 1)
-    for (std::vector<Hop>& spread : in_tensor_order(trial, *hops, memory)) consider(std::move(spread));
+    for (std::vector<Hop>& ordered : in_tensor_order(trial, *hops, memory)) consider(std::move(ordered));
   if (!model.scalar_unit_for(model.home())) return result;
   const auto with = [&](const Hop& first) {
     std::vector<Hop> all{first};

@@ -82,16 +82,16 @@ struct Rows {
 
 /// Nothing: steps run along rows, or not from row to row.
 std::optional<Rows> rows_in_place(const CpuTemplate& form, int access, const std::string& dim) {
-  const Access& taken = access_of(*form.statement, access);
-  const Tensor& tensor = form.kernel->tensors[taken.tensor.index()];
-  if (taken.index.empty() || taken.index.back().names().contains(dim)) return std::nullopt;
+  const Access& read = access_of(*form.statement, access);
+  const Tensor& tensor = form.kernel->tensors[read.tensor.index()];
+  if (read.index.empty() || read.index.back().names().contains(dim)) return std::nullopt;
   const std::vector<std::int64_t> strides = strides_of(tensor);
   Rows rows;
-  for (std::size_t axis = 0; axis < taken.index.size(); ++axis)
-    rows.pitch += std::abs(taken.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
-  for (const std::string& name : taken.index.back().names()) {
+  for (std::size_t axis = 0; axis < read.index.size(); ++axis)
+    rows.pitch += std::abs(read.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
+  for (const std::string& name : read.index.back().names()) {
     const auto tile = form.register_tile.find(name);
-    if (taken.index.back().coefficient(name) != 1) continue;
+    if (read.index.back().coefficient(name) != 1) continue;
     rows.load = std::max(rows.load, step_of(form, name) * bytes(tensor.dtype));
     rows.part = std::max(rows.part,
                          (tile == form.register_tile.end() ? step_of(form, name) : tile->second) * bytes(tensor.dtype));

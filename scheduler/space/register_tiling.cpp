@@ -42,7 +42,7 @@ struct RegisterUse {
   double accumulators = 0;
 };
 
-// Does a call have a memory operand beside accumulators that the compiler allocates?
+// Does a call have a memory operand, with accumulators that the compiler allocates?
 bool has_memory_operand(const CpuTemplate& form) {
   if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler())
     return false;

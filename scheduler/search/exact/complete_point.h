@@ -7,7 +7,7 @@
 namespace isamap::hierarchy {
 
 /// `tile`: by level, at its stage. Loops are ordered by dim.
-LevelPoint complete_point(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
+LevelPoint complete_point(const Problem& problem, const Keep& keep, const SpatialUnrolling& unrolling,
                           const LevelPoint::Tiles* tile);
 
 /// Dims with more than one time step, by level, and those of them with a single step for some tile or instance.

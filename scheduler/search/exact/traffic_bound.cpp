@@ -61,14 +61,14 @@ TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_
   }
 }
 
-void TrafficBound::set(const SpatialUnrolling& spread) {
+void TrafficBound::set(const SpatialUnrolling& unrolling) {
   double all = 1;
   for (int d = 0; d < problem_.dim_count(); ++d) instances_[0][at(d)] = active_[0][at(d)] = 1;
   for (int l = 0; l < problem_.level_count(); ++l) {
     all_instances_[at(l)] = all;
     first_[at(l)] = problem_.inout ? 0 : elements_[0];
     for (int d = 0; d < problem_.dim_count(); ++d) {
-      const auto steps = static_cast<double>(l + 1 < problem_.level_count() ? spread.steps[at(l)][at(d)] : 1);
+      const auto steps = static_cast<double>(l + 1 < problem_.level_count() ? unrolling.steps[at(l)][at(d)] : 1);
       if (!problem_.inout && !problem_.operands[0].uses(d)) first_[at(l)] *= instances_[at(l)][at(d)];
       // Distributed at several levels: of the last outer instance only one inner instance may have work.
       const double before = instances_[at(l)][at(d)];

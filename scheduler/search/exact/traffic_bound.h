@@ -38,7 +38,7 @@ struct Known {
 class TrafficBound {
  public:
   TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing, int buffers);
-  void set(const SpatialUnrolling& spread);
+  void set(const SpatialUnrolling& unrolling);
 
   /// Lower bound of the traffic into the tiles `tile` at `level`; dims not in `decided` may have smaller tiles
   /// (`loose`: any with as many steps).

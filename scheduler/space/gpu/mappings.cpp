@@ -116,11 +116,11 @@ std::vector<std::size_t> ranked_block_mappings(const Kernel& kernel, const Compu
     return std::tuple(a.cycles, a.outside, a.across) < std::tuple(b.cycles, b.outside, b.across);
   });
   std::vector<std::size_t> order;
-  std::vector<bool> taken(mappings.size(), false);
+  std::vector<bool> listed(mappings.size(), false);
   for (std::size_t i = 0; i < all.size(); ++i)
     for (const std::size_t m : {fastest[i].mapping, all[i]}) {
-      if (!taken[m]) order.push_back(m);
-      taken[m] = true;
+      if (!listed[m]) order.push_back(m);
+      listed[m] = true;
     }
   return order;
 }
