@@ -32,9 +32,9 @@ const HardwareModel& four_levels() {
   return loaded.model;
 }
 
-levelled::Problem problem_of(const Kernel& kernel, const HardwareModel& machine = check_machine()) {
+hierarchy::Problem problem_of(const Kernel& kernel, const HardwareModel& machine = check_machine()) {
   const auto mapped = enumerate_mappings(kernel, machine, MapOptions{});
-  return *levelled::problem_of(kernel, make_id<StatementId>(0), mapped->mappings.front(), machine);
+  return *hierarchy::problem_of(kernel, make_id<StatementId>(0), mapped->mappings.front(), machine);
 }
 
 Kernel gemm(int m, int n, int k) {
@@ -53,10 +53,10 @@ Kernel convolution(int c, int height, int k, int kernel, int stride) {
 }
 
 void evaluations() {
-  const levelled::Problem problem = problem_of(gemm(1024, 1024, 1024));
-  levelled::ExactOptions options;
+  const hierarchy::Problem problem = problem_of(gemm(1024, 1024, 1024));
+  hierarchy::ExactOptions options;
   options.dividing = options.keep_all = true;
-  levelled::LevelPoint point = *search_exact(problem, options).best;
+  hierarchy::LevelPoint point = *search_exact(problem, options).best;
   constexpr int rounds = 1'000'000;
   double sum = 0;
   const double begin = now();
@@ -78,13 +78,13 @@ void prove(const std::string& what, const std::vector<Kernel>& kernels, Space sp
   int certified = 0;
   double gap = 0;
   for (const Kernel& kernel : kernels) {
-    levelled::ExactOptions options;
+    hierarchy::ExactOptions options;
     options.dividing = space.dividing;
     options.keep_all = space.keep_all;
     options.double_buffered = space.double_buffered;
     const double begin = now();
     options.stop = [&](std::int64_t, double) { return now() - begin > 10; };
-    const levelled::Exact found = search_exact(problem_of(kernel, machine), options);
+    const hierarchy::Exact found = search_exact(problem_of(kernel, machine), options);
     seconds.push_back(now() - begin);
     certified += found.finished ? 1 : 0;
     gap = std::max(gap, 1 - found.lower_bound / found.value);

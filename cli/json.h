@@ -46,11 +46,11 @@ struct ScheduleAnswer {
   std::string cost_model = "closed_form";
   bool certified = false;
   std::uint64_t seed = 0;
-  std::string text;                             ///< of the schedule; empty: its lines
-  std::optional<levelled::ExactCounts> counts;  ///< of the exact search
-  std::vector<ScalarCode> scalar;               ///< statements that no instruction computes
-  std::string splits;                           ///< statements in two, a line each
-  Diagnostics problems;                         ///< why what was asked for is not certified
+  std::string text;                              ///< of the schedule; empty: its lines
+  std::optional<hierarchy::ExactCounts> counts;  ///< of the exact search
+  std::vector<ScalarCode> scalar;                ///< statements that no instruction computes
+  std::string splits;                            ///< statements in two, a line each
+  Diagnostics problems;                          ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
 /// `cost`: the name of the model; `simulated`: empty unless asked for.

@@ -177,7 +177,7 @@ void finish(const Raw& raw, Options& options) {
   options.evaluations_given = raw.budget.find("evals") != std::string::npos;
   options.budget_given = !raw.budget.empty();
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
-  options.schedule.space.nothing_skipped = options.schedule.space.sums_in_order = options.strict_float;
+  options.schedule.space.no_skipping = options.schedule.space.sums_in_order = options.strict_float;
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
   if (!raw.cost.empty()) read_cost(raw, options);
 }

@@ -149,7 +149,7 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     options.json = json.at("json");
     options.certify = json.at("certify");
     options.strict_float = json.at("strict_float");
-    options.schedule.space.nothing_skipped = options.schedule.space.sums_in_order = options.strict_float;
+    options.schedule.space.no_skipping = options.schedule.space.sums_in_order = options.strict_float;
     options.lab.measured = json.at("measured");
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
-// compared with the interpreter and timed in turn; then the best of them beside its variations, of which the prediction
-// knows nothing (scheduler/tuning_variants.h). What earlier runs measured on this machine corrects the prediction that
-// chooses candidates (scheduler/cost/learned_cost.h). A wrong program is never the best, however fast.
+// compared with the interpreter and timed in turn; then the best of them beside its tuning_variants, of which the
+// prediction knows nothing (scheduler/tuning_variants.h). What earlier runs measured on this machine corrects the
+// prediction that chooses candidates (scheduler/cost/learned_cost.h). A wrong program is never the best, however fast.
 
 #include <fmt/format.h>
 
@@ -101,7 +101,7 @@ class Tuning {
  private:
   /// The best trial again, since times of different minutes do not compare, beside what is like it.
   bool varied(std::size_t s, const Tried& best) {
-    const std::vector<Variation> all = variations(schedule_, s, inputs_.kernel, inputs_.model);
+    const std::vector<TuningVariant> all = tuning_variants(schedule_, s, inputs_.kernel, inputs_.model);
     if (all.empty()) return true;
     std::vector<Tried> chosen;
     std::vector<Program> programs;
@@ -120,7 +120,7 @@ class Tuning {
       return true;
     };
     if (!add(best.nest, fmt::format("trial {} again", best.number))) return false;
-    for (const Variation& one : all)
+    for (const TuningVariant& one : all)
       if (!add(one.nest, one.what)) return false;
     return measured(s, chosen, programs).has_value();
   }
@@ -205,7 +205,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     options.objective_given = true;
     options.schedule.objective = Objective::cycles;
   }
-  options.schedule.join = false;  // statements are measured one by one
+  options.schedule.fuse = false;  // statements are measured one by one
   Pool pool(kept_for_each_measured * static_cast<std::size_t>(options.lab.measured));
   recorder.keep_trials();
   const CompileHook record = recorder.hook();

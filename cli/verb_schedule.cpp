@@ -74,7 +74,7 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
   }
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!mapped) return {};
-  const Diagnostics refusals = not_levelled(inputs.kernel, *mapped, inputs.model);
+  const Diagnostics refusals = exact_search_refusal(inputs.kernel, *mapped, inputs.model);
   if (!refusals.empty()) {
     if (options.schedule.strategy != "exact") return {};
     const Exit code = mapped->mappings.empty() && !mapped->limit_reached ? Exit::no_answer : Exit::usage;
@@ -120,7 +120,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
 std::optional<Compilation> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook,
                                      Exit& code) {
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
-  if (!options.schedule_file.empty() || !mapped || !not_levelled(inputs.kernel, *mapped, inputs.model).empty()) {
+  if (!options.schedule_file.empty() || !mapped ||
+      !exact_search_refusal(inputs.kernel, *mapped, inputs.model).empty()) {
     auto compiled = compile_inputs(options, code, false, hook);
     if (!compiled) return {};
     return std::move(compiled->compiled);

@@ -10,7 +10,7 @@ namespace isamap::lab {
 
 namespace {
 
-/// From 1; equal values share the mean of their ranks.
+/// Ranks from 1; ties share their mean rank.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

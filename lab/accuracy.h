@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How well a prediction ranks what was measured: a search needs the order of schedules, not their time.
+// Ranking accuracy of predictions: a search needs the order of schedules, not their time.
 
 #include <cstdint>
 #include <optional>
@@ -10,24 +10,24 @@
 
 namespace isamap::lab {
 
-/// A trial that was measured, and whose result was compared.
+/// A measured trial with a checked result.
 struct Compared {
   std::int64_t statement = 0, number = 0;
   double predicted = 0;  ///< cycles
   double measured = 0;   ///< seconds, or cycles of a simulator
-  double factor = 1;     ///< measured / predicted, by the geometric mean of that over the statement: 1 is as the others
+  double factor = 1;     ///< measured / predicted, relative to the geometric mean of the statement
 };
 
-/// Of one statement of a run.
+/// Accuracy for one statement of a run.
 struct Accuracy {
   std::int64_t statement = 0;
-  std::vector<Compared> trials;  ///< those whose factor is farthest from 1 come first
-  /// Spearman 1904: correlation of the ranks, 1: the same order, -1: the reverse; ties share their mean rank. Nothing
-  /// with fewer than two trials, or where all are equal.
+  std::vector<Compared> trials;  ///< by distance of the factor from 1, largest first
+  /// Rank correlation (Spearman 1904): 1: same order, -1: reverse; ties share their mean rank. Nothing for fewer than
+  /// two trials, or all equal.
   std::optional<double> rank_correlation;
 };
 
-/// By statement; of trials without a measurement nothing is said.
+/// By statement; trials without a measurement are ignored.
 std::vector<Accuracy> accuracy_of(const std::vector<TrialRecord>& trials);
 
 std::optional<double> rank_correlation(const std::vector<double>& a, const std::vector<double>& b);

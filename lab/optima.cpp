@@ -18,7 +18,7 @@ constexpr std::int64_t heuristic_evaluations = 3000;
 
 using Progress = std::function<bool(std::int64_t evaluations, double best)>;
 
-/// `progress` of one search more, told as that of all.
+/// Accumulates the progress of another search.
 Progress counted_from(const Optimum& before, const Progress& progress) {
   if (!progress) return {};
   const double best = before.value.value_or(HUGE_VAL);
@@ -39,12 +39,12 @@ void keep_less(Optimum& best, const Found& found) {
   if (found.best && (!best.value || found.best->objective < *best.value)) best.value = found.best->objective;
 }
 
-/// Where the machine has the levelled form: branch and bound over all mappings. Nothing: it has not.
+/// Branch and bound over all mappings; nothing: the machine does not have the per-memory form.
 std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes, const Progress& progress) {
   const auto problems =
-      levelled::problems_of(instance.kernel, instance.statement, instance.mapped.mappings, *instance.model);
+      hierarchy::problems_of(instance.kernel, instance.statement, instance.mapped.mappings, *instance.model);
   if (!problems) return {};
-  levelled::ExactOptions options;
+  hierarchy::ExactOptions options;
   options.objective = instance.objective;
   options.dividing = instance.space.dividing;
   options.keep_all = instance.space.keep_all;
@@ -52,12 +52,12 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
   options.max_nodes = nodes;
   Optimum best;
   best.proof = "branch and bound";
-  for (const levelled::MappedProblem& mapped : *problems) {
+  for (const hierarchy::MappedProblem& mapped : *problems) {
     if (const Progress own = counted_from(best, progress))
       options.stop = [&best, own](std::int64_t evaluations, double value) {
-        return best.stopped = best.stopped || !own(evaluations, value);  // asked again while it unwinds
+        return best.stopped = best.stopped || !own(evaluations, value);  // polled again while it unwinds
       };
-    const levelled::Exact found = search_exact(mapped.problem, options);
+    const hierarchy::Exact found = search_exact(mapped.problem, options);
     best.evaluations += found.counts.evaluations;
     if (!found.finished) best.proof.clear();
     if (found.best && (!best.value || found.value < *best.value)) best.value = found.value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The optimum of an instance, found anew: by branch and bound where the machine's memories stand in a row, elsewhere
-// by seeing every point.
+// The optimum of an instance: by branch and bound on machines with a linear memory hierarchy, elsewhere by exhaustive
+// search.
 
 #include <functional>
 #include <optional>
@@ -12,19 +12,18 @@
 namespace isamap::lab {
 
 struct Optimum {
-  std::optional<double> value;  ///< the least that was found
-  std::string proof;            ///< why nothing is less; empty: it is only the best known
+  std::optional<double> value;  ///< the least value found
+  std::string proof;            ///< the proof; empty: best known
   std::int64_t evaluations = 0;
-  bool stopped = false;  ///< `progress` ended it: what follows was not searched
+  bool stopped = false;  ///< ended by `progress`
 };
 
-/// At most `evaluations` points are priced, or ten times as many nodes bounded; beyond that the answer is the best that
-/// is known. `progress` is called as that of a search (include/isamap/search.h), with the evaluations of all searches
-/// and the best of all so far (infinity: none); false ends them.
+/// At most `evaluations` points, or ten times as many bounded nodes; beyond that the best known. `progress` as of a
+/// search (include/isamap/search.h), over all searches; false ends them.
 Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads,
                    const std::function<bool(std::int64_t evaluations, double best)>& progress = {});
 
-/// What is wrong with the optimum that the suite states, if `found` tells; empty: nothing.
+/// Contradiction between the optimum stated by the suite and `found`; empty: none.
 std::string contradiction(const Instance& instance, const Optimum& found);
 
 }  // namespace isamap::lab

@@ -20,9 +20,9 @@ namespace isamap::lab {
 
 namespace {
 
-/// Log-normal: what a strategy is told is the objective times exp(noise * N(0, 1)); the draw depends on the instance,
-/// the seed and the number of the evaluation only.
-double disturbed(double objective, double noise, std::uint64_t seed, std::int64_t number) {
+/// Log-normal noise: the strategy is told objective * exp(noise * N(0, 1)); the draw depends only on instance, seed and
+/// evaluation number.
+double with_noise(double objective, double noise, std::uint64_t seed, std::int64_t number) {
   Random random(seed * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(number));
   const double u = 1 - random.unit(), v = random.unit();
   const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);  // Box, Muller 1958
@@ -35,7 +35,7 @@ struct Job {
   std::uint64_t seed;
 };
 
-/// Results in the order of the jobs, whoever finishes first.
+/// Emits results in the order of the jobs.
 class InOrder {
  public:
   InOrder(std::size_t count, const std::function<void(const std::string&)>& write) : lines_(count), write_(write) {}
@@ -59,7 +59,7 @@ class InOrder {
   const std::function<void(const std::string&)>& write_;
 };
 
-/// Names and options are looked at before anything runs.
+/// Checks names and options before anything runs.
 Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
   Diagnostics problems;
   const Instance& any = suite.instances.front();
@@ -131,8 +131,8 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
   if (limits.stopped) loop.progress = [&](std::int64_t, double) { return !limits.stopped(); };
   const std::uint64_t noise_seed = seed ^ fnv1a(instance.name);
   if (instance.noise > 0)
-    loop.disturb = [&](std::int64_t number, double objective) {
-      return disturbed(objective, instance.noise, noise_seed, number);
+    loop.noise = [&](std::int64_t number, double objective) {
+      return with_noise(objective, instance.noise, noise_seed, number);
     };
   loop.watch = [&](const Trial& trial) {
     if (trial.best) result.curve.emplace_back(trial.number, value(*trial.cost, instance.objective));
@@ -166,7 +166,7 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
   side_by_side(static_cast<std::size_t>(std::max(1, options.threads)), [&](std::size_t) {
     for (std::size_t j = next++; j < jobs.size() && !stop; j = next++) {
       auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, limits, *costs);
-      if (stop) return;  // the trial is not whole
+      if (stop) return;  // the trial is incomplete
       if (!trial) {
         const std::lock_guard lock(mutex);
         remember(failed, trial.diagnostics());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Trials: every strategy on every instance with every seed, in the same loop as `isamap schedule`.
+// Trials: every strategy on every instance with every seed, in the search loop of `isamap schedule`.
 
 #include <functional>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace isamap::lab {
 
-/// "genetic:population=64" as text and in parts.
+/// A strategy with options: "genetic:population=64".
 struct StrategyChoice {
   std::string text, name;
   StrategyOptions options;
 };
-/// "a,b:x=1:y=2,c": options of a strategy are parted by further colons, since commas part strategies.
+/// "a,b:x=1:y=2,c": strategies separated by commas, options by colons.
 Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text);
 
 struct RunOptions {
@@ -25,19 +25,19 @@ struct RunOptions {
   std::uint64_t seed = 0;  ///< the first one
   std::int64_t evaluations = 1000;
   std::string cost =
-      "closed_form";  ///< NAME:key=value,..., of scheduler/search/cost_names.h; of others no optima are stated
-  int threads = 1;    ///< trials side by side; never changes a byte of the result
+      "closed_form";  ///< NAME:key=value,..., of scheduler/search/cost_names.h; optima are stated for closed_form only
+  int threads = 1;    ///< concurrent trials; never changes a byte of the result
 };
 
-/// What one search did.
+/// Result of one search.
 struct TrialResult {
   std::string instance, strategy;
   std::uint64_t seed = 0;
   std::int64_t evaluations = 0, legal = 0;
-  /// (evaluations, objective) at each improvement of what the strategy saw. The objective is the true one, without
-  /// noise, of the point that looks best.
+  /// (evaluations, objective) at each improvement seen by the strategy; the objective without noise, of the point that
+  /// looks best.
   std::vector<std::pair<std::int64_t, double>> curve;
-  std::vector<int> best;  ///< choices of that point
+  std::vector<int> best;  ///< choices of the best point
 };
 
 struct InstanceFacts {
@@ -46,34 +46,34 @@ struct InstanceFacts {
   double noise = 0;
 };
 
-/// What a file of trials holds.
+/// Contents of a file of trials.
 struct Trials {
-  std::string suite;  ///< path or name as it was given
+  std::string suite;  ///< path or name as given
   RunOptions options;
   std::vector<InstanceFacts> instances;
   std::vector<TrialResult> results;
-  /// Trials of the whole run; more than `results` where it was ended before.
+  /// Trials of the whole run; more than `results` if it was interrupted.
   std::size_t expected() const {
     return instances.size() * options.strategies.size() * static_cast<std::size_t>(options.seeds);
   }
 };
 
-/// How far one trial goes, and by what.
+/// Limits of one trial.
 struct TrialLimits {
   std::int64_t evaluations = 1000;
-  std::function<bool()> stopped;  ///< true ends it, with a result that is thrown away
+  std::function<bool()> stopped;  ///< true ends it; the result is discarded
 };
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
-/// JSON lines: the first says what was run, each other one is a trial, in the order instance, strategy, seed. `write`
-/// gets each line as soon as those before it are there. Errors: a strategy or cost model that cannot be made, or that
-/// fails. `progress` gives false to end the run: what is written are whole trials, fewer than all.
+/// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
+/// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` returning
+/// false ends the run after whole trials.
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string& line)>& write,
                 const std::function<bool(std::size_t done, std::size_t all)>& progress = {});
 
-/// A file that `run` wrote; a last line that is cut off is left out.
+/// A file written by `run`; a truncated last line is ignored.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);
 
 /// 16 hexadecimal digits of a text: FNV-1a, 64 bits.

@@ -22,7 +22,7 @@ double percentile(std::vector<double> values, double share) {
   return values[low] + (at - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
-/// `statistic` of resampled seeds: it is given, for each instance, numbers of trials drawn with replacement.
+/// Bootstraps `statistic`: for each instance it receives trial numbers drawn with replacement.
 template <class Statistic>
 Interval bootstrap(const std::vector<std::size_t>& counts, const Statistic& statistic) {
   std::vector<std::vector<std::size_t>> chosen(counts.size());
@@ -99,7 +99,7 @@ const std::vector<const TrialResult*>& Study::trials(std::size_t instance, std::
 double Study::ratio(std::size_t instance, const TrialResult& trial, std::int64_t evaluations) const {
   double best = std::numeric_limits<double>::infinity();
   for (const auto& [at, objective] : trial.curve)
-    if (at <= evaluations) best = objective;  // under noise the one that looks best may not be
+    if (at <= evaluations) best = objective;  // under noise the best-looking point may not be the best
   const double optimum = optima_[instance];
   if (optimum <= 0) return best <= 0 ? 1 : worst_ratio;
   return std::clamp(best / optimum, 1.0, worst_ratio);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a file of trials says. Hansen, Auger, Ros, Mersmann, Tusar, Brockhoff, "COCO: a platform for comparing
-// continuous optimizers in a black-box setting", 2021 (expected running time, empirical distributions); Dolan, More,
-// "Benchmarking optimization software with performance profiles", 2002. Intervals: percentile bootstrap over the seeds,
-// Efron 1979.
+// Statistics of trials. Hansen, Auger, Ros, Mersmann, Tusar, Brockhoff, "COCO: a platform for comparing continuous
+// optimizers in a black-box setting", 2021 (expected running time, empirical distributions); Dolan, More, "Benchmarking
+// optimization software with performance profiles", 2002. Intervals: percentile bootstrap over the seeds, Efron 1979.
 
 #include <map>
 #include <optional>
@@ -14,16 +13,16 @@
 
 namespace isamap::lab {
 
-/// What is not known yet counts as this many times the optimum: no legal point has been seen.
+/// Ratio to the optimum while no legal point has been seen.
 constexpr double worst_ratio = 10;
-/// Distances to the optimum whose running times are reported.
+/// Gaps to the optimum for which running times are reported.
 inline const std::vector<double> gaps{0.1, 0.01, 0.001, 0};
 
 struct Interval {
   double value = 0, low = 0, high = 0;  ///< 95 %
 };
 
-/// Trials by instance and strategy, each with the optimum they are measured by.
+/// Trials by instance and strategy, with reference optima.
 class Study {
  public:
   explicit Study(const Trials& trials);
@@ -31,15 +30,15 @@ class Study {
   const std::vector<std::string>& strategies() const { return strategies_; }
   const std::vector<InstanceFacts>& instances() const { return trials_.instances; }
   std::int64_t budget() const { return trials_.options.evaluations; }
-  /// The stated optimum; where nobody has proved it, what a trial found below it.
+  /// The stated optimum; if unproved, a better value found by a trial.
   double optimum(std::size_t instance) const { return optima_[instance]; }
-  /// Instances whose proved optimum a trial is below: the proof is wrong.
+  /// Instances where a trial beats the proved optimum: the proof is wrong.
   std::vector<std::string> beaten() const;
   const std::vector<const TrialResult*>& trials(std::size_t instance, std::size_t strategy) const;
 
   /// best / optimum after so many evaluations; worst_ratio at most.
   double ratio(std::size_t instance, const TrialResult& trial, std::int64_t evaluations) const;
-  /// Evaluations until within `gap` of the optimum; nothing: never.
+  /// Evaluations until within `gap` of the optimum; nothing: never reached.
   static std::optional<std::int64_t> hit(const TrialResult& trial, double optimum, double gap);
   /// Evaluations spent by all trials until the target or their end, divided by the number that reached it.
   std::optional<double> expected_running_time(std::size_t instance, std::size_t strategy, double gap) const;

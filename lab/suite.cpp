@@ -86,7 +86,7 @@ class Reader {
       if (const std::string problem = set_space_word(made.space, word); !problem.empty()) wrong(*node, problem);
   }
 
-  /// A file beside the suite, or the one-line form.
+  /// A kernel file relative to the suite, or a one-line formula.
   void kernel(yaml::MapReader& read, const yaml::Node& node, Instance& made) {
     const auto file = read.text("kernel");
     const auto compute = read.text("compute"), dims = read.text("dims"), dtypes = read.text("dtypes");
@@ -115,7 +115,7 @@ class Reader {
     return "statement: one of " + names;
   }
 
-  /// Searches of several statements are independent of each other: each that something maps is an instance.
+  /// Statements are searched independently: each mapped one is an instance.
   void add(const yaml::Node& node, const std::string& target, Instance made, Suite& suite) {
     const MapResult mapped = std::move(made.mapped);
     bool any = false;
@@ -127,14 +127,14 @@ class Reader {
       one.mapped.limit_reached = mapped.limit_reached;
       for (const Mapping& mapping : mapped.mappings)
         if (mapping.statement == id) one.mapped.mappings.push_back(mapping);
-      if (one.mapped.mappings.empty()) continue;  // scalar code: there is nothing to search
+      if (one.mapped.mappings.empty()) continue;  // scalar code: no search
       if (!one_statement_) one.name += "." + made.kernel.statements[s].name;
       any = true;
       for (const Instance& other : suite.instances)
         if (other.name == one.name) wrong(node, fmt::format("there are two instances '{}'", one.name));
-      if (const SearchSpace space = one.search_space(); one.space.double_buffered && !space.levelled(space.first()))
-        wrong(node,
-              fmt::format("double-buffered is a space of machines whose memories stand in a row; {} is none", target));
+      if (const SearchSpace space = one.search_space();
+          one.space.double_buffered && !space.hierarchy_point(space.first()))
+        wrong(node, fmt::format("double-buffered requires a linear memory hierarchy, which {} does not have", target));
       suite.instances.push_back(std::move(one));
     }
     if (!any) wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
@@ -181,7 +181,7 @@ class Reader {
   std::map<std::pair<std::string, std::map<std::string, std::string>>, std::shared_ptr<const HardwareModel>> loaded_;
 };
 
-/// The files that a path or name stands for; empty: none.
+/// The suite files of a path or name; empty: none.
 std::vector<fs::path> files_of(const std::string& path, const std::vector<std::string>& suites) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path};

@@ -15,20 +15,20 @@
 
 namespace isamap::lab {
 
-constexpr double equal_enough = 1e-9;  ///< relative, of objectives: sums in another order
+constexpr double equal_enough = 1e-9;  ///< relative tolerance of objectives: sums in another order
 
-/// One statement on one machine, in a space, with an objective.
+/// A search problem: one statement on one machine, with a space and an objective.
 struct Instance {
   std::string name, group;   ///< group: "gemm", "conv": curves are shown for each
   Kernel kernel;             ///< of one step, where statements are repeated
-  StatementId statement{0};  ///< that is searched: of several, each is an instance of its own
+  StatementId statement{0};  ///< the searched one; a kernel of several gives several instances
   std::shared_ptr<const HardwareModel> model;
   MapResult mapped;  ///< mappings of the statement
   Objective objective = Objective::edp;
   SpaceOptions space;
-  double noise = 0;               ///< relative standard deviation of what a strategy is told
+  double noise = 0;               ///< relative standard deviation of the noise told to strategies
   std::optional<double> optimum;  ///< of the space, under the closed form
-  std::string proof;              ///< who says that nothing is better; empty: best known, no more
+  std::string proof;              ///< source of the proof; empty: best known
   SourceLocation where;           ///< in its file
 
   SearchSpace search_space() const { return SearchSpace(kernel, statement, mapped.mappings, *model, space); }
@@ -40,8 +40,8 @@ struct Suite {
   Diagnostics warnings;  ///< of its kernels, each once
 };
 
-/// A suite file, a folder of them (taken together), or the name of one in `suites`. Hardware files are looked up beside
-/// the suite, then in `models`. Every problem of the files is reported.
+/// A suite file, a folder of suite files (merged), or the name of one in `suites`. Hardware files are resolved relative
+/// to the suite, then in `models`. All problems of the files are reported.
 Result<Suite> load_suite(const std::string& path, const std::vector<std::string>& suites,
                          const std::vector<std::string>& models);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The lines of a file of trials. They hold nothing of clocks: the same run gives the same bytes.
+// JSON lines of a file of trials, without times: equal runs give equal bytes.
 
 #include <string>
 

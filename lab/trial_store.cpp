@@ -13,9 +13,9 @@ namespace isamap::lab {
 
 namespace {
 
-constexpr int application_id = 0x15a3a9;  ///< in the header of the file: whose it is
+constexpr int application_id = 0x15a3a9;  ///< identifies the store in the header of the file
 constexpr int schema_version = 1;
-constexpr int patience_ms = 60'000;  ///< for other processes that write
+constexpr int patience_ms = 60'000;  ///< lock timeout for concurrent writers
 constexpr const char* schema = R"sql(
 create table if not exists run(
   id integer primary key, verb text not null, kernel_hash text not null, target_hash text not null,
@@ -156,7 +156,7 @@ Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   state->db.reset(db);
   if (opened != SQLITE_OK) return error_at({path, 0, 0}, fmt::format("cannot be opened: {}", sqlite3_errmsg(db)));
   sqlite3_busy_timeout(db, patience_ms);
-  // Of one moment: another process may be setting the store up.
+  // One transaction: another process may be setting the store up.
   if (const Diagnostics failed = state->execute("begin"); has_errors(failed)) return failed;
   const std::int64_t tables = state->number("select count(*) from sqlite_master");
   const std::int64_t owner = state->number("pragma application_id"), version = state->number("pragma user_version");
@@ -166,11 +166,11 @@ Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   if (owner == application_id && version != schema_version)
     return error_at({path, 0, 0},
                     fmt::format("is a store of version {}; this program reads {}", version, schema_version));
-  // Written anew only where nothing is there yet; two processes may do so at once, and both mean the same.
+  // Created only in an empty file; two processes may do so at once with the same result.
   const std::string set_up =
       fmt::format("begin immediate; pragma application_id={}; pragma user_version={}; {} commit;", application_id,
                   schema_version, schema);
-  // Changing the journal does not wait for others by itself.
+  // Changing the journal mode does not wait for locks by itself.
   Diagnostics failed = state->execute("pragma journal_mode=wal");
   for (int tries = 0; tries < patience_ms / 20 && sqlite3_errcode(db) == SQLITE_BUSY; ++tries) {
     sqlite3_sleep(20);
@@ -222,7 +222,7 @@ Diagnostics TrialStore::name_features(std::int64_t run, const std::string& names
   return {};
 }
 
-// The table came later than the first stores: it is made where it is first written to.
+// The table is newer than the first stores: created on first write.
 Diagnostics TrialStore::add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers) {
   if (compilers.empty()) return {};
   if (Diagnostics failed = state_->execute(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every trial of every search in one SQLite file (write-ahead log): several processes write at once, and killing one
-// loses at most the trial it is about to write. The only file that includes sqlite3.h is trial_store.cpp.
+// Trials of all searches in one SQLite file (write-ahead log): several processes may write concurrently, and a killed
+// one loses at most its current trial. Only trial_store.cpp includes sqlite3.h.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace isamap::lab {
 
-/// One search: everything that decides what it does, as text that can be read again.
+/// One search: all its inputs, as text that can be parsed again.
 struct RunRecord {
   std::int64_t id = 0;
   std::string verb;         ///< "schedule", "tune"
@@ -39,7 +39,7 @@ struct TrialRecord {
   bool operator==(const TrialRecord&) const = default;
 };
 
-/// What a run timed its best program with.
+/// Compiler with which a run timed its best program.
 struct CompilerRecord {
   std::string command, version;
   double seconds = 0;
@@ -47,15 +47,15 @@ struct CompilerRecord {
 
 class TrialStore {
  public:
-  /// `create`: a file that is not there is made. A file that is something else is an error.
+  /// `create`: creates a missing file. Another kind of file is an error.
   static Result<TrialStore> open(const std::string& path, bool create);
   ~TrialStore();
   TrialStore(TrialStore&&) noexcept;
 
   Result<std::int64_t> begin(const RunRecord& run);
-  /// Written when it returns: a process that is killed after it has lost nothing.
+  /// Durable on return: a killed process loses nothing.
   Diagnostics add(std::int64_t run, const TrialRecord& trial);
-  /// What was measured of a trial, once its result has been compared: both are written at once.
+  /// Stores measurement and check of a trial together.
   Diagnostics measured(std::int64_t run, const TrialRecord& trial);
   Diagnostics name_features(std::int64_t run, const std::string& names);
   Diagnostics add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers);
@@ -67,7 +67,7 @@ class TrialStore {
   /// The cheapest point of each statement among all runs with these hashes: by prediction, or among those that were
   /// measured and checked. Statements without one have an empty text.
   Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured) const;
-  /// All measured and checked trials on a machine that have features: what a model of the cost learns from.
+  /// All measured and checked trials with features on a machine: training data of a learned cost model.
   Result<std::vector<TrialRecord>> measured_on(const std::string& target_hash) const;
 
  private:
@@ -76,7 +76,7 @@ class TrialStore {
   std::unique_ptr<State> state_;
 };
 
-/// Does the file begin as an SQLite file does?
+/// Does the file have the header of an SQLite file?
 bool is_store(const std::string& path);
 
 }  // namespace isamap::lab

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "report/html.h"
+#include "scheduler/cost/priced_nest.h"
 #include "scheduler/cost/stream_simulation.h"
 #include "support/table.h"
 

@@ -16,10 +16,11 @@ namespace isamap {
 
 namespace {
 
-constexpr double rounding = 1e-5;    ///< of cycles, which are whole numbers for each nest
-constexpr double noticeable = 0.01;  ///< code doubles where bands do not divide: not for nothing
-constexpr std::int64_t band_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128};
-constexpr std::int64_t apart_in_banks = 32;  ///< bytes: pairs of words from eight neighbouring rows meet no bank twice
+constexpr double rounding = 1e-5;  ///< relative tie: cycles of each nest are rounded to whole numbers
+constexpr double min_gain = 0.01;  ///< relative gain required: code doubles where strips do not divide
+constexpr std::int64_t strip_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128};
+/// bytes of padding: word pairs of eight neighbouring rows then map to different banks
+constexpr std::int64_t bank_padding = 32;
 
 double total(const std::vector<Cost>& costs, Objective objective) {
   Cost sum;
@@ -41,8 +42,8 @@ Line loop_line(const std::string& dim, std::int64_t tile, bool unroll) {
   return Line{loop};
 }
 
-/// The producer's tile that a consumer can take: complete, in the register file or whatever stands innermost.
-struct Offer {
+/// A complete tile of the producer that a consumer can use: the innermost one.
+struct ProducerTile {
   std::size_t line = 0;
   ResolvedNest view;
   const StagedTile& stage() const {
@@ -51,8 +52,9 @@ struct Offer {
   }
 };
 
-/// The nest without tiles of the output above its innermost one: they would be copies of the whole.
-std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+/// Removes tiles of the output above its innermost one: they would be copies of the whole.
+std::optional<ProducerTile> innermost_output(Nest& nest, const Kernel& kernel, StatementId id,
+                                             const HardwareModel& model) {
   const std::string& output = kernel.tensors[kernel.statements[id.index()].write.tensor.index()].name;
   const auto is_stage = [&](const Line& line) {
     const auto* stage = std::get_if<Stage>(&line.is);
@@ -68,16 +70,17 @@ std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, Statemen
     }
   auto view = resolve(nest, kernel, id, model);
   if (!view || view->innermost[0] < 0) return std::nullopt;
-  return Offer{kept, std::move(*view)};
+  return ProducerTile{kept, std::move(*view)};
 }
 
-/// Code of a scalar unit that goes on with a tile: what it writes of that tile can go on too.
-std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+/// The tile written by fused scalar code, which can be fused further.
+std::optional<ProducerTile> tile_of_scalar_code(const Nest& nest, const Kernel& kernel, StatementId id,
+                                                const HardwareModel& model) {
   for (std::size_t l = 0; l < nest.lines.size(); ++l) {
     const auto* stage = std::get_if<Stage>(&nest.lines[l].is);
     if (stage == nullptr || stage->from.empty()) continue;
     auto view = resolve(nest, kernel, id, model);
-    if (view && !view->instruction) return Offer{l + 1, std::move(*view)};
+    if (view && !view->instruction) return ProducerTile{l + 1, std::move(*view)};
   }
   return std::nullopt;
 }
@@ -89,24 +92,24 @@ class StatementFusion {
         schedule_(schedule),
         costs_(costs),
         chosen_(chosen),
-        apart_(schedule.nests),
-        apart_chosen_(chosen) {}
+        unfused_(schedule.nests),
+        unfused_mappings_(chosen) {}
 
-  void consumer(std::size_t t) {
+  void fuse_consumer(std::size_t t) {
     const Computation& statement = in_.kernel.statements[t];
-    if (statement.reduction != Reduction::assign) return through_bands(t);
+    if (statement.reduction != Reduction::assign) return fuse_through_strips(t);
     for (std::size_t s = t; s-- > 0;) {
       const TensorId written = in_.kernel.statements[s].write.tensor;
       const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
                                      [&](const Access& a) { return a.tensor == written; });
-      if (reads && (in_registers(s, t) || in_memory(s, t))) return;
+      if (reads && (fuse_in_registers(s, t) || fuse_in_memory(s, t))) return;
     }
   }
 
  private:
   const std::string& name(std::size_t s) const { return in_.kernel.statements[s].name; }
 
-  /// Consumer dims by producer dims; nothing where the tensor's indices are no plain dims on both sides.
+  /// Consumer dims by producer dims; nothing unless both index the tensor by plain dims.
   std::optional<std::map<std::string, std::string>> renamed(const ResolvedNest& producer, std::size_t t) const {
     const Access& write = producer.statement.write;
     for (const Access& read : in_.kernel.statements[t].reads) {
@@ -122,12 +125,12 @@ class StatementFusion {
     return std::nullopt;
   }
 
-  /// The producer's loops above its tile, in the consumer's dims.
-  std::optional<std::vector<Line>> loops_to(const Offer& offer, const Nest& nest, std::size_t t) const {
-    const auto names = renamed(offer.view, t);
+  /// The loops of the producer above its tile, in dims of the consumer.
+  std::optional<std::vector<Line>> loops_to(const ProducerTile& tile, const Nest& nest, std::size_t t) const {
+    const auto names = renamed(tile.view, t);
     if (!names) return std::nullopt;
     std::vector<Line> lines;
-    for (std::size_t l = 0; l < offer.line; ++l) {
+    for (std::size_t l = 0; l < tile.line; ++l) {
       const auto* loop = std::get_if<For>(&nest.lines[l].is);
       if (loop == nullptr) continue;
       For own = *loop;
@@ -139,27 +142,28 @@ class StatementFusion {
     return lines;
   }
 
-  /// A vector instruction takes the tile from its registers.
-  bool in_registers(std::size_t s, std::size_t t) {
+  /// The consumer reads the tile from the registers of the producer.
+  bool fuse_in_registers(std::size_t s, std::size_t t) {
     Nest producer = schedule_.nests[s];
-    const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
-    const auto above = loops_to(*offer, producer, t);
+    const auto tile = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!tile || !in_.model.memory(tile->stage().memory).is_register()) return false;
+    const auto above = loops_to(*tile, producer, t);
     if (!above) return false;
-    Stage& given = std::get<Stage>(producer.lines[offer->line].is);
-    given.then.push_back(name(t));
+    Stage& stored = std::get<Stage>(producer.lines[tile->line].is);
+    stored.then.push_back(name(t));
     for (const Mapping& mapping : in_.mappings(make_id<StatementId>(t))) {
-      auto nest = consumer_nest(*above, given, s, mapping);
+      auto nest = consumer_nest(*above, stored, s, mapping);
       if (!nest) continue;
-      bool joined = false;
-      if (auto passing = stored_past_caches(*nest, t)) joined = better(s, producer, t, std::move(*passing), mapping);
-      if (better(s, producer, t, std::move(*nest), mapping) || joined) return true;
+      bool fused = false;
+      if (auto streamed = with_streaming_stores(*nest, t))
+        fused = accept(s, producer, t, std::move(*streamed), mapping);
+      if (accept(s, producer, t, std::move(*nest), mapping) || fused) return true;
     }
     return false;
   }
 
-  /// The same nest with a result that leaves no lines in the caches; nothing: it cannot.
-  std::optional<Nest> stored_past_caches(Nest nest, std::size_t t) const {
+  /// The same nest with streaming stores of the result; nothing: not possible.
+  std::optional<Nest> with_streaming_stores(Nest nest, std::size_t t) const {
     const Computation& statement = in_.kernel.statements[t];
     for (Line& line : nest.lines) {
       auto* stage = std::get_if<Stage>(&line.is);
@@ -171,13 +175,13 @@ class StatementFusion {
     return std::nullopt;
   }
 
-  /// Nothing: dims are split or fused among those of the instruction.
-  std::optional<Nest> consumer_nest(const std::vector<Line>& above, const Stage& given, std::size_t s,
+  /// The nest of the consumer on a tile; nothing: the mapping splits or fuses dims.
+  std::optional<Nest> consumer_nest(const std::vector<Line>& above, const Stage& stored, std::size_t s,
                                     const Mapping& mapping) const {
     const Computation& statement = in_.kernel.statements[mapping.statement.index()];
     const InstructionForm form = instruction_form(mapping, in_.model);
     std::vector<std::pair<std::string, std::int64_t>>
-        dims;  // those of the instruction first: their inputs stay longest
+        dims;  // dims of the instruction first: their inputs are reused longest
     for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
       if (mapping.dims[m].empty()) continue;
       const auto dim = mapping.dims[m].size() == 1 ? mapping.dims[m][0].column.as_dim() : std::nullopt;
@@ -188,24 +192,24 @@ class StatementFusion {
       if (std::none_of(dims.begin(), dims.end(), [&](const auto& d) { return d.first == dim.name; }))
         dims.emplace_back(dim.name, 1);
     Nest nest{above};
-    Stage taken;
-    taken.tensor = given.tensor;
-    taken.memory = given.memory;
-    taken.from = name(s);
-    nest.lines.push_back(Line{taken});
+    Stage consumed;
+    consumed.tensor = stored.tensor;
+    consumed.memory = stored.memory;
+    consumed.from = name(s);
+    nest.lines.push_back(Line{consumed});
     std::map<std::string, std::int64_t> tile;
     for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
     for (const Line& line : above)
       for (const TiledLoop& loop : std::get<For>(line.is).loops) tile[loop.dim] = std::min(tile[loop.dim], loop.tile);
     std::vector<bool> staged(statement.reads.size(), false);
-    const auto stage_inputs = [&](std::size_t done) {  // those that no further loop changes
+    const auto stage_inputs = [&](std::size_t done) {  // inputs that no further loop changes
       for (std::size_t r = 0; r < statement.reads.size(); ++r) {
         const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
         const int access = static_cast<int>(r) + 1;
         const bool later =
             std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(),
                         [&](const auto& d) { return tile[d.first] > d.second && uses(statement.reads[r], d.first); });
-        if (staged[r] || later || tensor == given.tensor) continue;
+        if (staged[r] || later || tensor == stored.tensor) continue;
         staged[r] = true;
         const int operand = instruction_access(mapping, access);
         if (operand < 0) continue;
@@ -228,23 +232,22 @@ class StatementFusion {
     return nest;
   }
 
-  /// The tile is stored to a place of its own and a scalar unit goes on with it: in memory that a block has for itself
-  /// where there is some, else at home.
-  bool in_memory(std::size_t s, std::size_t t) {
+  /// The tile goes through a buffer to a scalar consumer: in a scratchpad of the block if there is one, else at home.
+  bool fuse_in_memory(std::size_t s, std::size_t t) {
     if (in_.model.program.language == "asm") return false;
     Nest producer = schedule_.nests[s];
-    auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!offer)
-      offer = followed(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    else if (!in_.model.memory(offer->stage().memory).is_register())
+    auto tile = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!tile)
+      tile = tile_of_scalar_code(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    else if (!in_.model.memory(tile->stage().memory).is_register())
       return false;
-    if (!offer) return false;
-    for (const MemoryId memory : {own_scratchpad(offer->view), in_.model.home()})
-      if (memory.valid() && in_.model.scalar_unit_for(memory) && through(memory, *offer, producer, s, t)) return true;
+    if (!tile) return false;
+    for (const MemoryId memory : {own_scratchpad(tile->view), in_.model.home()})
+      if (memory.valid() && in_.model.scalar_unit_for(memory) && fuse_in(memory, *tile, producer, s, t)) return true;
     return false;
   }
 
-  /// The scratchpad of the blocks that the nest's unit is inside of.
+  /// The scratchpad of the block around the unit of the nest.
   MemoryId own_scratchpad(const ResolvedNest& view) const {
     const auto unit =
         view.instruction ? std::optional(view.instruction->unit) : in_.model.scalar_unit_for(in_.model.home());
@@ -255,22 +258,22 @@ class StatementFusion {
     return {};
   }
 
-  bool through(MemoryId memory, const Offer& offer, Nest producer, std::size_t s, std::size_t t) {
-    const auto above = loops_to(offer, producer, t);
+  bool fuse_in(MemoryId memory, const ProducerTile& tile, Nest producer, std::size_t s, std::size_t t) {
+    const auto above = loops_to(tile, producer, t);
     if (!above || above->empty()) return false;
     const Computation& statement = in_.kernel.statements[s];
     const Tensor& tensor = in_.kernel.tensors[statement.write.tensor.index()];
-    Stage given = stage_in(tensor.name, in_.model.memory(memory));
-    Stage taken = given;
-    given.then = {name(t)};
-    taken.from = name(s);
-    if (const Memory& m = in_.model.memory(memory); m.banks > 0 && !offer.view.statement.write.index.empty()) {
-      for (const AffineExpr& form : natural_forms(offer.view.statement.write)) given.layout.push_back({form, 0});
-      given.layout.back().pad = std::max<std::int64_t>(apart_in_banks / std::max(bytes(tensor.dtype), 1), 1);
+    Stage stored = stage_in(tensor.name, in_.model.memory(memory));
+    Stage consumed = stored;
+    stored.then = {name(t)};
+    consumed.from = name(s);
+    if (const Memory& m = in_.model.memory(memory); m.banks > 0 && !tile.view.statement.write.index.empty()) {
+      for (const AffineExpr& form : natural_forms(tile.view.statement.write)) stored.layout.push_back({form, 0});
+      stored.layout.back().pad = std::max<std::int64_t>(bank_padding / std::max(bytes(tensor.dtype), 1), 1);
     }
-    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(offer.line), Line{given});
+    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(tile.line), Line{stored});
     Nest nest{*above};
-    nest.lines.push_back(Line{taken});
+    nest.lines.push_back(Line{consumed});
     for (const Dim& dim : in_.kernel.statements[t].domain.dims)
       if (dim.extent != 1) nest.lines.push_back(loop_line(dim.name, 1, false));
     Do line;
@@ -278,76 +281,75 @@ class StatementFusion {
     nest.lines.push_back(Line{line});
     Mapping none;
     none.statement = make_id<StatementId>(t);
-    return better(s, producer, t, std::move(nest), none);
+    return accept(s, producer, t, std::move(nest), none);
   }
 
-  bool better(std::size_t s, const Nest& producer, std::size_t t, Nest consumer, const Mapping& mapping) {
-    Schedule joined = schedule_;
-    joined.nests[s] = producer;
-    joined.nests[t] = std::move(consumer);
+  bool accept(std::size_t s, const Nest& producer, std::size_t t, Nest consumer, const Mapping& mapping) {
+    Schedule fused = schedule_;
+    fused.nests[s] = producer;
+    fused.nests[t] = std::move(consumer);
     std::vector<Cost> costs = costs_;
     for (const std::size_t changed : {s, t}) {
-      auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, joined.nests[changed]});
+      auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, fused.nests[changed]});
       if (!cost) return false;
       costs[changed] = std::move(*cost);
     }
-    // What scalar code reads and writes costs nothing beside its cycles: at equal costs a tile that is never stored
-    // wins.
+    // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
     const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
     if (after > before * (1 + rounding)) return false;
-    if (!lower(joined, in_.kernel, in_.model, DoLines::trusted)) return false;
-    schedule_ = std::move(joined);
+    if (!lower(fused, in_.kernel, in_.model, DoLines::trusted)) return false;
+    schedule_ = std::move(fused);
     costs_ = std::move(costs);
     chosen_[t] = mapping;
     return true;
   }
 
-  /// The nest of a statement as if nothing were handed on: what was in registers comes from memory and goes there.
-  Nest by_itself(std::size_t s) const {
+  /// The nest of a statement without fusion: fused registers are loaded from and stored to memory.
+  Nest without_fusion(std::size_t s) const {
     Nest nest = schedule_.nests[s];
     for (Line& line : nest.lines)
       if (auto* stage = std::get_if<Stage>(&line.is);
           stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
         const auto memory = in_.model.find_memory(stage->memory);
-        if (!memory || !in_.model.memory(*memory).is_register()) return apart_[s];
+        if (!memory || !in_.model.memory(*memory).is_register()) return unfused_[s];
         stage->from.clear();
         stage->then.clear();
       }
     return nest;
   }
 
-  /// A few rows at a time: as many as cost least, if that is noticeably less than all of them at once.
-  void through_bands(std::size_t t) {
+  /// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
+  void fuse_through_strips(std::size_t t) {
     if (in_.model.program.language != "c++") return;
     double least = total(costs_, in_.objective);
     std::optional<Schedule> best;
     std::vector<Cost> best_costs;
-    std::vector<Nest> apart;
-    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) apart.push_back(by_itself(s));
+    std::vector<Nest> unfused;
+    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) unfused.push_back(without_fusion(s));
     std::vector<std::size_t> changed;
-    for (const BandChain& chain : band_chains(in_.kernel, schedule_, t)) {
+    for (const StripChain& chain : strip_chains(in_.kernel, schedule_, t)) {
       const Computation& first = in_.kernel.statements[chain.statements.front()];
       const std::int64_t extent =
           first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
-      for (const std::int64_t rows : band_rows) {
+      for (const std::int64_t rows : strip_rows) {
         if (rows >= extent) break;
-        const auto nests = in_bands(in_.kernel, in_.model, apart, chain, rows);
+        const auto nests = in_strips(in_.kernel, in_.model, unfused, chain, rows);
         if (!nests) break;
-        Schedule banded = schedule_;
+        Schedule stripped = schedule_;
         std::vector<Cost> costs = costs_;
         bool known = true;
         for (std::size_t i = 0; known && i < nests->size(); ++i) {
           const std::size_t s = chain.statements[i];
-          banded.nests[s] = (*nests)[i];
-          auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(s), &in_.model, banded.nests[s]});
+          stripped.nests[s] = (*nests)[i];
+          auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(s), &in_.model, stripped.nests[s]});
           known = bool(cost);
           if (cost) costs[s] = std::move(*cost);
         }
-        if (!known || total(costs, in_.objective) >= least * (1 - noticeable) ||
-            !lower(banded, in_.kernel, in_.model, DoLines::trusted))
+        if (!known || total(costs, in_.objective) >= least * (1 - min_gain) ||
+            !lower(stripped, in_.kernel, in_.model, DoLines::trusted))
           continue;
         least = total(costs, in_.objective);
-        best = std::move(banded);
+        best = std::move(stripped);
         best_costs = std::move(costs);
         changed = chain.statements;
       }
@@ -356,23 +358,23 @@ class StatementFusion {
     schedule_ = std::move(*best);
     costs_ = std::move(best_costs);
     for (const std::size_t s : changed)
-      if (apart[s] == apart_[s]) chosen_[s] = apart_chosen_[s];
+      if (unfused[s] == unfused_[s]) chosen_[s] = unfused_mappings_[s];
   }
 
   const FusionInput& in_;
   Schedule& schedule_;
   std::vector<Cost>& costs_;
   std::vector<Mapping>& chosen_;
-  const std::vector<Nest> apart_;            ///< before any was joined
-  const std::vector<Mapping> apart_chosen_;  ///< of those
+  const std::vector<Nest> unfused_;              ///< before any fusion
+  const std::vector<Mapping> unfused_mappings_;  ///< before any fusion
 };
 
 }  // namespace
 
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen) {
-  StatementFusion joining(input, schedule, costs, chosen);
-  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) joining.consumer(t);
+  StatementFusion fusion(input, schedule, costs, chosen);
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fusion.fuse_consumer(t);
 }
 
 }  // namespace isamap

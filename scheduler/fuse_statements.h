@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// After the search: statements that only assign take over the tiles of what they read (scheduler/nest/fused_tiles.h),
-// and statements that add up bands of it (scheduler/row_strips.h), where that lowers and costs less. The search
-// schedules statements one by one; this joins them.
+// After the search: fuse element-wise consumers into the tile loop of their producer (scheduler/nest/fused_tiles.h),
+// and reductions through row strips (scheduler/row_strips.h), where that lowers and costs less.
 
 #include <functional>
 #include <vector>
@@ -12,7 +11,7 @@
 
 namespace isamap {
 
-/// What is needed of the search: the mappings of each statement that lower, its costs and what they are compared by.
+/// Inputs from the search: lowerable mappings of each statement, cost model, objective.
 struct FusionInput {
   const Kernel& kernel;
   const HardwareModel& model;
@@ -21,8 +20,8 @@ struct FusionInput {
   std::function<std::vector<Mapping>(StatementId)> mappings;
 };
 
-/// Changes the nests and their costs; `chosen` are the mappings the nests are of. Statements in order, producers from
-/// the last to the first; tiles in registers before tiles in memory with code of a scalar unit.
+/// Changes nests, costs and mappings (`chosen`). Consumers in order, producers from the last to the first; tiles in
+/// registers before tiles in memory.
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen);
 

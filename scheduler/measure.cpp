@@ -18,7 +18,7 @@ std::string why_not(const RunOutcome& outcome) {
   return outcome.limit.empty() ? outcome.environment : outcome.limit;
 }
 
-/// Data and what the kernel makes of them: interpreted once for all programs.
+/// Inputs and expected results, interpreted once for all programs.
 struct Case {
   std::vector<TensorData> inputs, expected;
 };
@@ -36,7 +36,7 @@ std::vector<Case> cases_of(const Kernel& kernel, std::uint64_t seed) {
   return cases;
 }
 
-/// Runs it on all data; empty: every result is right.
+/// Runs the program on all data; empty: every result is right.
 std::string check(const Program& program, Runner& runner, const std::vector<Case>& cases, const RunLimits& limits,
                   Measured& measured) {
   for (const Case& one : cases) {
@@ -63,7 +63,7 @@ class MeasuredCost final : public CostModel {
   MeasuredCost(Runner& runner, const MeasureOptions& options) : runner_(runner), options_(options) {}
 
   Result<Cost> estimate(const Candidate& candidate) override {
-    auto cost = closed_form_->estimate(candidate);  // bytes and energy have no clock
+    auto cost = closed_form_->estimate(candidate);  // bytes and energy are not measured
     if (!cost) return cost;
     Schedule schedule;
     schedule.name = schedule.kernel = candidate.kernel->name;
@@ -84,12 +84,12 @@ class MeasuredCost final : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
-/// Is some part of it distributed to instances of a unit, such as threads?
-bool deals_out(const std::vector<Node>& nodes) {
+/// Is some loop distributed over units, such as threads?
+bool runs_in_parallel(const std::vector<Node>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-    if (const auto* loop = std::get_if<Loop>(&node.is)) return !loop->unit.empty() || deals_out(loop->body);
+    if (const auto* loop = std::get_if<Loop>(&node.is)) return !loop->unit.empty() || runs_in_parallel(loop->body);
     const auto* guard = std::get_if<Guard>(&node.is);
-    return guard != nullptr && (deals_out(guard->then) || deals_out(guard->otherwise));
+    return guard != nullptr && (runs_in_parallel(guard->then) || runs_in_parallel(guard->otherwise));
   });
 }
 
@@ -98,8 +98,8 @@ bool deals_out(const std::vector<Node>& nodes) {
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<Measured> results(programs.size());
   if (programs.empty()) return results;
-  std::optional<Pinned> pinned;  // threads need a processor each
-  if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return deals_out(p.body); }))
+  std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
+  if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
   const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
   for (std::size_t p = 0; p < programs.size(); ++p) {
@@ -119,7 +119,7 @@ std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runn
   return results;
 }
 
-Pinned::Pinned() : before_(sizeof(cpu_set_t)) {
+PinnedThread::PinnedThread() : before_(sizeof(cpu_set_t)) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) {
@@ -131,10 +131,10 @@ Pinned::Pinned() : before_(sizeof(cpu_set_t)) {
   if (here < 0 || here >= CPU_SETSIZE) return;
   CPU_ZERO(&set);
   CPU_SET(here, &set);
-  sched_setaffinity(0, sizeof set, &set);  // where it is not allowed, times are noisier and no less right
+  sched_setaffinity(0, sizeof set, &set);  // without permission times are only noisier
 }
 
-Pinned::~Pinned() {
+PinnedThread::~PinnedThread() {
   if (before_.empty()) return;
   cpu_set_t set;
   std::memcpy(&set, before_.data(), sizeof set);

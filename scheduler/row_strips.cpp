@@ -9,8 +9,8 @@
 namespace isamap {
 namespace {
 
-/// The statement that this one's nest takes a tile from.
-std::optional<std::size_t> taken_from(const Kernel& kernel, const Nest& nest) {
+/// The producer whose tile this nest uses.
+std::optional<std::size_t> producer_of(const Kernel& kernel, const Nest& nest) {
   for (const Line& line : nest.lines)
     if (const auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && !stage->from.empty())
       for (std::size_t s = 0; s < kernel.statements.size(); ++s)
@@ -18,14 +18,14 @@ std::optional<std::size_t> taken_from(const Kernel& kernel, const Nest& nest) {
   return std::nullopt;
 }
 
-bool hands_on(const Nest& nest) {
+bool has_consumer_tile(const Nest& nest) {
   return std::any_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
     const auto* stage = std::get_if<Stage>(&line.is);
     return stage != nullptr && !stage->then.empty();
   });
 }
 
-/// The reader's names of the writer's dims, where both have plain dims in every index.
+/// Reader dims by writer dims; empty unless both index the tensor by plain dims.
 std::map<std::string, std::string> renamed(const Computation& writer, const Computation& reader) {
   std::map<std::string, std::string> names;
   for (const Access& read : reader.reads) {
@@ -45,8 +45,8 @@ bool is_parallel(const Computation& statement, const std::string& dim) {
   return at >= 0 && statement.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::parallel;
 }
 
-/// Loops on units with their dims called as the first statement of the chain calls them.
-std::vector<Line> in_first_names(std::vector<Line> loops, const std::map<std::string, std::string>& own) {
+/// Loops on units, in dims of the first statement of the chain.
+std::vector<Line> in_dims_of_first(std::vector<Line> loops, const std::map<std::string, std::string>& own) {
   for (Line& line : loops)
     for (TiledLoop& loop : std::get<For>(line.is).loops)
       for (const auto& [first, theirs] : own)
@@ -57,13 +57,13 @@ std::vector<Line> in_first_names(std::vector<Line> loops, const std::map<std::st
   return loops;
 }
 
-struct Parts {
-  std::vector<Line> copies, on_units, rest;
+struct NestParts {
+  std::vector<Line> copies, on_units, others;
 };
 
-/// Packed copies, then loops on units, then the others; nothing: units are run over further in.
-std::optional<Parts> parts_of(const Nest& nest) {
-  Parts parts;
+/// Packed copies, then loops on units, then the others; nothing: inner loops run on units.
+std::optional<NestParts> split_nest(const Nest& nest) {
+  NestParts parts;
   std::size_t at = 0;
   const auto loop = [&](std::size_t l) { return std::get_if<For>(&nest.lines[l].is); };
   for (; at < nest.lines.size() && std::holds_alternative<Stage>(nest.lines[at].is); ++at)
@@ -72,13 +72,13 @@ std::optional<Parts> parts_of(const Nest& nest) {
     parts.on_units.push_back(nest.lines[at]);
   for (; at < nest.lines.size(); ++at) {
     if (loop(at) != nullptr && (!loop(at)->unit.empty() || !loop(at)->combine.empty())) return std::nullopt;
-    parts.rest.push_back(nest.lines[at]);
+    parts.others.push_back(nest.lines[at]);
   }
   return parts;
 }
 
-/// Without runs over that would take as much of the dim as a band has.
-std::vector<Line> within(const std::vector<Line>& lines, const std::string& dim, std::int64_t rows) {
+/// Without loops whose tile covers a whole strip.
+std::vector<Line> without_strip_loops(const std::vector<Line>& lines, const std::string& dim, std::int64_t rows) {
   std::vector<Line> kept;
   for (const Line& line : lines) {
     kept.push_back(line);
@@ -99,17 +99,17 @@ bool stages(const std::vector<Line>& lines, const std::string& tensor, const std
 
 }  // namespace
 
-std::vector<BandChain> band_chains(const Kernel& kernel, const Schedule& joined, std::size_t last) {
-  std::vector<BandChain> chains;
+std::vector<StripChain> strip_chains(const Kernel& kernel, const Schedule& fused, std::size_t last) {
+  std::vector<StripChain> chains;
   for (std::size_t s = last; s-- > 0;) {
     if (!reads(kernel.statements[last], kernel.statements[s].write.tensor)) continue;
     std::vector<std::size_t> statements{last, s};
-    while (const auto before = taken_from(kernel, joined.nests[statements.back()])) statements.push_back(*before);
+    while (const auto before = producer_of(kernel, fused.nests[statements.back()])) statements.push_back(*before);
     std::reverse(statements.begin(), statements.end());
-    const auto last_but_one = joined.nests[s];
-    if (hands_on(last_but_one)) continue;  // somebody else goes on with its tiles
+    const auto last_but_one = fused.nests[s];
+    if (has_consumer_tile(last_but_one)) continue;  // fused with another consumer
     for (const Dim& dim : kernel.statements[statements.front()].domain.dims) {
-      BandChain chain{statements, {dim.name}};
+      StripChain chain{statements, {dim.name}};
       for (std::size_t i = 0; i < statements.size(); ++i) {
         const Computation& own = kernel.statements[statements[i]];
         if (i > 0) {
@@ -126,15 +126,16 @@ std::vector<BandChain> band_chains(const Kernel& kernel, const Schedule& joined,
   return chains;
 }
 
-std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareModel& model,
-                                          const std::vector<Nest>& apart, const BandChain& chain, std::int64_t rows) {
+std::optional<std::vector<Nest>> in_strips(const Kernel& kernel, const HardwareModel& model,
+                                           const std::vector<Nest>& unfused, const StripChain& chain,
+                                           std::int64_t rows) {
   const std::string& home = model.memory(model.home()).name;
   std::vector<Nest> nests;
-  std::map<std::string, std::string> names;  // dims of the first statement, in the one at hand
+  std::map<std::string, std::string> names;  // dims of this statement by dims of the first
   std::vector<Line> on_units;
   for (std::size_t i = 0; i < chain.statements.size(); ++i) {
     const Computation& own = kernel.statements[chain.statements[i]];
-    const auto parts = parts_of(apart[chain.statements[i]]);
+    const auto parts = split_nest(unfused[chain.statements[i]]);
     if (!parts) return std::nullopt;
     if (i == 0) {
       for (const Dim& dim : own.domain.dims) names[dim.name] = dim.name;
@@ -144,7 +145,7 @@ std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareMo
       std::erase_if(names, [&](const auto& name) { return !next.contains(name.second); });
       for (auto& [first, theirs] : names) theirs = next.at(theirs);
     }
-    if (in_first_names(parts->on_units, names) != on_units) return std::nullopt;
+    if (in_dims_of_first(parts->on_units, names) != on_units) return std::nullopt;
     Nest nest;
     const auto append = [&](const std::vector<Line>& lines) {
       nest.lines.insert(nest.lines.end(), lines.begin(), lines.end());
@@ -155,28 +156,28 @@ std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareMo
       stage.memory = home;
       return stage;
     };
-    std::vector<Line> ahead_of_time, each_band;
+    std::vector<Line> ahead_of_time, per_strip;
     for (const Line& copy : parts->copies)
-      (i == 0 || std::get<Stage>(copy.is).ahead_of_time ? ahead_of_time : each_band).push_back(copy);
+      (i == 0 || std::get<Stage>(copy.is).ahead_of_time ? ahead_of_time : per_strip).push_back(copy);
     append(ahead_of_time);
     append(parts->on_units);
-    For band;
-    band.loops = {{chain.dims[i], rows}};
-    nest.lines.push_back(Line{band});
+    For strip;
+    strip.loops = {{chain.dims[i], rows}};
+    nest.lines.push_back(Line{strip});
     if (i > 0) {
       const Computation& before = kernel.statements[chain.statements[i - 1]];
-      Stage taken = tile(before.write.tensor);
-      taken.from = before.name;
-      nest.lines.push_back(Line{taken});
+      Stage consumed = tile(before.write.tensor);
+      consumed.from = before.name;
+      nest.lines.push_back(Line{consumed});
     }
     if (i + 1 < chain.statements.size()) {
-      Stage given = tile(own.write.tensor);
-      given.then = {kernel.statements[chain.statements[i + 1]].name};
-      if (stages(parts->copies, given.tensor, home) || stages(parts->rest, given.tensor, home)) return std::nullopt;
-      nest.lines.push_back(Line{given});
+      Stage stored = tile(own.write.tensor);
+      stored.then = {kernel.statements[chain.statements[i + 1]].name};
+      if (stages(parts->copies, stored.tensor, home) || stages(parts->others, stored.tensor, home)) return std::nullopt;
+      nest.lines.push_back(Line{stored});
     }
-    append(each_band);
-    append(within(parts->rest, chain.dims[i], rows));
+    append(per_strip);
+    append(without_strip_loops(parts->others, chain.dims[i], rows));
     nests.push_back(std::move(nest));
   }
   return nests;

@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-/// Descriptions state no energy of scalar code: fewer pJ alone are no reason.
+/// Descriptions state no energy of scalar code, so fewer pJ alone do not decide.
 bool better(const Cost& scalar, const Cost& other, Objective objective) {
   const bool energy_known = scalar.energy_pJ > 0 && other.energy_pJ > 0;
   const bool cheaper = energy_known && value(scalar, objective) < value(other, objective);
@@ -18,7 +18,7 @@ bool better(const Cost& scalar, const Cost& other, Objective objective) {
   return scalar.cycles < other.cycles && (cheaper || !energy_known || objective == Objective::cycles);
 }
 
-bool exchanges_tiles(const Nest& nest) {
+bool is_fused(const Nest& nest) {
   return std::any_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
     const auto* stage = std::get_if<Stage>(&line.is);
     return stage != nullptr && !(stage->from.empty() && stage->then.empty());
@@ -37,14 +37,14 @@ void put(Scheduled& into, std::size_t s, const Scheduled& code, const HardwareMo
 
 }  // namespace
 
-void or_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model,
-                    const ScheduleOptions& options) {
+void replace_by_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model,
+                            const ScheduleOptions& options) {
   const auto instructed = [](const Mapping& mapping) { return mapping.instruction.valid(); };
   if (std::none_of(found.mappings.begin(), found.mappings.end(), instructed)) return;
   ScheduleOptions plain;
   plain.costs = options.costs;
   plain.objective = options.objective;
-  plain.join = false;
+  plain.fuse = false;
   plain.compare_scalar = false;
   const auto code = schedule(kernel, MapResult{}, model, plain);
   if (!code) return;
@@ -53,7 +53,7 @@ void or_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel&
   for (std::size_t s = 0; s < found.mappings.size(); ++s) {
     if (!instructed(found.mappings[s]) || code->statement_costs[s].cycles <= 0) continue;
     put(all, s, *code, model);
-    if (exchanges_tiles(found.schedule.nests[s]) ||
+    if (is_fused(found.schedule.nests[s]) ||
         !better(code->statement_costs[s], found.statement_costs[s], options.objective))
       continue;
     Scheduled one = found;

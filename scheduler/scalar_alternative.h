@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Scalar code against instructions: an instruction whose schedule is predicted to take longer than scalar code loses.
+// Replaces instructions by scalar code where that is predicted to be faster.
 
 #include "isamap/scheduler.h"
 
 namespace isamap {
 
-/// How scheduler/scalar_alternative.cpp begins the reason of such a statement in `Scheduled::refusals`.
+/// Prefix of the reason for such a statement in `Scheduled::refusals`.
 inline constexpr std::string_view predicted_slower = "scalar code is predicted to take ";
 
-/// Statement by statement, where it exchanges no tiles with others, and the whole kernel: what is predicted to take
-/// fewer cycles. `refusals` then says both numbers. Where no scalar unit reaches the tensors nothing changes.
-void or_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model, const ScheduleOptions& options);
+/// Each unfused statement, and the whole kernel: the code with fewer predicted cycles. `refusals` then states both
+/// numbers. No change if no scalar unit reaches the tensors.
+void replace_by_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model,
+                            const ScheduleOptions& options);
 
 }  // namespace isamap

@@ -15,13 +15,13 @@ namespace isamap {
 
 namespace {
 
-using levelled::Problem;
+using hierarchy::Problem;
 
-/// The smallest set of tiles that must be in one memory and do not fit together: single elements, largest first.
+/// A minimal set of tiles that must be in one memory together and do not fit, even with single elements, largest first.
 Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
   const double buffers = space.double_buffered ? 2 : 1;
   for (std::size_t l = 1; l < problem.levels.size(); ++l) {
-    const levelled::Level& level = problem.levels[l];
+    const hierarchy::Level& level = problem.levels[l];
     std::vector<std::pair<double, std::string>> elements;
     double all = 0;
     for (std::size_t a = 0; a < problem.operands.size(); ++a) {
@@ -41,34 +41,34 @@ Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
     }
     return {error(fmt::format("no schedule exists: memory {}: {} bytes needed, {} available ({})", level.name, needed,
                               level.capacity, parts),
-                  "these tiles must be there at once and none can be smaller")};
+                  "these tiles are needed at once and none can be smaller")};
   }
   return {error("no schedule exists")};
 }
 
 }  // namespace
 
-Diagnostics not_levelled(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
-  if (kernel.statements.size() != 1) return {error("the levelled search takes kernels of one statement")};
-  if (kernel.repeat) return {error("the levelled search takes no statement that is repeated")};
+Diagnostics exact_search_refusal(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
+  if (kernel.statements.size() != 1) return {error("the exact search requires a kernel of one statement")};
+  if (kernel.repeat) return {error("the exact search does not support recurrences")};
   if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
-  constexpr std::int64_t longest = 1 << 24;  // sizes of tiles are run over one by one
+  constexpr std::int64_t longest = 1 << 24;  // the search loops over all tile sizes
   for (const Dim& dim : kernel.statements[0].domain.dims)
     if (dim.extent > longest)
-      return {
-          error(fmt::format("the exact search takes dims of up to {} points; {} has {}", longest, dim.name, dim.extent),
-                "leave --strategy exact out")};
-  return levelled::problems_of(kernel, StatementId{0}, mappings.mappings, model).diagnostics();
+      return {error(
+          fmt::format("the exact search supports dims of up to {} points; {} has {}", longest, dim.name, dim.extent),
+          "leave --strategy exact out")};
+  return hierarchy::problems_of(kernel, StatementId{0}, mappings.mappings, model).diagnostics();
 }
 
 Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                        const ScheduleOptions& options, const ExactLimits& limits, bool* proved) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  const auto made = levelled::problems_of(kernel, StatementId{0}, mappings.mappings, model);
+  const auto made = hierarchy::problems_of(kernel, StatementId{0}, mappings.mappings, model);
   if (!made) return made.diagnostics();
-  const std::vector<levelled::MappedProblem>& problems = *made;
-  levelled::ExactOptions search;
+  const std::vector<hierarchy::MappedProblem>& problems = *made;
+  hierarchy::ExactOptions search;
   search.objective = options.objective;
   search.dividing = options.space.dividing;
   search.keep_all = options.space.keep_all;
@@ -83,12 +83,12 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
       return stopped || (limits.max_seconds > 0 && seconds() > limits.max_seconds);
     };
   result.certified = !mappings.limit_reached;
-  std::optional<levelled::Exact> best;
+  std::optional<hierarchy::Exact> best;
   std::size_t chosen = 0;
   double lower_bound = 0;
   for (std::size_t p = 0; p < problems.size(); ++p) {
-    if (result.scheduled.stopped) search.max_nodes = 1;  // each of the others says its bound and ends
-    levelled::Exact found = search_exact(problems[p].problem, search);
+    if (result.scheduled.stopped) search.max_nodes = 1;  // the others only report their bounds
+    hierarchy::Exact found = search_exact(problems[p].problem, search);
     lower_bound = p == 0 ? found.lower_bound : std::min(lower_bound, found.lower_bound);
     result.certified = result.certified && found.finished;
     result.counts.nodes += found.counts.nodes;
@@ -123,7 +123,7 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   scheduled.curve = best->curve;
   scheduled.seconds = seconds();
   result.text = levels_text(problem, *best->best, scheduled.schedule);
-  // Rounding aside a bound is never above what it bounds.
+  // Rounding may lift a bound above the cost that it bounds.
   result.lower_bound = std::min(lower_bound, value(scheduled.cost, options.objective));
   return result;
 }

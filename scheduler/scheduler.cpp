@@ -23,13 +23,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_reasons = 12;
-constexpr std::int64_t first_look = 1'000;        // points that greedy search takes where another found no legal one
-constexpr std::int64_t last_look = 20'000;        // and at most are seen in order where it found none either
-constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
+constexpr std::int64_t greedy_fallback = 1'000;       // evaluations of the greedy fallback
+constexpr std::int64_t exhaustive_fallback = 20'000;  // limit of the exhaustive fallback
+constexpr std::int64_t least_evaluations = 2000;      // for a statement without a schedule, beyond the time limit
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-using Lowers = std::function<Diagnostics(const Nest&)>;  // why it does not; empty: it does
+using Lowers = std::function<Diagnostics(const Nest&)>;  // why a nest does not lower; empty: it does
 
 /// One point at a time, in the order of the domain.
 Nest scalar_nest(const Computation& statement) {
@@ -42,16 +42,16 @@ Nest scalar_nest(const Computation& statement) {
   return nest;
 }
 
-/// A statement's mappings that lower, each in every spread that does.
+/// Mappings of a statement that lower, with each assignment of whole digits that does.
 std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, StatementId statement,
                                  const HardwareModel& model) {
   std::vector<Mapping> mine;
   for (const Mapping& mapping : all.mappings) {
     if (mapping.statement != statement) continue;
     const Instruction& instruction = model.instruction(mapping.instruction);
-    for (Mapping& spread : whole_spreads(mapping, kernel.statements[statement.index()], instruction))
-      if (not_lowered(spread, model).empty() && std::find(mine.begin(), mine.end(), spread) == mine.end())
-        mine.push_back(std::move(spread));
+    for (Mapping& assigned : digit_assignments(mapping, kernel.statements[statement.index()], instruction))
+      if (not_lowered(assigned, model).empty() && std::find(mine.begin(), mine.end(), assigned) == mine.end())
+        mine.push_back(std::move(assigned));
   }
   return mine;
 }
@@ -74,26 +74,26 @@ bool fuses_dims(const Mapping& mapping) {
   });
 }
 
-/// Do blocks share a processor's memory and wait their turn?
-bool blocks_wait(const HardwareModel& model) {
+/// Do blocks share the memory of a processor and run in waves?
+bool runs_blocks_in_waves(const HardwareModel& model) {
   return std::any_of(model.units().begin(), model.units().end(),
                      [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
 }
 
-/// What decides how much room a block's tiles take: its own tile, and how many stand in each memory at once.
+/// Key of the memory use of a block: its own tile, and the buffers in each memory.
 std::string memory_use_key(const Nest& nest) {
-  std::string room;
+  std::string key;
   bool own = true;
   for (const Line& line : nest.lines) {
     const auto* stage = std::get_if<Stage>(&line.is);
     if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && own)
-      for (const TiledLoop& w : loop->loops) room += fmt::format("{} {} ", w.dim, w.tile);
-    if (stage != nullptr) room += fmt::format("x{} ", stage->buffers), own = false;
+      for (const TiledLoop& w : loop->loops) key += fmt::format("{} {} ", w.dim, w.tile);
+    if (stage != nullptr) key += fmt::format("x{} ", stage->buffers), own = false;
   }
-  return room;
+  return key;
 }
 
-/// Nests of any statement, each by a model made for the space of its statement, when it is first needed.
+/// Costs of nests of any statement, by a model made for the space of the statement on first use.
 class StatementCosts final : public CostModel {
  public:
   using SpaceOf = std::function<const SearchSpace&(StatementId)>;
@@ -112,7 +112,7 @@ class StatementCosts final : public CostModel {
     if (!wrong_.empty()) return wrong_;
     return cost;
   }
-  /// Of the last estimate: why it is no cost.
+  /// Why the last estimate was no valid cost.
   const Diagnostics& wrong() const { return wrong_; }
 
  private:
@@ -122,9 +122,10 @@ class StatementCosts final : public CostModel {
   std::map<std::size_t, std::unique_ptr<CostModel>> models_;
 };
 
-class Run {
+class ScheduleRun {
  public:
-  Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
+  ScheduleRun(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+              const ScheduleOptions& options)
       : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(options.costs) {
     spaces_.resize(kernel.statements.size());
   }
@@ -138,9 +139,9 @@ class Run {
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     result_.refusals.resize(kernel_.statements.size());
-    whole_dims_.resize(kernel_.statements.size());
-    kinds_.resize(kernel_.statements.size());
-    if (const auto none = beyond_home(); none && options_.must_lower) {
+    unfused_dims_.resize(kernel_.statements.size());
+    other_tiles_.resize(kernel_.statements.size());
+    if (const auto none = exceeds_home(); none && options_.must_lower) {
       proved_ = true;
       return *none;
     }
@@ -152,7 +153,7 @@ class Run {
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (options_.join && options_.must_lower && !result_.stopped) join();
+    if (options_.fuse && options_.must_lower && !result_.stopped) fuse();
     if (Diagnostics failed = costs_.problems(); has_errors(failed)) return failed;
     result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);
@@ -160,8 +161,8 @@ class Run {
   }
 
  private:
-  /// Arguments stand in the home memory as long as a program runs.
-  std::optional<Diagnostic> beyond_home() const {
+  /// Arguments reside in the home memory throughout a program.
+  std::optional<Diagnostic> exceeds_home() const {
     const Memory& home = model_.memory(model_.home());
     double all = 0, most = 0;
     std::string largest;
@@ -179,21 +180,22 @@ class Run {
                  "smaller sizes, or a larger capacity");
   }
 
-  /// Tiles are handed on along plain dims: where the best nest of a statement fuses some, the best that fuses none is
-  /// tried as well.
-  void join() {
+  /// Fusion needs plain dims: if the best nest of a statement fuses dims of the statement, the best one that does not
+  /// is tried as well.
+  void fuse() {
     const FusionInput input{kernel_, model_, options_.objective, statement_costs_,
                             [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
     Scheduled other = result_;
     const Scheduled apart = result_;
     fuse_statements(input, result_.schedule, result_.statement_costs, result_.mappings);
     retry_fusion_with_other_tiles(input, apart);
-    if (std::none_of(whole_dims_.begin(), whole_dims_.end(), [](const auto& one) { return one.has_value(); })) return;
-    for (std::size_t s = 0; s < whole_dims_.size(); ++s) {
-      if (!whole_dims_[s]) continue;
-      other.schedule.nests[s] = std::move(whole_dims_[s]->nest);
-      other.statement_costs[s] = std::move(whole_dims_[s]->cost);
-      other.mappings[s] = std::move(whole_dims_[s]->mapping);
+    if (std::none_of(unfused_dims_.begin(), unfused_dims_.end(), [](const auto& one) { return one.has_value(); }))
+      return;
+    for (std::size_t s = 0; s < unfused_dims_.size(); ++s) {
+      if (!unfused_dims_[s]) continue;
+      other.schedule.nests[s] = std::move(unfused_dims_[s]->nest);
+      other.statement_costs[s] = std::move(unfused_dims_[s]->cost);
+      other.mappings[s] = std::move(unfused_dims_[s]->mapping);
     }
     fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
     if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
@@ -201,29 +203,29 @@ class Run {
 
   double objective_of(const Scheduled& one) const { return value(sum_of(one.statement_costs), options_.objective); }
 
-  /// A tile that is handed on needs room, which the best nest by itself may have filled. Where its tile went nowhere,
-  /// the best nests with other tiles are tried, as long as they alone cost less than what is there.
+  /// If fusion did not fit in memory, retry with other producer tiles, as long as these alone cost less than the best
+  /// so far.
   void retry_fusion_with_other_tiles(const FusionInput& input, const Scheduled& apart) {
-    for (std::size_t s = 0; s < kinds_.size(); ++s) {
+    for (std::size_t s = 0; s < other_tiles_.size(); ++s) {
       const auto& lines = result_.schedule.nests[s].lines;
       if (std::any_of(lines.begin(), lines.end(), [](const Line& line) {
             const auto* stage = std::get_if<Stage>(&line.is);
             return stage != nullptr && !stage->then.empty();
           }))
         continue;
-      for (const Statement& kind : kinds_[s]) {
-        if (value(kind.cost, options_.objective) >= objective_of(result_)) break;
+      for (const Statement& one : other_tiles_[s]) {
+        if (value(one.cost, options_.objective) >= objective_of(result_)) break;
         Scheduled other = apart;
-        other.schedule.nests[s] = kind.nest;
-        other.statement_costs[s] = kind.cost;
-        other.mappings[s] = kind.mapping;
+        other.schedule.nests[s] = one.nest;
+        other.statement_costs[s] = one.cost;
+        other.mappings[s] = one.mapping;
         fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
         if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
       }
     }
   }
 
-  bool read_later(StatementId id) const {
+  bool has_consumer(StatementId id) const {
     const TensorId written = kernel_.statements[id.index()].write.tensor;
     return std::any_of(kernel_.statements.begin() + static_cast<std::ptrdiff_t>(id.index()) + 1,
                        kernel_.statements.end(), [&](const Computation& later) {
@@ -234,10 +236,10 @@ class Run {
 
   Result<Statement> statement(StatementId id) {
     std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
-    if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
+    if (mine.empty()) return scalar(id, {});  // one schedule, no search
     const SearchSpace& space = space_of(id, std::move(mine));
-    if (options_.space.double_buffered && !space.levelled(space.first()))
-      return error("the space double-buffered is one of machines whose memories stand in a row", "see docs/search.md");
+    if (options_.space.double_buffered && !space.hierarchy_point(space.first()))
+      return error("--space double-buffered requires a linear memory hierarchy", "see docs/search.md");
     const bool own = static_cast<bool>(options_.user_strategy);
     auto strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
                         : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
@@ -245,7 +247,7 @@ class Run {
     const auto lowers = [&](const Nest& nest) {
       Schedule trial = result_.schedule;
       trial.nests[id.index()] = nest;
-      return lower(trial, kernel_, model_, DoLines::trusted).diagnostics();  // the mapper has proved them
+      return lower(trial, kernel_, model_, DoLines::trusted).diagnostics();  // mappings are proved
     };
     const double until = share_of_time(id);
     const auto out_of_time = [&] {
@@ -262,31 +264,31 @@ class Run {
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
     if (!found.best) {
-      // Element by element is better than no answer, where that lowers; `exhausted` tells whether it is the only one.
+      // Fall back to scalar code if that lowers; `exhausted` tells whether it is the only schedule.
       if (model_.scalar_unit_for(model_.home()) &&
           !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()])))) {
         result_.refusals[id.index()] = nothing_legal(id, found).front().notes;
         return scalar(id, {});
       }
-      proved_ = found.exhausted && found.refused == 0 && !left_out_any(id);
+      proved_ = found.exhausted && found.refused == 0 && !skipped_mappings(id);
       return nothing_legal(id, found);
     }
     std::string view;
-    if (const auto levelled = space.levelled(found.best->point))
-      view = levels_text(*levelled->problem, *levelled->tiles, result_.schedule);
-    if (found.beside && fuses_dims(space.mapping_of(found.best->point)))
-      whole_dims_[id.index()] = Statement{std::move(found.beside->nest), "", space.mapping_of(found.beside->point),
-                                          std::move(found.beside->cost)};
-    for (Scored& kind : found.kinds)
-      kinds_[id.index()].push_back({std::move(kind.nest), "", space.mapping_of(kind.point), std::move(kind.cost)});
+    if (const auto point = space.hierarchy_point(found.best->point))
+      view = levels_text(*point->problem, *point->tiles, result_.schedule);
+    if (found.runner_up && fuses_dims(space.mapping_of(found.best->point)))
+      unfused_dims_[id.index()] = Statement{std::move(found.runner_up->nest), "",
+                                            space.mapping_of(found.runner_up->point), std::move(found.runner_up->cost)};
+    for (Scored& one : found.best_per_key)
+      other_tiles_[id.index()].push_back({std::move(one.nest), "", space.mapping_of(one.point), std::move(one.cost)});
     return Statement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
                      std::move(found.best->cost)};
   }
 
-  /// Of the calls for evaluations: all for statements with a good part of the kernel's work, fewer for the others,
-  /// whose schedules differ by little of what the kernel takes.
+  /// Evaluation budget: all for statements with at least a quarter of the work of the kernel, fewer for the others,
+  /// whose schedules change its time little.
   std::int64_t evaluations_for(StatementId id) const {
-    constexpr double good_part = 0.25, least = 0.1;
+    constexpr double full_share = 0.25, least = 0.1;
     double all = 0, own = 0;
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       double work = static_cast<double>(access_count(kernel_.statements[s]));
@@ -294,7 +296,7 @@ class Run {
       all += work;
       if (s == id.index()) own = work;
     }
-    const double share = all > 0 ? std::clamp(own / all / good_part, least, 1.0) : 1.0;
+    const double share = all > 0 ? std::clamp(own / all / full_share, least, 1.0) : 1.0;
     if (share == 1.0 || options_.max_seconds > 0) return options_.max_evaluations;
     return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options_.max_evaluations)));
   }
@@ -305,22 +307,21 @@ class Run {
     loop.max_evaluations = evaluations_for(id);
     if (id.index() < options_.stop_after.size())
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
-    loop.sure_evaluations = least_evaluations;
+    loop.min_evaluations = least_evaluations;
     loop.out_of_time = out_of_time;
     loop.threads = options_.threads;
     if (options_.must_lower) loop.refuse = lowers;
-    if (options_.join && options_.must_lower && read_later(id))
-      loop.kept_beside = [](const Mapping& mapping) { return !fuses_dims(mapping); };
-    if (loop.kept_beside && blocks_wait(model_)) loop.kind = memory_use_key;
+    if (options_.fuse && options_.must_lower && has_consumer(id))
+      loop.runner_up_if = [](const Mapping& mapping) { return !fuses_dims(mapping); };
+    if (loop.runner_up_if && runs_blocks_in_waves(model_)) loop.key = memory_use_key;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     if (options_.watch) loop.watch = options_.watch;
-    if (!result_.stopped) loop.progress = options_.progress;  // what follows needs a legal schedule, no more
+    if (!result_.stopped) loop.progress = options_.progress;  // after a stop only a legal schedule is needed
     return loop;
   }
 
-  // A heuristic found nothing: the constructive one, then every point in order, as long as it takes to see a small
-  // space.
+  // A heuristic found nothing: try the constructive one, then points in order, within the budget of a small space.
   void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order) const {
     in_order.known.clear();
     const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
@@ -333,27 +334,28 @@ class Run {
       remember(again.refusals, found.refusals);
       found = std::move(again);
     };
-    if (auto constructive = strategy_named("greedy", space, {}, options_.seed)) look(**constructive, first_look);
+    if (auto constructive = strategy_named("greedy", space, {}, options_.seed)) look(**constructive, greedy_fallback);
     if (found.best || found.exhausted) return;
-    if (const auto strategy = exhaustive(space)) look(*strategy, std::clamp(points_of(space), first_look, last_look));
+    if (const auto strategy = exhaustive(space))
+      look(*strategy, std::clamp(points_of(space), greedy_fallback, exhaustive_fallback));
   }
 
-  // A statement with few points has little to gain: looking for a schedule takes no longer than in proportion.
+  // Points of the statement bound the fallback: small statements have little to gain.
   static std::int64_t points_of(const SearchSpace& space) {
     double points = 1;
     for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
       points *= static_cast<double>(dim.extent);
-    return static_cast<std::int64_t>(std::min(points, static_cast<double>(last_look)));
+    return static_cast<std::int64_t>(std::min(points, static_cast<double>(exhaustive_fallback)));
   }
 
-  // Mappings that no schedule was tried for.
-  bool left_out_any(StatementId id) const {
+  // Were mappings left without a schedule?
+  bool skipped_mappings(StatementId id) const {
     return mappings_.limit_reached ||
            std::any_of(mappings_.mappings.begin(), mappings_.mappings.end(),
                        [&](const Mapping& m) { return m.statement == id && !not_lowered(m, model_).empty(); });
   }
 
-  // The time that is left, shared evenly among the statements that are left.
+  // Deadline: the remaining time, shared evenly among the remaining statements.
   double share_of_time(StatementId id) const {
     const double gone = seconds_since(start_);
     return gone + (options_.max_seconds - gone) / static_cast<double>(kernel_.statements.size() - id.index());
@@ -375,7 +377,7 @@ class Run {
     return {d};
   }
 
-  // Nothing maps: element by element, where a scalar unit reaches the tensors.
+  // Scalar code, if a scalar unit reaches the tensors.
   Result<Statement> scalar(StatementId id, Diagnostics problems) {
     if (!model_.scalar_unit_for(model_.home())) {
       Diagnostic d =
@@ -386,7 +388,7 @@ class Run {
         if (mapping.statement == id) reasons.insert(not_lowered(mapping, model_));
       for (const std::string& reason : reasons)
         if (d.notes.size() < most_reasons) d.notes.push_back("not lowered yet: " + reason);
-      proved_ = proved_ || !left_out_any(id);
+      proved_ = proved_ || !skipped_mappings(id);
       problems.push_back(std::move(d));
       return problems;
     }
@@ -399,8 +401,7 @@ class Run {
     return result;
   }
 
-  /// The space of a statement, which lives as long as the run: strategies and cost models are made for it. Of one that
-  /// nothing maps it is empty.
+  /// The space of a statement, kept for the whole run: strategies and cost models refer to it. Empty if nothing maps.
   const SearchSpace& space_of(StatementId id, std::vector<Mapping> mappings = {}) {
     auto& space = spaces_[id.index()];
     if (!space) space = std::make_unique<SearchSpace>(kernel_, id, std::move(mappings), model_, options_.space);
@@ -412,11 +413,12 @@ class Run {
   const HardwareModel& model_;
   const ScheduleOptions& options_;
   const CostModelFactory& costs_;
-  std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< of the statements that were come to
+  std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< by statement, on demand
   StatementCosts statement_costs_{costs_, [this](StatementId id) -> const SearchSpace& { return space_of(id); }};
   Scheduled result_;
-  std::vector<std::vector<Statement>> kinds_;  ///< the best with other tiles, where tiles of blocks may be handed on
-  std::vector<std::optional<Statement>> whole_dims_;  ///< the best that fuses no dims, where the best of all does
+  std::vector<std::vector<Statement>> other_tiles_;  ///< by statement: best nests with other tiles, for fusion
+  /// by statement: the best nest that fuses no dims, if the best of all does
+  std::vector<std::optional<Statement>> unfused_dims_;
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };
@@ -425,9 +427,9 @@ class Run {
 
 namespace {
 
-/// Is a sum split over instances that another statement reads? Nothing goes on with its tiles then.
-bool could_be_joined(const Scheduled& scheduled, const Kernel& kernel, const ScheduleOptions& options) {
-  if (!options.join || !options.must_lower || options.space.sums_whole) return false;
+/// Does a split reduction prevent fusion with a consumer?
+bool blocks_fusion(const Scheduled& scheduled, const Kernel& kernel, const ScheduleOptions& options) {
+  if (!options.fuse || !options.must_lower || options.space.no_split_reductions) return false;
   for (std::size_t s = 0; s < scheduled.schedule.nests.size(); ++s) {
     const auto& lines = scheduled.schedule.nests[s].lines;
     const bool split = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
@@ -445,12 +447,12 @@ bool could_be_joined(const Scheduled& scheduled, const Kernel& kernel, const Sch
   return false;
 }
 
-/// Statements are searched one by one; what joining them saves is known at the end. So both ways are gone to it.
+/// Fusion benefit is known only after search, so both variants are searched.
 void retry_without_split_reductions(Scheduled& scheduled, const Kernel& kernel, const MapResult& mappings,
                                     const HardwareModel& model, ScheduleOptions options) {
-  options.space.sums_whole = true;
-  options.known.clear();  // points of the other space
-  auto other = Run(kernel, mappings, model, options).run();
+  options.space.no_split_reductions = true;
+  options.known.clear();  // points of another space
+  auto other = ScheduleRun(kernel, mappings, model, options).run();
   if (!other) return;
   other->evaluations += scheduled.evaluations;
   other->exhausted = other->exhausted && scheduled.exhausted;
@@ -466,10 +468,10 @@ void retry_without_split_reductions(Scheduled& scheduled, const Kernel& kernel, 
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved) {
   const Kernel step = one_step_of(kernel);
-  Run run(step, mappings, model, options);
+  ScheduleRun run(step, mappings, model, options);
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
-  if (scheduled && !scheduled->stopped && could_be_joined(*scheduled, step, options))
+  if (scheduled && !scheduled->stopped && blocks_fusion(*scheduled, step, options))
     retry_without_split_reductions(*scheduled, step, mappings, model, options);
   if (!scheduled) return scheduled;
   if (kernel.repeat) {
@@ -477,7 +479,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
       scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), repetitions(kernel, s));
     scheduled->cost = sum_of(scheduled->statement_costs);
   }
-  if (options.compare_scalar && options.must_lower) or_scalar_code(*scheduled, kernel, model, options);
+  if (options.compare_scalar && options.must_lower) replace_by_scalar_code(*scheduled, kernel, model, options);
   return scheduled;
 }
 

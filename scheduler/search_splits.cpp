@@ -14,7 +14,7 @@ bool maps(const MapResult& mappings, StatementId statement) {
                      [&](const Mapping& m) { return m.statement == statement; });
 }
 
-/// Names stay where statements before them are cut in two.
+/// By name: names survive splits of earlier statements.
 std::vector<std::string> unmapped_statements(const Kernel& kernel, const MapResult& mappings) {
   std::vector<std::string> names;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s)
@@ -28,7 +28,7 @@ StatementId statement_named(const Kernel& kernel, const std::string& name) {
   return make_id<StatementId>(static_cast<std::size_t>(at - kernel.statements.begin()));
 }
 
-/// What both searches did is one search.
+/// Adds up the statistics of two searches.
 void count_with(Scheduled& found, Scheduled& other) {
   other.evaluations = found.evaluations += other.evaluations;
   other.seconds = found.seconds += other.seconds;
@@ -36,7 +36,7 @@ void count_with(Scheduled& found, Scheduled& other) {
   other.stopped = found.stopped = other.stopped || found.stopped;
 }
 
-/// One kernel in parts, mapped and scheduled; nothing: no schedule.
+/// Maps and schedules a split kernel; nothing: no schedule.
 std::optional<LaneSearch> searched_in_parts(const MappedSplit& parts, const HardwareModel& model,
                                             const ScheduleOptions& options, const MapOptions& map) {
   if (has_errors(verify(parts.kernel))) return std::nullopt;
@@ -59,17 +59,17 @@ Result<LaneSearch> schedule_or_split(const Kernel& kernel, const MapResult& mapp
   auto best = schedule_or_in_lanes(kernel, mappings, model, options, map, proved);
   if (!best || kernel.repeat || !map.instruction.empty() || !options.must_lower) return best;
   ScheduleOptions with = options;
-  with.known.clear();  // points of the kernel as it is
+  with.known.clear();  // points of the unsplit kernel
   with.stop_after.clear();
   with.watch = nullptr;
   MapOptions mapping = map;
   mapping.certificates.clear();
-  MappedSplit taken{kernel, {}};
+  MappedSplit accepted{kernel, {}};
   for (const std::string& name : unmapped_statements(kernel, mappings)) {
     std::optional<MappedSplit> cheapest;
-    for (MappedSplit& parts : mapped_splits(taken.kernel, statement_named(taken.kernel, name), model, mapping)) {
+    for (MappedSplit& parts : mapped_splits(accepted.kernel, statement_named(accepted.kernel, name), model, mapping)) {
       if (best->scheduled.stopped) return best;
-      parts.parts.insert(parts.parts.begin(), taken.parts.begin(), taken.parts.end());
+      parts.parts.insert(parts.parts.begin(), accepted.parts.begin(), accepted.parts.end());
       auto other = searched_in_parts(parts, model, with, mapping);
       if (!other) continue;
       count_with(best->scheduled, other->scheduled);
@@ -78,7 +78,7 @@ Result<LaneSearch> schedule_or_split(const Kernel& kernel, const MapResult& mapp
       best = std::move(*other);
       cheapest = std::move(parts);
     }
-    if (cheapest) taken = std::move(*cheapest);
+    if (cheapest) accepted = std::move(*cheapest);
   }
   return best;
 }

@@ -14,25 +14,25 @@
 namespace isamap {
 namespace {
 
-bool asks_a_cache(const Line& line, const HardwareModel& model) {
+bool is_prefetch_line(const Line& line, const HardwareModel& model) {
   const auto* stage = std::get_if<Stage>(&line.is);
   const auto memory = stage == nullptr || stage->ahead < 1 ? std::nullopt : model.find_memory(stage->memory);
   return memory && model.memory(*memory).kind == MemoryKind::cache;
 }
 
-/// Every line that asks for others ahead, as `changed` has it; 0: it is left out.
-Variation asking(const Nest& nest, const HardwareModel& model, const std::function<int(int)>& changed) {
-  Variation made;
+/// Every prefetch with its distance changed; 0: removed.
+TuningVariant with_distance(const Nest& nest, const HardwareModel& model, const std::function<int(int)>& changed) {
+  TuningVariant made;
   for (const Line& line : nest.lines) {
-    if (!asks_a_cache(line, model)) {
+    if (!is_prefetch_line(line, model)) {
       made.nest.lines.push_back(line);
       continue;
     }
     Stage stage = std::get<Stage>(line.is);
     stage.ahead = changed(stage.ahead);
     made.what += made.what.empty() ? "" : ", ";
-    made.what += stage.ahead == 0 ? fmt::format("{} not asked for ahead", stage.tensor)
-                                  : fmt::format("{} asked for {} steps ahead", stage.tensor, stage.ahead);
+    made.what += stage.ahead == 0 ? fmt::format("{} not prefetched", stage.tensor)
+                                  : fmt::format("{} prefetched {} steps ahead", stage.tensor, stage.ahead);
     if (stage.ahead > 0) made.nest.lines.push_back(Line{std::move(stage)});
   }
   return made;
@@ -50,21 +50,21 @@ std::map<std::string, std::int64_t> tiles_above(const Nest& nest, std::size_t li
 
 }  // namespace
 
-std::vector<Variation> variations(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
-                                  const HardwareModel& model) {
+std::vector<TuningVariant> tuning_variants(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
+                                           const HardwareModel& model) {
   const Nest& nest = schedule.nests[statement];
   const Kernel laned = scheduled_kernel_of(one_step_of(kernel), schedule);
-  std::vector<Variation> made;
-  const auto add = [&](Variation variation) {
+  std::vector<TuningVariant> made;
+  const auto add = [&](TuningVariant variation) {
     if (variation.nest == nest) return;
     Schedule with = schedule;
     with.nests[statement] = variation.nest;
     if (lower(with, kernel, model)) made.push_back(std::move(variation));
   };
-  if (std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& l) { return asks_a_cache(l, model); })) {
-    add(asking(nest, model, [](int ahead) { return (ahead + 1) / 2; }));
-    add(asking(nest, model, [](int ahead) { return 2 * ahead; }));
-    add(asking(nest, model, [](int) { return 0; }));
+  if (std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& l) { return is_prefetch_line(l, model); })) {
+    add(with_distance(nest, model, [](int ahead) { return (ahead + 1) / 2; }));
+    add(with_distance(nest, model, [](int ahead) { return 2 * ahead; }));
+    add(with_distance(nest, model, [](int) { return 0; }));
   }
   for (std::size_t l = 0; l < nest.lines.size(); ++l) {
     const auto* loop = std::get_if<For>(&nest.lines[l].is);
@@ -72,9 +72,9 @@ std::vector<Variation> variations(const Schedule& schedule, std::size_t statemen
       continue;
     const TiledLoop& w = loop->loops.front();
     const auto tiles = tiles_above(nest, l, laned.statements[statement]);
-    const auto around = tiles.find(w.dim);  // dims that a mapping has fused are left alone
+    const auto around = tiles.find(w.dim);  // dims fused by a mapping are left alone
     if (around == tiles.end() || around->second <= w.tile || around->second % w.tile == 0) continue;
-    Variation whole{fmt::format("short tiles of {} masked", w.dim), nest};
+    TuningVariant whole{fmt::format("tail of {} masked", w.dim), nest};
     std::get<For>(whole.nest.lines[l].is).tail = Tail::pad;
     add(std::move(whole));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a search by the model alone leaves to a formula, or cannot tell apart: for who measures (`isamap tune`).
+// Variants that the cost model cannot rank, or leaves to a formula; `isamap tune` measures them.
 
 #include <string>
 #include <vector>
@@ -11,15 +11,14 @@
 
 namespace isamap {
 
-struct Variation {
-  std::string what;  ///< "B asked for 8 steps ahead", "short tiles of j masked"
+struct TuningVariant {
+  std::string what;  ///< "B prefetched 8 steps ahead", "tail of j masked"
   Nest nest;
 };
 
-/// The same nest with lines asked for at half and at twice the distance, and with none asked for; and with the last
-/// tile of a dim whole, its lanes masked, instead of code of its own for what is left. Each of them lowers in
-/// `schedule`, whose nest of `statement` it takes the place of.
-std::vector<Variation> variations(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
-                                  const HardwareModel& model);
+/// The nest with prefetch at half and at twice the distance, and without; and with masked tails in place of tail code.
+/// Each variant lowers in `schedule`, where it replaces the nest of `statement`.
+std::vector<TuningVariant> tuning_variants(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
+                                           const HardwareModel& model);
 
 }  // namespace isamap

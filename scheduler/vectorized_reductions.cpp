@@ -13,14 +13,14 @@ namespace {
 /// Does every input of the instruction have the type of some input of the statement?
 bool takes_types_of(const Instruction& instruction, const Kernel& kernel, const Computation& statement) {
   const std::vector<Access>& reads = instruction.statement().reads;
-  return std::all_of(reads.begin(), reads.end(), [&](const Access& taken) {
-    const DType type = instruction.tensors[taken.tensor.index()].dtype;
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& operand) {
+    const DType type = instruction.tensors[operand.tensor.index()].dtype;
     return std::any_of(statement.reads.begin(), statement.reads.end(),
                        [&](const Access& read) { return kernel.tensors[read.tensor.index()].dtype == type; });
   });
 }
 
-/// C[l] += ..: how many elements each of so many lanes adds up at a time; 0: it is another instruction.
+/// C[l] += ..: elements that each lane reduces per call; 0: another instruction.
 std::int64_t depth_of(const Instruction& instruction, const Kernel& kernel, const Computation& statement,
                       std::int64_t lanes) {
   if (!is_compute(instruction) || !takes_types_of(instruction, kernel, statement)) return 0;
@@ -37,8 +37,8 @@ std::int64_t depth_of(const Instruction& instruction, const Kernel& kernel, cons
   return depth;
 }
 
-/// Neighbours along the dim lie side by side, and the dim is in no other index. Axes of one element count for nothing:
-/// a column x[k,0] is contiguous along k.
+/// Contiguous along the dim, which occurs in no other index. Axes of one element are ignored: a column x[k,0] is
+/// contiguous along k.
 bool contiguous(const Kernel& kernel, const Access& access, const std::string& dim) {
   const Tensor& tensor = kernel.tensors[access.tensor.index()];
   std::size_t last = access.index.size();
@@ -56,9 +56,9 @@ double most_read(const Kernel& kernel, const Computation& statement) {
   return most;
 }
 
-/// Every input with the reduction has it as what is contiguous, and no dim of the output is: lanes along that would
-/// need no sum of lanes. An input of few elements may lie otherwise, B[k,j] of two columns say: a copy of it costs
-/// little against reading the largest, and its rows are too short to fill lanes.
+/// Every input with the reduction dim is contiguous along it and no input along a dim of the output, whose lanes would
+/// need no horizontal sum. Small inputs, such as two columns B[k,j], may be laid out otherwise: packing them is cheap
+/// relative to reading the largest, and their rows are too short for lanes.
 bool only_along(const Kernel& kernel, const Computation& statement, const std::string& reduction, std::int64_t lanes) {
   constexpr double small_part = 1.0 / 8;
   const double most = most_read(kernel, statement);
@@ -78,7 +78,7 @@ bool only_along(const Kernel& kernel, const Computation& statement, const std::s
   return any;
 }
 
-/// Sums of lanes are stored and read once: more of them than there are elements of the largest input never pay.
+/// Lane sums are stored and read once: more of them than elements of the largest input never pay.
 bool small_enough(const Kernel& kernel, const Computation& statement, std::int64_t lanes) {
   double sums = static_cast<double>(lanes);
   for (const Dim& dim : statement.domain.dims)
@@ -86,7 +86,7 @@ bool small_enough(const Kernel& kernel, const Computation& statement, std::int64
   return sums > 0 && sums <= most_read(kernel, statement);
 }
 
-/// The lanes have an instruction along them, and their sums too; else the scalar unit would take them one by one.
+/// Is every vectorized reduction mapped along its lanes? Else it would run as scalar code.
 bool all_in_lanes(const Kernel& laned, const std::vector<VectorizedReduction>& parts, const MapResult& mapped) {
   for (const VectorizedReduction& one : parts)
     for (std::size_t s = 0; s < laned.statements.size(); ++s) {
@@ -109,7 +109,7 @@ std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const 
   if (kernel.repeat) return found;
   for (const Computation& statement : kernel.statements) {
     const DType type = statement.body.type;
-    std::set<std::pair<std::int64_t, std::int64_t>> shapes;  // depth first: the deepest comes last
+    std::set<std::pair<std::int64_t, std::int64_t>> shapes;  // ordered by depth: the deepest last
     for (const Instruction& adder : model.instructions()) {
       const std::int64_t lanes = lanes_added_up(adder, statement.reduction, type);
       if (lanes < 2) continue;
@@ -143,18 +143,18 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
   std::optional<LaneSearch> found;
   if (best) found = LaneSearch{std::move(*best), {}};
   ScheduleOptions with = options;
-  with.known.clear();  // points of the kernel as it is
+  with.known.clear();  // points of the original kernel
   with.stop_after.clear();
   with.watch = nullptr;
   MapOptions mapping = map;
   mapping.certificates.clear();
-  std::vector<VectorizedReduction> taken;
+  std::vector<VectorizedReduction> accepted;
   std::set<std::string> settled;
   std::vector<VectorizedReduction> worth = lanes_worth_trying(kernel, model);
   std::reverse(worth.begin(), worth.end());
   for (const VectorizedReduction& parts : worth) {
     if (settled.contains(parts.statement) || (found && found->scheduled.stopped)) continue;
-    std::vector<VectorizedReduction> all = taken;
+    std::vector<VectorizedReduction> all = accepted;
     all.push_back(parts);
     const auto laned = vectorize_reductions(kernel, all);
     if (!laned || !verify(*laned).empty()) continue;
@@ -173,7 +173,7 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
       if (value(other->cost, options.objective) >= value(found->scheduled.cost, options.objective)) continue;
     }
     other->schedule.lanes = all;
-    taken = all;
+    accepted = all;
     settled.insert(parts.statement);
     found = LaneSearch{std::move(*other), std::move(*mapped)};
   }
@@ -186,7 +186,7 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
 Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                         const ScheduleOptions& options, const MapOptions& map, bool* proved) {
   ScheduleOptions own = options;
-  own.compare_scalar = options.compare_scalar && map.instruction.empty();  // who names an instruction gets it
+  own.compare_scalar = options.compare_scalar && map.instruction.empty();  // a chosen instruction is used
   return with_lanes(kernel, mappings, model, own, map, proved);
 }
 

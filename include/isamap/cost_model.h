@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A point of the levelled form as tiles: what a closed form without a nest reads.
+// Costs and cost models.
 
 #include <map>
 #include <memory>
@@ -14,14 +14,15 @@
 
 namespace isamap {
 
-namespace levelled {
+namespace hierarchy {
 struct Problem;
 struct LevelPoint;
-}  // namespace levelled
+}  // namespace hierarchy
 
-struct LevelledPoint {
-  const levelled::Problem* problem = nullptr;
-  std::shared_ptr<const levelled::LevelPoint> tiles;
+/// A point of the per-memory form (docs/search.md), priced without a nest.
+struct HierarchyPoint {
+  const hierarchy::Problem* problem = nullptr;
+  std::shared_ptr<const hierarchy::LevelPoint> tiles;
 };
 
 /// One tensor in one memory: counts per instance, in words (access model, docs/cost.md).
@@ -31,10 +32,10 @@ struct TensorTraffic {
 
 struct Cost {
   double cycles = 0;
-  double scalar_cycles = 0;  ///< of these: code that a scalar unit executes element by element
+  double scalar_cycles = 0;  ///< of these: scalar code
   double energy_pJ = 0;
   double bytes = 0;   ///< moved over all links
-  std::string bound;  ///< what limits: "compute", "link ld", "memory GLB"
+  std::string bound;  ///< the bottleneck: "compute", "link ld", "memory GLB"
   std::map<std::string, std::map<std::string, TensorTraffic>> memories;  ///< memory -> tensor
   std::map<std::string, double> link_bytes;                              ///< link -> bytes
   double edp() const { return cycles * energy_pJ; }
@@ -43,13 +44,13 @@ struct Cost {
 enum class Objective { cycles, energy, edp };
 std::string_view name(Objective objective);
 double value(const Cost& cost, Objective objective);
-/// Of several statements one after another; what bounds the longest bounds all. Of one: all that is known of it.
+/// Sum over statements in sequence; the slowest names the bound. Of one statement: its full cost.
 Cost sum_of(const std::vector<Cost>& costs);
 
-/// The cost of something that runs so many times.
+/// The cost of so many runs.
 Cost repeated(Cost once, std::int64_t times);
 
-/// A nest in its context; what cost models look at.
+/// A nest in its context: input of cost models.
 struct Candidate {
   const Kernel* kernel = nullptr;
   StatementId statement;
@@ -57,24 +58,22 @@ struct Candidate {
   Nest nest;
 };
 
-struct LevelledPoint;
-
 class CostModel {
  public:
   virtual ~CostModel() = default;
   /// Diagnostics: a tile that does not fit (memory, needed, available), a dim that is not bound, ...
   virtual Result<Cost> estimate(const Candidate& candidate) = 0;
-  /// Cycles and energy of a point of the levelled form, without a nest: the same numbers, sooner. Nothing: the point is
-  /// not legal, or this model needs the nest.
-  virtual std::optional<Cost> quick_estimate(const LevelledPoint&) { return {}; }
-  /// For models that learn.
+  /// Cycles and energy of a point of the per-memory form, without a nest: the same numbers, faster. Nothing: illegal,
+  /// or this model needs the nest.
+  virtual std::optional<Cost> quick_estimate(const HierarchyPoint&) { return {}; }
+  /// For learned models.
   virtual void observe(const Candidate&, const Cost& /*measured*/) {}
 };
 
 std::unique_ptr<CostModel> make_cost_model_closed_form();
-/// The closed form with cycles that fill, drain, buffers and shared ports take (scheduler/cost/latency.h).
+/// The closed form plus exposed latency of fills, drains, buffers and shared ports (scheduler/cost/latency.h).
 std::unique_ptr<CostModel> make_cost_model_latency();
-/// The same with cycles and counts of a simulation, event by event (scheduler/cost/event_simulation.h).
+/// The same by event simulation (scheduler/cost/event_simulation.h).
 std::unique_ptr<CostModel> make_cost_model_simulator();
 
 }  // namespace isamap

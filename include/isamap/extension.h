@@ -10,8 +10,8 @@
 //
 //   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include mine.cpp -o mine.so
 //
-// What it calls of the library is that of the program that loads it. Both must agree on what the classes look like, so
-// the object carries what it was compiled with, which is compared before any of its code is called.
+// Library symbols resolve to those of the loading program. Both must agree on class layouts, so the object carries the
+// ABI it was compiled with, which is compared before any of its code is called.
 
 #include <array>
 #include <cstdint>
@@ -22,9 +22,10 @@
 
 namespace isamap {
 
-/// What must be equal in an extension and in what loads it.
+/// The ABI on which an extension and its loader must agree.
 struct ExtensionAbi {
-  static constexpr std::uint64_t current = 1;  ///< grows with every change of a class below or of its virtual members
+  /// incremented with every change of a class below or of its virtual members
+  static constexpr std::uint64_t current = 1;
   std::array<std::uint64_t, 8> parts{};
   bool operator==(const ExtensionAbi&) const = default;
 };
@@ -36,8 +37,8 @@ constexpr ExtensionAbi extension_abi() {
 /// Makes cost models of (space, options).
 using CostModelMaker = std::function<std::unique_ptr<CostModel>(const SearchSpace&, const StrategyOptions&)>;
 
-/// The factories of a shared object, which stays loaded. Diagnostics: it cannot be loaded, has none, or is built for
-/// another isamap.
+/// The factories of a shared object, which stays loaded. Diagnostics: it cannot be loaded, has no factory, or has
+/// another ABI.
 Result<StrategyFactory> load_strategy(const std::string& file);
 Result<CostModelMaker> load_cost_model(const std::string& file);
 

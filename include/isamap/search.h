@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a search decides, who proposes points, and the loop between them.
+// Search spaces, search strategies, and the loop between them.
 
 #include <array>
 #include <cstdint>
@@ -21,19 +21,19 @@
 
 namespace isamap {
 
-// What a search decides, as numbered choices with finite domains.
+// A search space: numbered decisions with finite domains.
 //
-// The schedule language is open; a search enumerates one of two forms. On a machine whose memories stand in a row and
-// whose moves take no issue slots: tiles, order, kept tensors and buffers at every memory, steps on every unit
-// (docs/search.md); the exact search proves optima of this form. Anywhere else the normal form of docs/schedule.md:
-// mapping, route of each operand, register tile, tile of each dim at each memory level, what stands outermost,
-// placement on units. `build` turns a point into a nest and is the only thing that knows how.
+// The schedule language is open; a search enumerates one of several forms. Per-memory form, on machines with a linear
+// memory hierarchy whose moves take no issue slots: tiles, order, kept tensors and buffers at every memory, steps on
+// every unit (docs/search.md); the exact search proves optima of this form. Normal form, anywhere else
+// (docs/schedule.md): mapping, route of each operand, register tile, tile of each dim at each memory level, outermost
+// loop, placement on units. Only `build` turns a point into a nest.
 
 /// One choice. Values print as `labels`; a point holds the position.
 struct Decision {
   std::string name;  ///< "mapping", "tile j register", "order level 1", "stage A spad"
   std::vector<std::string> labels;
-  bool ordered = false;  ///< labels are growing numbers: neighbouring positions are alike
+  bool ordered = false;  ///< labels are increasing numbers: neighbours are similar
 };
 
 struct Point {
@@ -42,22 +42,22 @@ struct Point {
 };
 
 struct SpaceOptions {
-  bool dividing = false;         ///< only tiles that divide
-  bool keep_all = false;         ///< every tensor kept in every memory
-  bool single_buffered = false;  ///< one buffer for every kept tile
-  bool double_buffered = false;  ///< two buffers for every kept tile; levelled form only
-  bool nothing_skipped = false;  ///< products with what lies outside a tensor are computed: it may meet an infinity
-  bool sums_in_order = false;    ///< real sums are not split over instances, whose parts come in any order
-  bool sums_whole = false;       ///< no sum is split over instances: other statements can go on with its tiles
+  bool dividing = false;             ///< only tiles that divide
+  bool keep_all = false;             ///< every tensor kept in every memory
+  bool single_buffered = false;      ///< one buffer for every kept tile
+  bool double_buffered = false;      ///< two buffers for every kept tile; per-memory form only
+  bool no_skipping = false;          ///< out-of-bounds products are computed: they may meet an infinity
+  bool sums_in_order = false;        ///< floating-point sums are not split over instances, which combine in any order
+  bool no_split_reductions = false;  ///< no sum is split over instances, so that consumers can be fused
 };
 
-/// As --space and suites say it.
+/// Names of --space and of suites.
 inline constexpr std::array<std::pair<const char*, bool SpaceOptions::*>, 4> space_words{
     {{"dividing", &SpaceOptions::dividing},
      {"keep-all", &SpaceOptions::keep_all},
      {"single-buffered", &SpaceOptions::single_buffered},
      {"double-buffered", &SpaceOptions::double_buffered}}};
-/// What is wrong with such a word; empty: nothing.
+/// Why it is no such name; empty: it is.
 std::string set_space_word(SpaceOptions& options, const std::string& word);
 
 class SpaceTemplate;
@@ -65,7 +65,7 @@ class SpaceTemplate;
 /// All schedules of one statement on one machine.
 class SearchSpace {
  public:
-  /// `mappings`: those of this statement. Points are of the levelled form where it covers all of them.
+  /// `mappings`: those of this statement. Points are of the per-memory form where it covers all of them.
   SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
               const SpaceOptions& options);
   ~SearchSpace();
@@ -75,31 +75,31 @@ class SearchSpace {
   const std::vector<Mapping>& mappings() const;  ///< that points choose from: those that differ in this form
   double size() const;                           ///< number of points (as a double: it is large)
 
-  /// Clamps every choice into its domain and repairs what cannot be: tiles that exceed their parents, in the levelled
-  /// form also tiles that do not fit their memories and steps that units do not have.
+  /// Clamps every choice into its domain and repairs the point: tiles that exceed their parents; in the per-memory form
+  /// also tiles that exceed their memories and steps that exceed their units.
   Point repair(Point point) const;
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
-  /// One decision of the point, drawn by the seed, at another value: of numbers mostly the next one. The mapping too.
+  /// One decision, drawn by the seed, at another value: of numbers mostly an adjacent one. Also the mapping.
   Point mutate(const Point& point, std::uint64_t seed) const;
   /// Every choice from one of the parents, drawn by the seed; decisions on one dim mostly stay together. Repaired.
   Point crossover(const Point& a, const Point& b, std::uint64_t seed) const;
-  /// What models learn from: log2 of sizes, 0 or 1 for each value of other decisions, and what the mapping is worth.
+  /// Features for learned models: log2 of sizes, one-hot values of other decisions, utilisation of the mapping.
   std::vector<double> features(const Point& point) const;
   std::vector<std::string> feature_names() const;  ///< "log2 level 0 i", "outermost = j", "mapping utilisation"
   Point first() const;                             ///< every choice at its first value
-  /// Promising points, about `count` or more. Normal form: the mappings with the least work, each with a register tile
-  /// that suits the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in
-  /// panels. Levelled form: units in full use, tiles that fit and save most traffic while an operand stays.
+  /// Starting points, about `count` or more. Normal form: the mappings with the least work, each with a register tile
+  /// that saturates the ports and the largest tiles that fit, with and without packed inputs. Per-memory form: fully
+  /// used units, tiles that fit and save most traffic while one operand is stationary.
   std::vector<Point> starts(std::size_t count) const;
 
-  /// The point with the smallest choices among those that differ only in what does not matter to its nest.
+  /// The point with the smallest choices among those that build the same nest.
   Point canonical(const Point& point) const;
   /// Equal for points that build the same schedule; of an illegal point, of its choices.
   std::uint64_t hash(const Point& point) const;
 
-  Result<Nest> build(const Point& point) const;                     ///< diagnostics: why this point is not legal
-  std::optional<LevelledPoint> levelled(const Point& point) const;  ///< nothing: points are of the normal form
+  Result<Nest> build(const Point& point) const;  ///< diagnostics: why this point is not legal
+  std::optional<HierarchyPoint> hierarchy_point(const Point& point) const;  ///< nothing: points are of another form
   const Mapping& mapping_of(const Point& point) const;
   std::string describe(const Point& point) const;  ///< "mapping 3, j 32, i 14, ..."
   const Kernel& kernel() const;
@@ -112,7 +112,7 @@ class SearchSpace {
   std::unique_ptr<State> state_;
 };
 
-// Ask and tell: a strategy proposes points and is told what they cost. It sees the space, never the hardware.
+// Ask and tell: a strategy proposes points and is told their costs. It sees the space, never the hardware.
 //
 //   class Lottery final : public SearchStrategy { ... };
 //   ScheduleOptions options;
@@ -120,31 +120,30 @@ class SearchSpace {
 //     return std::make_unique<Lottery>(space, seed);
 //   };
 //
-// Points need not be right: the loop repairs those that are too short, too long or out of range.
+// Points need not be valid: the loop repairs those that are too short, too long or out of range.
 
 class SearchStrategy {
  public:
   virtual ~SearchStrategy() = default;
   virtual std::optional<Point> next() = 0;  ///< ask; nothing: done
-  /// tell. `objective`: to be made small; nothing: the point is illegal. The point is the one that was evaluated, i.e.
-  /// repaired. Points that it did not ask for may be told too, before the first question: what is known from earlier
-  /// searches.
+  /// tell. `objective`: to be minimised; nothing: the point is illegal. The point is the one that was evaluated, i.e.
+  /// repaired. Points known from earlier searches may be told before the first `next`.
   virtual void report(const Point& point, std::optional<double> objective) = 0;
-  /// Has every point of the space been asked for? Then the best is the optimum of the space under its cost model.
+  /// Has every point of the space been evaluated? Then the best is the optimum of the space under its cost model.
   virtual bool exhausted() const { return false; }
-  /// How many points may be asked for before the first of them is told: these are evaluated side by side. A property
-  /// of the strategy, so that what it does never depends on the number of threads.
+  /// Points asked before the first of them is told: they are evaluated concurrently. A property of the strategy, so
+  /// that its behaviour never depends on the number of threads.
   virtual std::size_t batch() const { return 1; }
-  /// Is every point that it proposes a result of `SearchSpace::repair`, or equal to one? Others are repaired first.
+  /// Is every proposed point a result of `SearchSpace::repair`, or equal to one? Others are repaired first.
   virtual bool proposes_repaired() const { return false; }
-  /// Why `next` gave nothing, where that is a failure: a strategy in a process of its own has died.
+  /// Why `next` failed: a strategy in a process of its own has died.
   virtual Diagnostics problems() const { return {}; }
 };
 
 using StrategyOptions = std::map<std::string, std::string>;  ///< key=value of --strategy NAME:key=value,...
 
-/// Makes a strategy for a space; called once for each space that is searched, i.e. for each statement. Made of any
-/// function of (space, options, seed), or of the space alone, that gives a pointer to a strategy or a Result of one.
+/// Makes a strategy for a space; called once per searched space, i.e. per statement. Wraps any function of (space,
+/// options, seed), or of the space alone, that returns a pointer to a strategy or a Result of one.
 class StrategyFactory {
  public:
   using Made = Result<std::unique_ptr<SearchStrategy>>;
@@ -162,7 +161,7 @@ class StrategyFactory {
         }) {}
 
   explicit operator bool() const { return static_cast<bool>(make_); }
-  /// Diagnostics where the factory gives none, or a null pointer.
+  /// Diagnostics: the factory failed or returned a null pointer.
   Made operator()(const SearchSpace& space, const StrategyOptions& options, std::uint64_t seed) const;
 
  private:
@@ -176,22 +175,22 @@ class StrategyFactory {
   std::function<Made(const SearchSpace&, const StrategyOptions&, std::uint64_t)> make_;
 };
 
-/// Built from the file names in scheduler/strategies: `greedy.cpp` defines make_strategy_greedy.
+/// Generated from the file names in scheduler/search/strategies: `greedy.cpp` defines make_strategy_greedy.
 const std::vector<std::pair<std::string, StrategyFactory>>& strategies();
 /// The strategy of that name, or an error that lists them.
 Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
                                                        const StrategyOptions& options, std::uint64_t seed);
 
-// Ask, build, estimate, tell: the loop that every search goes through, whoever asks and whatever the cost means.
+// The search loop: ask, build, estimate, tell, for every strategy and cost model.
 
-/// One evaluation, as the one who watches a search sees it.
+/// One evaluation, as observers see it.
 struct Trial {
   StatementId statement;
   std::int64_t number = 0;  ///< from 1, within the statement
   const SearchSpace* space = nullptr;
   const Point* point = nullptr;
-  const Nest* nest = nullptr;       ///< nothing: the point is illegal, or priced without one
-  const Cost* cost = nullptr;       ///< nothing: illegal; priced without a nest: cycles and energy only
+  const Nest* nest = nullptr;       ///< null: the point is illegal, or priced without one
+  const Cost* cost = nullptr;       ///< null: illegal; priced without a nest: cycles and energy only
   std::optional<double> objective;  ///< what the strategy is told
   bool best = false;                ///< better than everything before it
   std::string problem;              ///< why it is illegal
@@ -200,23 +199,22 @@ struct Trial {
 struct LoopOptions {
   Objective objective = Objective::edp;
   std::int64_t max_evaluations = 2000;
-  std::int64_t sure_evaluations = 0;  ///< these many are made whatever `out_of_time` says, until a legal one is found
+  std::int64_t min_evaluations = 0;  ///< made regardless of `out_of_time`, until one is legal
   std::function<bool()> out_of_time = [] { return false; };
-  /// After each evaluation: how many there were, and the best so far (infinity: none). False ends the search.
+  /// After each evaluation: their number, and the best so far (infinity: none). False ends the search.
   std::function<bool(std::int64_t evaluations, double best)> progress;
   int threads = 1;           ///< never changes what is found
-  std::vector<Point> known;  ///< evaluated and told before the first question
-  /// Why a nest that would be the best is none (it does not lower); empty: it is one.
+  std::vector<Point> known;  ///< evaluated and told before the first `next`
+  /// Why a new best nest is rejected (it does not lower); empty: accepted.
   std::function<Diagnostics(const Nest&)> refuse;
-  /// The best of the points with such a mapping is kept beside the best of all; empty: none is.
-  std::function<bool(const Mapping&)> kept_beside;
-  /// The best of every kind is kept too, a few of them, told apart by this word; empty: none is.
-  std::function<std::string(const Nest&)> kind;
-  /// What the strategy is told instead of the objective: measurements are noisy.
-  std::function<double(std::int64_t number, double objective)> disturb;
+  /// The best point with such a mapping is kept as the runner-up; empty: none is.
+  std::function<bool(const Mapping&)> runner_up_if;
+  /// The best nest for each key is kept too, `most_keys` of them; empty: none is.
+  std::function<std::string(const Nest&)> key;
+  /// Objective told to the strategy in place of the exact one: measurements are noisy.
+  std::function<double(std::int64_t number, double objective)> noise;
   std::function<void(const Trial&)> watch;
-  bool watch_nests =
-      false;  ///< `watch` is shown the nest and the whole cost of every legal point, not only of the best
+  bool watch_nests = false;  ///< `watch` receives the nest and full cost of every legal point, not only of the best
 };
 
 struct Scored {
@@ -227,23 +225,21 @@ struct Scored {
 };
 
 struct Found {
-  std::optional<Scored> best, beside;
-  std::vector<Scored> kinds;  ///< the best of each kind, best first, at most `most_kinds`; nobody asked `refuse`
-  Diagnostics problems;       ///< of illegal points, each text once
-  Diagnostics refusals;       ///< of points that have a cost, would be the best, and are refused
-  Diagnostics failure;        ///< the strategy or the cost model itself failed
-  std::int64_t refused = 0;   ///< how many those are
+  std::optional<Scored> best, runner_up;
+  std::vector<Scored> best_per_key;  ///< best first, at most `most_keys`; `refuse` was not asked
+  Diagnostics problems;              ///< of illegal points, each text once
+  Diagnostics refusals;              ///< of rejected points with the best cost so far
+  Diagnostics failure;               ///< the strategy or the cost model itself failed
+  std::int64_t refused = 0;          ///< number of rejected points
   std::int64_t evaluations = 0, legal = 0;
   bool exhausted = false;
   bool stopped = false;                                ///< `progress` ended it
   std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best so far), at each improvement
 };
 
-constexpr std::size_t most_kinds = 128;
+constexpr std::size_t most_keys = 128;
 
-/// Makes cost models for a space, one for each thread:
-///   options.costs = [](const SearchSpace& space) { return std::make_unique<Mine>(space); };
-/// A function without arguments does where the model needs no space. The space lives as long as the model.
+/// Makes cost models for a space, one per thread:
 class CostModelFactory {
  public:
   template <class Make>
@@ -255,12 +251,12 @@ class CostModelFactory {
           else
             return make();
         }) {}
-  /// `problems`: why the models cannot go on, e.g. because their process has died. It ends a search with an error.
+  /// `problems`: why the models failed, e.g. their process has died. It ends a search with an error.
   template <class Make>
   CostModelFactory(Make make, std::function<Diagnostics()> problems) : CostModelFactory(std::move(make)) {
     problems_ = std::move(problems);
   }
-  /// Diagnostics: the function gives a null pointer.
+  /// Diagnostics: the function returns a null pointer.
   Result<std::unique_ptr<CostModel>> operator()(const SearchSpace& space) const;
   Diagnostics problems() const { return problems_ ? problems_() : Diagnostics{}; }
 
@@ -269,18 +265,17 @@ class CostModelFactory {
   std::function<Diagnostics()> problems_;
 };
 
-/// What is wrong with a cost; empty: every number is finite and at least 0. What is wrong is refused and never
-/// compared: a search that followed a NaN would keep whatever came first.
+/// Why it is no cost; empty: every number is finite and at least 0. Other numbers are refused and never compared: a
+/// search that followed a NaN would keep its first point.
 Diagnostics not_a_cost(const Cost& cost);
 /// The estimate, if it is a cost.
 Result<Cost> checked_estimate(CostModel& model, const Candidate& candidate);
 
-/// What would be the best is shown to `refuse` first: a refused point is an illegal one, so the best that is found
-/// holds whatever the strategy.
+/// `refuse` sees each new best first: a rejected point counts as illegal, so the result is valid for every strategy.
 Found search(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options);
 
-/// Adds diagnostics whose text is new, up to a dozen.
+/// Adds diagnostics with new text, up to a dozen.
 void remember(Diagnostics& list, const Diagnostics& problems);
 
 }  // namespace isamap

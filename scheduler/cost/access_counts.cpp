@@ -13,7 +13,7 @@ namespace isamap {
 
 namespace {
 
-/// Sizes of one dim are at most two a loop; a group of many dims is cut to its largest size each beyond this.
+/// Bound on combinations of tile sizes (at most two a loop and dim): beyond it each dim counts with its largest size.
 constexpr double max_cases = 4096;
 
 void add_size(auto& sizes, std::int64_t extent, double count) {
@@ -26,7 +26,7 @@ void add_size(auto& sizes, std::int64_t extent, double count) {
   sizes.push_back({extent, count});
 }
 
-/// Subscripts that move together name one coordinate: A[i,i], and A[i,i+1], have the footprint of A[i].
+/// Subscripts that differ by a constant are one coordinate: A[i,i], and A[i,i+1], have the footprint of A[i].
 bool has_axis_of(const std::vector<TileCounts::Axis>& axes, const AffineExpr& e) {
   return std::any_of(axes.begin(), axes.end(), [&](const TileCounts::Axis& axis) {
     return axis.expr - axis.expr.constant() == e - e.constant();
@@ -63,9 +63,10 @@ std::vector<std::size_t> reduce(std::vector<Row>& rows, std::size_t columns) {
   return pivots;
 }
 
-/// Different values that linear subscripts take over a box of points. Subscripts that tell all points apart: as many as
-/// points. Where points a multiple of one vector v apart coincide, each line along v counts once, at the point without
-/// a predecessor: points - product of max(0, extent - |v|) over the dims. Nothing: more than one such vector.
+/// Distinct values of linear subscripts over a box of points. Injective subscripts: as many as points. Where the kernel
+/// of the map is spanned by one vector v, points a multiple of v apart coincide and each line along v counts once, at
+/// the point without a predecessor: points - product of max(0, extent - |v|) over the dims. Nothing: a kernel of more
+/// dimensions.
 std::optional<double> different_values(std::vector<Row> rows, const Row& extents) {
   double points = 1;
   for (const std::int64_t e : extents) points *= static_cast<double>(e);
@@ -169,8 +170,8 @@ TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) cons
   return now;
 }
 
-/// From loop `from` on, an instance must have exactly one step in time. With tails that differs from instance to
-/// instance (the last ones work only while tiles are full), so instances are kept in classes that step alike.
+/// From loop `from` on, an instance must have exactly one step in time. With tails that differs between instances, so
+/// they are kept in classes with equal steps.
 TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const {
   struct Class {
     double weight = 1;
@@ -191,7 +192,7 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
         next.push_back(std::move(split));
         continue;
       }
-      std::vector<std::int64_t> ends;  // instances that see the same: cut where a step's last full or partial tile ends
+      std::vector<std::int64_t> ends;  // classes of instances: cut where the last full or tail tile of a step ends
       for (const Size& s : c.steps) ends.insert(ends.end(), {s.extent / tile, ceil_div(s.extent, tile)});
       if (modes[static_cast<std::size_t>(w)] == Mode::first) ends = {1};
       std::sort(ends.begin(), ends.end());
@@ -215,7 +216,7 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
 
 namespace {
 
-/// What the subscripts span: each from its first to its last value, in every combination.
+/// Bounding box of the subscripts: each from its first to its last value, in every combination.
 double box(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents,
            const TileCounts::Step* step) {
   const auto extent_of = [&](int dim) {
@@ -247,7 +248,7 @@ double box(const ResolvedNest& view, const TileCounts::Group& group, const std::
   return group.linear ? elements : std::min(elements, points);
 }
 
-/// Elements of subscripts that share dims, A[i,i+j]: they touch part of the box that they span.
+/// Footprint of subscripts that share dims, A[i,i+j]: part of their bounding box.
 double touched_by(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents) {
   std::vector<Row> rows(group.axes.size());
   Row wide;
@@ -321,7 +322,8 @@ TileCounts::Modes TileCounts::modes_at(int access, int loops, Sharing sharing) c
   return modes;
 }
 
-/// Loop `loop` advanced: time loops inside it are at their first step, those that the tensor uses have no other.
+/// Loop `loop` advanced: time loops inside it are at their first step, and those that the tensor uses have only that
+/// one.
 TileCounts::Modes TileCounts::advanced(int access, int loops, int loop, const Modes& base) const {
   Modes modes = base;
   modes[static_cast<std::size_t>(loop)] = Mode::later;
@@ -330,8 +332,8 @@ TileCounts::Modes TileCounts::advanced(int access, int loops, int loop, const Mo
   return modes;
 }
 
-/// Does this loop move along a window: its dim in exactly one axis, a sum, and no loop inside it that moves the same
-/// dim in time or deals it out unevenly?
+/// Does this loop slide a window: its dim in exactly one axis, a sum, and no loop inside it over the same dim in time
+/// or distributed unevenly?
 bool TileCounts::slides(int access, int loops, int loop) const {
   std::int64_t tile = view_.loops[static_cast<std::size_t>(loop)].tile;
   for (int w = loop + 1; w < loops; ++w) {
@@ -401,8 +403,8 @@ double TileCounts::tile(int access, int loops) const {
   return product;
 }
 
-/// What a buffer's extent along a dim is a multiple of.
-std::int64_t TileCounts::room_for(int access, int dim) const {
+/// The extent of a buffer along a dim is a multiple of this.
+std::int64_t TileCounts::padding_unit(int access, int dim) const {
   const int m = view_.instruction_dim[static_cast<std::size_t>(dim)],
             operand = instruction_access(view_.mapping, access);
   if (m >= 0 && operand >= 0 && any_stride(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
@@ -414,7 +416,7 @@ double TileCounts::padded_tile(int access, int loops) const {
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
-    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], room_for(access, d)));
+    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], padding_unit(access, d)));
     product *= box(view_, group, own, nullptr);
   }
   return product;

@@ -7,29 +7,29 @@
 
 namespace isamap {
 
-VisitCounts::VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts, int access,
-                         int loops, int parent_loops, bool slide, int block)
+VisitCounts::VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts,
+                         const VisitedTile& tile)
     : table_(table),
       counts_(counts),
-      access_(access),
-      loops_(loops),
-      parent_loops_(parent_loops),
-      block_(block),
-      slides_(static_cast<std::size_t>(loops), 0),
-      full_(view.tiles(loops)),
+      access_(tile.access),
+      loops_(tile.loops),
+      parent_loops_(tile.parent_loops),
+      block_(tile.block),
+      slides_(static_cast<std::size_t>(tile.loops), 0),
+      full_(view.tiles(tile.loops)),
       chain_(full_.size()),
       dims_(full_.size()) {
-  for (int w = 0; w < loops; ++w) {
+  for (int w = 0; w < loops_; ++w) {
     const LoopTable::Entry& e = table.loops[static_cast<std::size_t>(w)];
     chain_[static_cast<std::size_t>(e.dim)].push_back(w);
     slides_[static_cast<std::size_t>(w)] =
-        slide && e.time && e.used[static_cast<std::size_t>(access)] && counts.slides(access, loops, w);
+        tile.slide && e.time && e.used[static_cast<std::size_t>(access_)] && counts.slides(access_, loops_, w);
   }
 }
 
-/// Instances of one loop on a unit, in classes: those that work in another step too come first, since steps before the
+/// Instances of one loop on a unit, in classes: those that also work in another step come first, since steps before the
 /// last are full.
-void VisitCounts::deal_out(const Part& p, std::int64_t tile, bool once) const {
+void VisitCounts::distribute(const Part& p, std::int64_t tile, bool once) const {
   const std::int64_t full = p.extent / tile, rest = p.extent % tile;
   const std::int64_t full_other = p.other / tile, rest_other = p.other % tile;
   const auto add = [&](std::int64_t begin, std::int64_t end, std::int64_t extent, std::int64_t other) {
@@ -77,7 +77,7 @@ void VisitCounts::divide(int dim, const LoopPosition& position, int advanced, Di
         if (extent > 0)
           keep({extent, std::max({std::int64_t{0}, next_step, std::min(e.tile, p.other)}), p.own, p.shared});
       } else {
-        deal_out(p, e.tile, !e.time && w >= parent_loops_);
+        distribute(p, e.tile, !e.time && w >= parent_loops_);
       }
     }
     out.parts.swap(next_);

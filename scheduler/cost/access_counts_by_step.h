@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What one renewal of a tile moves, in all instances of its memory: the rules of docs/cost.md, step by step. The closed
-// form (scheduler/cost/access_counts.h) is the sum of this over all steps.
+// Access counts of a single refill, over all instances of its memory: the rules of docs/cost.md, step by step. The
+// closed form (scheduler/cost/access_counts.h) is the sum of this over all steps.
 //
-// Along one dim instances differ only by how much of a short tile is left for them, so they are kept in a few classes
-// of equal extent; instances without work left have none.
+// Along one dim instances differ only in their share of the tail, so they are kept in a few classes of equal extent;
+// instances without work are dropped.
 
 #include "scheduler/cost/loop_position.h"
 
@@ -12,24 +12,29 @@ namespace isamap {
 
 struct VisitMoved {
   double own = 0;     ///< elements into (an output: out of) the tiles of all instances
-  double shared = 0;  ///< as the parents see it: the same tile for several instances is read once
+  double shared = 0;  ///< at the parents: multicast to several instances is read once
   double lane = 0;    ///< of the first instance
+};
+
+/// Tiles of `access` below the first `loops` loops, filled from tiles below `parent_loops`.
+struct VisitedTile {
+  int access = 0, loops = 0, parent_loops = 0;
+  bool slide = false;   ///< a sliding window loads only new elements
+  int block = 1 << 20;  ///< time loops from this one on are one visit: calls are counted a block at a time
 };
 
 class VisitCounts {
  public:
-  /// Tiles below the first `loops` loops, filled from tiles below `parent_loops`. Loops in time from `block` on are
-  /// gone through in one visit: calls are counted a block at a time.
-  VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts, int access, int loops,
-              int parent_loops, bool slide, int block);
+  /// Access counts of one tile, step by step.
+  VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts, const VisitedTile& tile);
 
-  /// `advanced`: the loop in time that brought us here, -1 at the beginning.
+  /// `advanced`: the time loop that led to this position, -1 at the start.
   VisitMoved at(const LoopPosition& position, int advanced) const;
 
  private:
   struct Part {
     std::int64_t extent = 0;
-    std::int64_t other = 0;  ///< the most that another step of the loops inside the one that advanced has; 0: no other
+    std::int64_t other = 0;  ///< largest extent at other steps of the loops inside the one that advanced; 0: none
     double own = 0, shared = 0;
   };
   struct DimParts {
@@ -38,7 +43,7 @@ class VisitCounts {
     bool lane_single = true;
   };
 
-  void deal_out(const Part& part, std::int64_t tile, bool once) const;
+  void distribute(const Part& part, std::int64_t tile, bool once) const;
   void keep(const Part& part) const;
   void divide(int dim, const LoopPosition& position, int advanced, DimParts& out) const;
   double sum(const TileCounts::Group& group, bool single_only, const TileCounts::Step* step) const;

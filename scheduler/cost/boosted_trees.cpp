@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that includes XGBoost, where it is installed (Debian: libxgboost-dev).
+// The only file that includes XGBoost (optional; Debian: libxgboost-dev).
 
 #include "scheduler/cost/regression.h"
 

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What flows into caches that the nest does not mention: the access model with stages that nobody wrote.
+// Implicit cache traffic: the access-count model applied to caches, which have no `stage` line.
 //
-// A cache holds, at the outermost loop where everything below fits, the tiles of all accesses that pass it. Room is
-// counted in lines and sets: rows a power of two apart share few sets, so a tile may need many times its bytes. Of the
-// tile of the next loop outwards it keeps what it has room for: replacement is not exact, so little is lost at a time.
+// A cache holds the tiles below the outermost loop at which the tiles of all accesses through it fit together. Capacity
+// is counted in lines and sets: rows a power of two apart map to few sets, so a tile may need many times its bytes
+// (conflict misses). The tile of the next outer loop stays resident in part: replacement is not exact LRU, so hits
+// decline gradually.
 
 #include "scheduler/cost/traffic.h"
 
 namespace isamap {
 
-/// What it costs to begin a row anew instead of going on along one, in bytes that come in that time. Whatever fetches
-/// neighbouring lines ahead goes a line too far. It does not cross pages: the first lines of rows far apart are waited
-/// for, longer where they come from farther: `begin` of the link into the cache. Where sets of the nearest cache are
-/// crowded, what was fetched ahead is gone before it is used, and half the latency of the link is waited for. Where
-/// nothing is said: two lines into the nearest cache, eight into others, in either case (docs/cost.md).
+/// Cost of starting a new prefetch stream, in bytes of link bandwidth. The hardware prefetcher runs along a row and
+/// does not cross pages, so the first lines of a distant row have exposed latency, the longer the farther the source:
+/// `begin` of the link into the cache. Conflict misses in the nearest cache evict prefetched lines before their use,
+/// which exposes half the latency of the link. Without `begin` in the description: two lines into the nearest cache,
+/// eight into others, in either case (docs/cost.md).
 struct StreamStart {
-  double row = 0, crowded = 0;  ///< crowded: 0 where nothing is said
+  double row = 0, conflict = 0;  ///< per row started; per row with prefetched lines evicted, 0: not stated
 
-  /// Of a row of which so much is anew, and so much was lost.
-  double of(double anew, double lost) const;
-  /// Where a part of the rows is asked for ahead (measured: docs/cost.md).
-  StreamStart with_asked(double part) const { return {row * (1 - 0.5 * part), crowded * (1 - 0.6 * part)}; }
+  /// `started`: share of rows that start a stream; `evicted`: share of prefetched lines evicted before use.
+  double penalty(double started, double evicted) const;
+  /// With a software prefetch for this share of the rows (0.5 and 0.6 measured: docs/cost.md).
+  StreamStart with_prefetch(double share) const { return {row * (1 - 0.5 * share), conflict * (1 - 0.6 * share)}; }
 };
-StreamStart begin_cost(const HardwareModel& model, MemoryId cache, bool nearest);
-/// It follows so many rows at a time, each within a page (32 where a description says nothing: Intel's optimization
-/// reference manual on the streamer). Of more rows every line is a beginning, though the next tile goes on along them.
-inline double row_streams(const Memory& cache) { return cache.streams > 0 ? static_cast<double>(cache.streams) : 32; }
+StreamStart stream_start(const HardwareModel& model, MemoryId cache, bool nearest);
+/// Streams that the hardware prefetcher tracks at a time, each within a page (default 32: Intel optimization reference
+/// manual, streamer). With more rows every line starts a stream, even where the next tile continues along them.
+inline double prefetch_streams(const Memory& cache) {
+  return cache.streams > 0 ? static_cast<double>(cache.streams) : 32;
+}
 
 void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traffic& traffic);
 

@@ -33,11 +33,11 @@ void CommandQueue::add(const TimedCommand& command, const std::vector<std::int64
   }
   ended_.push_back(-1);
   waiting_.push_back(std::move(entry));
-  if (waiting_.size() >= std::max<std::size_t>(window_, 1)) leave_one();
+  if (waiting_.size() >= std::max<std::size_t>(window_, 1)) issue_one();
 }
 
 void CommandQueue::flush() {
-  while (!waiting_.empty()) leave_one();
+  while (!waiting_.empty()) issue_one();
 }
 
 double CommandQueue::start_of(const Waiting& entry) const {
@@ -46,7 +46,7 @@ double CommandQueue::start_of(const Waiting& entry) const {
   return queues_ ? free : std::max(free, issue_);
 }
 
-void CommandQueue::leave_one() {
+void CommandQueue::issue_one() {
   auto first = waiting_.end();
   double start = 0;
   for (auto entry = waiting_.begin(); entry != waiting_.end(); ++entry) {
@@ -56,21 +56,21 @@ void CommandQueue::leave_one() {
     first = entry;
     start = possible;
   }
-  const Waiting leaving = std::move(*first);
+  const Waiting issuing = std::move(*first);
   waiting_.erase(first);
-  auto& instances = free_[static_cast<std::size_t>(leaving.command.port)];
-  *std::min_element(instances.begin(), instances.end()) = start + leaving.command.interval;
-  ended_[static_cast<std::size_t>(leaving.number)] =
-      start + std::max(leaving.command.latency, leaving.command.interval);
+  auto& instances = free_[static_cast<std::size_t>(issuing.command.port)];
+  *std::min_element(instances.begin(), instances.end()) = start + issuing.command.interval;
+  ended_[static_cast<std::size_t>(issuing.number)] =
+      start + std::max(issuing.command.latency, issuing.command.interval);
   issue_ = start;
   for (Waiting& entry : waiting_) {
-    if (entry.behind == leaving.number) entry.behind = -1;
-    const auto found = std::find(entry.before.begin(), entry.before.end(), leaving.number);
+    if (entry.behind == issuing.number) entry.behind = -1;
+    const auto found = std::find(entry.before.begin(), entry.before.end(), issuing.number);
     if (found == entry.before.end()) continue;
     entry.before.erase(found);
-    wait_for(entry, leaving.number);
+    wait_for(entry, issuing.number);
   }
-  left_(leaving.command, start, leaving.waited_for);
+  issued_(issuing.command, start, issuing.waited_for);
 }
 
 }  // namespace isamap

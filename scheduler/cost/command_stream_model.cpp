@@ -12,18 +12,18 @@ namespace isamap {
 
 namespace {
 
-/// Chains of calls: those of one chain update one tile of the output, each after the one before.
+/// Dependence chains of calls: those of one chain update one tile of the output, in order.
 struct Chains {
-  double together = 1;  ///< chains whose calls take turns
+  double together = 1;  ///< interleaved chains
   double length = 1;    ///< calls of a chain
-  double groups = 1;    ///< of chains that take turns, one group behind the other
-  double repeats = 1;   ///< how often all groups come again, for the next part of the reduction
+  double groups = 1;    ///< of interleaved chains, one group after another
+  double repeats = 1;   ///< repetitions of all groups, for further parts of the reduction
 
-  /// For each call, the latencies until the next group can begin behind the last; `interval` of a call in latencies,
-  /// and the scheduler sees `window` commands. A call of every chain that has begun leaves in each latency; a group
-  /// begins when all calls in front of it but window - 1 have left, and at once behind the last one in front of it.
+  /// Latencies per call until the next group can start after the last; `interval` of a call in latencies, the scheduler
+  /// sees `window` commands. Each latency issues a call of every started chain; a group starts when all but window - 1
+  /// of the calls before it have issued, and at once after the last one.
   double latencies(double window, double interval) const {
-    if (together * interval >= 1) return 1 / together;  // they hide it
+    if (together * interval >= 1) return 1 / together;  // enough independent chains to hide the latency
     const double all = groups * repeats, seen = (window - 1) / together;
     const double alone = length - 1 + std::min(1.0, together * interval);
     const auto number = static_cast<std::size_t>(std::min(all, most_groups));
@@ -52,10 +52,10 @@ struct Chains {
     return (last + alone) / (all * length * together);
   }
 
-  static constexpr double most_groups = 64;  ///< that are followed; behind them each takes as long as the one before
+  static constexpr double most_groups = 64;  ///< simulated groups; later ones take as long as the last
 };
 
-/// Extents that a dim has below the first `loops` loops, with how often: n loops meet at most n + 1 of them.
+/// Extents of a dim below the first `loops` loops, with counts: n loops give at most n + 1 of them.
 std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int loops) {
   std::vector<std::pair<std::int64_t, double>> sizes{
       {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
@@ -80,8 +80,8 @@ std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& v
   return sizes;
 }
 
-/// The mean of `cost` over all tiles below the first `loops` loops, short ones included, for one of a full tile. Dims
-/// are short independently of each other, and cost is taken to be a product of what each adds.
+/// Mean of `cost` over all tiles below the first `loops` loops, tails included, relative to a full tile. Tails of dims
+/// are independent, and cost is taken as a product over dims.
 template <class F>
 double mean_share(const ResolvedNest& view, int loops, F&& cost) {
   std::vector<std::int64_t> sizes = view.tiles(loops);
@@ -103,7 +103,7 @@ double mean_share(const ResolvedNest& view, int loops, F&& cost) {
   return share;
 }
 
-/// One direction of a tile: `uses` commands in a round of its place.
+/// One direction of a tile: commands per round of its place.
 struct TilePath {
   int port = -1;  ///< -1: nothing is moved
   double uses = 0, cycles = 0, latency = 0;
@@ -111,10 +111,10 @@ struct TilePath {
 
 struct StreamTile {
   int stage = -1, parent = -1;
-  int place = 0;  ///< runs over that renew it
+  int place = 0;  ///< loops that renew it
   double refills = 0;
   bool doubled = false;
-  double released = 0;  ///< part of a round for which the first piece lies unused at the end
+  double released = 0;  ///< share of a round, at its end, in which the first part is unused
   double largest = 1;   ///< work of a full tile for the mean of all
   double full = 1;      ///< full ones among all
   double round = 0;     ///< cycles between its renewals
@@ -122,17 +122,18 @@ struct StreamTile {
   TilePath full_in, full_out;  ///< of a full tile
 };
 
-/// What stands between two renewals of a place: calls, and the moves of places further in.
+/// A round: calls and inner moves between two renewals of a place.
 struct Round {
   double cycles = 0, commands = 0;
 };
 
-/// Moves take a tile along its outermost coordinate. Loops inside that stand outside the loop along it pass over the
-/// whole tile again and again; in the last of these passes a piece is free as soon as that loop goes on to the next.
+/// Moves transfer a tile along its outermost coordinate. Inner loops outside the loop along it pass over the whole tile
+/// repeatedly; in the last pass a part is released as soon as that loop advances.
 double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
   const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
-  const std::vector<Looped> tile = coordinates_of(view, stage, view.tiles(loops));
-  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Looped& w) { return w.extent > w.piece; });
+  const std::vector<TileCoordinate> tile = coordinates_of(view, stage, view.tiles(loops));
+  const auto outermost =
+      std::find_if(tile.begin(), tile.end(), [](const TileCoordinate& w) { return w.extent > w.contiguous; });
   const std::set<std::string> along =
       tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
   double passes = 1;
@@ -147,7 +148,7 @@ double released(const ResolvedNest& view, const TileCounts& counts, int stage, i
   return 0;
 }
 
-/// Work of a full tile below the first `loops` loops for the mean of all; `whole`: full ones among all.
+/// Work of a full tile below the first `loops` loops relative to the mean; `whole`: share of full tiles.
 double largest(const ResolvedNest& view, int loops, double& whole) {
   double ratio = 1;
   whole = 1;
@@ -166,8 +167,8 @@ double largest(const ResolvedNest& view, int loops, double& whole) {
   return ratio;
 }
 
-/// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
-/// have two buffers.
+/// Groups of chains overlap inside the innermost renewed place, or across two of its rounds if all its tiles are
+/// double-buffered.
 Chains chains_of(const ResolvedNest& view, const TileCounts& counts, const std::vector<StreamTile>& tiles) {
   Chains found;
   double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
@@ -187,22 +188,22 @@ Chains chains_of(const ResolvedNest& view, const TileCounts& counts, const std::
   return found;
 }
 
-/// Around the end of a round: how far back the window reaches, and how long the round takes with what follows it.
+/// The end of a round: how far back the window reaches, and the length of the round with its gap.
 struct Edge {
   double visible = 0;  ///< cycles, relative to the end; negative: before it
   double period = 0;
-  bool first = false;  ///< nothing stands in front
+  bool first = false;  ///< no round before
 };
 
 struct Drained {
   double ended = 0;    ///< when the last result is there
-  double visible = 0;  ///< when what stands behind comes into the window, where it is not there before
+  double visible = 0;  ///< when the commands after it enter the window
   double commands = 0;
   std::vector<double> free;     ///< by port
-  std::vector<double> results;  ///< by tile: its first piece is out
+  std::vector<double> results;  ///< by tile: first part drained
 };
 
-/// What the mean of all leaves to the short ones, where `full` of all are full and have `whole`.
+/// Mean of the tails, from the mean of all and the `full` share of full tiles with mean `whole`.
 double of_short(double all, double whole, double full) { return std::max(0.0, (all - full * whole) / (1 - full)); }
 
 TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
@@ -248,7 +249,7 @@ class Stream {
     const double begin = std::max(0.0, fill(0, {}, Edge{0, 0, true}));
     const Drained end = drain(0, round, lookahead(0, round, 0, 0));
     double serial = begin + round.cycles + end.ended;
-    for (const StreamTile& tile : tiles_)  // no result leaves before the first tile, a full one, is finished
+    for (const StreamTile& tile : tiles_)  // no result drains before the first tile, a full one, is finished
       if (tile.out.port >= 0)
         serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
                                       (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
@@ -290,7 +291,7 @@ class Stream {
     tiles_.push_back(std::move(tile));
   }
 
-  /// Of the mean of all tiles, and of a full one.
+  /// For the mean tile, and for a full one.
   TilePath way(MemoryId from, MemoryId to, const Transfer& t, double share, TilePath& full) {
     const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
     const Instruction* move = move_between(*view_.model, from, to, type);
@@ -305,7 +306,7 @@ class Stream {
     return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
   }
 
-  /// Calls of a reduction wait for the sums of the calls before them.
+  /// Calls of a reduction depend on the sums of earlier calls.
   void wait_for_sums() {
     if (view_.statement.reduction == Reduction::assign) return;
     const Instruction& instruction = *view_.instruction;
@@ -313,14 +314,14 @@ class Stream {
       const auto covered = padded_extents(view_, sizes);
       return std::max(interval_of(instruction, covered, *view_.model), latency_of(instruction, covered, *view_.model));
     };
-    // Calls that leave state behind, and those of one queue, keep their order.
+    // Calls that change state, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
     const double mean = latency_ * mean_share(view_, static_cast<int>(view_.loops.size()), latency);
     call_ =
         std::max(call_, mean * chains_of(view_, counts_, tiles_).latencies(in_order ? 1 : window_, call_ / latency_));
   }
 
-  /// Places from the outermost, with the rounds of each: `rounds_[0]` is the whole nest, once.
+  /// Places from the outermost, with their rounds: `rounds_[0]` is the whole nest, once.
   void settle_rounds() {
     rounds_ = {1};
     first_ = {0};
@@ -334,7 +335,7 @@ class Stream {
     first_.push_back(tiles_.size());
   }
 
-  /// The most that a port has to do in one of `rounds` for tiles from `first` on and for calls.
+  /// Cycles of the busiest port in one of `rounds`, for tiles from `first` on and for calls.
   double busiest(std::size_t first, double rounds) {
     busy_.assign(ports_.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
@@ -353,43 +354,42 @@ class Stream {
     return commands;
   }
 
-  /// How long before the end of a round what stands `behind` commands after it comes into the window.
+  /// Time before the end of a round at which the command `behind` positions after it enters the window.
   double lookahead(std::size_t place, const Round& round, double gap, double behind) const {
     const double seen = window_ - 1 - behind;
     if (seen >= round.commands + moves(place)) return round.cycles + gap;
     return std::clamp(seen / std::max(round.commands, 1.0), 0.0, 1.0) * round.cycles;
   }
 
-  /// Results leave in pieces, those of inner tiles first: each when it is finished and less than `seen` cycles lie in
-  /// front of it.
+  /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
   Drained drain(std::size_t place, const Round& round, double seen) const {
     Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.size(), -1e300),
               std::vector<double>(tiles_.size(), -1e300)};
-    double inner = latency_ - call_, each = 0, begun = 0;
+    double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
       const TilePath& out = tiles_[t].out;
       if (out.port < 0) continue;
       double& free = d.free[static_cast<std::size_t>(out.port)];
-      begun = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
-      const double last = std::max(begun + (out.uses - 1) * out.cycles, inner);
+      begins_at = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
+      const double last = std::max(begins_at + (out.uses - 1) * out.cycles, inner);
       free = last + out.cycles;
-      d.results[t] = begun + out.latency;
+      d.results[t] = begins_at + out.latency;
       d.ended = inner = last + out.latency;
       d.commands += out.uses;
       each = out.cycles;
     }
-    if (d.commands >= window_) d.visible = begun + (d.commands - window_ + 1) * each;
+    if (d.commands >= window_) d.visible = begins_at + (d.commands - window_ + 1) * each;
     return d;
   }
 
-  /// When calls can go on after the fills of tiles from `place` on, relative to the end of the round before.
+  /// When calls can resume after the fills of tiles from `place` on, relative to the end of the round before.
   double fill(std::size_t place, const Drained& drained, const Edge& edge) const {
     std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
     free.resize(ports_.size(), edge.first ? 0 : -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
-      const double unused = latency_ - call_;  // the last call has read its operands
+      const double unused = latency_ - call_;  // operands are free once the last call has read them
       if (tile.in.port >= 0) {
         double& port = free[static_cast<std::size_t>(tile.in.port)];
         double start = std::max(port, edge.visible), last = -1e300;
@@ -409,11 +409,11 @@ class Stream {
       }
       if (!edge.first && tile.out.port >= 0 && !tile.doubled) ready = std::max(ready, drained.results[t]);
     }
-    return std::max(ready, latest - std::min(window_, commands) * each);  // calls come into the window
+    return std::max(ready, latest - std::min(window_, commands) * each);  // calls enter the window
   }
 
-  /// Cycles without a call between two rounds of a place. The longer it is the earlier what follows can begin, so it is
-  /// the solution of an equation; half steps lead there.
+  /// Stall between two rounds of a place. A longer stall lets later commands start earlier: a fixed point, found by
+  /// damped iteration.
   double gap(std::size_t place, const Round& round) const {
     double gap = 0;
     for (int turn = 0; turn < turns; ++turn) {
@@ -427,7 +427,7 @@ class Stream {
     return gap;
   }
 
-  /// Full tiles and short ones apart: what the one waits the other does not make up for.
+  /// Full tiles and tails apart: the stall of one is not compensated by the other.
   double mean_gap(std::size_t place, const Round& round) {
     const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
     if (full <= 0 || full >= 1) return gap(place, round);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Cycles of a nest on a machine that executes one stream of commands: what is printed as assembly for an accelerator.
+// Command streams: cycles of a nest printed as assembly for an accelerator.
 //
-// Commands leave in the order of a list scheduler with a window of so many commands
-// (backends/assembly/command_order.h). Between two rounds of a place of the nest calls wait until the tiles that are
-// renewed there are filled, as far as the window does not let fills and drains run beside the calls of the round
-// before. The formula stands in docs/cost.md, "A stream of commands"; a move's uses for a tile in
+// Commands issue by a list scheduler with a window (backends/assembly/command_order.h). At the boundary of two rounds
+// of a place of the nest calls stall until the tiles renewed there are filled, except for fills and drains that the
+// window lets overlap with the round before. Formula: docs/cost.md, "A stream of commands"; uses of a move for a tile:
 // scheduler/cost/tile_uses.h.
 
 #include "scheduler/cost/tile_uses.h"
@@ -13,15 +12,15 @@
 
 namespace isamap {
 
-/// Does the machine execute a stream of commands that have times?
+/// Does the machine execute one stream of timed commands?
 bool executes_a_stream(const HardwareModel& model);
-/// Is the nest one of commands of such a stream, and no scalar code?
+/// Is the nest executed as such a stream (not scalar code)?
 bool is_stream(const ResolvedNest& view);
 
-/// What one command is asked to cover: where a dim cannot be as short as what it uses, all of it.
+/// Extents of one command, padded to the full range where a dim cannot be that short.
 std::vector<std::int64_t> padded_call_extents(const ResolvedNest& view);
 
-/// The uses of a move that one full tile of a stage takes.
+/// Uses of a move for one full tile of a stage.
 TileMove tile_move(const ResolvedNest& view, int stage, const Instruction& move);
 
 struct StreamTime {

@@ -6,7 +6,7 @@ namespace isamap {
 Cost sum_of(const std::vector<Cost>& costs) {
   if (costs.size() == 1) return costs.front();
   Cost sum;
-  double longest = -1;  // the statement that takes most of the time says what bounds it
+  double longest = -1;  // the slowest statement names the bound
   for (const Cost& cost : costs) {
     if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
     sum.cycles += cost.cycles;

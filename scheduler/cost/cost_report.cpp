@@ -24,9 +24,13 @@ std::string plain(double value) {
                                                               : fmt::format("{:.6g}", value);
 }
 
-class Explainer {
+void sort_terms(std::vector<CostTerm>& terms) {
+  std::stable_sort(terms.begin(), terms.end(), [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
+}
+
+class CostExplainer {
  public:
-  explicit Explainer(const PricedNest& nest)
+  explicit CostExplainer(const PricedNest& nest)
       : nest_(nest), view_(nest.view), model_(*nest.view.model), flow_(flow_of(nest.view, nest.counts, nest.traffic)) {}
 
   CostReport run() {
@@ -39,7 +43,7 @@ class Explainer {
     overlap();
     for (const Bound& b : nest_.parts)
       if (b.cycles > 0) made_.parts.push_back({b.name, b.cycles, "", {}});
-    sort(made_.parts);
+    sort_terms(made_.parts);
     latency();
     energy();
     return std::move(made_);
@@ -86,7 +90,7 @@ class Explainer {
     made_.tiles.push_back(std::move(row));
   }
 
-  /// The lines, indented by the loops around them, each with what it means.
+  /// The lines, indented by the loops around them, in words.
   void loops() {
     std::vector<std::int64_t> extent;
     for (const Dim& d : view_.statement.domain.dims) extent.push_back(d.extent);
@@ -147,9 +151,9 @@ class Explainer {
     const auto add = [&](const std::vector<Bound>& bounds) {
       for (const Bound& b : bounds) made_.overlap.push_back({b.name, b.cycles, "", bound_where(b.name)});
     };
-    if (const auto rounds = time_in_rounds(view_, nest_.counts)) {
-      add(rounds->parts);
-      return sort(made_.overlap);
+    if (const auto waves = time_in_waves(view_, nest_.counts)) {
+      add(waves->parts);
+      return sort_terms(made_.overlap);
     }
     add({compute_bound(view_, nest_.counts)});
     if (view_.instruction) {
@@ -169,11 +173,7 @@ class Explainer {
       made_.overlap[i].how = second || m->read_bandwidth <= 0 ? "fills and updates" : "reads";
     }
     if (issues_moves(model_)) add(move_bounds(view_, nest_.counts, nest_.traffic));
-    sort(made_.overlap);
-  }
-  static void sort(std::vector<CostTerm>& terms) {
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
+    sort_terms(made_.overlap);
   }
   /// "memory GLB", "link ld", "port load".
   SourceLocation bound_where(const std::string& bound) const {
@@ -187,7 +187,7 @@ class Explainer {
   }
 
   void latency() {
-    if (const auto rounds = time_in_rounds(view_, nest_.counts)) return latency(*rounds);
+    if (const auto waves = time_in_waves(view_, nest_.counts)) return latency(*waves);
     if (is_stream(view_)) return latency(stream_time(view_, nest_.counts, nest_.traffic));
     const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
     made_.latency_cycles = std::ceil(latency.cycles - 1e-9);
@@ -216,27 +216,27 @@ class Explainer {
     };
     add("first tiles, before the first call", stream.first, {});
     add("calls", stream.compute, flow_.call.where);
-    add("calls wait for tiles and sums that the window does not overlap",
+    add("stalls on tiles and sums beyond the scheduling window",
         stream.cycles - stream.first - stream.compute - stream.last, {});
     add("last results, after the last call", stream.last, {});
     add("copies by a scalar unit", nest_.cost.scalar_cycles, {});
   }
-  void latency(const KernelTime& rounds) {
+  void latency(const ThreadBlockTime& waves) {
     made_.latency_cycles = nest_.cost.cycles;
     made_.times.cycles = nest_.cost.cycles;
-    made_.times.fill = rounds.first;
-    made_.times.drain = rounds.last;
-    made_.times.compute = rounds.cycles - rounds.first - rounds.waits - rounds.last;
-    made_.times.bound = rounds.bound;
+    made_.times.fill = waves.first;
+    made_.times.drain = waves.last;
+    made_.times.compute = waves.cycles - waves.first - waves.waits - waves.last;
+    made_.times.bound = waves.bound;
     const auto add = [&](const std::string& name, double cycles) {
       if (cycles > 0) made_.latency.push_back({name, cycles, "", {}});
     };
-    add("first tiles, before the first step", rounds.first);
-    add("the longest of what overlaps", made_.times.compute);
-    add("meeting, and waiting for tiles, at every step", rounds.waits);
-    add("last results, behind the last step", rounds.last);
+    add("first tiles, before the first step", waves.first);
+    add("longest overlapped bound", made_.times.compute);
+    add("barriers and exposed tile fills, every step", waves.waits);
+    add("last results, after the last step", waves.last);
   }
-  /// The line of the resource that takes the longest for a tile.
+  /// Source line of the slowest resource of a tile.
   SourceLocation slowest(const TileFlow& flow) const {
     const Occupation* most = nullptr;
     const auto cycles = [](const Occupation& use) { return use.shared + use.own; };
@@ -264,7 +264,7 @@ class Explainer {
     if (view_.instruction)
       term("calls of " + view_.instruction->name, nest_.counts.visits(static_cast<int>(view_.loops.size())), "calls",
            view_.instruction->energy_pJ, view_.instruction->energy_where);
-    sort(made_.energy);
+    sort_terms(made_.energy);
   }
   void term(const std::string& name, double amount, const char* what, double each, const SourceLocation& where) {
     if (amount * each > 0)
@@ -280,7 +280,7 @@ class Explainer {
 
 }  // namespace
 
-CostReport cost_report(const PricedNest& nest) { return Explainer(nest).run(); }
+CostReport cost_report(const PricedNest& nest) { return CostExplainer(nest).run(); }
 
 std::vector<CostTerm> differences(const std::vector<CostTerm>& a, const std::vector<CostTerm>& b) {
   std::vector<CostTerm> found;

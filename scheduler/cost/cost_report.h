@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a nest costs, taken apart: loops and tiles in words, bytes of each link, the terms of cycles and energy, each
-// with the line of the hardware file that its figure comes from.
+// Breakdown of the cost of a nest: its loops and tiles in words, bytes of each link, the terms of cycles and energy,
+// each with the line of the hardware file that states its figure.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ struct CostTerm {
   SourceLocation where;
 };
 
-/// What lives where: a stage, or a tensor at home.
+/// Residence of a tile: a stage, or a tensor at home.
 struct TileRow {
   std::string memory, tensor, extents;  ///< "m 8 x k 16"
   std::vector<double> shares;           ///< by dim of the statement: part of its extent
@@ -51,10 +51,10 @@ struct CostReport {
 
 CostReport cost_report(const PricedNest& nest);
 
-/// The term that makes b dearer than a, and by how much: "energy: reads of A in GLB 24576 -> 49152 pJ".
+/// Terms that differ between a and b, by how much: "energy: reads of A in GLB 24576 -> 49152 pJ".
 std::vector<CostTerm> differences(const std::vector<CostTerm>& a, const std::vector<CostTerm>& b);
 
-/// "a1.yaml:14"; nothing where it is not known.
+/// "a1.yaml:14"; empty where unknown.
 std::string place_of(const SourceLocation& where);
 
 }  // namespace isamap

@@ -21,7 +21,7 @@ struct TileStream {
     VisitMoved moved;
     bool filled = true;       ///< its elements come from the parent
     std::int64_t parent = 0;  ///< number of the parent's tile
-    std::int64_t below = 0;   ///< of an output: drains of the child that come first
+    std::int64_t below = 0;   ///< of an output: drains of the child before its own
   };
 
   const TileFlow* flow;
@@ -29,7 +29,7 @@ struct TileStream {
   LoopPosition position;
   bool ended = false;  ///< `next` is no tile
   Tile next;
-  std::vector<Tile> held;  ///< of outputs, by number modulo size: until they are drained
+  std::vector<Tile> held;  ///< of outputs, by number modulo size, until drained
   std::int64_t started = 0, ready = 0, over = 0, draining = 0, drained = 0;  ///< numbers of tiles
   int fills = 0, drains = 0;                                                 ///< uses of resources under way
   double fill_arrives = never, drain_arrives = never, fill_began = 0, drain_began = 0, became_ready = 0;
@@ -37,8 +37,8 @@ struct TileStream {
   TileStream(const ResolvedNest& view, const LoopTable& table, const TileCounts& tile_counts, const NestFlow& all,
              const TileFlow& f, bool inout)
       : flow(&f),
-        counts(view, table, tile_counts, f.access, f.loops,
-               f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].loops, f.slide, 1 << 20),
+        counts(view, table, tile_counts,
+               {f.access, f.loops, f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].loops, f.slide}),
         position(table, f.place),
         starts_full_(inout) {
     if (f.parent >= 0) parent_place_ = all.flows[static_cast<std::size_t>(f.parent)].place;
@@ -72,18 +72,112 @@ struct TileStream {
   bool starts_full_;
 };
 
-/// Serves the most urgent transfer first, and of equals the one that came first.
-struct Server {
-  struct Job {
-    double left = 0;
-    int priority = 0, flow = 0;
-    bool out = false;
-    std::int64_t number = 0;
-  };
-  std::vector<Job> jobs;
-  double since = 0;  ///< the first job has been served since
+/// Keeps the first `limit` slices.
+class SliceRecorder {
+ public:
+  SliceRecorder(std::size_t limit, SimulatedNest& into) : limit_(limit), into_(into) {}
 
-  double end() const { return jobs.empty() ? never : since + jobs.front().left; }
+  void add(const BusySlice& slice) {
+    if (limit_ == 0 || slice.end <= slice.begin) return;
+    if (into_.slices.size() < limit_)
+      into_.slices.push_back(slice);
+    else
+      into_.all_slices = false;
+  }
+
+ private:
+  std::size_t limit_;
+  SimulatedNest& into_;
+};
+
+/// A part of a transfer, or of a run of calls, that occupies one resource.
+struct Job {
+  double left = 0;  ///< cycles
+  int priority = 0, flow = 0;
+  bool out = false;
+  std::int64_t number = 0;
+};
+
+/// A preemptive priority queue for each resource; equal priorities in order of arrival.
+class ResourceQueues {
+ public:
+  ResourceQueues(std::size_t resources, SliceRecorder& slices)
+      : queues_(resources), busy_(resources, 0), slices_(slices) {}
+
+  void add(int resource, const Job& job, double now) {
+    if (job.left <= 0) return;
+    busy_[static_cast<std::size_t>(resource)] += job.left;
+    insert(resource, job, now);
+  }
+
+  /// Raises the priority of a tile that calls now wait for.
+  void raise_priority(int flow, double now) {
+    for (std::size_t r = 0; r < queues_.size(); ++r) {
+      std::vector<Job>& jobs = queues_[r].jobs;
+      const auto at = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
+        return job.flow == flow && !job.out && job.priority < waited_for_by_calls;
+      });
+      if (at == jobs.end()) continue;
+      Job job = *at;
+      job.priority = waited_for_by_calls;
+      if (at == jobs.begin()) {
+        at->priority = waited_for_by_calls;
+        continue;
+      }
+      jobs.erase(at);
+      insert(static_cast<int>(r), job, now);
+    }
+  }
+
+  std::size_t size() const { return queues_.size(); }
+  const std::vector<double>& busy() const { return busy_; }  ///< cycles by resource
+
+  /// End of the job in service; infinity: the resource is idle.
+  double end(std::size_t resource) const {
+    const Queue& queue = queues_[resource];
+    return queue.jobs.empty() ? never : queue.since + queue.jobs.front().left;
+  }
+  /// Removes the job in service, which ends now.
+  Job finish(std::size_t resource, double now) {
+    Queue& queue = queues_[resource];
+    const Job job = queue.jobs.front();
+    record(static_cast<int>(resource), job, queue.since, now);
+    queue.jobs.erase(queue.jobs.begin());
+    queue.since = now;
+    return job;
+  }
+
+ private:
+  struct Queue {
+    std::vector<Job> jobs;  ///< the first one is in service
+    double since = 0;       ///< start of its service
+  };
+
+  void insert(int resource, const Job& job, double now) {
+    Queue& queue = queues_[static_cast<std::size_t>(resource)];
+    auto place = queue.jobs.begin();
+    while (place != queue.jobs.end() && place->priority >= job.priority) ++place;
+    if (place == queue.jobs.begin()) {
+      if (!queue.jobs.empty()) preempt(resource, now);
+      queue.since = now;
+    }
+    queue.jobs.insert(place, job);
+  }
+
+  void preempt(int resource, double now) {
+    Queue& queue = queues_[static_cast<std::size_t>(resource)];
+    Job& job = queue.jobs.front();
+    job.left -= now - queue.since;
+    record(resource, job, queue.since, now);
+  }
+
+  void record(int resource, const Job& job, double begin, double end) {
+    slices_.add({BusySlice::Track::resource, resource, job.flow, job.out, job.number, begin, end});
+  }
+
+  std::vector<Queue> queues_;
+  std::vector<double> busy_;
+  SliceRecorder& slices_;
 };
 
 class EventLoop {
@@ -95,9 +189,9 @@ class EventLoop {
         counts_(counts),
         traffic_(traffic),
         flow_(flow),
-        options_(options),
         control_(table_, flow.block),
-        servers_(flow.resources.size()) {
+        slices_(options.slices, result_),
+        resources_(flow.resources.size(), slices_) {
     const bool inout = view.kernel->tensors[view.statement.write.tensor.index()].inout;
     streams_.reserve(flow.flows.size());
     for (const TileFlow& f : flow.flows) streams_.emplace_back(view, table_, counts, flow, f, inout);
@@ -108,7 +202,8 @@ class EventLoop {
     for (int a = 0; a < access_count(view.statement); ++a) {
       const int stage = view.innermost[static_cast<std::size_t>(a)];
       const int loops = stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].loops;
-      calls_.emplace_back(view, table_, counts, a, static_cast<int>(view.loops.size()), loops, false, flow.block);
+      calls_.emplace_back(view, table_, counts,
+                          VisitedTile{a, static_cast<int>(view.loops.size()), loops, false, flow.block});
     }
     result_.busy.assign(flow.resources.size(), 0);
     result_.waited.assign(flow.flows.size(), 0);
@@ -123,7 +218,7 @@ class EventLoop {
     while (true) {
       start_what_can();
       double next = block_end_;
-      for (const Server& server : servers_) next = std::min(next, server.end());
+      for (std::size_t r = 0; r < resources_.size(); ++r) next = std::min(next, resources_.end(r));
       for (const TileStream& s : streams_) next = std::min({next, s.fill_arrives, s.drain_arrives});
       if (next == never) break;
       now_ = next;
@@ -132,6 +227,7 @@ class EventLoop {
     }
     result_.cycles = std::max(now_, last_call_);
     result_.drain = result_.cycles - last_call_;
+    result_.busy = resources_.busy();
     finish_counts();
     return std::move(result_);
   }
@@ -190,7 +286,7 @@ class EventLoop {
     return true;
   }
 
-  /// A result may be drained when the call is over, which may take longer than until the next call.
+  /// A result drains when the call has completed: its latency may exceed its interval.
   double tail() const { return std::max(0.0, flow_.call.latency - flow_.call.each); }
 
   bool start_block() {
@@ -211,7 +307,8 @@ class EventLoop {
       block_extents_ = extents_;
       block_ = block_of(flow_, table_, extents_);
     }
-    for (const Occupation& use : flow_.call.uses) add(use.resource, {use.own * block_.calls, of_calls, -1, false, 0});
+    for (const Occupation& use : flow_.call.uses)
+      resources_.add(use.resource, {use.own * block_.calls, of_calls, -1, false, 0}, now_);
     for (int a = 0; a < static_cast<int>(calls_.size()); ++a) {
       const double touched = calls_[static_cast<std::size_t>(a)].at(control_, -1).shared;
       Totals& t = totals(a, view_.innermost[static_cast<std::size_t>(a)]);
@@ -226,8 +323,8 @@ class EventLoop {
   }
 
   void end_what_ends() {
-    for (std::size_t r = 0; r < servers_.size(); ++r)
-      while (!servers_[r].jobs.empty() && servers_[r].end() <= now_) serve(r);
+    for (std::size_t r = 0; r < resources_.size(); ++r)
+      while (resources_.end(r) <= now_) job_ends(resources_.finish(r, now_));
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       if (streams_[s].fill_arrives <= now_) fill_arrives(s);
       if (streams_[s].drain_arrives <= now_) drain_arrives(s);
@@ -236,7 +333,7 @@ class EventLoop {
   }
 
   void end_block() {
-    slice({BusySlice::Track::calls, 0, 0, false, result_.blocks - 1, block_began_, block_end_});
+    slices_.add({BusySlice::Track::calls, 0, 0, false, result_.blocks - 1, block_began_, block_end_});
     last_call_ = now_;
     block_end_ = never;
     const int loop = control_.advance();
@@ -249,7 +346,7 @@ class EventLoop {
             streams_[static_cast<std::size_t>(child)].over;
       ++stream.over;
       ++current_[s];
-      if (stream.fills > 0 && stream.started == current_[s] + 1) hurry(static_cast<int>(s));
+      if (stream.fills > 0 && stream.started == current_[s] + 1) resources_.raise_priority(static_cast<int>(s), now_);
     }
   }
 
@@ -258,69 +355,21 @@ class EventLoop {
     for (const Occupation& use : way.uses) {
       const double cycles = use.shared * moved.shared + use.own * moved.lane;
       if (cycles <= 0) continue;
-      add(use.resource, {cycles, priority(flow, out, number), flow, out, number});
+      resources_.add(use.resource, {cycles, priority(flow, out, number), flow, out, number}, now_);
       ++uses;
     }
     return uses;
   }
 
-  /// What calls wait for goes first, then tiles ahead, those further in first, then results.
+  /// Priorities: tiles that calls wait for, then prefetched tiles, inner ones first, then results.
   int priority(int flow, bool out, std::int64_t number) const {
     const TileFlow& f = flow_.flows[static_cast<std::size_t>(flow)];
     const bool waited_for = out ? f.buffers == 1 : number <= current_[static_cast<std::size_t>(flow)];
     return waited_for ? waited_for_by_calls : 2 * f.place + (out ? 0 : 1);
   }
 
-  /// The tile that is being fetched is needed now.
-  void hurry(int flow) {
-    for (std::size_t r = 0; r < servers_.size(); ++r) {
-      std::vector<Server::Job>& jobs = servers_[r].jobs;
-      const auto at = std::find_if(jobs.begin(), jobs.end(), [&](const Server::Job& job) {
-        return job.flow == flow && !job.out && job.priority < waited_for_by_calls;
-      });
-      if (at == jobs.end()) continue;
-      Server::Job job = *at;
-      job.priority = waited_for_by_calls;
-      if (at == jobs.begin()) {
-        at->priority = waited_for_by_calls;
-        continue;
-      }
-      jobs.erase(at);
-      insert(static_cast<int>(r), job);
-    }
-  }
-
-  void add(int resource, const Server::Job& job) {
-    if (job.left <= 0) return;
-    result_.busy[static_cast<std::size_t>(resource)] += job.left;
-    insert(resource, job);
-  }
-
-  void insert(int resource, const Server::Job& job) {
-    Server& server = servers_[static_cast<std::size_t>(resource)];
-    auto place = server.jobs.begin();
-    while (place != server.jobs.end() && place->priority >= job.priority) ++place;
-    if (place == server.jobs.begin()) {
-      if (!server.jobs.empty()) interrupt(resource);
-      server.since = now_;
-    }
-    server.jobs.insert(place, job);
-  }
-
-  void interrupt(int resource) {
-    Server& server = servers_[static_cast<std::size_t>(resource)];
-    Server::Job& job = server.jobs.front();
-    job.left -= now_ - server.since;
-    slice({BusySlice::Track::resource, resource, job.flow, job.out, job.number, server.since, now_});
-  }
-
-  void serve(std::size_t resource) {
-    Server& server = servers_[resource];
-    const Server::Job job = server.jobs.front();
-    slice({BusySlice::Track::resource, static_cast<int>(resource), job.flow, job.out, job.number, server.since, now_});
-    server.jobs.erase(server.jobs.begin());
-    server.since = now_;
-    if (job.flow < 0) return;  // of calls: they wait for nobody
+  void job_ends(const Job& job) {
+    if (job.flow < 0) return;  // of calls: no transfer completes
     TileStream& s = streams_[static_cast<std::size_t>(job.flow)];
     if (job.out && --s.drains == 0) s.drain_arrives = now_ + s.flow->out.latency + tail();
     if (!job.out && --s.fills == 0) s.fill_arrives = now_ + s.flow->in.latency;
@@ -329,7 +378,7 @@ class EventLoop {
   void fill_arrives(std::size_t at) {
     TileStream& s = streams_[at];
     if (s.fill_arrives > s.fill_began)
-      slice({BusySlice::Track::transfer, 0, static_cast<int>(at), false, s.ready, s.fill_began, s.fill_arrives});
+      slices_.add({BusySlice::Track::transfer, 0, static_cast<int>(at), false, s.ready, s.fill_began, s.fill_arrives});
     s.fill_arrives = never;
     s.became_ready = now_;
     ++s.ready;
@@ -338,17 +387,10 @@ class EventLoop {
   void drain_arrives(std::size_t at) {
     TileStream& s = streams_[at];
     if (s.drain_arrives > s.drain_began)
-      slice({BusySlice::Track::transfer, 0, static_cast<int>(at), true, s.drained, s.drain_began, s.drain_arrives});
+      slices_.add(
+          {BusySlice::Track::transfer, 0, static_cast<int>(at), true, s.drained, s.drain_began, s.drain_arrives});
     s.drain_arrives = never;
     ++s.drained;
-  }
-
-  void slice(const BusySlice& slice) {
-    if (options_.slices == 0 || slice.end <= slice.begin) return;
-    if (result_.slices.size() < options_.slices)
-      result_.slices.push_back(slice);
-    else
-      result_.all_slices = false;
   }
 
   void count(const TileFlow& f, const TileStream::Tile& tile) {
@@ -361,7 +403,7 @@ class EventLoop {
     totals(f.access, f.stage).fills += tile.moved.own;
   }
 
-  /// Calls read what stands in their output, but not where an element is met for the first time.
+  /// Calls read their output, except at the first visit of an element.
   void finish_counts() {
     if (view_.kernel->tensors[view_.statement.write.tensor.index()].inout) return;
     const int stage = view_.innermost[0];
@@ -375,9 +417,7 @@ class EventLoop {
   const TileCounts& counts_;
   const Traffic& traffic_;
   const NestFlow& flow_;
-  const SimulationOptions& options_;
   LoopPosition control_;
-  std::vector<Server> servers_;
   std::vector<TileStream> streams_;
   std::vector<int> children_;          ///< by flow: that of the output whose parent it is
   std::vector<VisitCounts> calls_;     ///< by access
@@ -387,6 +427,8 @@ class EventLoop {
   double now_ = 0, block_began_ = 0, block_end_ = never, last_call_ = 0;
   bool over_ = false;
   SimulatedNest result_;
+  SliceRecorder slices_;
+  ResourceQueues resources_;
 };
 
 }  // namespace

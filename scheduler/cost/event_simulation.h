@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Executes a nest event by event, without data: tiles are filled and drained, calls run when their tiles are there. The
-// rules stand in docs/cost.md, "Simulation"; what is occupied by what in scheduler/cost/resource_usage.h.
+// Event simulation of a nest, without data: tiles fill and drain, calls run when their tiles are ready. Rules:
+// docs/cost.md, "Simulation"; occupied resources: scheduler/cost/resource_usage.h.
 //
-// Instances run in step; the first one of every unit, which has the most to do, sets the pace. Its events are
-// simulated, the accesses of all instances are counted.
+// Instances run in lockstep at the pace of the first one of every unit, which has the most work. Its events are
+// simulated; accesses are counted for all instances.
 
 #include "scheduler/cost/resource_usage.h"
 
 namespace isamap {
 
-/// Something was busy with something.
+/// An interval in which calls, a transfer or a resource were busy.
 struct BusySlice {
   enum class Track { calls, transfer, resource };
   Track track = Track::calls;
   int resource = 0;  ///< of a resource's track
-  int flow = 0;      ///< whose tile
+  int flow = 0;      ///< flow of the tile
   bool out = false;  ///< drained, not filled
   std::int64_t number = 0;
   double begin = 0, end = 0;  ///< cycles
@@ -27,16 +27,16 @@ struct SimulatedNest {
   double drain = 0;            ///< after the last one
   double compute = 0;          ///< calls at work
   std::vector<double> busy;    ///< by resource
-  std::vector<double> waited;  ///< by flow: calls stood still until its tile was there, after the first one
+  std::vector<double> waited;  ///< stalls of calls on its tile, after the first
   std::int64_t blocks = 0, events = 0;
   std::map<MemoryId, std::map<TensorId, Totals>> memories;
-  std::vector<BusySlice> slices;  ///< in the order of their ends; empty unless asked for
-  bool all_slices = true;         ///< false: there were more than were asked for
+  std::vector<BusySlice> slices;  ///< by end; empty unless requested
+  bool all_slices = true;         ///< false: truncated
 };
 
 struct SimulationOptions {
-  std::size_t slices = 0;                ///< that are kept
-  std::int64_t max_blocks = 20'000'000;  ///< runs of calls; more are refused
+  std::size_t slices = 0;                ///< limit
+  std::int64_t max_blocks = 20'000'000;  ///< limit of call blocks
 };
 
 /// `traffic` gives what does not depend on time: instances, tiles, caches.

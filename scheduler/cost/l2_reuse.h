@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What blocks read that take tiles in some order and share a cache: how often each tile comes from the memory behind
-// it.
+// Reuse of tiles by thread blocks in a shared cache (L2), as a function of rasterization: bytes that miss it.
 //
-// The order is a row of loops. A loop that an input does not use brings the same tiles again. They are still there if
-// what blocks read in one step of the loop fits into the cache; if not, only blocks of steps that run side by side
-// share them. A group of rows (`raster`) makes the steps between two uses of a tile short:
+// The order of blocks is a loop nest. A loop that an input does not use re-reads the same tiles. They hit if the tiles
+// read in one step of the loop fit into the cache; if not, only concurrent blocks of several steps share them. Grouping
+// rows (`raster`) shortens the reuse distance:
 //
-//   for i, for j                    B comes again for each i, behind all of A[i] and B
-//   for i/8, for j, for i%8         B comes again for each 8 i
+//   for i, for j                    B is re-read for each i, after all of A[i] and B
+//   for i/8, for j, for i%8         B is re-read for every 8 i
 
 #include <vector>
 
@@ -29,17 +28,17 @@ struct BlockInput {
 
 struct SharedCache {
   double capacity = 0;    ///< bytes
-  double processors = 1;  ///< blocks that run side by side
+  double processors = 1;  ///< concurrent blocks
 };
 
-/// Of what is read from the outermost memory into this one by blocks of this unit. No capacity: there is no cache.
+/// The cache between the outermost memory and this one, for blocks of this unit. No capacity: none.
 SharedCache shared_cache(const HardwareModel& model, MemoryId to, UnitId block);
 
-/// Bytes that come from behind the cache.
+/// Bytes that miss the cache.
 double fetched_bytes(const std::vector<BlockLoop>& loops, const std::vector<BlockInput>& inputs,
                      const SharedCache& cache);
 
-/// The two loops with so many steps of the first taken together.
+/// The two loops with `group` steps of the first taken together.
 std::vector<BlockLoop> grouped(const BlockLoop& rows, const BlockLoop& columns, double group);
 
 }  // namespace isamap

@@ -16,21 +16,21 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// What executing the loops from one on takes, from all tiles being there to the end of the last call.
-struct Stretch {
+/// Time of the loops from one on, from all tiles being ready to the end of the last call.
+struct LoopTime {
   double time = 0, compute = 0;
-  std::vector<double> life;    ///< by flow: since its tile was renewed the last time
+  std::vector<double> life;    ///< by flow: since its last renewal
   std::vector<double> waited;  ///< by flow
   std::vector<double> load;    ///< by flow and resource, calls last: cycles
 };
 
-class Formula {
+class LatencyFormula {
  public:
-  Formula(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow)
+  LatencyFormula(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow)
       : view_(view), counts_(counts), flow_(flow), table_(view, counts), inout_(is_inout(view)) {
     for (const TileFlow& f : flow.flows) {
       doubled_ = doubled_ || f.buffers > 1;
-      // Parents serve all instances: their share of what the first instance moves is the mean one.
+      // Parents serve all instances: their traffic is scaled by the ratio of all instances to the first.
       const int above = f.parent < 0 ? 0 : flow.flows[static_cast<std::size_t>(f.parent)].loops;
       const double all = counts.moved(f.access, f.loops, {above, false}, f.slide);
       const double one = counts.moved(f.access, f.loops, {above, true}, f.slide);
@@ -45,7 +45,7 @@ class Formula {
     result.busy.assign(resources, 0);
     for (const std::int64_t extent : table_.extents)
       if (extent <= 0) return result;
-    const Stretch& all = stretch(0, table_.extents, true);
+    const LoopTime& all = time_of(0, table_.extents, true);
     RefillPath first(flow_, resources), last(flow_, resources);
     for (std::size_t f = 0; f < flows; ++f)
       first.fill(f, work(f, table_.extents, 0, Which::first, -1), 0, !back(f, true));
@@ -89,18 +89,19 @@ class Formula {
 
   double tail() const { return std::max(0.0, flow_.call.latency - flow_.call.each); }
 
-  /// Do elements come from the parent? An output's only where they were met before.
+  /// Are elements loaded from the parent? Those of an output only after their first visit.
   bool back(std::size_t f, bool first) const {
     return flow_.flows[f].moves && (flow_.flows[f].access != 0 || inout_ || !first);
   }
 
   enum class Which { first, before_last, last };
 
-  /// Elements of a tile of a flow below the loops from `loop` on; `slid`: the loop that advanced, along a window.
+  /// Elements of a tile of a flow below the loops from `loop` on; `slid`: the loop that advanced along a sliding
+  /// window.
   VisitMoved work(std::size_t f, const Extents& outside, std::size_t loop, Which which, int slid) const {
     const TileFlow& flow = flow_.flows[f];
     tile_ = outside;
-    std::size_t innermost = table_.loops.size();  // the loop that leads from the one before the last to the last
+    std::size_t innermost = table_.loops.size();  // advances from the tile before the last to the last
     for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
       const LoopTable::Entry& e = table_.loops[w];
       std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
@@ -136,16 +137,16 @@ class Formula {
     return {0, elements * spread_[f], elements};
   }
 
-  const Stretch& stretch(std::size_t w, const Extents& extents, bool first) {
+  const LoopTime& time_of(std::size_t w, const Extents& extents, bool first) {
     const auto key = std::tuple(w, first, extents);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    Stretch made = w >= static_cast<std::size_t>(flow_.block) ? block(extents) : loop(w, extents, first);
+    LoopTime made = w >= static_cast<std::size_t>(flow_.block) ? block(extents) : loop(w, extents, first);
     return known_.emplace(key, std::move(made)).first->second;
   }
 
-  Stretch block(const Extents& extents) const {
+  LoopTime block(const Extents& extents) const {
     const CallBlock calls = block_of(flow_, table_, extents);
-    Stretch made;
+    LoopTime made;
     const std::size_t flows = flow_.flows.size(), resources = flow_.resources.size();
     made.time = made.compute = calls.cycles;
     made.life.assign(flows, calls.cycles);
@@ -156,22 +157,30 @@ class Formula {
     return made;
   }
 
-  /// So many steps in a row that are alike.
+  /// A number of equal consecutive steps.
   struct Steps {
     double count = 0;
     Extents extents;
     bool first = false;
   };
 
-  Stretch loop(std::size_t w, const Extents& extents, bool first) {
+  /// From a step to the next: the loops inside it, before and after.
+  struct Transition {
+    const LoopTime& before;
+    const Steps& old;
+    const LoopTime& after;
+    const Steps& now;
+  };
+
+  LoopTime loop(std::size_t w, const Extents& extents, bool first) {
     const LoopTable::Entry& e = table_.loops[w];
     const auto d = static_cast<std::size_t>(e.dim);
     Extents inside = extents;
     inside[d] = std::min(extents[d], e.tile);
-    if (!e.time || extents[d] <= e.tile) return stretch(w + 1, inside, first);
+    if (!e.time || extents[d] <= e.tile) return time_of(w + 1, inside, first);
     std::vector<Steps> steps;
     const double full = static_cast<double>(extents[d] / e.tile);
-    const bool later = first && e.used[0];  // an element is met again when a loop that the output does not use goes on
+    const bool later = first && e.used[0];  // an element is revisited when a loop that the output does not use advances
     if (later == first) {
       steps.push_back({full, inside, first});
     } else {
@@ -179,7 +188,8 @@ class Formula {
       if (full > 1) steps.push_back({full - 1, inside, later});
     }
     if (const std::int64_t rest = extents[d] % e.tile; rest > 0) {
-      if (known_.size() > most_stretches) {  // many short tiles in many dims: the last step is a part of a whole one
+      // many tails in many dims: the last step counts as a fraction of a full one
+      if (known_.size() > most_loop_times) {
         steps.back().count += static_cast<double>(rest) / static_cast<double>(e.tile);
       } else {
         Extents short_one = inside;
@@ -187,16 +197,17 @@ class Formula {
         steps.push_back({1, std::move(short_one), later});
       }
     }
-    Stretch sum = stretch(w + 1, steps.front().extents, steps.front().first);
+    LoopTime sum = time_of(w + 1, steps.front().extents, steps.front().first);
     bool renewed_all = true;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      const Stretch& one = stretch(w + 1, steps[s].extents, steps[s].first);
-      if (s > 0) join(sum, stretch(w + 1, steps[s - 1].extents, steps[s - 1].first), steps[s - 1], one, steps[s], w, 1);
-      if (steps[s].count > 1) join(sum, one, steps[s], one, steps[s], w, steps[s].count - 1);
+      const LoopTime& one = time_of(w + 1, steps[s].extents, steps[s].first);
+      if (s > 0)
+        add_steps(sum, {time_of(w + 1, steps[s - 1].extents, steps[s - 1].first), steps[s - 1], one, steps[s]}, w, 1);
+      if (steps[s].count > 1) add_steps(sum, {one, steps[s], one, steps[s]}, w, steps[s].count - 1);
     }
     for (std::size_t f = 0; f < flow_.flows.size(); ++f) {
       if (renewed(f, w, extents))
-        sum.life[f] = stretch(w + 1, steps.back().extents, steps.back().first).life[f];
+        sum.life[f] = time_of(w + 1, steps.back().extents, steps.back().first).life[f];
       else
         sum.life[f] = sum.time;
       renewed_all = renewed_all && renewed(f, w, extents);
@@ -220,21 +231,21 @@ class Formula {
     return false;
   }
 
-  /// Adds `times` transitions, each with the stretch after it.
-  void join(Stretch& sum, const Stretch& before, const Steps& old, const Stretch& after, const Steps& now,
-            std::size_t w, double times) {
+  /// Adds `times` transitions, each with the loop time after it.
+  void add_steps(LoopTime& sum, const Transition& step, std::size_t w, double times) {
+    const LoopTime& after = step.after;
     const std::size_t flows = flow_.flows.size(), resources = flow_.resources.size();
     RefillPath path(flow_, resources);
     RefillPath::Solved solved;
-    // A tile with two buffers begins when its place is free, at the boundary before, not only when calls go on: how
-    // long calls stood still there is, in the long run, what comes out here. Halving the steps keeps it from swinging.
+    // The refill of a double-buffered tile starts when its buffer is free, at the previous transition, so it depends on
+    // the stall there: a fixed point of the steady state, found by damped iteration.
     std::vector<double> lead(flows, 0);
-    double stood = 0;
-    for (int turn = 0; turn < turns; ++turn) {
-      path = refill(before, old, now, w, lead, stood);
+    double stalled = 0;
+    for (int round = 0; round < iterations; ++round) {
+      path = refill(step, w, lead, stalled);
       solved = path.solve();
       if (!doubled_) break;
-      stood = (stood + solved.end) / 2;
+      stalled = (stalled + solved.end) / 2;
       for (std::size_t f = 0; f < flows; ++f)
         lead[f] = (lead[f] + solved.end - std::clamp(path.filled(f), 0.0, solved.end)) / 2;
     }
@@ -248,11 +259,11 @@ class Formula {
   }
 
   /// The drains and fills when the loop advances from `old` to `now`.
-  RefillPath refill(const Stretch& before, const Steps& old, const Steps& now, std::size_t w,
-                    const std::vector<double>& lead, double stood) const {
+  RefillPath refill(const Transition& step, std::size_t w, const std::vector<double>& lead, double stalled) const {
+    const auto& [before, old, after, now] = step;
     const std::size_t resources = flow_.resources.size();
     RefillPath path(flow_, resources);
-    Extents outside = old.extents;  // what renewed() asks for: other dims are the same outside and inside this loop
+    Extents outside = old.extents;  // for renewed(): other dims have the same extents outside and inside this loop
     outside[static_cast<std::size_t>(table_.loops[w].dim)] = 0;
     for (std::size_t f = flow_.flows.size(); f-- > 0;) {
       const TileFlow& flow = flow_.flows[f];
@@ -262,22 +273,22 @@ class Formula {
       for (std::size_t r = 0; since < 0 && r < resources; ++r) path.busy_inside(f, r, inner_load(before, f, r) * share);
       if (flow.access == 0)
         path.drain(f, work(f, old.extents, w + 1, Which::last, -1), work(f, old.extents, w + 1, Which::before_last, -1),
-                   flow.buffers > 1 ? -before.life[f] - stood : 0, tail());
+                   flow.buffers > 1 ? -before.life[f] - stalled : 0, tail());
       path.fill(f, work(f, now.extents, w + 1, Which::first, slid(f, w, now.extents)), since, !back(f, now.first));
     }
     return path;
   }
 
-  /// Cycles that transfers of tiles further in, and calls, took of a resource.
-  double inner_load(const Stretch& stretch, std::size_t f, std::size_t r) const {
+  /// Cycles of a resource occupied by calls and by transfers of inner tiles.
+  double inner_load(const LoopTime& time, std::size_t f, std::size_t r) const {
     const std::size_t resources = flow_.resources.size();
-    double load = stretch.load[flow_.flows.size() * resources + r];
+    double load = time.load[flow_.flows.size() * resources + r];
     for (std::size_t other = 0; other < flow_.flows.size(); ++other)
-      if (flow_.flows[other].place > flow_.flows[f].place) load += stretch.load[other * resources + r];
+      if (flow_.flows[other].place > flow_.flows[f].place) load += time.load[other * resources + r];
     return load;
   }
 
-  /// The loop, if the flow's tile slides when it advances and nothing inside it goes back.
+  /// The loop, if the tile of the flow slides when it advances and no inner loop restarts.
   int slid(std::size_t f, std::size_t w, const Extents& inside) const {
     const TileFlow& flow = flow_.flows[f];
     if (!flow.slide || !table_.loops[w].used[static_cast<std::size_t>(flow.access)] ||
@@ -293,23 +304,23 @@ class Formula {
     return static_cast<int>(w);
   }
 
-  static constexpr std::size_t most_stretches = 3000;
-  static constexpr int turns = 6;  ///< until the lead of tiles with two buffers settles
+  static constexpr std::size_t most_loop_times = 3000;
+  static constexpr int iterations = 6;  ///< of the fixed point
 
   const ResolvedNest& view_;
   const TileCounts& counts_;
   const NestFlow& flow_;
   const LoopTable table_;
   bool inout_, doubled_ = false;  ///< doubled: some tile has two buffers
-  std::vector<double> spread_;    ///< by flow: elements of all instances for one of the first
-  std::map<std::tuple<std::size_t, bool, Extents>, Stretch> known_;
+  std::vector<double> spread_;    ///< by flow: elements of all instances relative to the first
+  std::map<std::tuple<std::size_t, bool, Extents>, LoopTime> known_;
   mutable Extents tile_, group_;
 };
 
 }  // namespace
 
 Latency latency_of_nest(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow) {
-  return Formula(view, counts, flow).run();
+  return LatencyFormula(view, counts, flow).run();
 }
 
 }  // namespace isamap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Cycles with what overlap cannot hide: tiles that must be there before the first call, results drained after the last,
-// tiles with one buffer, ports and links that several transfers share. Formulae: docs/cost.md, "Latency".
+// Cycles with exposed latency: tiles needed before the first call, results drained after the last, single-buffered
+// tiles, ports and links shared by several transfers. Formulae: docs/cost.md, "Latency".
 
 #include "scheduler/cost/resource_usage.h"
 
@@ -12,8 +12,8 @@ struct Latency {
   double fill = 0;             ///< until the first call
   double compute = 0;          ///< calls at work
   double drain = 0;            ///< after the last one
-  std::vector<double> waited;  ///< by flow: cycles between calls that its tile takes last
-  std::vector<double> busy;    ///< by resource: cycles in work, the fill and the drain included
+  std::vector<double> waited;  ///< stalls that its tile ends
+  std::vector<double> busy;    ///< busy cycles, prologue and epilogue included
   std::string bound;           ///< the largest part: "compute", "fill of A in GLB"
 };
 

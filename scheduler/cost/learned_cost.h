@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the closed form says, corrected by what was measured: a model learns log(measured / predicted) from a nest and
-// its predicted cost (Chen et al., "Learning to optimize tensor programs", NeurIPS 2018, learn the cost itself).
+// The closed form with a learned correction: log(measured / predicted) from features of a nest and its predicted cost
+// (Chen et al., "Learning to optimize tensor programs", NeurIPS 2018, learn the cost itself).
 
 #include <string>
 #include <vector>
@@ -10,18 +10,18 @@
 
 namespace isamap {
 
-/// Numbers that say something of any nest on any machine; their names, in the same order.
+/// Features defined for any nest on any machine; their names, in the same order.
 std::vector<double> nest_features(const Nest& nest, const Cost& predicted);
 const std::vector<std::string>& nest_feature_names();
 
-/// What an earlier measurement says.
+/// A training sample from an earlier measurement.
 struct Lesson {
   std::vector<double> features;  ///< nest_features
   double ratio = 1;              ///< measured / predicted cycles
 };
 
-/// `observe` teaches it more; `estimate` is the closed form until a few candidates have been observed. `trees`:
-/// XGBoost, where it is; ridge regression otherwise. A measured cost counts by its cycles.
+/// `observe` adds a sample; `estimate` is the closed form until a few candidates have been observed. `trees`: XGBoost,
+/// where installed; ridge regression otherwise. Only measured cycles are learned.
 std::unique_ptr<CostModel> make_cost_model_learned(const std::vector<Lesson>& lessons = {}, bool trees = false,
                                                    std::uint64_t seed = 0);
 

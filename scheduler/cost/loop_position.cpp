@@ -63,7 +63,7 @@ bool LoopPosition::renewed(int access, int place, int loop) const {
   if (loop >= place) return false;
   const auto a = static_cast<std::size_t>(access);
   if (table_->loops[static_cast<std::size_t>(loop)].used[a]) return true;
-  for (int w = loop + 1; w < place; ++w)  // its dim is not the one that advanced: as many steps as before
+  for (int w = loop + 1; w < place; ++w)  // another dim than the one that advanced: as many steps as before
     if (table_->loops[static_cast<std::size_t>(w)].used[a] && steps_[static_cast<std::size_t>(w)] > 1) return true;
   return false;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where execution stands in a nest: the position of every loop in time, as the first instance of every unit sees it.
-// That instance has the largest tiles and the most steps, so whatever others do, it does too.
+// Position of execution in a nest: the step of every time loop, for the first instance of every unit, which has the
+// largest tiles and the most steps and so includes the steps of all others.
 
 #include "scheduler/cost/access_counts.h"
 
 namespace isamap {
 
-/// The loops of a nest as plain numbers, for what looks at them at every step.
+/// Flat loop table for use at every step.
 struct LoopTable {
   explicit LoopTable(const ResolvedNest& view, const TileCounts& counts);
 
@@ -21,21 +21,21 @@ struct LoopTable {
   std::vector<std::int64_t> extents;  ///< of dims
 };
 
-/// Steps through the loops in time above `place`.
+/// Iterates over the time loops above `place`.
 class LoopPosition {
  public:
   LoopPosition(const LoopTable& table, int place);
 
   bool empty() const { return empty_; }  ///< some dim has no points
-  /// The next step; the loop that advanced, the others inside it being at their first step; -1: there is none.
+  /// Next step. Returns the loop that advanced, those inside it restarted; -1: end.
   int advance();
   std::int64_t at(int loop) const { return at_[static_cast<std::size_t>(loop)]; }
   std::int64_t steps(int loop) const { return steps_[static_cast<std::size_t>(loop)]; }
 
-  /// Of all dims, below the loops above `place`.
+  /// Extents of all dims below the loops above `place`.
   void extents(std::vector<std::int64_t>& out) const;
 
-  /// Does a tile of `access` below the loops above `place` change when `loop` advances? Asked after it did.
+  /// Was a tile of `access` below the loops above `place` renewed by the last advance, of `loop`?
   bool renewed(int access, int place, int loop) const;
   /// Is every loop in time above `place` that the access does not use at its first step?
   bool first(int access, int place) const;

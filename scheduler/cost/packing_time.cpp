@@ -23,9 +23,10 @@ std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s
                       *view.model);
 }
 
-/// Innermost last, as copies visit them: all digits of the dim that runs along rows together, if the last one is of it
-/// or what stands inside it is laid out by a move (scheduler/lowering/tile_copy.cpp).
-std::vector<SplitDigit> digits_as_visited(const StagedTile& s, const AffineExpr& offset, bool by_move) {
+/// Digits in the loop order of the copy, innermost last: all digits of the dim that is contiguous in the tensor move
+/// together to the inside, if the last digit is of it or a move handles the digits inside it
+/// (scheduler/lowering/tile_copy.cpp).
+std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineExpr& offset, bool by_move) {
   std::vector<SplitDigit> digits;
   for (const LayoutDigit& digit : s.stage.layout) {
     const auto split = split_digit(digit.index);
@@ -45,14 +46,14 @@ std::vector<SplitDigit> digits_as_visited(const StagedTile& s, const AffineExpr&
   return digits;
 }
 
-/// Elements that lie together in the tensor and are passed one after the other, while other digits take some rows at a
-/// time. 0: everything, or it is not known.
+/// Elements read contiguously before the copy continues with another row, when it interleaves more rows than the
+/// hardware prefetcher tracks. 0: everything, or unknown.
 double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache) {
   const Tensor& tensor = copied_tensor(view, s.access);
   const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
   if (!offset.is_linear()) return 0;
   const std::vector<std::int64_t> tile = view.tiles(s.loops);
-  const std::vector<SplitDigit> digits = digits_as_visited(s, offset, move_of(view, s).has_value());
+  const std::vector<SplitDigit> digits = digits_in_copy_order(s, offset, move_of(view, s).has_value());
   if (digits.empty()) return 0;
   double run = 1, rows = 1;
   for (auto split = digits.rbegin(); split != digits.rend(); ++split) {
@@ -64,14 +65,14 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
       rows *= extent;
       continue;
     }
-    if (rows > row_streams(cache))
+    if (rows > prefetch_streams(cache))
       return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
     run *= extent;
   }
   return run;
 }
 
-/// Threads that make their parts of a copy side by side: those that the loops around it are distributed to.
+/// Threads that share a copy: those over which the loops around it are distributed.
 double threads_around(const ResolvedNest& view, const TileCounts& counts, const StagedTile& s) {
   double threads = 1;
   for (int w = 0; w < s.loops; ++w)
@@ -81,8 +82,8 @@ double threads_around(const ResolvedNest& view, const TileCounts& counts, const 
   return threads;
 }
 
-/// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
-/// twice, since lines come before they are written and go back afterwards. Pieces of rows have to be begun.
+/// A copy streams through every cache smaller than its source or destination: reads once, writes twice (write-allocate
+/// and write-back). Short runs pay stream starts.
 double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const HardwareModel& model = *view.model;
   const Tensor& tensor = copied_tensor(view, t.access);
@@ -102,16 +103,16 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
     const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
     const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
-    const double begun = run > 0 ? elements / run * begin_cost(model, link.to, false).row : 0;
+    const double starts = run > 0 ? elements / run * stream_start(model, link.to, false).row : 0;
     const double at_once = std::min(threads, static_cast<double>(model.instances(cache.per)));
-    most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth / at_once);
+    most = std::max(most, (elements * size * (of_tensor + of_tile) + starts) / link.bandwidth / at_once);
   }
   return most;
 }
 
-/// Of a tensor that the outermost cache holds, other data have driven out a share as large as its share of the cache;
-/// nothing hides that it is fetched again.
-double cycles_of_lost(const ResolvedNest& view, const Transfer& t) {
+/// LLC misses of packing: of a tensor that fits into the LLC, other data have evicted the share size / capacity since
+/// the last run; re-reading it is not overlapped.
+double llc_miss_cycles(const ResolvedNest& view, const Transfer& t) {
   const HardwareModel& model = *view.model;
   const Tensor& tensor = copied_tensor(view, t.access);
   double whole = bytes(tensor.dtype);
@@ -145,7 +146,7 @@ double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
     const auto split = split_digit(digit.index);
     if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
     const auto name = split->form.as_dim();
-    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
+    if (name && name->front() == '$') {  // a replicated or virtual dim multiplies the elements
       const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
       if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
       continue;
@@ -177,7 +178,7 @@ std::vector<Bound> copy_bounds(const ResolvedNest& view, const TileCounts& count
     const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
     bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
                       std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
-                          cycles_of_lost(view, t)});
+                          llc_miss_cycles(view, t)});
   }
   return bounds;
 }

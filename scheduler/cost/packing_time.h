@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What packed copies take: a scalar unit makes them element by element, or a move within their memory lays them out.
+// Packing time: copies by a scalar unit, element by element, or by moves within a memory.
 
 #include "scheduler/cost/time_bounds.h"
 #include "scheduler/nest/resolved_nest.h"
 
 namespace isamap {
 
-/// Cycles of one element of a packed copy: of the move that lays it out (scheduler/lowering/packing_moves.h), or of a
-/// scalar unit for the elements of its layout that there are for each of the tensor (an im2col copy repeats them).
+/// Cycles per element of a packed copy: of the move that packs it (scheduler/lowering/packing_moves.h), or of a scalar
+/// unit, times the copies of each element in its layout (an im2col layout repeats them).
 double copy_cycles(const ResolvedNest& view, const StagedTile& stage);
 
-/// "packed copy of B", each at least what passes the caches for it; nothing hides them.
+/// "packed copy of B": at least the cache traffic of the copy. Packing is not overlapped with calls.
 std::vector<Bound> copy_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
-/// Of all of them.
+/// Their sum.
 double copying_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
 }  // namespace isamap

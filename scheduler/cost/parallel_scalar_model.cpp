@@ -18,43 +18,43 @@ std::optional<UnitId> block_of_scalar_code(const ResolvedNest& view) {
   return block && *block != *unit && view.model->unit(*block).queued ? block : std::nullopt;
 }
 
-class Dealt {
+class ParallelScalarModel {
  public:
-  Dealt(const ResolvedNest& view, const TileCounts& counts)
+  ParallelScalarModel(const ResolvedNest& view, const TileCounts& counts)
       : view_(view),
         counts_(counts),
         model_(*view.model),
         lane_(*model_.scalar_unit_for(model_.home())),
         block_(*block_of_scalar_code(view)) {}
 
-  KernelTime run() const {
+  ThreadBlockTime run() const {
     const UnitId around = model_.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model_.instances(around)) : 1;
     const double all = counts_.visits(static_cast<int>(view_.loops.size()));
     double blocks = 1;  // those that the schedule asks for; without them the printer makes enough
-    bool asked = false, threads_asked = false;
+    bool scheduled = false, threads_scheduled = false;
     for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       const UnitId unit = view_.loops[w].unit;
       if (!unit.valid()) continue;
-      threads_asked = threads_asked || (unit != block_ && model_.inside(unit, block_));
-      if (model_.inside(block_, unit)) blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), asked = true;
+      threads_scheduled = threads_scheduled || (unit != block_ && model_.inside(unit, block_));
+      if (model_.inside(block_, unit)) blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), scheduled = true;
     }
     const ReductionShape shape = shape_of_sums();
-    const bool whole = !asked && !threads_asked && view_.stages.empty();  // the launch has no other use for its threads
+    const bool whole = !scheduled && !threads_scheduled && view_.stages.empty();  // the launch has no other use for its threads
     const ParallelReductionPlan plan =
-        threads_asked ? ParallelReductionPlan{} : parallel_reduction_plan(shape, model_, block_, whole);
+        threads_scheduled ? ParallelReductionPlan{} : parallel_reduction_plan(shape, model_, block_, whole);
     const bool planned = whole && view_.statement.reduction != Reduction::assign;
-    const double rounds = asked ? std::ceil(blocks / processors) : 1;
-    double busy = asked ? blocks / rounds : processors;
+    const double waves = scheduled ? std::ceil(blocks / processors) : 1;
+    double busy = scheduled ? blocks / waves : processors;
     if (planned) busy = std::min(processors, static_cast<double>(plan.blocks));
     const double elements = static_cast<double>(shape.sums * plan.parts());
-    const double threads = std::max(1.0, std::min(elements, busy * at_once()));
-    KernelTime time;
+    const double threads = std::max(1.0, std::min(elements, busy * concurrent_threads()));
+    ThreadBlockTime time;
     time.bound = "scalar code";
     time.join("scalar code", all * access_count(view_.statement) / threads);
     time.join("memory " + model_.memory(model_.home()).name, outermost(all));
     if (planned) add_loads(shape, plan, busy, all, time);
-    time.last = rounds * latency();
+    time.last = waves * latency();
     if (planned && plan.split()) time.last += combine_cycles(plan);
     time.cycles += time.last;
     return time;
@@ -69,8 +69,8 @@ class Dealt {
     return {};
   }
 
-  /// Threads of one processor whose requests its port takes in a cycle.
-  double at_once() const {
+  /// Threads of one processor whose requests its port accepts in a cycle.
+  double concurrent_threads() const {
     std::string port;
     for (const Instruction& move : model_.instructions())
       if (port.empty() && is_move(move) && move.operands.size() > 1 && move.operands[1].memory == model_.home() &&
@@ -135,7 +135,7 @@ class Dealt {
   /// All that is read passes the links of the processors in use. A thread's loads come in groups of those that are in
   /// flight together; the first group is in `latency`.
   void add_loads(const ReductionShape& shape, const ParallelReductionPlan& plan, double busy, double all,
-                 KernelTime& time) const {
+                 ThreadBlockTime& time) const {
     const MemoryId own = registers();
     if (!own.valid()) return;
     double bytes_read = 0, bandwidth = 0;
@@ -162,13 +162,13 @@ class Dealt {
     return steps * (barrier + latency_between(own, shared) + latency_between(shared, own));
   }
 
-  bool handed(int access) const {
+  bool fused(int access) const {
     return std::any_of(view_.stages.begin(), view_.stages.end(), [&](const StagedTile& s) {
       return s.access == access && s.memory != model_.home() && !(s.stage.from.empty() && s.stage.then.empty());
     });
   }
 
-  /// Each tensor passes once: all of it, or as much of it as there are points.
+  /// Each tensor is transferred once: all of it, or as many elements as there are points.
   double outermost(double points) const {
     const Memory& home = model_.memory(model_.home());
     std::set<TensorId> seen;
@@ -176,7 +176,7 @@ class Dealt {
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const TensorId id = access_of(view_.statement, a).tensor;
       const double bandwidth = a == 0 ? home.write_bandwidth : home.read_bandwidth;
-      if (handed(a) || bandwidth <= 0 || !seen.insert(id).second) continue;
+      if (fused(a) || bandwidth <= 0 || !seen.insert(id).second) continue;
       cycles += bytes_once(a, points) / bandwidth;
     }
     return cycles;
@@ -189,15 +189,15 @@ class Dealt {
     return std::min(elements, points) * std::max(bytes(tensor.dtype), 1);
   }
 
-  /// Of a first load and of a last store. Where a tile is taken over, what else is loaded has not waited for it.
+  /// Latency of a first load and a last store. In a fused consumer the loads overlap with the producer.
   double latency() const {
     const MemoryId own = registers();
     double cycles = 0;
     if (!own.valid()) return 0;
-    bool taken = false;
-    for (int a = 1; a < access_count(view_.statement); ++a) taken = taken || handed(a);
+    bool consumer = false;
+    for (int a = 1; a < access_count(view_.statement); ++a) consumer = consumer || fused(a);
     for (const auto& [from, to] : {std::pair(model_.home(), own), std::pair(own, model_.home())})
-      if (!taken || from == own) cycles += latency_between(from, to);
+      if (!consumer || from == own) cycles += latency_between(from, to);
     return cycles;
   }
 
@@ -209,15 +209,17 @@ class Dealt {
 
 }  // namespace
 
-bool is_dealt_out(const ResolvedNest& view) { return !view.instruction && block_of_scalar_code(view); }
+bool is_distributed(const ResolvedNest& view) { return !view.instruction && block_of_scalar_code(view); }
 
-KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts) { return Dealt(view, counts).run(); }
+ThreadBlockTime parallel_scalar_time(const ResolvedNest& view, const TileCounts& counts) {
+  return ParallelScalarModel(view, counts).run();
+}
 
-bool comes_in_rounds(const ResolvedNest& view) { return is_dealt_out(view) || runs_in_blocks(view); }
+bool runs_in_waves(const ResolvedNest& view) { return is_distributed(view) || runs_in_blocks(view); }
 
-std::optional<KernelTime> time_in_rounds(const ResolvedNest& view, const TileCounts& counts) {
-  if (is_dealt_out(view)) return dealt_time(view, counts);
-  if (runs_in_blocks(view)) return kernel_time(view, counts);
+std::optional<ThreadBlockTime> time_in_waves(const ResolvedNest& view, const TileCounts& counts) {
+  if (is_distributed(view)) return parallel_scalar_time(view, counts);
+  if (runs_in_blocks(view)) return thread_block_time(view, counts);
   return std::nullopt;
 }
 

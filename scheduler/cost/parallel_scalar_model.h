@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Cycles of a statement that is computed element by element where the threads of a language share its elements: what no
-// instruction covers, elementwise code and sums, on a machine whose blocks wait their turn
-// (backends/cuda/distribute_loops.h deals such loops out).
+// Element-wise and reduction code distributed over GPU threads: statements that no instruction covers, on a machine
+// that executes thread blocks in waves (backends/cuda/distribute_loops.h distributes such loops).
 //
-//   accesses       points x accesses / threads that work side by side
-//   memory         bytes of each tensor, once, / bandwidth of the outermost memory, which reads and writes share
-//   cycles         the larger of the two, and what nothing hides: the links in and out, once for each round of blocks
+//   accesses       points x accesses / concurrent threads
+//   memory         bytes of each tensor, once, / bandwidth of the outermost memory, shared by reads and writes
+//   cycles         the larger of the two, plus the latency of the links in and out, once per wave
 //
 // Side by side work, on each processor, the innermost instances of one request of its port times the ports, or as many
 // as there are elements to distribute. A dim tells elements apart if it stands in the index that is written. A tile that
@@ -25,15 +24,15 @@
 
 namespace isamap {
 
-/// Is the nest scalar code whose elements are distributed?
-bool is_dealt_out(const ResolvedNest& view);
+/// Is the nest scalar code distributed over threads?
+bool is_distributed(const ResolvedNest& view);
 
-KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts);
+ThreadBlockTime parallel_scalar_time(const ResolvedNest& view, const TileCounts& counts);
 
-/// Do its blocks, or those that its scalar code is distributed to, come in rounds on the processors?
-bool comes_in_rounds(const ResolvedNest& view);
+/// Do the thread blocks of the nest, of an instruction or of scalar code, run in waves?
+bool runs_in_waves(const ResolvedNest& view);
 
-/// Of such a nest, with what overlap cannot hide; nothing: of any other.
-std::optional<KernelTime> time_in_rounds(const ResolvedNest& view, const TileCounts& counts);
+/// The time of such a nest, exposed latency included; nothing: of any other.
+std::optional<ThreadBlockTime> time_in_waves(const ResolvedNest& view, const TileCounts& counts);
 
 }  // namespace isamap

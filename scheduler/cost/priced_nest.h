@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A nest with everything the closed form says of it: what other cost models begin with.
+// A nest with the results of the closed form, from which other cost models start.
 
 #include <memory>
 
@@ -17,7 +17,7 @@ struct PricedNest {
   const TileCounts counts;
   Traffic traffic;
   Cost cost;
-  std::vector<Bound> parts;  ///< of cost.cycles, whose sum they are; of programs whose moves are instructions only
+  std::vector<Bound> parts;  ///< terms whose sum is cost.cycles; only for machines that issue moves
 };
 
 /// Diagnostics as of CostModel::estimate.

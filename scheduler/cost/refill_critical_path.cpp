@@ -20,7 +20,7 @@ void RefillPath::drain(std::size_t flow, const VisitMoved& last, const VisitMove
     return;
   }
   add(flow, true, before, since, latency, false);
-  // The parent's tile, if it has one buffer and goes too, waits for what was in use until now.
+  // The parent tile, if single-buffered and renewed too, waits for the tile in use until now.
   Task now = tasks_.back();
   now.since = 0;
   now.moved = last;
@@ -65,11 +65,11 @@ double RefillPath::filled(std::size_t flow) const {
 }
 
 void RefillPath::order() {
-  const auto drained = [&](int flow) {  // what must be out before the next tile has its place
+  const auto drained = [&](int flow) {  // the drain that frees the buffer of the next tile
     const int old = find(flow, true, false);
     return old >= 0 ? old : find(flow, true, true);
   };
-  std::vector<char> needed(flow_->flows.size(), 0);  // by flow: somebody waits for its last tile
+  std::vector<char> needed(flow_->flows.size(), 0);  // by flow: its last tile is waited for
   for (std::size_t f = 0; f < flow_->flows.size(); ++f) {
     const int parent = flow_->flows[f].parent;
     const int own = find(static_cast<int>(f), true, true);
@@ -85,7 +85,7 @@ void RefillPath::order() {
     } else if (task.last) {
       for (std::size_t child = 0; child < flow_->flows.size(); ++child)
         if (flow_->flows[child].parent == task.flow) task.after[0] = find(static_cast<int>(child), true, true);
-      task.after[1] = find(task.flow, true, false);  // one after the other
+      task.after[1] = find(task.flow, true, false);  // in sequence
     }
   }
 }
@@ -126,7 +126,7 @@ RefillPath::Solved RefillPath::solve() {
         ready = ready && tasks_[static_cast<std::size_t>(before)].done;
         start = std::max(start, tasks_[static_cast<std::size_t>(before)].end);
       }
-      // Fills from the outside, then drains from the inside, as the simulator begins them.
+      // Fills from the outside, then drains from the inside, as in the simulation.
       const int own = task.out ? 1000 - task.flow : task.flow;
       if (!ready || start > earliest || (start == earliest && own >= first)) continue;
       next = &task;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Models that learn a number from numbers: a plain ridge regression, and boosted trees where XGBoost is installed.
+// Regression models: ridge, and boosted trees where XGBoost is installed.
 
 #include <cstdint>
 #include <memory>
@@ -21,9 +21,9 @@ std::unique_ptr<Regression> make_ridge(double lambda);
 
 /// Chen, Guestrin, "XGBoost", KDD 2016. One thread and a seed, so results repeat.
 bool has_boosted_trees();
-std::unique_ptr<Regression> make_boosted_trees(std::uint64_t seed);  ///< null where there are none
+std::unique_ptr<Regression> make_boosted_trees(std::uint64_t seed);  ///< null without XGBoost
 
-/// Adds squares, and products of sizes that meet: those of one dim, and those of one level.
+/// Adds squares and products of related sizes: of one dim, or of one level.
 class FeatureProducts {
  public:
   explicit FeatureProducts(const std::vector<std::string>& names);

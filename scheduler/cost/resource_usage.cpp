@@ -18,7 +18,7 @@ DType dtype_of(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()].dtype;
 }
 
-/// Time loops with several steps that the access uses stand above the result, within the first `loops` loops.
+/// Number of loops down to the innermost time loop with several steps that the access uses, within the first `loops`.
 int renewing_loops(const ResolvedNest& view, const TileCounts& counts, int access, int loops) {
   for (int w = loops; w-- > 0;)
     if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1 && counts.uses_loop(access, w))
@@ -72,12 +72,13 @@ class FlowBuilder {
     } else if (f.moves) {
       way(f, stage, from, stage.memory, f.in);
       if (stage.access == 0) way(f, stage, stage.memory, from, f.out);
-      if (own.is_register() && !executes_a_stream(model_)) f.in.latency = f.out.latency = 0;  // loads run ahead
+      // hidden by out-of-order execution
+      if (own.is_register() && !executes_a_stream(model_)) f.in.latency = f.out.latency = 0;
     }
     made_.flows.push_back(std::move(f));
   }
 
-  /// Element by element, by a scalar unit.
+  /// A copy by a scalar unit.
   void copy(TileFlow& f, const StagedTile& stage) {
     f.buffers = 1;
     if (!f.moves) return;
@@ -94,7 +95,7 @@ class FlowBuilder {
     const Memory& parent = model_.memory(fills ? from : to);
     if (const double rate = fills ? parent.read_bandwidth : parent.write_bandwidth; rate > 0)
       way.uses.push_back({port(parent, fills), at / rate / instances(stage.parent), 0});
-    const Memory& own = model_.memory(stage.memory);  // a drain is no access of its tile: docs/cost.md
+    const Memory& own = model_.memory(stage.memory);  // draining is not an access of the tile
     if (fills && own.write_bandwidth > 0) way.uses.push_back({port(own, false), 0, in / own.write_bandwidth});
     for (const LinkId id : links_of(model_, stage.stage.via, from, to)) {
       const Link& link = model_.link(id);
@@ -121,7 +122,8 @@ class FlowBuilder {
       latency = tile.latency;
     } else {
       const bool registers = model_.memory(view_.memory_of(f.stage)).is_register();
-      const double uses = std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / piece(*move, type));
+      const double uses =
+          std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / elements_per_use(*move, type));
       cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
       latency = latency_of(*move, full_extents(*move), model_);
     }
@@ -134,7 +136,7 @@ class FlowBuilder {
     }
   }
 
-  /// What instances wrote together is seen by all of them after a barrier.
+  /// Instances see what the others wrote after a barrier.
   void barriers(const StagedTile& stage, Way& way) {
     const UnitId owner = model_.memory(stage.memory).per;
     for (const Barrier& b : model_.barriers()) {
@@ -160,9 +162,9 @@ class FlowBuilder {
     CallFlow& call = made_.call;
     if (!view_.instruction) {
       call.each = call.latency = access_count(view_.statement);
-      if (is_dealt_out(view_))  // each thread's part of what all of them take
-        call.each = call.latency =
-            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
+      if (is_distributed(view_))  // share of one thread
+        call.each = call.latency = parallel_scalar_time(view_, counts_).cycles /
+                                   std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
       call.name = "scalar code";
       return;
     }
@@ -185,7 +187,7 @@ class FlowBuilder {
                  cache.bytes / cache.bandwidth / cache.instances);
   }
 
-  /// What calls read and write in the memory of their operands.
+  /// Accesses of calls to the memory of their operands.
   void accesses(int a) {
     const int stage = view_.innermost[static_cast<std::size_t>(a)];
     const Memory& m = model_.memory(view_.memory_of(stage));
@@ -201,7 +203,7 @@ class FlowBuilder {
     if (m.write_bandwidth > 0) per_call(port(m, false), written * size / m.write_bandwidth);
   }
 
-  /// Operands that calls take from where they lie: loads beside the calls.
+  /// Memory operands of calls: their loads.
   void in_place(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to || t.access == 0 || t.from != model_.home()) return;
     const DType type = dtype_of(view_, t.access);
@@ -214,7 +216,7 @@ class FlowBuilder {
     }
     const Instruction* move = model_.memory(t.to).is_register() ? move_between(model_, t.from, t.to, type) : nullptr;
     if (!move || !move->timing.interval) return;
-    const double times = std::max(t.loads, 1 / piece(*move, type)) / t.instances;
+    const double times = std::max(t.loads, 1 / elements_per_use(*move, type)) / t.instances;
     per_call(resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where),
              times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
   }
@@ -234,7 +236,7 @@ NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traff
 
 namespace {
 
-/// Calls of the first instance along one dim: leaves of its loops from `loop` on.
+/// Calls of the first instance along one dim, below its loops from `loop` on.
 double leaves(const LoopTable& table, int dim, std::size_t loop, std::int64_t extent) {
   for (std::size_t w = loop; w < table.loops.size(); ++w) {
     const LoopTable::Entry& e = table.loops[w];
@@ -252,8 +254,8 @@ double leaves(const LoopTable& table, int dim, std::size_t loop, std::int64_t ex
 
 }  // namespace
 
-/// In order, a call waits for the one before it that updated the same element. With I calls in a row that update
-/// different ones, then R turns through these: (R - 1) x max(I x interval, latency) + I x interval.
+/// In-order execution: a call waits for the one before it that updated the same element. With I independent calls in a
+/// row, repeated R times: (R - 1) x max(I x interval, latency) + I x interval.
 CallBlock block_of(const NestFlow& flow, const LoopTable& table, const std::vector<std::int64_t>& extents) {
   CallBlock block;
   block.calls = 1;
@@ -271,17 +273,17 @@ CallBlock block_of(const NestFlow& flow, const LoopTable& table, const std::vect
       if (e.time) trips[w] = static_cast<double>(ceil_div(extent, e.tile));
       extent = std::min(extent, e.tile);
     }
-    double independent = 1, turns = 1;
-    bool turning = false;
+    double independent = 1, repeats = 1;
+    bool repeating = false;
     for (std::size_t w = table.loops.size(); w-- > static_cast<std::size_t>(flow.block);) {
       if (trips[w] <= 1) continue;
       const bool used = table.loops[w].used[0];
-      if (used && turning) break;
-      turning = turning || !used;
-      (used ? independent : turns) *= trips[w];
+      if (used && repeating) break;
+      repeating = repeating || !used;
+      (used ? independent : repeats) *= trips[w];
     }
     const double row = independent * call.each;
-    block.cycles = block.calls / (independent * turns) * ((turns - 1) * std::max(row, call.latency) + row);
+    block.cycles = block.calls / (independent * repeats) * ((repeats - 1) * std::max(row, call.latency) + row);
   }
   for (const Occupation& use : call.uses) block.cycles = std::max(block.cycles, use.own * block.calls);
   return block;

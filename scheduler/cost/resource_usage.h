@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the tiles and calls of a nest occupy on the machine: read by the latency formula (scheduler/cost/latency.h) and
-// by the event simulator (scheduler/cost/event_simulation.h), which differ only in how they put it into time
-// (docs/cost.md).
+// Resources that tiles and calls of a nest occupy: input of the latency formula (scheduler/cost/latency.h) and of the
+// event simulation (scheduler/cost/event_simulation.h), which differ only in how they schedule them (docs/cost.md).
 
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ struct Resource {
 /// Cycles that one element of a transfer occupies a resource.
 struct Occupation {
   int resource = 0;
-  double shared = 0;  ///< for each element as the parents see it, over all of them: multicast counted once
+  double shared = 0;  ///< for each element at the parents: multicast counted once
   double own = 0;     ///< for each element of one instance filled
 };
 
@@ -37,18 +36,18 @@ struct TileFlow {
   int stage = 0, access = 0;
   int parent = -1;  ///< flow; -1: the tensor at home
   int loops = 0;    ///< loops above the stage
-  int place = 0;    ///< its tile is renewed by loops above this one only
-  int buffers = 1;  ///< registers are renamed: they count as two
+  int place = 0;    ///< only loops above this one renew its tile
+  int buffers = 1;  ///< registers are renamed: they count as double-buffered
   bool slide = false;
-  bool moves = true;  ///< false: it stands ready before the program begins
+  bool moves = true;  ///< false: packed ahead of time
   Way in, out;
   std::string name;  ///< "A in GLB"
 };
 
 struct CallFlow {
-  double each = 1;     ///< cycles between calls of one instance
-  double latency = 1;  ///< until the result may be updated again
-  double chains = 0;   ///< calls that are under way at once, where the machine finds them itself; 0: as the loops come
+  double each = 1;               ///< cycles between calls of one instance
+  double latency = 1;            ///< until the result can be updated again
+  double chains = 0;             ///< calls in flight with out-of-order execution; 0: in program order
   std::vector<Occupation> uses;  ///< `own`: cycles for each call
   std::string name;              ///< "mac"
   SourceLocation where;          ///< of its timing
@@ -58,14 +57,14 @@ struct NestFlow {
   std::vector<Resource> resources;
   std::vector<TileFlow> flows;  ///< parents before children
   CallFlow call;
-  int block = 0;      ///< loops from this one on renew nothing
-  double scalar = 0;  ///< cycles of copies element by element, of those that transfers take
+  int block = 0;      ///< loops from this one on renew no tile
+  double scalar = 0;  ///< cycles of scalar copies, which occupy the scalar unit
 };
 
 NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
-/// A run of calls between which no tile is renewed: those of the loops from `flow.block` on, the dims having these
-/// extents there, in the first instance.
+/// A run of calls without a tile renewal: the loops from `flow.block` on, with these extents of the dims, in the first
+/// instance.
 struct CallBlock {
   double calls = 0, cycles = 0;
 };

@@ -20,9 +20,9 @@ namespace isamap {
 
 namespace {
 
-constexpr double most_commands = 4e6;  ///< that are followed: each is kept until the end
+constexpr double most_commands = 4e6;  ///< limit of simulated commands: each is kept until the end
 
-/// Points of the statement's dims in work: where they begin, and how many.
+/// A box of points of the statement: first point and extent by dim.
 struct PointBox {
   std::vector<std::int64_t> low, extent;
 };
@@ -38,61 +38,61 @@ TouchedParts::Range values_of(const std::vector<std::int64_t>& factors, const Po
   return range;
 }
 
-/// An axis of a tile: a coordinate, whose values begin where the tile does.
+/// An axis of a tile: a coordinate, counted from where the tile begins.
 struct TileAxis {
   AffineExpr form;
   std::vector<std::int64_t> factors;  ///< by dim of the statement
 };
 
-/// One of the places that a stage's tiles take in turn.
-struct TilePlace {
+/// One of the buffers that the tiles of a stage rotate through.
+struct TileBuffer {
   TouchedParts touched;
   std::vector<std::int64_t> begins;  ///< by axis: value of its form
 };
 
-/// A stage whose tiles commands fill and drain.
+/// A stage filled and drained by commands.
 struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
   int flow = 0, access = 0;
-  int place = 0;  ///< runs over that renew it, also those that it does not use: commands are moved out of no loop
+  int place = 0;  ///< loops above its commands, also loops that it does not use: commands are not hoisted
   const Instruction *in = nullptr, *out = nullptr;
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;
-  std::vector<TilePlace> places;
-  std::int64_t tiles = 0;  ///< that there were
+  std::vector<TileBuffer> places;
+  std::int64_t tiles = 0;  ///< tiles so far
 };
 
-TilePlace& place_of(MovedStage& s) {
+TileBuffer& place_of(MovedStage& s) {
   return s.places[static_cast<std::size_t>((s.tiles - 1) % static_cast<std::int64_t>(s.places.size()))];
 }
 
-/// Common divisor of the points along a coordinate that uses of the stage's moves take.
+/// Greatest common divisor of the points along a coordinate covered by uses of the moves of a stage.
 std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, const AffineExpr& form) {
   std::int64_t points = 0;
   const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].loops);
   for (const Instruction* move : {s.in, s.out})
     if (move != nullptr)
-      for (const Looped& w : taken_by(view, s.stage, *move, full))
+      for (const TileCoordinate& w : coordinates_of_move(view, s.stage, *move, full))
         if (w.form == form && w.points < w.extent) points = std::gcd(points, w.points);
   return points;
 }
 
-/// The axes of a stage's tile, cut where loops further in, moves and calls begin and end.
+/// Axes of the tile of a stage, cut where inner loops, moves and calls begin and end.
 void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
   const StagedTile& stage = view.stages[static_cast<std::size_t>(s.stage)];
   const std::vector<std::int64_t> full = view.tiles(stage.loops);
   std::vector<TouchedParts::Axis> parts;
-  for (const Looped& looped : coordinates_of(view, s.stage, full)) {
-    TileAxis axis{looped.form, {}};
-    for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(looped.form.coefficient(dim.name));
+  for (const TileCoordinate& coordinate : coordinates_of(view, s.stage, full)) {
+    TileAxis axis{coordinate.form, {}};
+    for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(coordinate.form.coefficient(dim.name));
     std::int64_t part = 0;
     for (std::size_t w = static_cast<std::size_t>(stage.loops); w < view.loops.size(); ++w)
       if (const auto d = static_cast<std::size_t>(view.loops[w].dim); view.loops[w].tile < full[d])
         part = std::gcd(part, axis.factors[d] * view.loops[w].tile);
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (other == number || stages[other].parent == static_cast<int>(number))
-        part = std::gcd(part, points_of_moves(view, stages[other], looped.form));
-    parts.push_back({looped.extent, part == 0 ? looped.extent : std::abs(part)});
+        part = std::gcd(part, points_of_moves(view, stages[other], coordinate.form));
+    parts.push_back({coordinate.extent, part == 0 ? coordinate.extent : std::abs(part)});
     s.axes.push_back(std::move(axis));
   }
   s.places.assign(static_cast<std::size_t>(std::max(1, stage.stage.buffers)),
@@ -111,7 +111,8 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     moved.access = t.access;
     for (std::size_t f = 0; f < flow.flows.size(); ++f)
       if (flow.flows[f].stage == t.stage) moved.flow = static_cast<int>(f);
-    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].loops; ++w)  // its commands stand below them all
+    // its commands are below all of these
+    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].loops; ++w)
       if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) moved.place = w + 1;
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (stages[other].stage == view.stages[static_cast<std::size_t>(t.stage)].parent)
@@ -125,17 +126,18 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
   return stages;
 }
 
-/// What a use takes of the stage's tile, that begins `at` in the tile of `own`, which is it or one that it fills.
-TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Looped>& looped,
+/// Region of a use of a move in the tile of a stage; `at`: its offset in the tile of `own`, the same stage or one
+/// filled from it.
+TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<TileCoordinate>& coordinates,
                           const std::vector<std::int64_t>& at, const PointBox& box) {
   TouchedParts::Box part;
   for (std::size_t i = 0; i < s.axes.size(); ++i) {
     TouchedParts::Range range = values_of(s.axes[i].factors, box);
-    for (std::size_t w = 0; w < looped.size(); ++w)
+    for (std::size_t w = 0; w < coordinates.size(); ++w)
       for (std::size_t a = 0; a < own.axes.size(); ++a) {
-        if (looped[w].form != s.axes[i].form || own.axes[a].form != looped[w].form) continue;
+        if (coordinates[w].form != s.axes[i].form || own.axes[a].form != coordinates[w].form) continue;
         range.low = place_of(own).begins[a] + at[w];
-        range.high = place_of(own).begins[a] + std::min(looped[w].extent, at[w] + looped[w].points);
+        range.high = place_of(own).begins[a] + std::min(coordinates[w].extent, at[w] + coordinates[w].points);
       }
     const std::int64_t begins = place_of(s).begins[i];
     part.push_back({range.low - begins, range.high - begins});
@@ -145,8 +147,8 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Loop
 
 /// Uses of a move for tiles of one size.
 struct MoveUses {
-  std::vector<Looped> coordinates;
-  std::vector<std::int64_t> extents;  ///< of a use, along dims that run over nothing
+  std::vector<TileCoordinate> coordinates;
+  std::vector<std::int64_t> extents;  ///< of a use, along dims that cover no coordinate
 };
 
 class StreamSimulation {
@@ -160,7 +162,7 @@ class StreamSimulation {
         options_(options),
         stages_(moved_stages(view, counts, traffic, flow)),
         queue_(stream_window(model_), orders_itself(model_),
-               [this](const TimedCommand& c, double start, std::int64_t waited_for) { left(c, start, waited_for); }) {
+               [this](const TimedCommand& c, double start, std::int64_t waited_for) { issued(c, start, waited_for); }) {
     result_.memories = traffic.memories;
     result_.busy.assign(flow.resources.size(), 0);
     result_.waited.assign(flow.flows.size(), 0);
@@ -189,8 +191,8 @@ class StreamSimulation {
     return number;
   }
 
-  /// Everything below the loops from `loop` on, in the order of the text. `first`: no loop outside that the output does
-  /// not use is past its first step.
+  /// Everything below the loops from `loop` on, in program order. `first`: no outer loop that the output does not use
+  /// is past its first step.
   void below(std::size_t loop, bool first) {
     const int place = static_cast<int>(loop);
     for (std::size_t s = 0; s < stages_.size(); ++s)
@@ -220,13 +222,13 @@ class StreamSimulation {
   void fill(std::size_t at, bool first) {
     MovedStage& s = stages_[at];
     ++s.tiles;
-    TilePlace& place = place_of(s);
+    TileBuffer& place = place_of(s);
     for (std::size_t i = 0; i < s.axes.size(); ++i) place.begins[i] = values_of(s.axes[i].factors, box_).low;
     if (s.in != nullptr && (s.starts_full || !first)) move(s, *s.in, false);
   }
   void drain(std::size_t at) { move(stages_[at], *stages_[at].out, true); }
 
-  /// Extents of the stage's tile: those of loops that do not renew it are the whole of what they run over.
+  /// Extents of the tile of a stage: dims of loops that do not renew it are whole.
   PointBox tile_box(const MovedStage& s) const {
     PointBox box = box_;
     const std::vector<std::int64_t> most = view_.tiles(view_.stages[static_cast<std::size_t>(s.stage)].loops);
@@ -236,16 +238,16 @@ class StreamSimulation {
 
   const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
     const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
-    if (fresh) found->second = {taken_by(view_, s.stage, move, sizes), least_extents(move)};
+    if (fresh) found->second = {coordinates_of_move(view_, s.stage, move, sizes), least_extents(move)};
     return found->second;
   }
 
-  /// The uses of a move for the tile in work, the last coordinate fastest.
+  /// Uses of a move for the current tile, the last coordinate fastest.
   void move(MovedStage& s, const Instruction& move, bool out) {
     const PointBox box = tile_box(s);
     const MoveUses& uses = uses_of(s, move, box.extent);
-    const std::vector<Looped>& looped = uses.coordinates;
-    std::vector<std::int64_t> at(looped.size(), 0);
+    const std::vector<TileCoordinate>& coordinates = uses.coordinates;
+    std::vector<std::int64_t> at(coordinates.size(), 0);
     const int on = port(move);
     std::size_t use = 0;
     while (true) {
@@ -255,18 +257,18 @@ class StreamSimulation {
       command.flow = s.flow;
       command.out = out;
       command.tile = s.tiles - 1;
-      touch(s, part_of(s, s, looped, at, box), !out);
+      touch(s, part_of(s, s, coordinates, at, box), !out);
       if (s.parent >= 0) {
         MovedStage& parent = stages_[static_cast<std::size_t>(s.parent)];
-        touch(parent, part_of(parent, s, looped, at, box), out);
+        touch(parent, part_of(parent, s, coordinates, at, box), out);
       } else if (s.access == 0) {
         at_home(s, use, out);
       }
       flow_of_.push_back(s.flow);
       queue_.add(command, before_, -1);
       ++use;
-      std::size_t i = looped.size();
-      while (i > 0 && (at[i - 1] += looped[i - 1].points) >= looped[i - 1].extent) at[--i] = 0;
+      std::size_t i = coordinates.size();
+      while (i > 0 && (at[i - 1] += coordinates[i - 1].points) >= coordinates[i - 1].extent) at[--i] = 0;
       if (i == 0) return;
     }
   }
@@ -277,7 +279,7 @@ class StreamSimulation {
     double moved =
         static_cast<double>(bytes(view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype));
     for (std::size_t i = 0; i < at.size(); ++i) {
-      const Looped& w = uses.coordinates[i];
+      const TileCoordinate& w = uses.coordinates[i];
       const std::int64_t points = std::min(w.points, w.extent - at[i]);
       moved *= static_cast<double>(points);
       if (w.dim < 0) continue;
@@ -296,7 +298,7 @@ class StreamSimulation {
     place_of(s).touched.touch(part, write, queue_.next(), ended_, before_);
   }
 
-  /// Partial sums: a tile is read back after it was stored, use by use.
+  /// Partial sums: a spilled tile is reloaded after its stores, use by use.
   void at_home(MovedStage& s, std::size_t use, bool out) {
     std::vector<std::int64_t>& stored = stored_[{s.stage, place_of(s).begins}];
     if (out) {
@@ -331,27 +333,27 @@ class StreamSimulation {
     command.interval = found->second.first;
     command.latency = std::max(command.interval, found->second.second);
     command.tile = calls_++;
-    // Calls that leave state behind keep their order.
+    // Calls that change state keep their order.
     const std::int64_t number = queue_.next();
     flow_of_.push_back(-1);
     queue_.add(command, before_, view_.instruction->sets.empty() ? -1 : last_call_);
     last_call_ = number;
   }
 
-  void left(const TimedCommand& command, double start, std::int64_t waited_for) {
+  void issued(const TimedCommand& command, double start, std::int64_t waited_for) {
     const double end = start + std::max(command.interval, command.latency);
     end_ = std::max(end_, end);
     ++result_.events;
     const int resource = resources_[static_cast<std::size_t>(command.port)];
     if (resource >= 0) result_.busy[static_cast<std::size_t>(resource)] += command.interval;
-    if (command.flow < 0) return call_left(command, start, end, waited_for);
+    if (command.flow < 0) return call_issued(command, start, end, waited_for);
     slice({BusySlice::Track::transfer, 0, command.flow, command.out, command.tile, start, end});
     if (resource >= 0)
       slice({BusySlice::Track::resource, resource, command.flow, command.out, command.tile, start,
              start + command.interval});
   }
 
-  void call_left(const TimedCommand& command, double start, double end, std::int64_t waited_for) {
+  void call_issued(const TimedCommand& command, double start, double end, std::int64_t waited_for) {
     slice({BusySlice::Track::calls, 0, 0, false, command.tile, start, start + command.interval});
     if (result_.blocks++ == 0)
       result_.fill = start;

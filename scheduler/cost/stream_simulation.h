@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Executes the commands of a nest on a machine that executes one stream of them: what --cost simulator and --trace take
-// the time of an accelerator from. The rules stand in docs/cost.md, "Simulation of a stream".
+// Event simulation of a command stream: time of an accelerator for --cost simulator and --trace. Rules: docs/cost.md,
+// "Simulation of a stream".
 //
-// The commands are those that lowering makes, in its order, without their addresses: a move for each use that a tile
-// takes (scheduler/cost/tile_uses.h), a call at each step of the innermost loop. They leave as the list scheduler of
-// backends/assembly/command_order.h lets them: of the next `window` those are ready whose predecessors have left, and
-// the one that can start first leaves next. A command comes after those that touched the same part of a tile before,
-// where one of the two writes. Under `order: tokens` each port is a queue, which keeps its own order.
+// The commands are those of lowering, in program order, without addresses: a move for each use of a tile
+// (scheduler/cost/tile_uses.h), a call at each step of the innermost loop. They issue by the list scheduler of
+// backends/assembly/command_order.h: of the next `window` commands those whose predecessors have issued are ready, and
+// the one with the earliest start issues next. A command depends on earlier ones on the same part of a tile if one of
+// the two writes. Under `order: tokens` each port is an in-order queue.
 
 #include "scheduler/cost/event_simulation.h"
 
 namespace isamap {
 
-/// `traffic` gives what does not depend on time: all counts, which are the closed form's.
+/// `traffic` gives all access counts: those of the closed form.
 Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options = {});
 
-/// The simulation that fits the machine: this one, or that of tiles (simulate_nest).
+/// simulate_stream for machines of command streams, else simulate_nest.
 Result<SimulatedNest> simulate(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                const NestFlow& flow, const SimulationOptions& options = {});
 

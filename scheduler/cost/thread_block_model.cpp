@@ -21,12 +21,12 @@ std::optional<UnitId> block_unit(const ResolvedNest& view) {
   return view.instruction ? outermost_numbered(*view.model, view.instruction->unit) : std::nullopt;
 }
 
-class Blocks {
+class ThreadBlockModel {
  public:
-  Blocks(const ResolvedNest& view, const TileCounts& counts, UnitId block)
+  ThreadBlockModel(const ResolvedNest& view, const TileCounts& counts, UnitId block)
       : view_(view), counts_(counts), block_(block) {}
 
-  KernelTime run() {
+  ThreadBlockTime run() {
     const HardwareModel& model = *view_.model;
     const UnitId around = model.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
@@ -35,26 +35,27 @@ class Blocks {
       if (on_blocks(w)) blocks *= trip(w);
       if (!view_.loops[w].combine.valid()) continue;
       combine_ = view_.loops[w].combine;
-      if (!counts_.uses_loop(0, static_cast<int>(w))) parts_ *= trip(w);
+      if (!counts_.uses_loop(0, static_cast<int>(w))) partial_sums_ *= trip(w);
     }
-    const double rounds = std::ceil(blocks / processors);
+    const double waves = std::ceil(blocks / processors);
     calls();
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
-    for (const auto& [name, cycles] : busy_) result_.join(name, cycles * rounds);
-    result_.join("latency of its calls", chain_ * rounds);
-    result_.join("latency of fetches", waited_for_registers() * rounds);
+    for (const auto& [name, cycles] : busy_) result_.join(name, cycles * waves);
+    result_.join("latency of its calls", chain_ * waves);
+    result_.join("latency of fetches", exposed_register_loads() * waves);
     outermost();
-    const bool turns = std::any_of(view_.loops.begin(), view_.loops.end(), [](const LoopLevel& w) { return w.wrap; });
-    result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
-    result_.waits = waits_ * rounds;
-    result_.last = ends_ * rounds;
+    const bool persistent =
+        std::any_of(view_.loops.begin(), view_.loops.end(), [](const LoopLevel& w) { return w.wrap; });
+    result_.first = prologue_ * (persistent ? 1 : waves) + initialise_sums();
+    result_.waits = exposed_ * waves;
+    result_.last = epilogue_ * waves;
     result_.cycles += result_.first + result_.waits + result_.last;
     if (result_.waits > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
 
  private:
-  /// Ports of a processor, which the instances inside it share.
+  /// Ports of a processor, shared by the instances inside it.
   double ports(const Instruction& instruction) const {
     for (UnitId at = instruction.unit; at.valid(); at = view_.model->unit(at).parent) {
       const auto& all = view_.model->unit(at).ports;
@@ -86,10 +87,10 @@ class Blocks {
                                                     view_.stages[static_cast<std::size_t>(stage)].loops));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
     own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
-                 std::min(ports(instruction), side_by_side_inside(instruction.unit));
+                 std::min(ports(instruction), parallel_instances_inside(instruction.unit));
   }
 
-  /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
+  /// An instance loads registers, then its calls use them: in sequence, except for registers loaded one step ahead.
   void fetches(const StagedTile& s, const Instruction* move, double link_latency) {
     double times = 1;
     for (int w = 0; w < s.loops; ++w)
@@ -97,10 +98,10 @@ class Blocks {
         times *= trip(static_cast<std::size_t>(w));
     const double latency =
         move != nullptr && move->timing.latency ? latency_of(*move, full_extents(*move), *view_.model) : link_latency;
-    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.loops];  // those side by side wait together
+    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.loops];  // concurrent loads overlap
     waited = std::max(waited, times * latency);
   }
-  double waited_for_registers() const {
+  double exposed_register_loads() const {
     if (fetched_.empty() && fetched_ahead_.empty()) return 0;
     double at_once = own_calls_, ahead = 0;
     for (const auto& [loops, cycles] : fetched_) at_once += cycles;
@@ -108,13 +109,13 @@ class Blocks {
     return std::max(at_once, ahead);
   }
 
-  /// What one tile of a stage and its renewals in one block take.
+  /// Refills of one stage in one block.
   void stage(int number) {
     const HardwareModel& model = *view_.model;
     const StagedTile& s = view_.stages[static_cast<std::size_t>(number)];
     const MemoryId from = view_.memory_of(s.parent);
     const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()];
-    double times = 1, since = 1;  // renewals; runs over that the tensor does not use count only outside those it uses
+    double times = 1, since = 1;  // refills; loops that the tensor does not use count only outside those it uses
     for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       if (on_blocks(w)) continue;
       const bool above = static_cast<int>(w) < s.loops;
@@ -142,35 +143,35 @@ class Blocks {
     const bool scratch = !model.memory(s.memory).is_register();
     if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
     if (move != nullptr)
-      busy_["port " + move->timing.port] += elements / piece(*move, tensor.dtype) *
+      busy_["port " + move->timing.port] += elements / elements_per_use(*move, tensor.dtype) *
                                             interval_of(*move, full_extents(*move), model) / ports(*move) *
                                             (is_innermost(move->unit) ? 1.0 / lanes() : 1);
-    else  // element by element: a load and a store each
+    else  // scalar copy: a load and a store each
       busy_["copies by a scalar unit"] += elements * copy_cycles(view_, s) / lanes();
     if (!scratch && !output) return fetches(s, move, latency);
     if (output) {
-      ends_ += latency;
+      epilogue_ += latency;
       return;
     }
-    if (!begun_.insert(s.loops).second) return;  // stages side by side begin, and are waited for, together
-    // Those who only fill tiles go on with the next block's while this one's results are stored. To look at a counter
-    // costs what a barrier does.
+    if (!refill_places_.insert(s.loops).second) return;  // stages at the same loop are filled and awaited together
+    // Producer warps fill the next tiles while the results of this block are stored. Polling a counter costs as much as
+    // a barrier.
     const bool role = !s.stage.role.empty();
-    const double rings = role ? 1 : std::min(turns_begin(s), times),
+    const double rings = role ? 1 : std::min(ring_restarts(s), times),
                  ahead = std::min<double>(s.stage.ahead, times / rings);
-    (role ? begins_ : ends_) += ahead > 0 ? latency : 0;
-    waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
+    (role ? prologue_ : epilogue_) += ahead > 0 ? latency : 0;
+    exposed_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
   }
-  /// Tiles take turns along the loop right above them: its first ones are waited for each time that it begins.
-  double turns_begin(const StagedTile& s) const {
+  /// A circular buffer rotates along the loop right above it: its prologue is exposed each time that loop starts.
+  double ring_restarts(const StagedTile& s) const {
     double times = 1;
     for (int w = 0; w + 1 < s.loops; ++w)
       if (!on_blocks(static_cast<std::size_t>(w)) && !view_.loops[static_cast<std::size_t>(w)].unit.valid())
         times *= trip(static_cast<std::size_t>(w));
     return times;
   }
-  /// Where a block's threads meet at every step.
+  /// Latency of the barrier of a block at every step.
   double barrier_latency() const {
     for (const Barrier& barrier : view_.model->barriers())
       if (barrier.unit == block_ && !barrier.partial) return barrier.latency;
@@ -181,15 +182,15 @@ class Blocks {
       if (make_id<UnitId>(u) != unit && view_.model->inside(make_id<UnitId>(u), unit)) return false;
     return true;
   }
-  /// Instances inside one of the unit that have instances themselves: each keeps a port busy with its part of a call.
-  double side_by_side_inside(UnitId unit) const {
+  /// Instances inside the unit that contain instances themselves: each keeps a port busy with its share of a call.
+  double parallel_instances_inside(UnitId unit) const {
     double count = 1;
     for (std::size_t u = 0; u < view_.model->units().size(); ++u)
       if (const UnitId id = make_id<UnitId>(u); id != unit && view_.model->inside(id, unit) && !is_innermost(id))
         count *= static_cast<double>(view_.model->unit(id).count);
     return count;
   }
-  /// Innermost instances that the instruction occupies: what they do is done at once.
+  /// Innermost instances (lanes) of the instruction: they work in parallel.
   double lanes() const {
     double count = 1;
     for (std::size_t u = 0; u < view_.model->units().size(); ++u) {
@@ -200,7 +201,7 @@ class Blocks {
     return count;
   }
 
-  /// What the whole kernel reads and writes: each tensor once, or as often as the order of blocks asks for it.
+  /// Traffic of the outermost memory: each tensor once, or as often as rasterization makes it miss the cache.
   void outermost() {
     const Memory& home = view_.model->memory(view_.model->home());
     double read = 0, written = 0;
@@ -215,15 +216,15 @@ class Blocks {
       (a == 0 ? written : read) += size;
     }
     read = std::max(read, fetched());
-    if (combine_.valid() && !kept_on_the_way()) {  // each part reads what is there and writes it back
-      read += parts_ * output_bytes();
-      written += (parts_ - 1) * output_bytes();
+    if (combine_.valid() && !combined_in_cache()) {  // each partial sum is a read-modify-write
+      read += partial_sums_ * output_bytes();
+      written += (partial_sums_ - 1) * output_bytes();
     }
     if (home.read_bandwidth > 0) result_.join("memory " + home.name, read / home.read_bandwidth);
     if (home.write_bandwidth > 0) result_.join("memory " + home.name, written / home.write_bandwidth);
   }
 
-  /// Bytes of inputs, where what a cache does not hold until another block asks for it comes again.
+  /// Bytes of inputs, with re-reads of tiles that the cache evicts before another block uses them.
   double fetched() const {
     std::size_t outside = 0;  // loops on blocks
     while (outside < view_.loops.size() && on_blocks(outside)) ++outside;
@@ -268,17 +269,18 @@ class Blocks {
     for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
     return size;
   }
-  /// Does a cache between the parts and the output hold all of it? Then parts are added there, and it is written once.
-  bool kept_on_the_way() const {
+  /// Does a cache between the partial sums and the output hold all of it? Then they are added there, and it is written
+  /// once.
+  bool combined_in_cache() const {
     const Instruction& by = view_.model->instruction(combine_);
     for (const LinkId l : links_between(*view_.model, combine_source(by), combine_target(by)))
       for (const MemoryId cache : view_.model->link(l).via)
         if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
     return false;
   }
-  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and
-  /// whose stores have arrived before the next one begins.
-  double start_of_sums() const {
+  /// Initialising the output with the identity is a launch of its own: it writes the output once and completes before
+  /// the next launch starts.
+  double initialise_sums() const {
     if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
     const Instruction& by = view_.model->instruction(combine_);
     const Memory& to = view_.model->memory(combine_target(by));
@@ -292,14 +294,14 @@ class Blocks {
   const TileCounts& counts_;
   UnitId block_;
   InstructionId combine_;               ///< invalid: no reduction is split
-  double parts_ = 1;                    ///< of each sum
+  double partial_sums_ = 1;             ///< of each sum
   std::map<std::string, double> busy_;  ///< of one block
-  std::set<int> begun_;                 ///< loops above stages in the scratchpad
-  double chain_ = 0, waits_ = 0, ends_ = 0;
+  std::set<int> refill_places_;         ///< loops above stages in the scratchpad
+  double chain_ = 0, exposed_ = 0, epilogue_ = 0;
   double own_calls_ = 0;                           ///< of one instance, one after another
   std::map<int, double> fetched_, fetched_ahead_;  ///< by loops above: latencies of fetching registers, all steps
-  double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
-  KernelTime result_;
+  double prologue_ = 0;                            ///< prologue of an instance, once if blocks are persistent
+  ThreadBlockTime result_;
 };
 
 }  // namespace
@@ -309,8 +311,8 @@ bool runs_in_blocks(const ResolvedNest& view) {
   return block && *block != view.instruction->unit && view.model->unit(*block).queued;
 }
 
-KernelTime kernel_time(const ResolvedNest& view, const TileCounts& counts) {
-  return Blocks(view, counts, *block_unit(view)).run();
+ThreadBlockTime thread_block_time(const ResolvedNest& view, const TileCounts& counts) {
+  return ThreadBlockModel(view, counts, *block_unit(view)).run();
 }
 
 }  // namespace isamap

@@ -12,14 +12,14 @@ namespace isamap {
 
 namespace {
 
-/// How the stage's tile is laid out: by its own line, or like the tile around it.
+/// Layout of the tile of a stage: its own, or that of the tile around it.
 const std::vector<LayoutDigit>* layout_of(const ResolvedNest& view, int stage) {
   for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
     if (const auto& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout; !layout.empty()) return &layout;
   return nullptr;
 }
 
-/// Dims along which the tensor's elements lie at irregular distances: those inside divisions of the offset.
+/// Dims with irregular strides in the tensor: those inside divisions of the offset.
 std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& access) {
   std::set<std::string> names;
   const auto linear = [](const AffineExpr& e) { return e.is_linear(); };
@@ -31,8 +31,8 @@ std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& acc
   return names;
 }
 
-/// Do neighbours along the form lie side by side where the tile comes from and goes to?
-bool side_by_side_outside(const ResolvedNest& view, int stage, const AffineExpr& form) {
+/// Is the form contiguous at the source or destination outside?
+bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& form) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   if (const auto* layout = layout_of(view, s.parent)) {
     const auto split = split_digit(layout->back().index);
@@ -46,8 +46,8 @@ bool side_by_side_outside(const ResolvedNest& view, int stage, const AffineExpr&
          std::all_of(names.begin(), names.end(), [&](const std::string& name) { return last.coefficient(name) == 1; });
 }
 
-/// Must neighbours along the move's last dim lie at one distance, mostly side by side?
-bool demands_distance(const Instruction& move) {
+/// Does the last dim of the move require a constant stride, mostly 1?
+bool requires_stride(const Instruction& move) {
   std::size_t d = move.ranges.size();
   while (d > 0 && move.ranges[d - 1].max == 1) --d;
   if (d == 0) return false;
@@ -60,7 +60,7 @@ bool demands_distance(const Instruction& move) {
   });
 }
 
-/// Do neighbours along the move's last dim lie further apart in the stage's memory than side by side, as the move says?
+/// Does the move write its last dim with a stride other than 1 (a transpose)?
 bool transposes(const Instruction& move, MemoryId inside) {
   const std::string& last = move.statement().domain.dims.back().name;
   for (const Operand& operand : move.operands) {
@@ -74,18 +74,18 @@ bool transposes(const Instruction& move, MemoryId inside) {
   return false;
 }
 
-/// Points along a coordinate that one use takes.
-std::int64_t points_of_use(const DimRange& range, const Looped& looped) {
-  return looped.regular ? std::min(looped.piece, range.max) : 1;
+/// Points along a coordinate that one use covers.
+std::int64_t points_of_use(const DimRange& range, const TileCoordinate& coordinate) {
+  return coordinate.regular ? std::min(coordinate.contiguous, range.max) : 1;
 }
 
-/// How often uses of a move have these extents along one of its dims.
+/// Extents of uses of a move along one of its dims, with their counts.
 struct AlongDim {
   std::size_t dim = 0;
   std::vector<std::pair<std::int64_t, double>> extents;
 };
 
-/// Cycles of uses with all combinations of these extents; `extents` holds those of the other dims.
+/// Cycles of uses of all combinations of these extents; `extents` holds those of the other dims.
 double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
                       std::vector<std::int64_t>& extents, const HardwareModel& model) {
   if (next == along.size()) return interval_of(move, extents, model);
@@ -97,23 +97,23 @@ double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& alon
   return cycles;
 }
 
-/// Cycles and number of all uses, those at the ends of coordinates short.
-TileMove uses_of_tile(const Instruction& move, const std::vector<Looped>& tile, const HardwareModel& model) {
+/// Cycles and number of all uses, tails included.
+TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>& tile, const HardwareModel& model) {
   std::vector<std::int64_t> extents = least_extents(move);
   std::vector<AlongDim> along;
   double uses = 1, others = 1;
   for (std::size_t d = extents.size(); d-- > 0;) {
-    const auto looped =
-        std::find_if(tile.begin(), tile.end(), [&](const Looped& w) { return w.dim == static_cast<int>(d); });
-    if (looped == tile.end()) continue;
-    const std::int64_t points = looped->points, rest = looped->extent % points, least = extents[d];
+    const auto coordinate =
+        std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) { return w.dim == static_cast<int>(d); });
+    if (coordinate == tile.end()) continue;
+    const std::int64_t points = coordinate->points, rest = coordinate->extent % points, least = extents[d];
     if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
-    along.push_back({d, {{extents[d], static_cast<double>(looped->extent / points)}}});
+    along.push_back({d, {{extents[d], static_cast<double>(coordinate->extent / points)}}});
     if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
-    uses *= static_cast<double>(ceil_div(looped->extent, points));
+    uses *= static_cast<double>(ceil_div(coordinate->extent, points));
   }
-  for (const Looped& looped : tile)
-    if (looped.dim < 0) others *= static_cast<double>(looped.extent);
+  for (const TileCoordinate& coordinate : tile)
+    if (coordinate.dim < 0) others *= static_cast<double>(coordinate.extent);
   const double latency = latency_of(move, extents, model);
   const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
   return {uses * others, cycles, latency};
@@ -121,25 +121,26 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<Looped>& tile, 
 
 }  // namespace
 
-std::vector<Looped> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes) {
+std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
+                                           const std::vector<std::int64_t>& sizes) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
   Tiles tiles;
   for (std::size_t d = 0; d < sizes.size(); ++d)
     tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
-  std::vector<Looped> all;
+  std::vector<TileCoordinate> all;
   if (const auto* layout = layout_of(view, stage)) {
     for (const LayoutDigit& digit : *layout) {
       const auto split = split_digit(digit.index);
       const auto name = split ? split->form.as_dim() : std::nullopt;
       if (!split || (name && name->front() == '$')) continue;
-      const auto same = [&](const Looped& w) { return w.form == split->form; };
+      const auto same = [&](const TileCoordinate& w) { return w.form == split->form; };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) {
         const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
         at = all.insert(all.end(), {split->form, extent, extent, true});
       }
-      if (split->divide == 1 && split->modulo > 0) at->piece = std::min(at->extent, split->modulo);
+      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, split->modulo);
       std::rotate(at, at + 1, all.end());
     }
   } else {
@@ -150,10 +151,10 @@ std::vector<Looped> coordinates_of(const ResolvedNest& view, int stage, const st
   }
   if (s.parent < 0) {
     const std::set<std::string> irregular = irregular_dims(view, access);
-    for (Looped& w : all)
+    for (TileCoordinate& w : all)
       for (const std::string& name : w.form.names()) w.regular = w.regular && !irregular.contains(name);
   }
-  std::erase_if(all, [](const Looped& w) { return w.extent <= 1; });
+  std::erase_if(all, [](const TileCoordinate& w) { return w.extent <= 1; });
   return all;
 }
 
@@ -164,12 +165,12 @@ std::vector<std::int64_t> least_extents(const Instruction& move) {
   return extents;
 }
 
-std::vector<Looped> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
-                             const std::vector<std::int64_t>& sizes) {
-  std::vector<Looped> tile = coordinates_of(view, stage, sizes);
-  if (!tile.empty() && demands_distance(move) && !side_by_side_outside(view, stage, tile.back().form)) {
-    const auto outside = std::find_if(tile.begin(), tile.end(), [&](const Looped& w) {
-      return transposes(move, view.memory_of(stage)) && side_by_side_outside(view, stage, w.form);
+std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                const std::vector<std::int64_t>& sizes) {
+  std::vector<TileCoordinate> tile = coordinates_of(view, stage, sizes);
+  if (!tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
+    const auto outside = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
+      return transposes(move, view.memory_of(stage)) && contiguous_outside(view, stage, w.form);
     });
     if (outside != tile.end())
       std::rotate(outside, outside + 1, tile.end());
@@ -181,11 +182,11 @@ std::vector<Looped> taken_by(const ResolvedNest& view, int stage, const Instruct
   for (std::size_t d = move.ranges.size(); d-- > 0 && left > 0;) {
     const DimRange& range = move.ranges[d];
     if (range.max == 1) continue;
-    const auto uses_left = [&](const Looped& w) {
+    const auto uses_left = [&](const TileCoordinate& w) {
       return static_cast<double>(ceil_div(w.extent, points_of_use(range, w))) / static_cast<double>(w.extent);
     };
-    Looped* best = last ? &tile.back() : nullptr;
-    for (Looped& w : tile)
+    TileCoordinate* best = last ? &tile.back() : nullptr;
+    for (TileCoordinate& w : tile)
       if (!last && w.dim < 0 && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
     last = false;
     best->points = points_of_use(range, *best);
@@ -197,12 +198,12 @@ std::vector<Looped> taken_by(const ResolvedNest& view, int stage, const Instruct
 
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes) {
-  const std::vector<Looped> tile = taken_by(view, stage, move, sizes);
+  const std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, sizes);
   TileMove result = uses_of_tile(move, tile, *view.model);
   if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
     const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
     double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
-    for (const Looped& looped : tile) moved *= static_cast<double>(looped.extent);
+    for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
     result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
   }
   return result;

@@ -19,7 +19,9 @@ namespace isamap {
 
 namespace {
 
-constexpr double waited_for = 0.5;  ///< of the lines with which rows begin: what the core does not get round in time
+/// Fraction of the latency of stream starts and partial-sum reloads that out-of-order execution does not hide (best of
+/// 0, 0.5 and 1: docs/cost.md).
+constexpr double exposed_share = 0.5;
 
 const Tensor& tensor_of(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
@@ -35,7 +37,7 @@ class Ports {
     const DType type = tensor_of(view_, t.access).dtype;
     const Instruction* move = elements > 0 ? move_between(*view_.model, from, to, type) : nullptr;
     if (!move) return;
-    const double carried = piece(*move, type);
+    const double carried = elements_per_use(*move, type);
     const double times = std::max(calls, elements / carried) *
                          (1 + split_share(view_, t, static_cast<std::int64_t>(carried) * bytes(type)));
     Bound& b = ports_[{move->unit.value, move->timing.port}];
@@ -53,7 +55,7 @@ class Ports {
   std::map<std::pair<std::int32_t, std::string>, Bound> ports_;
 };
 
-/// How much larger a tile is for what its layout leaves free behind digits (`k pad 8`).
+/// Growth of a tile by the padding in its layout (`k pad 8`).
 double padding_of(const ResolvedNest& view, const StagedTile& s) {
   if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
     return 1;
@@ -75,7 +77,7 @@ double padding_of(const ResolvedNest& view, const StagedTile& s) {
   return factor;
 }
 
-/// Registers (true) or bytes of one stage, all its buffers.
+/// Registers or bytes of one stage, all its buffers.
 double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Memory& m = view.model->memory(s.memory);
@@ -92,7 +94,7 @@ double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) 
   return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.loops);
 }
 
-/// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
+/// A memory operand shared by several calls needs one compiler-allocated register.
 int implicit_operand_registers(const ResolvedNest& view, const TileCounts& counts, MemoryId registers) {
   if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
     return 0;
@@ -106,8 +108,7 @@ int implicit_operand_registers(const ResolvedNest& view, const TileCounts& count
 
 }  // namespace
 
-/// Elements that one use of a move carries.
-double piece(const Instruction& move, DType type) {
+double elements_per_use(const Instruction& move, DType type) {
   double points = 1;
   for (const DimRange& r : move.ranges) points *= static_cast<double>(r.max);
   const auto& own = move.operands[1].dtype;
@@ -115,9 +116,9 @@ double piece(const Instruction& move, DType type) {
   return std::max(1.0, points);
 }
 
-/// Where a reduction is cut above the accumulators, each of their visits waits for the partial sums that it goes on
-/// with, and ends when the last call has.
-static double partial_sums(const ResolvedNest& view, const TileCounts& counts, int stage, double of_call) {
+/// Where a reduction is split above the accumulators, each visit of theirs starts with the latency of loading the
+/// partial sums and ends with the latency of the last call.
+static double partial_sum_latency(const ResolvedNest& view, const TileCounts& counts, int stage, double of_call) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   double parts = 1;
   for (int w = 0; w < s.loops; ++w)
@@ -130,19 +131,20 @@ static double partial_sums(const ResolvedNest& view, const TileCounts& counts, i
   return counts.steps(s.loops) * (of_call + of_load);
 }
 
-/// A core does not foresee the end of a loop with many steps, and begins anew what stands behind it.
-static double ends_of_loops(const ResolvedNest& view, const TileCounts& counts) {
-  constexpr std::int64_t foreseen = 8;
+/// Mispredicted exits: from 8 trips on the exit branch of a loop is assumed to mispredict, at `loop_end` cycles of
+/// pipeline refill.
+static double loop_exit_penalty(const ResolvedNest& view, const TileCounts& counts) {
+  constexpr std::int64_t predicted_trips = 8;
   const double each = view.model->unit(view.instruction->unit).loop_end;
   if (each <= 0) return 0;
   double total = 0;
   for (std::size_t w = 0; w < view.loops.size(); ++w)
     if (const LoopLevel& loop = view.loops[w]; !loop.unroll && !loop.unit.valid())
-      if (const auto at = static_cast<int>(w); counts.trip(at) >= foreseen) total += counts.steps(at) * each;
+      if (const auto at = static_cast<int>(w); counts.trip(at) >= predicted_trips) total += counts.steps(at) * each;
   return total;
 }
 
-/// Cycles of one point of scalar code, as a simulator counts its elements (ir/element_cycles.h).
+/// Cycles of one point of scalar code, priced as simulators price elements (ir/element_cycles.h).
 static double scalar_point(const ResolvedNest& view) {
   const Computation& statement = view.statement;
   const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
@@ -168,9 +170,9 @@ Bound compute_bound(const ResolvedNest& view, const TileCounts& counts) {
   const int stage = view.innermost[0];
   const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&
                        view.model->memory(view.memory_of(stage)).is_register();
-  const double ends = ends_of_loops(view, counts);
+  const double ends = loop_exit_penalty(view, counts);
   if (!chained) return {"compute", steps * each + ends};
-  const double again = ends + partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
+  const double again = ends + partial_sum_latency(view, counts, stage, latency_of(instruction, extents, *view.model));
   const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].loops));
   const double latency = latency_of(instruction, extents, *view.model) / chains;
   if (latency <= each) return {"compute", steps * each + again};
@@ -181,7 +183,7 @@ std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& count
   Ports ports(view);
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
-    if (t.stage < 0) {  // taken in place: a load inside the call
+    if (t.stage < 0) {  // memory operand: a load inside the call
       if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t, 1, t.loads / t.instances);
       continue;
     }
@@ -190,8 +192,8 @@ std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& count
     const double calls =
         registers ? counts.refills(t.access, s.loops) * counts.slots(t.access, s.loops) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
-    const auto asked = [&](const Prefetch& a) { return a.access == t.access; };
-    if (registers && std::any_of(view.prefetches.begin(), view.prefetches.end(), asked))  // beside each load
+    const auto prefetched = [&](const Prefetch& p) { return p.access == t.access; };
+    if (registers && std::any_of(view.prefetches.begin(), view.prefetches.end(), prefetched))  // takes a load slot each
       ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
     if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
   }
@@ -227,8 +229,6 @@ std::vector<Bound> memory_bounds(const ResolvedNest& view, const Traffic& traffi
   return bounds;
 }
 
-namespace {}  // namespace
-
 double single_buffer_cycles(const ResolvedNest& view, const Traffic& traffic) {
   double total = 0;
   for (const Transfer& t : traffic.transfers) {
@@ -246,7 +246,7 @@ double single_buffer_cycles(const ResolvedNest& view, const Traffic& traffic) {
 double stream_start_cycles(const Traffic& traffic) {
   double total = 0;
   for (const auto& [id, cache] : traffic.caches)
-    if (cache.bandwidth > 0) total += waited_for * cache.begun / cache.bandwidth / cache.instances;
+    if (cache.bandwidth > 0) total += exposed_share * cache.stream_starts / cache.bandwidth / cache.instances;
   return total;
 }
 
@@ -261,8 +261,8 @@ double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, co
   if (nearest == nullptr || nearest->line < 1) return 0;
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const double lines = counts.tile(0, s.loops) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
-  const double waiting = 1 - static_cast<double>(nearest->misses) / 2 / lines;
-  if (waiting <= 0) return 0;
+  const double exposed = 1 - static_cast<double>(nearest->misses) / 2 / lines;
+  if (exposed <= 0) return 0;
   double storing = 0;
   for (const auto& [id, cache] : traffic.caches)
     if (cache.bandwidth > 0) storing = std::max(storing, cache.of_output / cache.bandwidth / cache.instances);
@@ -275,24 +275,24 @@ double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, co
       storing = std::max(
           storing, moved->second / link.bandwidth / (copies == traffic.link_instances.end() ? 1 : copies->second));
   }
-  return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
+  return exposed * std::min({storing, computing, std::max(0.0, moving - computing)});
 }
 
 double llc_miss_phase_cycles(const ResolvedNest& view, const Traffic& traffic, const std::vector<Bound>& bounds) {
   const CacheTraffic* outermost = nullptr;
   const Memory* cache = nullptr;
-  for (const auto& [id, passing] : traffic.caches)
+  for (const auto& [id, flow] : traffic.caches)
     if (const Memory& m = view.model->memory(id); cache == nullptr || m.capacity > cache->capacity)
-      cache = &m, outermost = &passing;
+      cache = &m, outermost = &flow;
   if (cache == nullptr || outermost->bandwidth <= 0 || outermost->bytes <= 0) return 0;
   double longest = 0, others = 0;
   for (const Bound& b : bounds) {
     longest = std::max(longest, b.cycles);
     if (!b.of_cache || b.name != "cache " + cache->name) others = std::max(others, b.cycles);
   }
-  const double lost = outermost->bytes / outermost->bandwidth / outermost->instances;
-  const double share = std::min(1.0, outermost->bytes / std::max(outermost->most, outermost->bytes));
-  return others + std::max(0.0, lost - share * others) - longest;
+  const double missing = outermost->bytes / outermost->bandwidth / outermost->instances;
+  const double share = std::min(1.0, outermost->bytes / std::max(outermost->worst, outermost->bytes));
+  return others + std::max(0.0, missing - share * others) - longest;
 }
 
 double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
@@ -308,8 +308,8 @@ double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& cou
   for (const Link& link : view.model->links()) {
     const auto cache = traffic.caches.find(link.to);
     if (cache == traffic.caches.end() || link.bandwidth <= 0) continue;
-    const double share = std::min(1.0, cache->second.of_output / 2 / stored);  // each line comes and goes
-    total += waited_for * share * (t->elements_in * size / link.bandwidth + refills * link.latency) /
+    const double share = std::min(1.0, cache->second.of_output / 2 / stored);  // half: each line is read and written
+    total += exposed_share * share * (t->elements_in * size / link.bandwidth + refills * link.latency) /
              cache->second.instances;
   }
   return total;
@@ -317,7 +317,7 @@ double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& cou
 
 namespace {
 
-/// Instances that own such registers and work side by side in one unit of the pool.
+/// Instances with registers of their own that run in parallel in one unit of the pool.
 double instances_in(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
   const HardwareModel& model = *view.model;
   double instances = 1;
@@ -331,7 +331,7 @@ double instances_in(const ResolvedNest& view, const TileCounts& counts, const Me
   return std::max(instances, 1.0);
 }
 
-/// The outermost unit inside the one that shares a pool, and how many owners of registers one instance of it has.
+/// The outermost unit inside the one whose pool of registers is shared, and the register owners in one instance of it.
 std::pair<UnitId, double> sharer(const Memory& memory, const HardwareModel& model) {
   double owners = 1;
   UnitId at = memory.per;
@@ -341,13 +341,13 @@ std::pair<UnitId, double> sharer(const Memory& memory, const HardwareModel& mode
   return {at, owners * static_cast<double>(model.unit(at).at_most ? 1 : model.unit(at).count)};
 }
 
-/// What each of those that compute may hold, and what all hold before registers are shared out.
+/// Registers available to each computing instance, and the budgets of register reallocation.
 struct OwnRegisters {
   double available = 0;
   Budgets budgets = {};
 };
 
-/// Those who only fill tiles are one more instance each of the outermost unit inside a block.
+/// Producer warps (roles) count as one more instance each of the outermost unit inside a block.
 OwnRegisters own_registers(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
   OwnRegisters own{static_cast<double>(memory.count)};
   if (!memory.pool) return own;
@@ -396,9 +396,9 @@ Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
     }
-    if (const int held = implicit_operand_registers(view, counts, id); held > 0) {
-      needed += held;
-      parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
+    if (const int operands = implicit_operand_registers(view, counts, id); operands > 0) {
+      needed += operands;
+      parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
     }
     const bool registers = m.is_register() && m.size > 0;
     const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
@@ -411,7 +411,7 @@ Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts
                                "those of a role are shared out",
                                m.name, call, view.instruction->name, own.budgets.entry - own.budgets.beside),
                    "choose smaller calls, or fewer of them side by side"));
-    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // no points: no number
+    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // also false for NaN (no points)
     problems.push_back(error_at(where,
                                 fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
                                             registers ? "registers" : "bytes", available, parts),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What keeps a nest from being faster, in cycles of the busiest instance, and what does not fit (docs/cost.md).
+// Lower bounds of the time of a nest, in cycles of the busiest instance, the exposed latencies added to them, and tiles
+// that exceed a capacity (docs/cost.md).
 
 #include <string>
 #include <vector>
@@ -12,39 +13,38 @@ namespace isamap {
 struct Bound {
   std::string name;  ///< "compute", "port load", "link ld", "memory GLB"
   double cycles = 0;
-  bool of_cache = false;  ///< what flows into it
+  bool of_cache = false;  ///< bandwidth of a cache fill
 };
 
-/// The calls themselves: throughput of their ports, or the chain of updates through too few accumulators.
+/// Calls: throughput of their ports, or the dependence chain of updates through too few accumulators.
 Bound compute_bound(const ResolvedNest& view, const TileCounts& counts);
-/// Moves occupy ports, links and memories have bandwidths.
+/// Ports occupied by moves, bandwidths of links, caches and memories.
 std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 std::vector<Bound> link_bounds(const ResolvedNest& view, const Traffic& traffic);
 std::vector<Bound> memory_bounds(const ResolvedNest& view, const Traffic& traffic);
-/// Cycles that nothing hides beside copies (scheduler/cost/packing_time.h): transfers of scratchpads with a single
-/// buffer ...
+/// Exposed cycles, beside packing (scheduler/cost/packing_time.h): transfers into scratchpads with a single buffer ...
 double single_buffer_cycles(const ResolvedNest& view, const Traffic& traffic);
 
-/// ... and the waits for first lines of rows, where nothing has asked for them before they are used;
+/// ... and starts of prefetch streams that no software prefetch covers;
 double stream_start_cycles(const Traffic& traffic);
-/// ... and what a tile of the output in registers stores at once beyond the lines that the nearest cache can wait for
-/// beside those being read, half of them: while these are written nothing is computed. Where `computing` takes longer
-/// than `moving` between caches, stores are written by the time the next ones come.
+/// ... and store bursts: lines of an accumulator tile beyond half the miss buffers (`misses`) of the nearest cache, the
+/// other half serving loads, drain while nothing is computed. Where `computing` takes longer than `moving` between
+/// caches, stores drain before the next burst.
 double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, double computing,
                           double moving);
 
-/// ... and what it takes to fetch tiles of sums again that a loop of the reduction further out has put back: the calls
-/// that add to them wait for all of their lines, and for the latency of each link that these take.
+/// ... and partial-sum reloads: where a loop of the reduction outside the accumulators spills their tiles, the calls
+/// that update them wait for all of their lines and for the latency of each link on the path.
 double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
-/// ... and what the outermost cache has lost, beyond the longest bound: of tensors that it holds in part the rest is
-/// lost in long stretches, during which only the link into it counts.
+/// ... and LLC miss phases, beyond the longest bound: the evicted part of partly resident tensors is read in long runs
+/// during which only the memory link is busy.
 double llc_miss_phase_cycles(const ResolvedNest& view, const Traffic& traffic, const std::vector<Bound>& bounds);
 
-/// Elements that one use of a move carries.
-double piece(const Instruction& move, DType type);
+/// Elements that one use of a move transfers.
+double elements_per_use(const Instruction& move, DType type);
 
-/// Registers or bytes that the stages of each memory need, where there are fewer.
+/// Stages that need more registers or bytes than their memory has.
 Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts);
 
 }  // namespace isamap

@@ -9,9 +9,9 @@ namespace isamap {
 
 namespace {
 
-constexpr std::size_t most_readers_kept = 16;  ///< readers, before one stands for all that left
+constexpr std::size_t most_readers_kept = 16;  ///< beyond this one issued reader represents all
 
-/// Of readers that have left the one that ends last stands for all.
+/// The issued reader that ends last represents all issued readers.
 void forget(std::vector<std::int64_t>& readers, const std::function<double(std::int64_t)>& end) {
   const auto left =
       std::partition(readers.begin(), readers.end(), [&](std::int64_t reader) { return end(reader) < 0; });

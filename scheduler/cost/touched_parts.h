@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which commands touched which part of a tile last: the predecessors of the next one.
+// Data dependences between commands: the last commands that touched each part of a tile.
 //
-// A tile is a box; along every axis it is cut into parts so that what moves and calls touch ends where a part does, or
-// covers a little more. As for bytes of memories (backends/assembly/command_order.h) a read comes after the last write,
-// a write after the last write and all reads since.
+// A tile is a box, cut into parts along every axis so that the regions of moves and calls are unions of parts, or
+// slightly less. RAW, WAR and WAW as for bytes of memories (backends/assembly/command_order.h).
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +16,7 @@ class TouchedParts {
   struct Axis {
     std::int64_t extent = 1, part = 1;
   };
-  /// Along one axis, counted from where the tile begins: [low, high).
+  /// Along one axis, relative to the tile: [low, high).
   struct Range {
     std::int64_t low = 0, high = 1;
   };
@@ -25,7 +24,8 @@ class TouchedParts {
 
   explicit TouchedParts(std::vector<Axis> axes);
 
-  /// Adds to `before` what comes before a command that touches the box. `end`: of a command; negative: it has not left.
+  /// Adds to `before` the predecessors of a command that touches the box. `end`: end of a command; negative: not
+  /// issued.
   void touch(const Box& box, bool write, std::int64_t command, const std::function<double(std::int64_t)>& end,
              std::vector<std::int64_t>& before);
 

@@ -100,7 +100,7 @@ class Counting {
     traffic_.transfers.push_back(t);
   }
 
-  /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
+  /// Elements initialised with the identity instead of loaded: each once, in every copy of the reduction.
   double first_visits(int stage) const {
     const bool starts_full = view_.kernel->tensors[tensor_id_of(view_, 0).index()].inout;
     return starts_full ? 0 : counts_.first_visits(0, loops_above(view_, stage));
@@ -122,7 +122,7 @@ class Counting {
       totals(0, child).fills += back;
     }
     if (!last && !is_stored(*view_.kernel, view_.id, *line_of(view_, child))) t.elements_out = 0;
-    if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // where they are added, not in the tile
+    if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // the addition happens at the parent
       t.elements_out *= parts;
       own.updates += t.elements_out;
       own.reads += t.elements_out;
@@ -135,7 +135,7 @@ class Counting {
     traffic_.transfers.push_back(t);
   }
 
-  /// How many instances add their part of each sum to what stands further out; 0: tiles are stored there.
+  /// Partial sums added per element at the parent (split reduction); 0: tiles are stored.
   double parts_added(int stage) const {
     double parts = 0;
     for (int w = 0; w < loops_above(view_, stage); ++w) {
@@ -163,7 +163,7 @@ class Counting {
         copies = std::max({copies, t.instances, 1.0});
       }
     };
-    const bool in_place = t.stage < 0 && t.access != 0;  // what stays the same from call to call is loaded once
+    const bool in_place = t.stage < 0 && t.access != 0;  // operands reused by consecutive calls are loaded once
     add(t.from, t.to,
         in_place ? counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) : t.elements_in);
     add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
@@ -206,7 +206,7 @@ double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, in
     const UnitId unit = view.loops[static_cast<std::size_t>(w)].unit;
     if (!unit.valid()) continue;
     const bool inside = owned_inside(view, memory, unit);
-    if (w < loops && !inside) tiles *= static_cast<double>(counts.trip(w));  // one memory serves the tiles of all
+    if (w < loops && !inside) tiles *= static_cast<double>(counts.trip(w));  // shared memory: tiles of all instances
     if (w >= loops && inside && counts.uses_loop(access, w)) tiles /= static_cast<double>(counts.trip(w));
   }
   return tiles;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a nest moves: words per memory and tensor, bytes per link (docs/cost.md).
+// Traffic of a nest: words per memory and tensor, bytes per link (docs/cost.md).
 
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ struct Totals {
   int element_bytes = 1;
 };
 
-/// A tile that is filled from its parent, or drained to it: what one stage (or the calls themselves) moves.
+/// Fills from and drains to the parent of one stage, or of the calls themselves.
 struct Transfer {
   int access = 0;
   int stage = -1;                       ///< the stage that is filled; -1: the calls take the operand where it lies
@@ -24,22 +24,22 @@ struct Transfer {
   double elements_in = 0;               ///< into the stage, as the parent sees it (multicast counted once)
   double elements_out = 0;              ///< from the stage back to its parent
   double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
-  double loads = 0;      ///< calls that take it where it lies: times it must be loaded, over all instances
-  double instances = 1;  ///< of the stage
+  double loads = 0;                     ///< loads by calls that take it where it lies, over all instances
+  double instances = 1;                 ///< of the stage
 };
 
-/// What flows into a cache, over all instances.
+/// Bytes into a cache, over all instances.
 struct CacheTraffic {
   double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
-  double begun = 0;  ///< bytes that would take as long as the waits where rows are begun anew
-  double most = 0;   ///< bytes, if it lost all of the tiles that it keeps in part
+  double stream_starts = 0;  ///< exposed latency of new prefetch streams, in bytes of link bandwidth
+  double worst = 0;          ///< bytes if tiles that are resident in part were not resident at all
 };
 
 struct Traffic {
   std::map<MemoryId, std::map<TensorId, Totals>> memories;
   std::vector<Transfer> transfers;
   std::map<LinkId, double> link_bytes;      ///< over all instances
-  std::map<LinkId, double> link_instances;  ///< how many copies of a link share that
+  std::map<LinkId, double> link_instances;  ///< instances of the link among which these bytes are divided
   std::map<MemoryId, CacheTraffic> caches;
 };
 
@@ -48,12 +48,12 @@ Traffic traffic_of(const ResolvedNest& view, const TileCounts& counts);
 /// Counts per instance, in words of each memory, rounded up.
 std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const ResolvedNest& view);
 
-/// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
+/// Replication in the layout of a stage: digits of dims of the instruction only ($j) repeat each element.
 double copies_of(const ResolvedNest& view, int stage);
 
 /// Instances of a memory that the loops on units occupy.
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);
-/// The tiles of all instances that a stage stands for, relative to one instance's: loops on the owner below it.
+/// Tiles of a stage per instance of its memory: several where loops above it run on units that share the memory.
 double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int loops);
 
 }  // namespace isamap

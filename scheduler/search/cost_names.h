@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Cost models by name, those of users among them: --cost NAME:key=value,...
+// Cost models by name, including those of users: --cost NAME:key=value,...
 
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace isamap {
 
-/// closed_form, latency, simulator: without options. external: a process that estimates (docs/laboratory.md),
-/// `command` and `seconds`. extension: a shared object (include/isamap/extension.h), `file` and options of its own.
+/// closed_form, latency, simulator: no options. external: a process that estimates (docs/laboratory.md), `command` and
+/// `seconds`. extension: a shared object (include/isamap/extension.h), `file` and options of its own.
 const std::vector<std::string>& cost_model_names();
 Result<CostModelFactory> cost_model_named(const std::string& name, const StrategyOptions& options);
 
-/// Each model has a process of its own; what one of them has failed at ends the search.
+/// Each model has a process of its own; a failure of one ends the search.
 Result<CostModelFactory> external_cost_models(const StrategyOptions& options);
 
 }  // namespace isamap

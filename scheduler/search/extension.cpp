@@ -14,7 +14,7 @@ std::string last_problem() {
   return text ? text : "no reason is given";
 }
 
-/// The function that fills in a factory, once the object is known to be of this isamap.
+/// The function that fills in a factory, after the ABI check.
 Result<void*> factory_of(const std::string& file, const std::string& kind, const char* macro) {
   const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
   void* object = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -29,7 +29,7 @@ Result<void*> factory_of(const std::string& file, const std::string& kind, const
                     fmt::format("is built for another isamap: its interface is {}, that of this program {}",
                                 fmt::join(abi->parts, "."), fmt::join(extension_abi().parts, ".")),
                     "compile it with the headers of this isamap and the same standard library");
-  if (!dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))  // everything that it calls is here: better known now than later
+  if (!dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))  // resolve all symbols now rather than at the first call
     return error_at({file, 0, 0}, "cannot be used: " + last_problem());
   return factory;
 }
@@ -40,7 +40,7 @@ Result<Factory> loaded(const std::string& file, const std::string& kind, const c
   if (!found) return found.diagnostics();
   Factory factory;
   reinterpret_cast<void (*)(Factory&)> (*found)(factory);
-  if (!factory) return error_at({file, 0, 0}, "gives an empty factory");
+  if (!factory) return error_at({file, 0, 0}, "returned an empty factory");
   return factory;
 }
 

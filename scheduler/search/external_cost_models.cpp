@@ -4,7 +4,7 @@
 //   to it: {"schema_version":1,"role":"cost","kernel":..,"statement":..,"target":..,"feature_names":[..]}    once
 //          {"estimate":{"schedule":..,"features":[..],"predicted":{"cycles":..,"energy_pJ":..,"bytes":..}}}
 //   answered by {"cycles":..,"energy_pJ":..} or {"illegal":"why"}; energy_pJ is the predicted one where it is left out
-// `predicted` is the closed form: what is illegal there is not asked for. Its stdin ends with the search.
+// `predicted` is the closed form; points that it rejects are not sent. Its stdin ends with the search.
 
 #include <fmt/format.h>
 
@@ -23,12 +23,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t shown_of_estimate = 60;
 
-/// What the models of one factory, one for each thread, have failed at.
+/// The first failure among the models of one factory, one per thread.
 class Failure {
  public:
   void add(Diagnostic problem) {
     const std::lock_guard lock(mutex_);
-    if (problems_.empty()) problems_.push_back(std::move(problem));  // what follows from it says nothing new
+    if (problems_.empty()) problems_.push_back(std::move(problem));  // later failures follow from the first
   }
   Diagnostics problems() const {
     const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ class ExternalCost final : public CostModel {
  public:
   ExternalCost(const SearchSpace& space, std::string command, double seconds, std::shared_ptr<Failure> failure)
       : command_(std::move(command)), seconds_(seconds), failure_(std::move(failure)) {
-    // Here, in the thread that searches: the process ends with the thread that starts it.
+    // In the searching thread: the process ends with the thread that starts it.
     if (const std::string why = child_.start(words_of_command(command_)); !why.empty()) {
       complain("cannot be started: " + why);
       return;

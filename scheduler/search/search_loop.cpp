@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of one batch are evaluated side by side and told in the order in which they were asked for, so what a strategy
-// hears is the same for any number of threads.
+// Points of one batch are evaluated concurrently and told in the order in which they were asked, so a strategy sees the
+// same results for any number of threads.
 
 #include <fmt/format.h>
 
@@ -41,19 +41,19 @@ void price(const SearchSpace& space, CostModel& model, Evaluated& at) {
     at.problems = cost.diagnostics();
 }
 
-/// Without a nest where the model can do without.
+/// Without a nest if the model allows it.
 void evaluate(const SearchSpace& space, CostModel& model, bool with_nest, Evaluated& at) {
   if (!with_nest)
-    if (const auto levelled = space.levelled(at.point)) at.cost = model.quick_estimate(*levelled);
+    if (const auto point = space.hierarchy_point(at.point)) at.cost = model.quick_estimate(*point);
   if (at.cost) at.problems = not_a_cost(*at.cost);
   if (!at.problems.empty()) at.cost.reset();
   if (!at.cost && at.problems.empty()) price(space, model, at);
 }
 
-class Searching {
+class SearchLoop {
  public:
-  Searching(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
-            const LoopOptions& options)
+  SearchLoop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
+             const LoopOptions& options)
       : space_(space), strategy_(strategy), costs_(costs), options_(options) {
     const int most = static_cast<int>(std::min(most_at_once(), most_threads));
     const int threads = std::clamp(options.threads, 1, most);
@@ -71,8 +71,8 @@ class Searching {
     for (const Point& point : options_.known)
       if (found_.evaluations < options_.max_evaluations && !ended()) tell_all({space_.repair(point)});
     while (found_.evaluations < options_.max_evaluations && !ended()) {
-      const bool sure = !found_.best && found_.evaluations < options_.sure_evaluations;
-      if (!sure && options_.out_of_time()) break;
+      const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
+      if (!guaranteed && options_.out_of_time()) break;
       std::vector<Point> points = ask();
       if (points.empty()) break;
       tell_all(std::move(points));
@@ -80,10 +80,10 @@ class Searching {
     found_.exhausted = strategy_.exhausted();
     found_.failure = strategy_.problems();
     remember(found_.failure, costs_.problems());
-    for (auto& [kind, best] : kinds_) found_.kinds.push_back(std::move(best));
-    std::stable_sort(found_.kinds.begin(), found_.kinds.end(),
+    for (auto& [key, best] : best_per_key_) found_.best_per_key.push_back(std::move(best));
+    std::stable_sort(found_.best_per_key.begin(), found_.best_per_key.end(),
                      [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
-    if (found_.kinds.size() > most_kinds) found_.kinds.resize(most_kinds);
+    if (found_.best_per_key.size() > most_keys) found_.best_per_key.resize(most_keys);
     return std::move(found_);
   }
 
@@ -97,8 +97,8 @@ class Searching {
     while (points.size() < std::min(most_at_once(), left)) {
       auto point = strategy_.next();
       if (!point) break;
-      const bool as_it_is = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
-      points.push_back(as_it_is ? std::move(*point) : space_.repair(std::move(*point)));
+      const bool valid = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
+      points.push_back(valid ? std::move(*point) : space_.repair(std::move(*point)));
     }
     return points;
   }
@@ -111,7 +111,7 @@ class Searching {
       for (std::size_t i = next++; i < batch.size(); i = next++)
         evaluate(space_, *models_[t], options_.watch_nests, batch[i]);
     });
-    if (has_errors(costs_.problems())) return;  // what the last ones cost is not known
+    if (has_errors(costs_.problems())) return;  // the last costs are unknown
     for (Evaluated& one : batch)
       if (!found_.stopped) tell(one);
   }
@@ -122,36 +122,36 @@ class Searching {
     trial.number = ++found_.evaluations;
     trial.space = &space_;
     trial.point = &at.point;
-    if (at.cost) judge(at, trial);
+    if (at.cost) score(at, trial);
     remember(found_.problems, at.problems);
     if (!at.problems.empty()) trial.problem = at.problems.front().message;
     strategy_.report(at.point, trial.objective);
     if (options_.watch) options_.watch(trial);
-    if (trial.objective && options_.kept_beside && options_.kept_beside(space_.mapping_of(at.point)))
-      keep_beside(at, *trial.objective, trial.best);
-    if (trial.objective && options_.kind && at.nest) keep_kind(at, *trial.objective);
+    if (trial.objective && options_.runner_up_if && options_.runner_up_if(space_.mapping_of(at.point)))
+      keep_runner_up(at, *trial.objective, trial.best);
+    if (trial.objective && options_.key && at.nest) keep_best_of_key(at, *trial.objective);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
     const double best = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
     if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
   }
 
-  void keep_beside(Evaluated& at, double objective, bool holds) {
-    if (found_.beside && objective >= found_.beside->objective) return;
+  void keep_runner_up(Evaluated& at, double objective, bool holds) {
+    if (found_.runner_up && objective >= found_.runner_up->objective) return;
     if (!at.nest) price(space_, *models_.front(), at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
-    found_.beside = Scored{objective, at.point, *at.nest, *at.cost};
+    found_.runner_up = Scored{objective, at.point, *at.nest, *at.cost};
   }
 
-  void keep_kind(const Evaluated& at, double objective) {
-    const std::string kind = options_.kind(*at.nest);
-    const auto known = kinds_.find(kind);
-    if (known != kinds_.end() && objective >= known->second.objective) return;
-    kinds_.insert_or_assign(kind, Scored{objective, at.point, *at.nest, *at.cost});
+  void keep_best_of_key(const Evaluated& at, double objective) {
+    const std::string key = options_.key(*at.nest);
+    const auto known = best_per_key_.find(key);
+    if (known != best_per_key_.end() && objective >= known->second.objective) return;
+    best_per_key_.insert_or_assign(key, Scored{objective, at.point, *at.nest, *at.cost});
   }
 
-  void judge(Evaluated& at, Trial& trial) {
+  void score(Evaluated& at, Trial& trial) {
     double objective = value(*at.cost, options_.objective);
-    if (options_.disturb) objective = options_.disturb(trial.number, objective);
+    if (options_.noise) objective = options_.noise(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
     if (best && !at.nest) price(space_, *models_.front(), at);
     if (!at.problems.empty()) {
@@ -179,7 +179,7 @@ class Searching {
   const LoopOptions& options_;
   std::vector<std::unique_ptr<CostModel>> models_;
   Found found_;
-  std::map<std::string, Scored> kinds_;
+  std::map<std::string, Scored> best_per_key_;
 };
 
 }  // namespace
@@ -194,7 +194,7 @@ void remember(Diagnostics& list, const Diagnostics& problems) {
 
 Result<std::unique_ptr<CostModel>> CostModelFactory::operator()(const SearchSpace& space) const {
   if (auto made = make_(space)) return made;
-  return error("the factory of the cost model gave none");
+  return error("the cost model factory returned no model");
 }
 
 Diagnostics not_a_cost(const Cost& cost) {
@@ -216,7 +216,7 @@ Result<Cost> checked_estimate(CostModel& model, const Candidate& candidate) {
 
 Found search(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options) {
-  return Searching(space, strategy, costs, options).run();
+  return SearchLoop(space, strategy, costs, options).run();
 }
 
 }  // namespace isamap

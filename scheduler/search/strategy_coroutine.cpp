@@ -11,10 +11,11 @@ namespace isamap {
 
 namespace {
 
-/// Questions in a row whose every point was known: the search goes in circles, or has seen all there is.
+/// Limit of consecutive batches of known points: the search cycles, or has exhausted the space.
 constexpr int most_idle = 2000;
 
-SearchCoroutine open(const SearchSpace& space, const History& known, InitialSampling opening, Random& random) {
+SearchCoroutine sample_initially(const SearchSpace& space, const History& known, InitialSampling opening,
+                                 Random& random) {
   std::vector<Point> points = draws(space, opening.drawn, random);
   if (opening.starts > 0) {
     const std::vector<Point> starts = space.starts(opening.starts);
@@ -27,13 +28,13 @@ SearchCoroutine open(const SearchSpace& space, const History& known, InitialSamp
   }
 }
 
-class Asking final : public SearchStrategy {
+class CoroutineStrategy final : public SearchStrategy {
  public:
-  Asking(const SearchSpace& space, const InitialSampling& opening, SearchBody go_on)
+  CoroutineStrategy(const SearchSpace& space, const InitialSampling& opening, SearchBody body)
       : space_(space),
         random_(opening.seed),
-        inquiry_(open(space, known_, opening, random_)),
-        go_on_(std::move(go_on)) {}
+        coroutine_(sample_initially(space, known_, opening, random_)),
+        body_(std::move(body)) {}
 
   std::optional<Point> next() override {
     if (queue_.empty() && outstanding_ == 0) advance();
@@ -50,16 +51,16 @@ class Asking final : public SearchStrategy {
   }
 
   std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
-  /// `repair` and what is made by it propose the points; what is out of range is repaired below, where it is answered.
+  /// Points come from `repair` or derive from it; those out of range are repaired in advance().
   bool proposes_repaired() const override { return true; }
 
  private:
   void advance() {
-    for (int idle = 0; idle < most_idle && !inquiry_->done(); ++idle) {
+    for (int idle = 0; idle < most_idle && !coroutine_->done(); ++idle) {
       answer();
-      inquiry_->resume();
-      if (inquiry_->done() && go_on_) inquiry_.emplace(std::exchange(go_on_, nullptr)(known_, random_));
-      SearchCoroutine::promise_type& promise = inquiry_->promise();
+      coroutine_->resume();
+      if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
+      SearchCoroutine::promise_type& promise = coroutine_->promise();
       for (Point& point : promise.asked)
         if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
       for (const Point& point : promise.asked)
@@ -70,7 +71,7 @@ class Asking final : public SearchStrategy {
   }
 
   void answer() {
-    SearchCoroutine::promise_type& promise = inquiry_->promise();
+    SearchCoroutine::promise_type& promise = coroutine_->promise();
     promise.answers.clear();
     for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
   }
@@ -79,9 +80,9 @@ class Asking final : public SearchStrategy {
   History known_;
   Random random_;
   std::deque<Point> queue_;
-  std::size_t outstanding_ = 0;             ///< asked for and not told
-  std::optional<SearchCoroutine> inquiry_;  ///< the opening, then what goes on
-  SearchBody go_on_;                        ///< empty once it was called
+  std::size_t outstanding_ = 0;               ///< asked, not yet told
+  std::optional<SearchCoroutine> coroutine_;  ///< the initial sampling, then the body
+  SearchBody body_;                           ///< empty once called
 };
 
 }  // namespace
@@ -121,8 +122,8 @@ std::vector<Evaluation> History::cheapest(std::size_t count) const {
 }
 
 std::unique_ptr<SearchStrategy> make_coroutine_strategy(const SearchSpace& space, const InitialSampling& opening,
-                                                        SearchBody go_on) {
-  return std::make_unique<Asking>(space, opening, std::move(go_on));
+                                                        SearchBody body) {
+  return std::make_unique<CoroutineStrategy>(space, opening, std::move(body));
 }
 
 InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A search written as a plain loop. A coroutine asks for points and goes on when it is told what they cost:
+// Search strategies as coroutines: a plain loop that awaits the costs of points.
 //
-//   Inquiry climb(const SearchSpace& space, const Knowledge& known, Random& random) {
+//   SearchCoroutine climb(const SearchSpace& space, const History& known, Random& random) {
 //     std::vector<Point> around = space.neighbours(known.best()->point);
-//     const Costs costs = co_await Ask(around);
+//     const Costs costs = co_await Evaluate(around);
 //     ...
 //
-// `make_coroutine_strategy` makes ask and tell of it: points of one question are independent and may be evaluated side
-// by side, what is known already is answered at once, and nothing is asked for twice. Every search opens alike, so the
-// loop begins with some legal point known.
+// `make_coroutine_strategy` adapts it to ask and tell: points of one batch are independent and may be evaluated
+// concurrently, known points are answered at once, and no point is evaluated twice. All searches share the initial
+// sampling, so the loop starts with a legal point known.
 
 #include <coroutine>
 #include <exception>
@@ -29,7 +29,7 @@ struct Evaluation {
   Point point;
 };
 
-/// Everything that a strategy has been told.
+/// All evaluations told to a strategy.
 class History {
  public:
   void tell(const Point& point, std::optional<double> objective);
@@ -38,7 +38,7 @@ class History {
   const Evaluation* best() const { return legal_.empty() ? nullptr : &legal_[best_]; }
   const std::vector<Evaluation>& legal() const { return legal_; }  ///< in the order of telling
   const std::vector<Point>& illegal() const { return illegal_; }
-  /// The cheapest ones, cheapest first; of equals the one told first.
+  /// The cheapest evaluations, cheapest first; ties in the order of telling.
   std::vector<Evaluation> cheapest(std::size_t count) const;
 
  private:
@@ -62,7 +62,7 @@ class SearchCoroutine {
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { failure = std::current_exception(); }  // for whoever resumes it
+    void unhandled_exception() { failure = std::current_exception(); }  // rethrown by resume()
     std::exception_ptr failure;
   };
   explicit SearchCoroutine(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
@@ -72,7 +72,7 @@ class SearchCoroutine {
     if (handle_) handle_.destroy();
   }
   bool done() const { return handle_.done(); }
-  /// Throws what the coroutine throws.
+  /// Rethrows exceptions of the coroutine.
   void resume() {
     handle_.resume();
     if (handle_.promise().failure) std::rethrow_exception(std::exchange(handle_.promise().failure, nullptr));
@@ -83,8 +83,8 @@ class SearchCoroutine {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// co_await Ask(points) gives a cost for each point. It holds only a reference: GCC 12 destroys what temporaries of a
-/// co_await own twice when they are aggregates.
+/// co_await Evaluate(points) gives a cost for each point. It holds only a reference: GCC 12 destroys members of
+/// aggregate temporaries of a co_await twice.
 class Evaluate {
  public:
   explicit Evaluate(const std::vector<Point>& points) : points_(&points) {}
@@ -100,48 +100,47 @@ class Evaluate {
   std::coroutine_handle<SearchCoroutine::promise_type> asker_ = nullptr;
 };
 
-/// The points that a search asks for first: constructed starts and drawn points; then, while nothing legal has been
-/// seen, more drawn ones.
+/// Initial sampling: constructed starts and random points; then, while nothing legal has been seen, more random ones.
 struct InitialSampling {
-  std::size_t starts = 16;  ///< constructed ones, at most
-  std::size_t drawn = 16;   ///< beside them
-  std::size_t again = 16;   ///< drawn in every further round
-  std::uint64_t seed = 0;   ///< of all that the search draws
+  std::size_t starts = 16;  ///< limit of constructed points
+  std::size_t drawn = 16;   ///< random points
+  std::size_t again = 16;   ///< random points in every further round
+  std::uint64_t seed = 0;   ///< of all random draws of the search
 };
 
-/// With the option `starts`, 0 to 1000: as many points are drawn, and 8 at least.
+/// With the option `starts`, 0 to 1000: equally many random points, at least 8.
 InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts = 16);
 
-/// `go_on` is called once, when a legal point is known; what it is given lives as long as the strategy.
+/// `body` is called once, when a legal point is known; its arguments live as long as the strategy.
 using SearchBody = std::function<SearchCoroutine(const History&, Random&)>;
 std::unique_ptr<SearchStrategy> make_coroutine_strategy(const SearchSpace& space, const InitialSampling& opening,
-                                                        SearchBody go_on);
+                                                        SearchBody body);
 
-/// How factories end: what is wrong with the options, or the search with its settings.
+/// The end of a strategy factory: diagnostics of the options, or the strategy with its settings.
 template <class Settings>
 Result<std::unique_ptr<SearchStrategy>> make_coroutine_strategy(
     const OptionReader& read, const SearchSpace& space, const InitialSampling& opening, const Settings& settings,
-    SearchCoroutine (*go_on)(const SearchSpace&, const History&, Settings, Random&)) {
+    SearchCoroutine (*body)(const SearchSpace&, const History&, Settings, Random&)) {
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return make_coroutine_strategy(space, opening, [&space, settings, go_on](const History& known, Random& random) {
-    return go_on(space, known, settings, random);
+  return make_coroutine_strategy(space, opening, [&space, settings, body](const History& known, Random& random) {
+    return body(space, known, settings, random);
   });
 }
 
-/// Cheapest first; equals stay in their order.
+/// Cheapest first; stable.
 void sort_by_cost(std::vector<Evaluation>& points);
-/// The cheapest of some points that were asked for, or nothing when none is legal.
+/// The cheapest of some evaluated points; nothing if all are illegal.
 std::optional<Evaluation> cheapest_of(const std::vector<Point>& points, const Costs& costs);
-/// Drawn points.
+/// Random points.
 std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random);
-/// `times` mutations, one after the other.
+/// `times` successive mutations.
 Point perturbed(const SearchSpace& space, Point point, std::size_t times, Random& random);
 template <class T>
 void shuffle(std::vector<T>& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i)
     std::swap(items[i - 1], items[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i) - 1))]);
 }
-/// One of 0 .. count - 1.
+/// A random number from 0 to count - 1.
 std::size_t pick(std::size_t count, Random& random);
 
 }  // namespace isamap

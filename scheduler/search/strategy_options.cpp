@@ -10,7 +10,7 @@ namespace isamap {
 
 namespace {
 
-/// All of the text is the number; no signs of other kinds, no blanks.
+/// The whole text must be the number: no plus sign, no blanks.
 template <class T>
 std::optional<T> parsed(const std::string& text) {
   T value{};
@@ -87,9 +87,9 @@ StrategyFactory::Made StrategyFactory::operator()(const SearchSpace& space, cons
                                                   std::uint64_t seed) const {
   auto made = make_ ? make_(space, options, seed) : Made(std::unique_ptr<SearchStrategy>());
   if (made && *made == nullptr)
-    return error("the factory of the strategy gave none for statement " +
+    return error("the strategy factory returned no strategy for statement " +
                      space.kernel().statements[space.statement().index()].name,
-                 "it gives a strategy, or diagnostics that say why there is none");
+                 "it must return a strategy, or diagnostics");
   return made;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Options of a strategy, --strategy NAME:key=value,...: every known key with its range, unknown ones refused.
+// Options of a strategy, --strategy NAME:key=value,...: known keys have ranges, unknown ones are errors.
 
 #include <string>
 #include <vector>
@@ -9,10 +9,7 @@
 
 namespace isamap {
 
-/// Ask for every option, then look at `problems`:
-///   OptionReader read("annealing", options);
-///   const double cooling = read.number("cooling", 0.99, 0.5, 0.99999);
-///   if (const Diagnostics problems = read.problems(); has_errors(problems)) return problems;
+/// Read every option, then check `problems`:
 class OptionReader {
  public:
   OptionReader(std::string strategy, const StrategyOptions& options)
@@ -24,11 +21,11 @@ class OptionReader {
                                           static_cast<std::int64_t>(high)));
   }
   double number(const std::string& key, double otherwise, double low, double high);
-  /// One of the words.
+  /// One of these words.
   std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& words);
   std::string text(const std::string& key, const std::string& otherwise);
 
-  /// Values out of range, and keys nobody asked for, with the list of those that were.
+  /// Values out of range, and unknown keys with the list of known ones.
   Diagnostics problems() const;
 
  private:
@@ -41,7 +38,7 @@ class OptionReader {
   Diagnostics problems_;
 };
 
-/// Of an external strategy or cost model: words with blanks between them.
+/// Splits the command of an external strategy or cost model at blanks.
 std::vector<std::string> words_of_command(const std::string& command);
 
 }  // namespace isamap

@@ -30,8 +30,8 @@ std::vector<std::string> numbers(const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-NormalChoices::NormalChoices(const Kernel& of_kernel, StatementId of, std::vector<Mapping> chosen_from,
-                             const HardwareModel& machine, const SpaceOptions& wanted)
+CpuDecisions::CpuDecisions(const Kernel& of_kernel, StatementId of, std::vector<Mapping> chosen_from,
+                           const HardwareModel& machine, const SpaceOptions& wanted)
     : kernel(of_kernel),
       statement(of),
       mappings(std::move(chosen_from)),
@@ -42,7 +42,7 @@ NormalChoices::NormalChoices(const Kernel& of_kernel, StatementId of, std::vecto
   make_decisions();
 }
 
-std::int64_t NormalChoices::most_steps(const Dim& dim) const {
+std::int64_t CpuDecisions::most_steps(const Dim& dim) const {
   std::int64_t most = 1;
   for (const Mapping& mapping : mappings) {
     std::int64_t steps = std::max<std::int64_t>(dim.extent, 1);
@@ -58,7 +58,7 @@ std::int64_t NormalChoices::most_steps(const Dim& dim) const {
   return most;
 }
 
-std::size_t NormalChoices::most_levels() const {
+std::size_t CpuDecisions::most_levels() const {
   std::size_t most = 0;
   for (const Mapping& mapping : mappings)
     for (const Operand& operand : model->instruction(mapping.instruction).operands) {
@@ -71,7 +71,7 @@ std::size_t NormalChoices::most_levels() const {
   return std::min(most, max_levels);
 }
 
-void NormalChoices::make_decisions() {
+void CpuDecisions::make_decisions() {
   accesses = static_cast<std::size_t>(access_count(unfused()));
   dims = unfused().domain.dims.size();
   levels = most_levels();
@@ -81,7 +81,7 @@ void NormalChoices::make_decisions() {
   for (std::size_t a = 0; a < accesses; ++a)
     decisions.push_back(
         {"route " + access_name(kernel.tensors, unfused(), static_cast<int>(a)), numbers({0, 1, 2}), false});
-  for (const Dim& dim : unfused().domain.dims)  // reductions stand below the accumulators one step at a time
+  for (const Dim& dim : unfused().domain.dims)  // reductions advance one step at a time below the accumulators
     decisions.push_back({"registers " + dim.name,
                          numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1)), true});
   for (std::size_t level = 0; level < levels; ++level)
@@ -98,23 +98,23 @@ void NormalChoices::make_decisions() {
     on.labels.front() = "nothing";
     decisions.push_back(on);
   }
-  if (executes_a_stream(*model))  // where moves wait for calls unless tiles take turns
+  if (executes_a_stream(*model))  // without double buffering moves wait for calls
     for (std::size_t level = 0; level < levels; ++level)
       decisions.push_back(
           {fmt::format("buffers level {}", level), options.single_buffered ? numbers({1}) : numbers({1, 2}), true});
   if (levels == 0 && can_stream_stores(kernel, statement, *model)) {
-    passing_ = decisions.size();
+    streaming_at_ = decisions.size();
     decisions.push_back({"stores", {"through caches", "past caches"}, false});
   }
-  // Of long sums parts are cut instead: to block both, by a model that knows little of what rows cost that lie pages
-  // apart, chose worse (products of 16 x 3072 x 1024: 0.77 of the best peer, 0.92 without).
+  // Long sums are split instead: blocking both chose worse with a model that underprices rows on different pages
+  // (matrix products of 16 x 3072 x 1024: 0.77 of the best peer, 0.92 without).
   const auto has = [&](DimKind kind, std::int64_t longer) {
     const auto& all = unfused().domain.dims;
     return std::any_of(all.begin(), all.end(), [&](const Dim& d) { return d.kind == kind && d.extent > longer; });
   };
   const bool blocks = levels == 0 && has(DimKind::parallel, block_steps.back()) && !has(DimKind::reduction, least_cut);
   if (blocks) {
-    blocked_ = decisions.size();
+    blocked_at_ = decisions.size();
     decisions.push_back({"in blocks", decisions[order_at()].labels, false});
     decisions.back().labels.front() = "nothing";
     decisions.push_back({"block", numbers(block_steps), true});
@@ -127,26 +127,26 @@ void NormalChoices::make_decisions() {
   }
 }
 
-std::optional<std::size_t> NormalChoices::cut_at(std::size_t dim) const {
+std::optional<std::size_t> CpuDecisions::cut_at(std::size_t dim) const {
   const auto it = std::find(cuts.begin(), cuts.end(), dim);
   return it == cuts.end() ? std::nullopt
                           : std::optional(decisions.size() - cuts.size() + static_cast<std::size_t>(it - cuts.begin()));
 }
 
-std::optional<int> NormalChoices::outermost(std::size_t dim) const {
+std::optional<int> CpuDecisions::outermost(std::size_t dim) const {
   const auto& labels = decisions[order_at()].labels;
   const auto it = std::find(labels.begin() + 1, labels.end(), unfused().domain.dims[dim].name);
   return it == labels.end() ? std::nullopt : std::optional(static_cast<int>(it - labels.begin()));
 }
 
-bool NormalChoices::inside_calls(UnitId unit) const {
+bool CpuDecisions::inside_calls(UnitId unit) const {
   return std::all_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
     const UnitId own = model->instruction(m.instruction).unit;
     return own.valid() && unit != own && model->inside(unit, own);
   });
 }
 
-std::vector<CpuTemplate::OnUnit> NormalChoices::loopable_units() const {
+std::vector<CpuTemplate::OnUnit> CpuDecisions::loopable_units() const {
   std::vector<CpuTemplate::OnUnit> found;
   for (std::size_t u = 0; u < model->units().size(); ++u) {
     const Unit& unit = model->units()[u];
@@ -159,13 +159,13 @@ std::vector<CpuTemplate::OnUnit> NormalChoices::loopable_units() const {
   return found;
 }
 
-const PreparedMapping& NormalChoices::prepare(std::size_t m) const {
+const PreparedMapping& CpuDecisions::prepare(std::size_t m) const {
   const std::lock_guard lock(mutex_);
   if (!prepared_[m]) prepared_[m] = make(mappings[m]);
   return *prepared_[m];
 }
 
-std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) const {
+std::unique_ptr<PreparedMapping> CpuDecisions::make(const Mapping& mapping) const {
   auto p = std::make_unique<PreparedMapping>();
   p->statement = fuse(unfused(), mapping);
   const InstructionForm form = instruction_form(mapping, *model);
@@ -174,7 +174,7 @@ std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) con
   for (std::size_t a = 0; a < accesses; ++a) {
     const int operand = p->pairing.operand_access[a];
     p->routes.push_back(routes_.of(p->statement, mapping, operand));
-    if (options.nothing_skipped) std::erase_if(p->routes.back().routes, [](const Route& r) { return r.skips; });
+    if (options.no_skipping) std::erase_if(p->routes.back().routes, [](const Route& r) { return r.skips; });
     if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
     p->problem =
         fmt::format("{} has no way to operand {} of {}", access_name(kernel.tensors, unfused(), static_cast<int>(a)),
@@ -184,25 +184,25 @@ std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) con
   return p;
 }
 
-std::string NormalChoices::fused_dim(const PreparedMapping& p, const std::string& dim) const {
+std::string CpuDecisions::fused_dim(const PreparedMapping& p, const std::string& dim) const {
   for (const Dim& d : p.statement.domain.dims)
     if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
   return "";
 }
 
-std::int64_t NormalChoices::extent(const PreparedMapping& p, const std::string& dim) const {
+std::int64_t CpuDecisions::extent(const PreparedMapping& p, const std::string& dim) const {
   return p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(dim))].extent;
 }
 
-std::int64_t NormalChoices::tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
-                                 std::int64_t steps) const {
+std::int64_t CpuDecisions::tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
+                                std::int64_t steps) const {
   const std::int64_t step = step_of(form, dim), whole = round_up(std::max<std::int64_t>(extent(p, dim), 1), step);
   std::int64_t tile = std::min(steps > whole / step ? whole : steps * step, whole);
   while (options.dividing && tile > step && extent(p, dim) % tile != 0) tile -= step;
   return tile;
 }
 
-CpuTemplate NormalChoices::form_of(const PreparedMapping& p, const Point& point) const {
+CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) const {
   CpuTemplate form;
   form.kernel = &kernel;
   form.model = model;
@@ -218,7 +218,7 @@ CpuTemplate NormalChoices::form_of(const PreparedMapping& p, const Point& point)
   form.tiles.resize(levels_of(form.routes, *model));
   for (std::size_t level = 0; level < levels && buffers_at(level) < decisions.size(); ++level)
     form.buffers.push_back(point.choice[buffers_at(level)] + 1);
-  form.passing = passing_ && point.choice[*passing_] > 0;
+  form.streaming_stores = streaming_at_ && point.choice[*streaming_at_] > 0;
   std::string outermost;
   for (std::size_t d = 0; d < dims; ++d) {
     const std::string dim = fused_dim(p, unfused().domain.dims[d].name);
@@ -229,8 +229,8 @@ CpuTemplate NormalChoices::form_of(const PreparedMapping& p, const Point& point)
       form.tiles[level][dim] = tile(
           form, p, dim, level_steps[static_cast<std::size_t>(point.choice[level_at(std::min(level, levels - 1), d)])]);
     if (this->outermost(d) == point.choice[order_at()]) outermost = dim;
-    if (blocked_ && this->outermost(d) && point.choice[*blocked_] == *this->outermost(d)) {
-      const std::int64_t block = block_steps[static_cast<std::size_t>(point.choice[*blocked_ + 1])];
+    if (blocked_at_ && this->outermost(d) && point.choice[*blocked_at_] == *this->outermost(d)) {
+      const std::int64_t block = block_steps[static_cast<std::size_t>(point.choice[*blocked_at_ + 1])];
       form.blocks[dim] = std::max<std::int64_t>(block / form.register_tile[dim], 1) * form.register_tile[dim];
     }
     if (const auto cut = cut_at(d); cut && point.choice[*cut] > 0)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a point of the normal form chooses, and the form that it stands for (docs/schedule.md).
+// Decisions of the normal form, and the template that a point stands for (docs/schedule.md).
 //
 // Decisions have the same names and order for every mapping, so that a point stays meaningful when its mapping changes;
-// what does not exist for a mapping (a second digit, a memory level) is read as its first value.
+// what a mapping lacks (a second digit, a memory level) is read as its first value.
 
 #include <memory>
 #include <mutex>
@@ -17,17 +17,17 @@
 namespace isamap {
 
 inline constexpr std::size_t max_routes = 3;
-// Steps of a dim in one tile. Registers hold few, scratchpads many.
+// Steps of a dim in one tile: few in registers, many in scratchpads.
 inline const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
-// Parts of a reduction, where its sums stand in memory meanwhile; 0: all of it.
+// Parts of a split reduction, with partial sums in memory; 0: not split.
 inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16, 8};
 inline constexpr std::int64_t least_cut = 32;  ///< shorter reductions stay whole
-// Blocks of a parallel dim, so that what its tiles share stays in a cache while other dims are run over.
+// Blocks of a parallel dim (cache blocking): what its tiles share stays in a cache during the loops inside.
 inline const std::vector<std::int64_t> block_steps = {1024, 512, 256, 128, 64};
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
 
-/// A mapping with everything about it that does not depend on the point.
+/// A mapping with everything that does not depend on the point.
 struct PreparedMapping {
   Computation statement;
   Pairing pairing;
@@ -36,10 +36,10 @@ struct PreparedMapping {
   std::vector<std::string> notes;
 };
 
-class NormalChoices {
+class CpuDecisions {
  public:
-  NormalChoices(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
-                const SpaceOptions& options);
+  CpuDecisions(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
+               const SpaceOptions& options);
 
   Kernel kernel;
   StatementId statement;
@@ -47,9 +47,9 @@ class NormalChoices {
   const HardwareModel* model;
   SpaceOptions options;
   std::vector<Decision> decisions;
-  std::vector<CpuTemplate::OnUnit> units;  ///< each a decision: which dim
+  std::vector<CpuTemplate::OnUnit> units;  ///< each a decision: its dim
   std::size_t accesses = 0, dims = 0, levels = 0;
-  std::vector<std::size_t> cuts;  ///< dims whose parts are a decision, in the order of those
+  std::vector<std::size_t> cuts;  ///< reduction dims with a decision on their parts, in decision order
 
   // Positions of decisions.
   std::size_t route_at(std::size_t access) const { return 1 + access; }
@@ -58,33 +58,29 @@ class NormalChoices {
   std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
   std::size_t unit_at(std::size_t unit) const { return order_at() + 1 + unit; }
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
-  /// Whether the output passes the caches; nothing: it cannot.
-  std::optional<std::size_t> passing_at() const { return passing_; }
-  /// Which dim is run over in blocks outside all else, and in blocks of how many; nothing: none is long enough.
-  std::optional<std::size_t> blocked_at() const { return blocked_; }
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
 
-  bool taking_turns() const {
+  bool chooses_buffers() const {
     return levels > 0 && buffers_at(0) < decisions.size() && decisions[buffers_at(0)].labels.size() > 1;
   }
   const Computation& unfused() const { return kernel.statements[statement.index()]; }
-  /// The choice that puts a dim outermost; nothing for reductions, which stand inside.
+  /// The choice that makes a dim outermost; nothing for reductions, which are inside.
   std::optional<int> outermost(std::size_t dim) const;
   const PreparedMapping& prepare(std::size_t m) const;
-  /// The dim of the fused statement that starts with this dim, or nothing: it is a later digit of a fused one.
+  /// The dim of the fused statement that starts with this dim; empty: it is a later digit of one.
   std::string fused_dim(const PreparedMapping& p, const std::string& dim) const;
   CpuTemplate form_of(const PreparedMapping& p, const Point& point) const;
 
  private:
-  /// Most steps that a tile of this dim (or of the fused dim it begins) can have under any mapping.
+  /// Maximal steps of a tile of this dim (or of the fused dim it begins) under any mapping.
   std::int64_t most_steps(const Dim& dim) const;
   /// Addressed memories between home and the operands.
   std::size_t most_levels() const;
   void make_decisions();
-  /// Does every instruction occupy instances of this unit itself, as a warp's does its lanes?
+  /// Does every instruction occupy instances of this unit itself, as a warp its lanes?
   bool inside_calls(UnitId unit) const;
-  /// Units with many addressable instances, or a mesh: outermost first. Of a queue as many as there are tiles.
+  /// Units with several addressable instances, or a mesh, outermost first. Of a queue as many instances as tiles.
   std::vector<CpuTemplate::OnUnit> loopable_units() const;
   std::unique_ptr<PreparedMapping> make(const Mapping& mapping) const;
   std::int64_t extent(const PreparedMapping& p, const std::string& dim) const;
@@ -92,7 +88,8 @@ class NormalChoices {
   std::int64_t tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
                     std::int64_t steps) const;
 
-  std::optional<std::size_t> passing_, blocked_;
+  std::optional<std::size_t> streaming_at_;  ///< decision on streaming stores; nothing: not possible
+  std::optional<std::size_t> blocked_at_;    ///< decisions on the blocked dim and its block; nothing: no long dim
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
   mutable RouteTable routes_;
   mutable std::mutex mutex_;

@@ -17,7 +17,7 @@ bool is_scratch(const HardwareModel& model, const Hop& hop) {
   return !hop.packed && !model.memory(hop.memory).is_register();
 }
 
-// Collects lines and remembers each dim's tile, so that runs over that would have one step are left out.
+// Collects lines and the current tile of each dim, so that loops of one step are omitted.
 class Builder {
  public:
   explicit Builder(const CpuTemplate& form) : form_(form) {
@@ -28,13 +28,13 @@ class Builder {
     packed_copies(false);
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (std::size_t level = 0; level < levels; ++level) {
-      deal_out(form_.tiles[level], level);
+      distribute(form_.tiles[level], level);
       loops(DimKind::parallel, form_.tiles[level], false);
       scratch(level, true);
       loops(DimKind::reduction, form_.tiles[level], false);
       scratch(level, false);
     }
-    in_registers(form_, 0) ? accumulating() : streaming();
+    in_registers(form_, 0) ? accumulate_in_registers() : accumulate_in_memory();
     Do last = do_line(*form_.mapping, *form_.kernel, *form_.model);
     for (const Route& route : form_.routes)
       if (route.skips)
@@ -68,9 +68,9 @@ class Builder {
     return false;
   }
 
-  // Loops on units stand outside the first memory that their instances own: as many points for each as their number
-  // asks for, and at least a tile. `level` is that of the loops that follow; the registers' is beyond the last.
-  void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
+  // Loops on units are outside the first memory that their instances own: as many points per instance as their number
+  // requires, at least a tile. `level`: that of the following loops; beyond the last: registers.
+  void distribute(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (; units_placed_ < form_.units.size(); ++units_placed_) {
       const CpuTemplate::OnUnit& on = form_.units[units_placed_];
@@ -100,7 +100,7 @@ class Builder {
     }
   }
 
-  // Is there more than one tile of it?
+  // Does the access have more than one tile?
   bool renewed(int access) const {
     return std::any_of(tile_.begin(), tile_.end(), [&](const auto& one) {
       const auto& [dim, tile] = one;
@@ -109,8 +109,8 @@ class Builder {
     });
   }
 
-  /// Blocks of one call, [j/16, k, j%16], become panels as wide as the register tile, [j/48, k, j%48]: what a step of
-  /// the loop around the calls takes then lies in one row, and rows follow each other, for which caches prefetch.
+  /// Widens blocks of one call, [j/16, k, j%16], to panels of the register tile, [j/48, k, j%48]: a step of the loop
+  /// around the calls then reads one row, and consecutive rows are prefetched by hardware.
   std::vector<LayoutDigit> panels(std::vector<LayoutDigit> layout) const {
     if (!form_.tiles.empty()) return layout;
     for (const auto& [dim, tile] : form_.register_tile) {
@@ -138,14 +138,14 @@ class Builder {
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
-    if (access == 0 && form_.passing) line.via = streaming_store_for(form_);
-    for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
+    if (access == 0 && form_.streaming_stores) line.via = streaming_store_for(form_);
+    for (const Line& other : nest_.lines)  // equal accesses share a stage
       if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
         return;
     nest_.lines.push_back({line});
   }
 
-  /// Those inside the outermost loop, or those outside.
+  /// Packed copies inside the outermost loop, or outside it.
   void packed_copies(bool inside) {
     for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
       const int access = a % access_count(*form_.statement);
@@ -154,8 +154,8 @@ class Builder {
     }
   }
 
-  /// Do tiles of an access share no elements along this dim?
-  bool apart_along(int access, const std::string& dim) const {
+  /// Are the tiles of an access disjoint along this dim?
+  bool disjoint_along(int access, const std::string& dim) const {
     const auto& index = access_of(*form_.statement, access).index;
     return uses(access_of(*form_.statement, access), dim) &&
            std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
@@ -164,17 +164,17 @@ class Builder {
            });
   }
 
-  /// An input whose tiles along the outermost loop share no elements is packed tile by tile: what is copied then is
-  /// still in the caches when it is used. So it is below loops that are distributed to threads, if these share nothing.
+  /// An input with disjoint tiles along the outermost loop is packed tile by tile, so that it is still cached when
+  /// used; also below loops distributed over threads, if their tiles are disjoint.
   bool packs_inside(int access) const {
     if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
         !in_registers(form_, 0) || form_.parallel_order.empty())
       return false;
     for (const CpuTemplate::OnUnit& on : form_.units)
-      if (form_.model->unit(on.id).threads.loop.empty() || !apart_along(access, on.dim)) return false;
-    for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
+      if (form_.model->unit(on.id).threads.loop.empty() || !disjoint_along(access, on.dim)) return false;
+    for (const auto& [dim, block] : form_.blocks)  // each block would repack it
       if (!uses(access_of(*form_.statement, access), dim)) return false;
-    return apart_along(access, form_.parallel_order.front());
+    return disjoint_along(access, form_.parallel_order.front());
   }
 
   void scratch(std::size_t level, bool output) {
@@ -191,12 +191,12 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
-  /// How often the loops in the first lines, the innermost first, take the same elements of an input.
+  /// How often the loops in the first lines, innermost first, re-read the same elements of an input.
   void count_passes(int a, std::size_t lines, InnermostLoop& innermost) const {
     const Access& access = access_of(*form_.statement, a);
     struct Around {
       bool used;
-      std::int64_t steps, bytes;  ///< of the input below it
+      std::int64_t steps, bytes;  ///< of the tile of the input below it
     };
     std::vector<Around> loops;
     std::map<std::string, std::int64_t> tiles;
@@ -212,12 +212,12 @@ class Builder {
           if (steps > 1) loops.push_back({uses(access, w.dim), steps, bytes});
         }
     for (; !loops.empty() && !loops.back().used; loops.pop_back()) innermost.passes *= loops.back().steps;
-    for (; !loops.empty() && innermost.again == 0; loops.pop_back())
-      if (!loops.back().used) innermost.again = loops.back().bytes;
+    for (; !loops.empty() && innermost.reread_bytes == 0; loops.pop_back())
+      if (!loops.back().used) innermost.reread_bytes = loops.back().bytes;
   }
 
-  /// Right below the innermost loop over a reduction.
-  void ask(const std::map<std::string, std::int64_t>& tile_before) {
+  /// Prefetches go right below the innermost reduction loop.
+  void add_prefetches(const std::map<std::string, std::int64_t>& tile_before) {
     const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
     if (innermost == nullptr || innermost->loops.empty()) return;
     const std::size_t around = nest_.lines.size() - 1;
@@ -226,12 +226,12 @@ class Builder {
     for (int a = 1; a < access_count(*form_.statement); ++a) {
       InnermostLoop loop{dim, steps};
       count_passes(a, around, loop);
-      const auto asking = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, loop) : std::nullopt;
-      if (!asking) continue;
+      const auto prefetch = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, loop) : std::nullopt;
+      if (!prefetch) continue;
       Stage line;
       line.tensor = tensor(a);
-      line.memory = asking->cache;
-      line.ahead = asking->ahead;
+      line.memory = prefetch->cache;
+      line.ahead = prefetch->ahead;
       nest_.lines.push_back({std::move(line)});
     }
   }
@@ -244,12 +244,12 @@ class Builder {
     return slots;
   }
 
-  // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside
-  // the loops of the dims they use, so that one register serves.
-  void accumulating() {
-    deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
+  // Accumulators in registers: everything below them is unrolled. Inputs that need many registers are loaded inside the
+  // loops of their dims, so that one register suffices.
+  void accumulate_in_registers() {
+    distribute(form_.register_tile, levels_of(form_.routes, *form_.model));
     for (const auto& [dim, block] : form_.blocks) loop(dim, block, false);
-    for (const auto& [dim, part] : form_.cuts) loop(dim, part, false);  // then accumulators begin with partial sums
+    for (const auto& [dim, part] : form_.cuts) loop(dim, part, false);  // accumulators then load partial sums
     if (!form_.parallel_order.empty()) {
       const std::string& outermost = form_.parallel_order.front();
       const auto it = form_.register_tile.find(outermost);
@@ -260,7 +260,7 @@ class Builder {
     register_stage(0);
     const auto before = tile_;
     loops(DimKind::reduction, {}, false);
-    ask(before);
+    add_prefetches(before);
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
       if (in_registers(form_, a)) inputs.push_back(a);
@@ -276,9 +276,9 @@ class Builder {
     loops(DimKind::parallel, {}, true);
   }
 
-  // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims
-  // they use; the other dims run inside.
-  void streaming() {
+  // The output is in an addressed memory: register inputs are loaded for one step of their dims; the other dims run
+  // inside.
+  void accumulate_in_memory() {
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
       if (in_registers(form_, a)) inputs.push_back(a);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The levelled normal form of a nest (docs/schedule.md): what a search decides, and the lines it stands for.
+// The normal form of a nest (docs/schedule.md): the template that a search fills in.
 //
 //   packed copies at home
-//   for each memory between home and the registers: runs over parallel dims, the output's tile, runs over reductions,
-//     the inputs' tiles
-//   runs over blocks of parallel dims, over parts of reductions, over the register tile, accumulators, runs over
-//   reductions, input registers, unrolled loops, do
+//   for each memory between home and the registers: parallel loops, the output's tile, reduction loops, input tiles
+//   loops over blocks of parallel dims, over parts of reductions, over register tiles, accumulators, reduction loops,
+//   input registers, unrolled loops, do
 
 #include <map>
 #include <string>
@@ -23,11 +22,11 @@ struct CpuTemplate {
   const Computation* statement = nullptr;  ///< fused
   const Mapping* mapping = nullptr;
   Pairing pairing;
-  std::vector<Route> routes;                               ///< one for each access of the statement, in order
+  std::vector<Route> routes;                               ///< by access of the statement
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
   std::vector<int> buffers;                                ///< per level: of each tile there; missing: one
-  std::map<std::string, std::int64_t> cuts;    ///< reductions: done in parts of so many, outside; missing: whole
-  std::map<std::string, std::int64_t> blocks;  ///< parallel dims: run over in blocks outside all else; missing: not
+  std::map<std::string, std::int64_t> cuts;    ///< reductions: size of the parts of a split one; missing: not split
+  std::map<std::string, std::int64_t> blocks;  ///< parallel dims: cache blocks; missing: not blocked
   std::map<std::string, std::int64_t> register_tile;  ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;            ///< parallel dims, outermost first
   struct OnUnit {
@@ -35,16 +34,16 @@ struct CpuTemplate {
     std::int64_t count = 1;
     UnitId id;
   };
-  std::vector<OnUnit> units;  ///< dims distributed to instances, outermost unit first
-  bool passing = false;  ///< the output's registers are stored past the caches where `streaming_store_for` finds how
-  std::vector<bool> ahead_of_time;  ///< per access: its packed copy is made once, before
+  std::vector<OnUnit> units;        ///< dims distributed over instances, outermost unit first
+  bool streaming_stores = false;    ///< store output registers by `streaming_store_for`, where it applies
+  std::vector<bool> ahead_of_time;  ///< per access: packed once, ahead of time
 };
 
-/// Elements of a dim that one step of the instruction takes.
+/// Elements of a dim covered by one step of the instruction.
 std::int64_t step_of(const CpuTemplate& form, const std::string& dim);
-/// How many levels of addressed memories between home and the registers the routes have.
+/// Levels of addressed memories between home and the registers on the routes.
 std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model);
-/// Does the instruction take (or keep) this access in a register memory?
+/// Does the instruction access this operand in a register memory?
 bool in_registers(const CpuTemplate& form, int access);
 int buffers_at(const CpuTemplate& form, std::size_t level);
 

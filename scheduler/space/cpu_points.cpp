@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the normal form of docs/schedule.md, for any machine: where a search starts, and what lies near a point.
+// Points of the normal form (docs/schedule.md): starting points and neighbourhoods of a search.
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +20,14 @@ namespace isamap {
 namespace {
 
 constexpr std::int64_t long_reduction = 1024;
-constexpr std::size_t good_tiles = 12;  ///< of which one is taken
-constexpr double another_tile = 0.15;   ///< of the changes
-constexpr std::size_t other_tiles = 6;  ///< register tiles beside the best that each promising mapping begins with
+constexpr std::size_t good_tiles = 12;  ///< candidates of a random change
+constexpr double another_tile = 0.15;   ///< share of changes that replace the register tile
+constexpr std::size_t other_tiles = 6;  ///< further register tiles among the starts of each promising mapping
 
-class NormalPoints final : public SpaceTemplate {
+class CpuPoints final : public SpaceTemplate {
  public:
-  NormalPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
-               const SpaceOptions& options)
+  CpuPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
+            const SpaceOptions& options)
       : choices_(kernel, statement, std::move(mappings), model, options) {}
   const std::vector<Decision>& decisions() const override { return choices_.decisions; }
   const std::vector<Mapping>& mappings() const override { return choices_.mappings; }
@@ -42,37 +42,37 @@ class NormalPoints final : public SpaceTemplate {
   Point start_at(Point point, std::size_t register_tile = 0) const;
   const std::vector<RegisterTile>& register_tiles(const Point& point) const;
   void set_registers(Point& point, const RegisterTile& steps) const;
-  Point spread(Point point) const;
+  Point distributed(Point point) const;
   Point two_buffers(Point point) const;
   std::vector<Point> variants(const Point& start) const;
-  std::vector<Point> in_parts(const std::vector<Point>& points) const;
+  std::vector<Point> split_reductions(const std::vector<Point>& points) const;
   Point shrink_levels(Point point) const;
-  NormalChoices choices_;
+  CpuDecisions choices_;
   mutable std::mutex mutex_;
   mutable std::map<std::vector<int>, std::vector<RegisterTile>> register_tiles_;  ///< by mapping and routes
 };
 
-Point NormalPoints::repair(Point point) const {
+Point CpuPoints::repair(Point point) const {
   point.choice.resize(choices_.decisions.size(), 0);
   for (std::size_t i = 0; i < point.choice.size(); ++i)
     point.choice[i] = std::clamp(point.choice[i], 0, static_cast<int>(choices_.decisions[i].labels.size()) - 1);
   if (choices_.mappings.empty()) return point;
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
-  for (std::size_t a = 0; a < p.routes.size(); ++a) {  // a route that the mapping does not have is its last one
+  for (std::size_t a = 0; a < p.routes.size(); ++a) {  // missing routes become the last one
     int& route = point.choice[choices_.route_at(a)];
     route = std::min(route, std::max(0, static_cast<int>(p.routes[a].routes.size()) - 1));
   }
   return point;
 }
 
-std::vector<Point> NormalPoints::neighbours(const Point& point) const {
+std::vector<Point> CpuPoints::neighbours(const Point& point) const {
   std::vector<Point> all;
   const auto add = [&](std::size_t i, int value) {
     Point other = point;
     other.choice[i] = value;
     if (value != point.choice[i] && repair(other) == other) all.push_back(std::move(other));
   };
-  for (std::size_t i = 1; i < point.choice.size(); ++i) {  // the mapping is not a neighbourhood: it is a start
+  for (std::size_t i = 1; i < point.choice.size(); ++i) {  // mappings have no neighbourhood, only starts
     const bool is_number = choices_.decisions[i].ordered;
     if (is_number) {
       add(i, point.choice[i] - 1);
@@ -84,7 +84,7 @@ std::vector<Point> NormalPoints::neighbours(const Point& point) const {
   return all;
 }
 
-Point NormalPoints::random(std::uint64_t seed) const {
+Point CpuPoints::random(std::uint64_t seed) const {
   Random source(seed);
   Point point;
   for (const Decision& d : choices_.decisions)
@@ -92,9 +92,9 @@ Point NormalPoints::random(std::uint64_t seed) const {
   return point;
 }
 
-// Of every promising mapping first the constructed start, then its variants: so that many variants of the first do not
-// keep out what the last would have begun with.
-std::vector<Point> NormalPoints::starts(std::size_t count) const {
+// First the constructed start of every promising mapping, then variants, so that variants of the first do not crowd out
+// the start of the last.
+std::vector<Point> CpuPoints::starts(std::size_t count) const {
   std::vector<Point> points;
   std::vector<std::vector<Point>> more;
   std::vector<Point> others;
@@ -108,22 +108,22 @@ std::vector<Point> NormalPoints::starts(std::size_t count) const {
     points.push_back(point);
     more.push_back(variants(point));
     for (std::size_t tile = 1; tile <= other_tiles; ++tile) others.push_back(start_at(point, tile));
-    if (choices_.taking_turns()) more.back().push_back(start_at(two_buffers(point)));
+    if (choices_.chooses_buffers()) more.back().push_back(start_at(two_buffers(point)));
   }
   if (points.empty() && !choices_.mappings.empty()) points.push_back(repair({}));
-  const std::vector<Point> constructed = in_parts(points);
+  const std::vector<Point> constructed = split_reductions(points);
   for (std::size_t m = 0; m < more.size() && points.size() < count; ++m)
     points.insert(points.end(), more[m].begin(), more[m].end());
   points.insert(points.end(), constructed.begin(), constructed.end());
   points.insert(points.end(), others.begin(), others.end());
-  const std::vector<Point> rest = in_parts(points);
+  const std::vector<Point> rest = split_reductions(points);
   for (const Point& point : rest)
     if (points.size() < 2 * count) points.push_back(point);
   return points;
 }
 
-// The same with long reductions in parts: few rows of an input are in work then, at the cost of partial sums.
-std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) const {
+// Variants with split long reductions: fewer rows of an input are live, at the cost of partial sums.
+std::vector<Point> CpuPoints::split_reductions(const std::vector<Point>& points) const {
   std::vector<Point> made;
   for (std::size_t d = 0; d < choices_.dims; ++d)
     if (const auto cut = choices_.cut_at(d); cut && choices_.unfused().domain.dims[d].extent >= long_reduction)
@@ -135,13 +135,13 @@ std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) cons
   return made;
 }
 
-// What single steps from a start do not find, because two things must change together: an input in panels, and the
-// loops of the dim that goes through them outermost, so that a panel stays in a cache while it is used.
-std::vector<Point> NormalPoints::variants(const Point& start) const {
+// Variants that need two changes at once: an input in panels, and the loops of its dim outermost, so that a panel stays
+// in a cache while it is used.
+std::vector<Point> CpuPoints::variants(const Point& start) const {
   std::vector<Point> points;
-  const NormalChoices& s = choices_;
+  const CpuDecisions& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
-  if (!s.units.empty()) points.push_back(spread(start));
+  if (!s.units.empty()) points.push_back(distributed(start));
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
     const auto outermost = s.outermost(d);
@@ -160,9 +160,9 @@ std::vector<Point> NormalPoints::variants(const Point& start) const {
   return points;
 }
 
-// Every unit gets a dim: the largest for the outermost, what is left of each for the next.
-Point NormalPoints::spread(Point point) const {
-  const NormalChoices& s = choices_;
+// Distributes dims over units: the largest remaining dim for each, outermost unit first.
+Point CpuPoints::distributed(Point point) const {
+  const CpuDecisions& s = choices_;
   std::vector<double> left;
   for (const Dim& d : s.unfused().domain.dims) left.push_back(static_cast<double>(d.extent));
   for (std::size_t u = 0; u < s.units.size(); ++u) {
@@ -176,14 +176,14 @@ Point NormalPoints::spread(Point point) const {
   return point;
 }
 
-Point NormalPoints::two_buffers(Point point) const {
+Point CpuPoints::two_buffers(Point point) const {
   for (std::size_t level = 0; level < choices_.levels; ++level) point.choice[choices_.buffers_at(level)] = 1;
   return point;
 }
 
-// Register tile by the machine's ports, the best one or one of those after it; level tiles as large as fits together.
-Point NormalPoints::start_at(Point point, std::size_t register_tile) const {
-  const NormalChoices& s = choices_;
+// A good register tile for the ports of the machine, by rank; level tiles as large as fits together.
+Point CpuPoints::start_at(Point point, std::size_t register_tile) const {
+  const CpuDecisions& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
   const auto& tiles = register_tiles(point);
   if (!tiles.empty()) set_registers(point, tiles[std::min(register_tile, tiles.size() - 1)]);
@@ -195,20 +195,20 @@ Point NormalPoints::start_at(Point point, std::size_t register_tile) const {
   return shrink_levels(repair(std::move(point)));
 }
 
-const std::vector<RegisterTile>& NormalPoints::register_tiles(const Point& point) const {
-  Point alike = repair({});  // of everything else nothing is asked
-  alike.choice[0] = point.choice[0];
+const std::vector<RegisterTile>& CpuPoints::register_tiles(const Point& point) const {
+  Point key = repair({});  // only mapping and routes matter
+  key.choice[0] = point.choice[0];
   for (std::size_t a = 0; a < choices_.accesses; ++a)
-    alike.choice[choices_.route_at(a)] = point.choice[choices_.route_at(a)];
+    key.choice[choices_.route_at(a)] = point.choice[choices_.route_at(a)];
   const std::lock_guard lock(mutex_);
-  const auto [at, added] = register_tiles_.try_emplace(alike.choice);
+  const auto [at, added] = register_tiles_.try_emplace(key.choice);
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
   if (added && p.problem.empty())
-    at->second = good_register_tiles(choices_.form_of(p, alike), register_steps, good_tiles);
+    at->second = good_register_tiles(choices_.form_of(p, key), register_steps, good_tiles);
   return at->second;
 }
 
-void NormalPoints::set_registers(Point& point, const RegisterTile& steps) const {
+void CpuPoints::set_registers(Point& point, const RegisterTile& steps) const {
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
   for (std::size_t d = 0; d < choices_.dims; ++d) {
     const auto it = steps.find(choices_.fused_dim(p, choices_.unfused().domain.dims[d].name));
@@ -218,8 +218,8 @@ void NormalPoints::set_registers(Point& point, const RegisterTile& steps) const 
   }
 }
 
-// Two sizes of a register tile change at once, too: single ones lead through tiles that are worse than either.
-Point NormalPoints::changed(const Point& point, Random& random) const {
+// Register tiles also change as a whole: single changes lead through worse tiles.
+Point CpuPoints::changed(const Point& point, Random& random) const {
   if (choices_.mappings.empty() || random.unit() >= another_tile)
     return changed_choice(choices_.decisions, point, random);
   const auto& tiles = register_tiles(repair(point));
@@ -229,9 +229,9 @@ Point NormalPoints::changed(const Point& point, Random& random) const {
   return repair(std::move(other));
 }
 
-// Halves the largest tile until every level's tiles fit their memories.
-Point NormalPoints::shrink_levels(Point point) const {
-  const NormalChoices& s = choices_;
+// Shrinks the largest tile until the tiles of every level fit their memories.
+Point CpuPoints::shrink_levels(Point point) const {
+  const CpuDecisions& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
   for (int round = 0; round < 200; ++round) {
     const CpuTemplate form = s.form_of(p, point);
@@ -256,7 +256,7 @@ Point NormalPoints::shrink_levels(Point point) const {
   return point;
 }
 
-Result<Nest> NormalPoints::build(const Point& point) const {
+Result<Nest> CpuPoints::build(const Point& point) const {
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
   if (!p.problem.empty()) {
     Diagnostic d = error(p.problem);
@@ -272,7 +272,7 @@ Result<Nest> NormalPoints::build(const Point& point) const {
 
 std::unique_ptr<SpaceTemplate> cpu_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
                                           const HardwareModel& model, const SpaceOptions& options) {
-  return std::make_unique<NormalPoints>(kernel, statement, std::move(mappings), model, options);
+  return std::make_unique<CpuPoints>(kernel, statement, std::move(mappings), model, options);
 }
 
 }  // namespace isamap

@@ -11,7 +11,7 @@ namespace isamap {
 
 namespace {
 
-constexpr std::size_t max_spreads = 64;
+constexpr std::size_t max_assignments = 64;
 
 /// Instruction dims by the operands that use them.
 std::vector<std::vector<std::size_t>> slots_of(const Computation& unit) {
@@ -26,7 +26,7 @@ std::vector<std::vector<std::size_t>> slots_of(const Computation& unit) {
   return result;
 }
 
-/// Does each subscript loop one dim? Then a spread is a matter of layout alone.
+/// Is each subscript one dim? Then the assignment only affects layout.
 bool is_projection(const Computation& unit) {
   for (int a = 0; a < access_count(unit); ++a)
     for (const AffineExpr& index : access_of(unit, a).index)
@@ -34,8 +34,8 @@ bool is_projection(const Computation& unit) {
   return true;
 }
 
-/// The dims that a slot's digits run over, whole: `c`, and `r` from r in one dim and 3*r in another. Nothing: some
-/// column combines dims.
+/// The whole dims of the digits of a slot: `c`, and `r` from r in one dim and 3*r in another. Nothing: some column
+/// combines dims.
 std::optional<std::vector<std::string>> looped_dims(const Mapping& mapping, const std::vector<std::size_t>& slot) {
   std::vector<std::string> dims;
   for (const std::size_t m : slot)
@@ -48,9 +48,9 @@ std::optional<std::vector<std::string>> looped_dims(const Mapping& mapping, cons
   return dims;
 }
 
-class Dealing {
+class DigitAssigner {
  public:
-  Dealing(const Mapping& mapping, const Computation& statement, const Instruction& instruction)
+  DigitAssigner(const Mapping& mapping, const Computation& statement, const Instruction& instruction)
       : mapping_(mapping),
         statement_(statement),
         instruction_(instruction),
@@ -70,29 +70,29 @@ class Dealing {
     }
     Mapping empty = mapping_;
     for (auto& digits : empty.dims) digits.clear();
-    deal(0, 0, empty);
+    assign(0, 0, empty);
     return std::move(found_);
   }
 
  private:
-  void deal(std::size_t slot, std::size_t digit, const Mapping& so_far) {
-    if (found_.size() >= max_spreads) return;
+  void assign(std::size_t slot, std::size_t digit, const Mapping& so_far) {
+    if (found_.size() >= max_assignments) return;
     if (slot == slots_.size()) {
       found_.push_back(so_far);
       found_.back().utilisation = utilisation(so_far);
       return;
     }
-    if (digit == looped_[slot].size()) return deal(slot + 1, 0, so_far);
+    if (digit == looped_[slot].size()) return assign(slot + 1, 0, so_far);
     const std::string& dim = looped_[slot][digit];
     const std::int64_t extent = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(dim))].extent;
     for (const std::size_t m : slots_[slot]) {
       Mapping next = so_far;
       next.dims[m].push_back({AffineExpr::dim(dim), extent});
-      deal(slot, digit + 1, next);
+      assign(slot, digit + 1, next);
     }
   }
 
-  /// Points of the statement by points of the calls.
+  /// Points of the statement over points of the calls.
   double utilisation(const Mapping& mapping) const {
     double used = 1;
     for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
@@ -113,11 +113,11 @@ class Dealing {
 
 }  // namespace
 
-std::vector<Mapping> whole_spreads(const Mapping& mapping, const Computation& statement,
-                                   const Instruction& instruction) {
+std::vector<Mapping> digit_assignments(const Mapping& mapping, const Computation& statement,
+                                       const Instruction& instruction) {
   const bool several = static_cast<std::size_t>(mapping.dims.size()) > slots_of(instruction.statement()).size();
   if (!several || !is_projection(instruction.statement()) || !mapping.rolled.empty()) return {mapping};
-  return Dealing(mapping, statement, instruction).run();
+  return DigitAssigner(mapping, statement, instruction).run();
 }
 
 }  // namespace isamap

@@ -9,28 +9,28 @@ namespace isamap {
 
 std::vector<std::size_t> ranked_mappings(const Computation& statement, const std::vector<Mapping>& mappings,
                                          const HardwareModel& model) {
-  struct Promise {
+  struct RankedMapping {
     std::size_t digits;
     double cycles;
     std::size_t mapping;
   };
-  std::vector<Promise> by_work;
+  std::vector<RankedMapping> by_work;
   for (std::size_t m = 0; m < mappings.size(); ++m) {
     std::size_t digits = 0;
     for (const std::vector<Digit>& dim : mappings[m].dims) digits += dim.size();
     by_work.push_back({digits, least_cycles(statement, mappings[m], model), m});
   }
   std::stable_sort(by_work.begin(), by_work.end(),
-                   [](const Promise& a, const Promise& b) { return a.cycles < b.cycles; });
-  std::vector<Promise> by_digits = by_work;
+                   [](const RankedMapping& a, const RankedMapping& b) { return a.cycles < b.cycles; });
+  std::vector<RankedMapping> by_digits = by_work;
   std::stable_sort(by_digits.begin(), by_digits.end(),
-                   [](const Promise& a, const Promise& b) { return a.digits < b.digits; });
+                   [](const RankedMapping& a, const RankedMapping& b) { return a.digits < b.digits; });
   std::vector<std::size_t> order;
-  std::vector<bool> taken(by_work.size(), false);
+  std::vector<bool> listed(by_work.size(), false);
   for (std::size_t i = 0; i < by_work.size(); ++i)
     for (const std::size_t m : {by_work[i].mapping, by_digits[i].mapping}) {
-      if (!taken[m]) order.push_back(m);
-      taken[m] = true;
+      if (!listed[m]) order.push_back(m);
+      listed[m] = true;
     }
   return order;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A route is tried by lowering a small nest with nothing but this operand in it: what lowering accepts is a route, and
-// what it says otherwise is the reason. So there is one definition of what can be addressed.
+// A route is tested by lowering a small nest of this operand alone: acceptance makes a route, diagnostics the reason.
+// So addressability is defined in one place.
 
 #include "scheduler/space/operand_routes.h"
 
@@ -18,7 +18,7 @@ namespace isamap {
 
 namespace {
 
-/// The dims that the operand has in the statement or is run over by.
+/// Dims of the operand in the statement or in the instruction.
 std::set<std::string> dims_of_operand(const Computation& statement, const Pairing& pairing, int access) {
   std::set<std::string> dims;
   for (const AffineExpr& index : access_of(statement, access).index) dims.merge(index.names());
@@ -36,8 +36,8 @@ std::int64_t step_of(const Pairing& pairing, const std::string& dim) {
   return digit == pairing.digit_of.end() ? 1 : full_extent(*pairing.instruction, digit->second);
 }
 
-/// The statement with one step of every dim that the operand does not have: their tails are none of its business.
-Computation as_operand_sees(Computation statement, const Pairing& pairing, int access) {
+/// The statement with one step of every other dim: their tails do not matter.
+Computation restricted_to_operand(Computation statement, const Pairing& pairing, int access) {
   const std::set<std::string> own = dims_of_operand(statement, pairing, access);
   for (Dim& dim : statement.domain.dims)
     if (!own.contains(dim.name)) dim.extent = std::min(dim.extent, step_of(pairing, dim.name));
@@ -73,7 +73,7 @@ Line stage_line(const RouteTrial& trial, const Hop& hop) {
   return {stage};
 }
 
-// Packed copies stand above all loops; the others below the loops, for an output above those of its reduction.
+// Packed copies are above all loops; other stages below them, an output above its reduction loops.
 Nest trial_nest(const RouteTrial& trial, const Route& route) {
   Nest nest;
   for (const Hop& hop : route.hops)
@@ -93,7 +93,7 @@ Nest trial_nest(const RouteTrial& trial, const Route& route) {
   return nest;
 }
 
-// The tensors of the kernel as they lie at home.
+// The tensors of the kernel in their home layout.
 std::vector<TileLayout> whole_tensors(const RouteTrial& trial, Lowering& lowering) {
   std::vector<TileLayout> tensors;
   for (std::size_t t = 0; t < trial.kernel.tensors.size(); ++t) {
@@ -114,8 +114,8 @@ std::vector<TileLayout> whole_tensors(const RouteTrial& trial, Lowering& lowerin
   return tensors;
 }
 
-// Empty when the route works; else why it does not.
-std::vector<std::string> attempt(const RouteTrial& trial, const Route& route) {
+// Diagnostics of lowering; empty: the route works.
+std::vector<std::string> refusals_of(const RouteTrial& trial, const Route& route) {
   Lowering lowering(trial.model);
   lowering.program.kernel = trial.kernel;
   const Nest nest = trial_nest(trial, route);
@@ -134,7 +134,7 @@ std::vector<std::string> attempt(const RouteTrial& trial, const Route& route) {
   return reasons;
 }
 
-// Memories from one to another over links that moves use, fewest first; over any links where no moves lead there.
+// Shortest path of memories over links with moves; over any links where there are none.
 std::vector<MemoryId> path_of_moves(const HardwareModel& model, MemoryId from, MemoryId to) {
   std::vector<MemoryId> before(model.memories().size()), queue{from};
   for (std::size_t at = 0; at < queue.size() && !before[to.index()].valid(); ++at)
@@ -152,7 +152,7 @@ std::vector<MemoryId> path_of_moves(const HardwareModel& model, MemoryId from, M
   return path;
 }
 
-// The hops between home and the operand's memory, home itself left out.
+// The hops between home and the operand memory, home excluded.
 std::optional<std::vector<Hop>> hops_on_path(const RouteTrial& trial, MemoryId operand_memory) {
   const MemoryId home = trial.model.home();
   auto path = trial.access == 0 ? path_of_moves(trial.model, operand_memory, home)
@@ -170,9 +170,9 @@ std::optional<std::vector<Hop>> hops_on_path(const RouteTrial& trial, MemoryId o
   return hops;
 }
 
-/// Moves may change on the way how elements lie: bytes side by side become words, the even ones before the odd ones.
-/// How those that bring the operand as the instruction takes it read it from memory, each order once.
-std::vector<const Operand*> read_by_moves(const RouteTrial& trial, int operand) {
+/// Moves may permute elements: bytes become words, even ones before odd ones. The distinct source layouts of moves that
+/// produce the layout of the operand.
+std::vector<const Operand*> sources_of_moves(const RouteTrial& trial, int operand) {
   const Instruction& instruction = trial.instruction;
   const Operand& taken = instruction.operands[operand_of_access(instruction, operand).index()];
   const auto box = operand_box(instruction, operand);
@@ -206,8 +206,8 @@ Hop packed_hop(const RouteTrial& trial, bool blocked, const Operand* read_as = n
   return hop;
 }
 
-/// Blocks may stand the other way round in a memory on the way, for a move that transposes them.
-std::vector<std::vector<Hop>> turned_on_the_way(const std::vector<Hop>& hops, MemoryId operand_memory) {
+/// Variants with blocks transposed in a memory on the path, for a transposing move.
+std::vector<std::vector<Hop>> transposed_on_path(const std::vector<Hop>& hops, MemoryId operand_memory) {
   std::vector<std::vector<Hop>> all;
   for (std::size_t h = 0; h < hops.size(); ++h) {
     const std::size_t digits = hops[h].layout.size();
@@ -218,7 +218,7 @@ std::vector<std::vector<Hop>> turned_on_the_way(const std::vector<Hop>& hops, Me
   return all;
 }
 
-/// Elements that moves into the memory set side by side: extents of the last index of what they write.
+/// Contiguous elements written by moves into the memory: extents of their last index.
 std::vector<std::int64_t> row_lengths(const HardwareModel& model, MemoryId memory) {
   std::vector<std::int64_t> lengths;
   for (const Instruction& move : model.instructions()) {
@@ -232,10 +232,10 @@ std::vector<std::int64_t> row_lengths(const HardwareModel& model, MemoryId memor
   return lengths;
 }
 
-/// Memories on the way may hold an input in its own order, for a move that spreads elements over the instruction's
-/// operand: [i, k], or in rows as moves write them, [i, k/8, k%8] and [k/8, i, k%8].
-std::vector<std::vector<Hop>> spread_at_the_end(const RouteTrial& trial, const std::vector<Hop>& hops,
-                                                MemoryId operand_memory) {
+/// Variants with the input in tensor order on the path, for a move that distributes elements over the operand: [i, k],
+/// or in rows as moves write them, [i, k/8, k%8] and [k/8, i, k%8].
+std::vector<std::vector<Hop>> in_tensor_order(const RouteTrial& trial, const std::vector<Hop>& hops,
+                                              MemoryId operand_memory) {
   std::vector<std::vector<LayoutDigit>> layouts(1);
   const std::vector<AffineExpr> forms = natural_forms(access_of(trial.statement, trial.access));
   for (const AffineExpr& form : forms) layouts[0].push_back({form, 0});
@@ -269,7 +269,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   const InstructionForm form = instruction_form(mapping, model);
   const Instruction& instruction = *form;
   const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
-  const Computation statement = as_operand_sees(whole, pair(whole, form, mapping), access);
+  const Computation statement = restricted_to_operand(whole, pair(whole, form, mapping), access);
   const RouteTrial trial{kernel, statement, mapping, access, model, instruction, pair(statement, form, mapping)};
   const MemoryId memory = instruction.operands[operand_of_access(instruction, instruction_access).index()].memory;
   Routes result;
@@ -282,7 +282,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   const auto consider = [&](std::vector<Hop> all, bool skips = false) {
     Route route{access, std::move(all), false, skips};
     for (const Hop& hop : route.hops) route.packed |= hop.packed;
-    const auto reasons = attempt(trial, route);
+    const auto reasons = refusals_of(trial, route);
     if (reasons.empty()) result.routes.push_back(std::move(route));
     for (const std::string& reason : reasons)
       if (std::find(result.reasons.begin(), result.reasons.end(), reason) == result.reasons.end())
@@ -293,9 +293,9 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
       std::all_of(hops->begin(), hops->end(), [&](const Hop& hop) { return model.memory(hop.memory).is_register(); });
   if (access != 0 && in_registers && may_skip(kernel, whole, access_of(whole, access).tensor)) consider(*hops, true);
   if (result.routes.empty())
-    for (std::vector<Hop>& turned : turned_on_the_way(*hops, memory)) consider(std::move(turned));
+    for (std::vector<Hop>& turned : transposed_on_path(*hops, memory)) consider(std::move(turned));
   if (result.routes.empty() && access != 0 && hops->size() > 1)
-    for (std::vector<Hop>& spread : spread_at_the_end(trial, *hops, memory)) consider(std::move(spread));
+    for (std::vector<Hop>& ordered : in_tensor_order(trial, *hops, memory)) consider(std::move(ordered));
   if (!model.scalar_unit_for(model.home())) return result;
   const auto with = [&](const Hop& first) {
     std::vector<Hop> all{first};
@@ -306,9 +306,9 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   if (with_outside) consider(with(packed_hop(trial, false)));
   consider(with(packed_hop(trial, true)));
   if (access != 0 && in_registers && result.routes.empty())
-    for (const Operand* order : read_by_moves(trial, instruction_access))
+    for (const Operand* order : sources_of_moves(trial, instruction_access))
       consider(with(packed_hop(trial, true, order)));
-  // A copy in the tensor's own order has room for what calls read past the end of a window.
+  // A copy in tensor order has padding for reads past the end of a window.
   if (access != 0 && !with_outside && result.routes.empty()) consider(with(packed_hop(trial, false)));
   return result;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How an operand gets from the memory where tensors live to where an instruction takes it.
+// Routes of an operand from the home memory to the operand memory of an instruction.
 //
-// *Match* says that an instruction computes the right thing; *addressability* says whether some move can fetch the
-// operand as it lies. A route that nothing can address directly gets a packed copy, made element by element by a
-// scalar unit, whose layout is the instruction's own digits: [k/32, c, k%32].
+// *Match* means that an instruction computes the right value; *addressability*, that some move can load the operand
+// from its layout. An operand that no move can address gets a packed copy, made element by element by a scalar unit, in
+// the digits of the instruction: [k/32, c, k%32].
 
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace isamap {
 
-/// One memory on the way, outermost first; the last is the instruction's operand memory when that is not home.
+/// One memory on the path, outermost first; the last is the operand memory of the instruction if that is not home.
 struct Hop {
   MemoryId memory;
   std::vector<LayoutDigit> layout;  ///< empty: derived from the operand (registers) or the tensor's own
@@ -26,12 +26,12 @@ struct Hop {
 
 struct Route {
   int access = 0;         ///< of the kernel statement
-  std::vector<Hop> hops;  ///< empty: the instruction takes the operand where it lies
+  std::vector<Hop> hops;  ///< empty: a memory operand at home
   bool packed = false;    ///< some hop is packed
-  bool skips = false;     ///< what it would read outside the tensor is not computed
+  bool skips = false;     ///< out-of-bounds points are skipped
 };
 
-/// All routes worth considering, direct ones first; none: `reasons` says what no move can do.
+/// All candidate routes, direct ones first; none: `reasons` says what no move can do.
 struct Routes {
   std::vector<Route> routes;
   std::vector<std::string> reasons;  ///< "row-major B is not addressable by load: neighbours 29 elements apart, ..."
@@ -40,8 +40,8 @@ struct Routes {
 Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
               const HardwareModel& model);
 
-/// The same for many mappings of one statement: mappings that differ in dims that an operand does not have share its
-/// routes. What is told of an access lives as long as the table.
+/// Memoised routes for the mappings of one statement: mappings that differ only in dims of other operands share them.
+/// References live as long as the table.
 class RouteTable {
  public:
   RouteTable(const Kernel& kernel, const HardwareModel& model) : kernel_(&kernel), model_(&model) {}
@@ -50,7 +50,7 @@ class RouteTable {
  private:
   const Kernel* kernel_;
   const HardwareModel* model_;
-  std::map<std::string, Routes> known_;  ///< by everything that routes depend on
+  std::map<std::string, Routes> known_;  ///< by all inputs of routes
 };
 
 }  // namespace isamap

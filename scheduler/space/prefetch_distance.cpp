@@ -14,19 +14,18 @@
 namespace isamap {
 namespace {
 
-constexpr double most_ahead = 64;
-/// Past the last step of a loop other lines follow than those that are next. So many times as many steps as ahead are
-/// needed where the copy fits into the next cache, and where it comes from farther.
-constexpr double least_steps = 4, least_steps_far = 2;
-/// Of rows in place, measured (docs/schedule.md): later passes find the lines in near caches; where links are busy all
-/// the time, asking makes nothing come sooner, and with room for many rows it disturbs.
-constexpr std::int64_t most_passes = 16, least_passes = 4, most_room = 32;
-constexpr double most_beside = 2;
-/// Each load asks for what one like it takes later on: what loads elements one by one asks for the same line over and
-/// over.
-constexpr std::int64_t most_asks_of_a_line = 2;
+constexpr double max_distance = 64;
+/// Prefetches near the end of a loop fetch unused lines. Required trip count in multiples of the distance: where the
+/// copy fits into the next cache, and where it does not.
+constexpr double min_steps = 4, min_steps_far = 2;
+/// Limits for unpacked rows, measured (docs/schedule.md): later passes hit nearby caches; with busy links prefetch
+/// brings nothing sooner, and with room for many rows it disturbs.
+constexpr std::int64_t max_passes = 16, min_passes = 4, max_rows_with_room = 32;
+constexpr double max_link_to_call_ratio = 2;
+/// Each load prefetches for a later one like it: loads of single elements would prefetch the same line repeatedly.
+constexpr std::int64_t max_prefetches_per_line = 2;
 
-/// The smallest cache that lines of this type can be asked into.
+/// The smallest cache that a prefetch instruction of this type targets.
 std::optional<MemoryId> nearest_cache(const HardwareModel& model, DType dtype) {
   std::optional<MemoryId> nearest;
   for (const Instruction& i : model.instructions()) {
@@ -39,7 +38,7 @@ std::optional<MemoryId> nearest_cache(const HardwareModel& model, DType dtype) {
   return nearest;
 }
 
-/// The smallest cache that is larger.
+/// The next larger cache.
 const Memory* next_cache(const HardwareModel& model, const Memory& near) {
   const Memory* next = nullptr;
   for (const Memory& m : model.memories())
@@ -55,14 +54,14 @@ double latency_of_caches(const HardwareModel& model) {
   return latency;
 }
 
-/// Bytes a cycle; unlimited where nothing is said.
+/// Bytes per cycle; unlimited if not stated.
 double bandwidth_into(const HardwareModel& model, const Memory& cache) {
   for (const Link& link : model.links())
     if (&model.memory(link.to) == &cache && link.bandwidth > 0) return link.bandwidth;
   return 1e30;
 }
 
-/// Of all calls in one step of the loops around the register tile.
+/// Cycles of the calls in one step of the loops around the register tile.
 double cycles_of_step(const CpuTemplate& form) {
   const Instruction& instruction = *form.pairing.instruction;
   double calls = 1;
@@ -70,29 +69,29 @@ double cycles_of_step(const CpuTemplate& form) {
   return calls * interval_of(instruction, full_extents(instruction), *form.model) / ports_of(instruction, *form.model);
 }
 
-/// Elements side by side in a packed copy.
+/// Contiguous elements of a packed copy.
 std::int64_t row_of(const std::vector<LayoutDigit>& layout) {
   const auto last = layout.empty() ? std::nullopt : split_digit(layout.back().index);
   return last && last->divide == 1 ? last->modulo : 0;
 }
 
-/// Parts of rows of the tensor itself, of which each step of the loop takes another one.
+/// Unpacked rows: each step of the loop reads a part of another row.
 struct Rows {
-  std::int64_t part = 0, pitch = 0, load = 0;  ///< bytes; `load`: those of one call
+  std::int64_t part = 0, pitch = 0, load = 0;  ///< bytes; `load`: of one call
 };
 
-/// Nothing: steps go on along rows, or not from row to row.
+/// Nothing: steps run along rows, or not from row to row.
 std::optional<Rows> rows_in_place(const CpuTemplate& form, int access, const std::string& dim) {
-  const Access& taken = access_of(*form.statement, access);
-  const Tensor& tensor = form.kernel->tensors[taken.tensor.index()];
-  if (taken.index.empty() || taken.index.back().names().contains(dim)) return std::nullopt;
+  const Access& read = access_of(*form.statement, access);
+  const Tensor& tensor = form.kernel->tensors[read.tensor.index()];
+  if (read.index.empty() || read.index.back().names().contains(dim)) return std::nullopt;
   const std::vector<std::int64_t> strides = strides_of(tensor);
   Rows rows;
-  for (std::size_t axis = 0; axis < taken.index.size(); ++axis)
-    rows.pitch += std::abs(taken.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
-  for (const std::string& name : taken.index.back().names()) {
+  for (std::size_t axis = 0; axis < read.index.size(); ++axis)
+    rows.pitch += std::abs(read.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
+  for (const std::string& name : read.index.back().names()) {
     const auto tile = form.register_tile.find(name);
-    if (taken.index.back().coefficient(name) != 1) continue;
+    if (read.index.back().coefficient(name) != 1) continue;
     rows.load = std::max(rows.load, step_of(form, name) * bytes(tensor.dtype));
     rows.part = std::max(rows.part,
                          (tile == form.register_tile.end() ? step_of(form, name) : tile->second) * bytes(tensor.dtype));
@@ -100,12 +99,12 @@ std::optional<Rows> rows_in_place(const CpuTemplate& form, int access, const std
   return strides.back() == 1 && rows.pitch > rows.part ? std::optional(rows) : std::nullopt;
 }
 
-/// Rows of which a cache holds such parts at a time: at a pitch of many lines they share few sets.
+/// Rows whose parts fit the sets of a cache: at a pitch of many lines they share few sets.
 std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
   const std::int64_t ways = std::max<std::int64_t>(1, cache.ways), line = std::max<std::int64_t>(1, cache.line);
   const std::int64_t sets = std::max<std::int64_t>(1, cache.capacity / ways / line);
   if (rows.pitch % line != 0) return cache.capacity / rows.part;
-  const std::int64_t apart = std::gcd(rows.pitch / line, sets);  // sets from one row's place to the nearest other
+  const std::int64_t apart = std::gcd(rows.pitch / line, sets);  // distance in sets between neighbouring rows
   return ways * sets / apart / std::max<std::int64_t>(1, ceil_div(rows.part, line) / apart);
 }
 
@@ -127,19 +126,20 @@ std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int acces
   const bool far = next == nullptr || size > next->capacity;
   const double latency = latency_of_caches(model), step = cycles_of_step(form);
   if (size <= near.capacity || latency <= 0 || step <= 0) return std::nullopt;
-  double ahead = std::clamp(std::ceil(latency / step), 1.0, most_ahead);
+  double ahead = std::clamp(std::ceil(latency / step), 1.0, max_distance);
   if (packed == hops.end()) {
     const auto rows = rows_in_place(form, access, loop.dim);
-    if (!rows || rows->part < near.line || rows->load * most_asks_of_a_line < near.line) return std::nullopt;
-    if (!far || next == nullptr || loop.passes > most_passes) return std::nullopt;
-    if (loop.again > 0 && loop.again <= next->capacity) return std::nullopt;
-    if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
+    if (!rows || rows->part < near.line || rows->load * max_prefetches_per_line < near.line) return std::nullopt;
+    if (!far || next == nullptr || loop.passes > max_passes) return std::nullopt;
+    if (loop.reread_bytes > 0 && loop.reread_bytes <= next->capacity) return std::nullopt;
+    if (static_cast<double>(rows->part) > max_link_to_call_ratio * step * bandwidth_into(model, *next))
+      return std::nullopt;
     const std::int64_t room = rows_with_room(*rows, near);
-    if (room > most_room && loop.passes < least_passes) return std::nullopt;
+    if (room > max_rows_with_room && loop.passes < min_passes) return std::nullopt;
     ahead = std::min(ahead, std::floor(static_cast<double>(room) / 3));
     if (ahead < 1) return std::nullopt;
   }
-  const double least = far ? least_steps_far : least_steps;
+  const double least = far ? min_steps_far : min_steps;
   if (static_cast<double>(loop.steps) < least * ahead) return std::nullopt;
   return PrefetchChoice{near.name, static_cast<int>(ahead)};
 }

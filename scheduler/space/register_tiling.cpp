@@ -18,7 +18,7 @@ std::int64_t extent_of(const CpuTemplate& form, const std::string& dim) {
   return form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))].extent;
 }
 
-// Registers of one access for a register tile: one for each step of each dim it uses.
+// Registers of one access for a register tile: one per step of its dims.
 double registers_for(const CpuTemplate& form, int access, const std::map<std::string, std::int64_t>& steps) {
   double registers = 1;
   for (const auto& [dim, count] : steps)
@@ -42,8 +42,8 @@ struct RegisterUse {
   double accumulators = 0;
 };
 
-// Does a call read an input from memory, beside accumulators that the target's compiler allocates?
-bool taken_in_place(const CpuTemplate& form) {
+// Does a call have a memory operand, with accumulators that the compiler allocates?
+bool has_memory_operand(const CpuTemplate& form) {
   if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler())
     return false;
   for (int a = 1; a < access_count(*form.statement); ++a)
@@ -51,10 +51,9 @@ bool taken_in_place(const CpuTemplate& form) {
   return false;
 }
 
-constexpr std::int64_t unrolled_by_compilers = 8;  ///< steps of a loop of constant length, at the most
+constexpr std::int64_t unrolled_by_compilers = 8;  ///< largest trip count of a loop that compilers unroll fully
 
-/// The innermost reduction, where compilers print its few steps one after another: what neighbouring steps of a window
-/// read is then kept for all of them.
+/// The innermost reduction if compilers unroll it: values read by neighbouring window steps then stay live.
 std::optional<std::string> unrolled_window(const CpuTemplate& form) {
   const Dim* last = nullptr;
   for (const Dim& dim : form.statement->domain.dims)
@@ -63,19 +62,19 @@ std::optional<std::string> unrolled_window(const CpuTemplate& form) {
   return last->name;
 }
 
-/// Registers for what one pass of that loop reads of an input, other dims one step at a time.
+/// Registers for the values of an input in one pass of that loop, other dims one step at a time.
 double registers_for_window(const CpuTemplate& form, int access, const std::string& window,
                             const std::map<std::string, std::int64_t>& steps) {
   double most = 1;
   for (const AffineExpr& e : access_of(*form.statement, access).index) {
     if (!e.names().contains(window)) continue;
-    double span = 1, reach = 1;  // of all steps, and of one step at the most
+    double span = 1, reach = 1;  // span of all steps, reach of one
     for (const std::string& name : e.names())
       if (name != window)
         reach += static_cast<double>(std::abs(e.coefficient(name))) *
                  static_cast<double>(std::max<std::int64_t>(extent_of(form, name), 1) - 1);
     if (e.names().size() > 1 && static_cast<double>(std::abs(e.coefficient(window))) >= reach)
-      continue;  // steps share nothing: k_lane + 16*k_round
+      continue;  // steps share no elements: k_lane + 16*k_round
     for (const std::string& name : e.names()) {
       const auto it = steps.find(name);
       const double count = name == window ? static_cast<double>(extent_of(form, name))
@@ -87,7 +86,7 @@ double registers_for_window(const CpuTemplate& form, int access, const std::stri
   return most;
 }
 
-// As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
+// As build_nest places them: the input with the fewest registers is whole, the others one step at a time.
 RegisterUse register_use(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   RegisterUse use;
   std::vector<std::pair<double, int>> inputs;
@@ -103,7 +102,8 @@ RegisterUse register_use(const CpuTemplate& form, const std::map<std::string, st
     inputs.emplace_back(whole, a);
     use.loads += whole;
   }
-  if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;  // the compiler's own register for it
+  // the compiler-allocated register of the memory operand
+  if (has_memory_operand(form)) use.needed[form.routes[0].hops.back().memory] += 1;
   std::stable_sort(inputs.begin(), inputs.end());
   const auto window = unrolled_window(form);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -126,7 +126,7 @@ std::map<std::string, std::int64_t> steps_of(const CpuTemplate& form) {
   return steps;
 }
 
-// Elements an input in memory is read at, in one pass: a broadcast operand is a load for each step of the dims it uses.
+// Elements of memory operands read in one pass: a broadcast is a load for each step of its dims.
 double memory_reads(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   double reads = 0;
   for (int a = 1; a < access_count(*form.statement); ++a) {
@@ -151,7 +151,7 @@ struct Pass {
   double cycles = 0, loads = 0;
 };
 
-// One pass over a tile: its calls and loads over their ports, and no less than its accumulators' latency.
+// One pass over a tile: calls and loads over their ports, at least the latency of the accumulators.
 Pass pass_over(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   const Instruction& instruction = *form.pairing.instruction;
   const auto full = full_extents(instruction);
@@ -162,8 +162,7 @@ Pass pass_over(const CpuTemplate& form, const std::map<std::string, std::int64_t
   return {std::max({compute, loads / load_ports(form), latency_of(instruction, full, *form.model)}), loads};
 }
 
-// For one result and one step of the reduction: whole tiles, and the short ones at the end of each dim, which keep
-// fewer ports busy.
+// Per result and reduction step: full tiles and tails, which use fewer ports.
 Pass each_result(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   struct Share {
     std::map<std::string, std::int64_t> steps;
@@ -235,7 +234,7 @@ std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std
   RegisterTile one;
   for (const std::string& dim : dims) one[dim] = 1;
   std::vector<std::pair<Pass, RegisterTile>> good{{each_result(form, one), one}};
-  const auto better = [](const Pass& a, const Pass& b) {  // rounded: sums of the same parts in another order are equal
+  const auto better = [](const Pass& a, const Pass& b) {  // rounded: the order of summation must not matter
     const auto rank = [](const Pass& p) { return std::pair(std::round(p.cycles * 1e9), std::round(p.loads * 1e9)); };
     return rank(a) < rank(b);
   };

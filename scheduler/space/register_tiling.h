@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What fits where, and which register tile keeps the ports busy.
+// Capacity of tiles, and register tiles that saturate the ports.
 
 #include <map>
 #include <string>
@@ -10,24 +10,23 @@
 
 namespace isamap {
 
-/// Fewest cycles a mapping can take: calls times the instruction's interval, over its ports.
+/// Lower bound of the cycles of a mapping: calls x interval / ports.
 double least_cycles(const Computation& unfused, const Mapping& mapping, const HardwareModel& model);
 
 /// Steps of each parallel dim.
 using RegisterTile = std::map<std::string, std::int64_t>;
 
-/// Register tiles, at most `most` of them, the best first: fewest cycles for each
-/// result by a count of one pass of the innermost loop (compute over its ports, loads over theirs, the accumulators'
-/// latency), short tiles at the end of dims included; of equal ones those with the fewest loads. For each two dims and
-/// each size of the first only the best size of the second is taken, so that they differ. Empty when the instruction's
-/// output is not in registers.
+/// Up to `most` register tiles, best first: fewest cycles per result in one pass of the innermost loop (compute over
+/// its ports, loads over theirs, latency of the accumulators), tails included; ties by fewest loads. For each pair of
+/// dims and each size of the first only the best size of the second is kept, for diversity. Empty if the output of the
+/// instruction is not in registers.
 std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std::vector<std::int64_t>& steps,
                                               std::size_t most);
 
-/// A register file that is too small, with what is needed and what there is.
+/// A register file that is exceeded, with required and available registers.
 std::optional<Diagnostic> register_problem(const CpuTemplate& form);
 
-/// The first level whose tiles do not fit their memory together.
+/// The first level whose tiles exceed their memory.
 std::optional<std::size_t> level_over_capacity(const CpuTemplate& form);
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a space that are the same for both forms of points.
+// What search spaces of all forms share.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -44,7 +44,7 @@ const Mapping& SearchSpace::mapping_of(const Point& point) const {
 
 namespace {
 
-/// The point itself, or the repaired one, kept in `repaired`, where it is not of the space.
+/// The point itself, or its repaired form, stored in `repaired`, if it is outside of the space.
 const Point& inside(const SpaceTemplate& form, const Point& point, Point& repaired) {
   if (in_space(point, form.decisions())) return point;
   return repaired = form.repair(point);
@@ -70,13 +70,13 @@ std::vector<Point> SearchSpace::starts(std::size_t count) const {
 }
 Result<Nest> SearchSpace::build(const Point& point) const {
   if (const std::string why = not_in_space(point, decisions()); !why.empty())
-    return error(why, "SearchSpace::repair makes a point of any numbers");
-  if (mappings().empty()) return error("the space has no mappings, so that it has no schedules");
+    return error(why, "SearchSpace::repair turns any numbers into a point");
+  if (mappings().empty()) return error("the space has no mappings and thus no schedules");
   return form().build(point);
 }
-std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const {
+std::optional<HierarchyPoint> SearchSpace::hierarchy_point(const Point& point) const {
   if (!in_space(point, decisions())) return {};
-  return form().levelled(point);
+  return form().hierarchy_point(point);
 }
 
 std::string set_space_word(SpaceOptions& options, const std::string& word) {
@@ -103,8 +103,8 @@ std::string SearchSpace::describe(const Point& given) const {
   return text;
 }
 
-// Points that are the same schedule: many choices do not matter (a level that a mapping does not have, tiles larger
-// than the dim), so points are told apart by what they build.
+// Many choices do not matter (an absent level, tiles larger than the dim), so points are identified by the nest that
+// they build.
 
 std::uint64_t SearchSpace::hash(const Point& point) const {
   const Point repaired = repair(point);
@@ -130,14 +130,14 @@ Point SearchSpace::canonical(const Point& point) const {
   return result;
 }
 
-// Views of a point that searches work with: a genome that changes and recombines, and numbers that models learn from.
-// Both need only names and labels of the decisions, so they hold for any space.
+// Views of a point: a genome for mutation and crossover, and features for learned models. They only use names and
+// labels of decisions, so they work for any space.
 
 namespace {
 
-constexpr std::size_t most_one_hot = 16;  ///< values that get a feature each; more say too little each
+constexpr std::size_t most_one_hot = 16;  ///< one-hot limit: more values carry too little information each
 
-/// What a decision is about: "level 0 i" and "registers i" are about i. Genes of one dim work together.
+/// Subject of a decision: "level 0 i" and "registers i" are about i. Genes of one dim are inherited together.
 std::string subject(const Decision& decision) {
   const auto blank = decision.name.rfind(' ');
   return blank == std::string::npos ? decision.name : decision.name.substr(blank + 1);
@@ -148,7 +148,7 @@ double log2_of_label(const std::string& label, double most) {
   return std::log2(std::clamp(value, 1.0, std::max(most, 1.0)));
 }
 
-/// The last label of a tile stands for "all": no more than the size of the dim.
+/// The last label of a tile means "all": at most the size of the dim.
 double most_of(const SearchSpace& space, const Decision& decision) {
   for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
     if (dim.name == subject(decision)) return static_cast<double>(dim.extent);
@@ -171,7 +171,7 @@ Point changed_choice(const std::vector<Decision>& decisions, Point point, Random
     choice += random.unit() < 0.5 ? -1 : 1;
   } else {
     const int drawn = static_cast<int>(random.between(0, last - 1));
-    choice = drawn < choice ? drawn : drawn + 1;  // any value but the present one
+    choice = drawn < choice ? drawn : drawn + 1;  // any value but the current one
   }
   return point;
 }

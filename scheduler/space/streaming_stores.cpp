@@ -24,7 +24,7 @@ std::int64_t bytes_of(const Tensor& tensor) {
   return size;
 }
 
-/// Do the tensors of a statement leave the caches that a core has to itself before it runs again?
+/// Do the tensors of a statement exceed the private caches of a core?
 bool outgrow_caches(const Kernel& kernel, const Computation& statement, const HardwareModel& model) {
   std::int64_t own = 0, all = bytes_of(kernel.tensors[statement.write.tensor.index()]);
   for (const Memory& m : model.memories())
@@ -35,8 +35,8 @@ bool outgrow_caches(const Kernel& kernel, const Computation& statement, const Ha
   return all > own;
 }
 
-/// Whole lines at each use.
-bool passes(const Instruction& move, DType dtype, const HardwareModel& model) {
+/// A streaming store of whole cache lines.
+bool is_streaming_store(const Instruction& move, DType dtype, const HardwareModel& model) {
   if (!is_move(move) || !completes_by_fence(move, model) || !move.link.valid()) return false;
   const Link& link = model.link(move.link);
   std::int64_t elements = 1;
@@ -59,7 +59,7 @@ bool can_stream_stores(const Kernel& kernel, StatementId statement, const Hardwa
       if (read.tensor == written) return false;
   return output.shape.back() * bytes(output.dtype) % line_of_caches(model) == 0 &&
          std::any_of(model.instructions().begin(), model.instructions().end(),
-                     [&](const Instruction& i) { return passes(i, output.dtype, model); });
+                     [&](const Instruction& i) { return is_streaming_store(i, output.dtype, model); });
 }
 
 std::vector<std::string> streaming_store_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
@@ -68,7 +68,7 @@ std::vector<std::string> streaming_store_moves(const Kernel& kernel, StatementId
   if (!can_stream_stores(kernel, statement, model)) return names;
   const DType dtype = kernel.tensors[kernel.statements[statement.index()].write.tensor.index()].dtype;
   for (const Instruction& i : model.instructions())
-    if (passes(i, dtype, model) && model.link(i.link).from == registers) names.push_back(i.name);
+    if (is_streaming_store(i, dtype, model) && model.link(i.link).from == registers) names.push_back(i.name);
   return names;
 }
 

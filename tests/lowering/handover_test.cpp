@@ -172,7 +172,7 @@ TEST(TileFusion, TheSearchHandsTilesOn) {
       EXPECT_NE(print(found->schedule).find("then bias"), std::string::npos) << print(found->schedule);
     }
     expect_schedule_right(kernel, model, found->schedule);
-    options.join = false;
+    options.fuse = false;
     const auto apart = schedule(kernel, *mapped, model, options);
     ASSERT_TRUE(apart);
     EXPECT_EQ(print(apart->schedule).find("then "), std::string::npos);

@@ -15,17 +15,17 @@ TEST(Variations, OfDistancesAndShortTiles) {
                                    "stage C in vec", "for k by 1", "stage B in l1 ahead 5", "stage B in vec",
                                    "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
   expect_schedule_right(kernel, model, schedule);
-  const std::vector<Variation> found = variations(schedule, 0, kernel, model);
+  const std::vector<TuningVariant> found = tuning_variants(schedule, 0, kernel, model);
   std::vector<std::string> words;
-  for (const Variation& one : found) {
+  for (const TuningVariant& one : found) {
     words.push_back(one.what);
     Schedule with = schedule;
     with.nests[0] = one.nest;
     expect_schedule_right(kernel, model, with);
   }
-  // Padded tiles of i would read rows past the end of A.
-  EXPECT_EQ(words, (std::vector<std::string>{"B asked for 3 steps ahead", "B asked for 10 steps ahead",
-                                             "B not asked for ahead", "short tiles of j masked"}));
+  // Short tiles of i would read rows of A that are not there.
+  EXPECT_EQ(words, (std::vector<std::string>{"B prefetched 3 steps ahead", "B prefetched 10 steps ahead",
+                                             "B not prefetched", "tail of j masked"}));
 }
 
 TEST(Variations, ThereAreNoneWhereNothingIsLeftOpen) {
@@ -33,7 +33,7 @@ TEST(Variations, ThereAreNoneWhereNothingIsLeftOpen) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=12,j=96,k=90");
   const Schedule schedule = schedule_of({"for j by 32", "for i by 6", "stage C in vec", "for k by 1", "stage B in vec",
                                          "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
-  EXPECT_TRUE(variations(schedule, 0, kernel, model).empty());
+  EXPECT_TRUE(tuning_variants(schedule, 0, kernel, model).empty());
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(Waits, ForSumsThatAreFetchedAgain) {
         priced(kernel, model,
                {"for k by " + cut, "for i by 8", "for j by 32", "stage C in vec", "for k by 1", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
-    return nest ? part(*nest, "sums that are fetched again") : 0;
+    return nest ? part(*nest, "partial-sum reloads") : 0;
   };
   EXPECT_EQ(waits("1024"), 0);
   // 2 MiB of partial sums stay in L3: each tile of 1 KiB is moved at 27 and 48 bytes a cycle, after 53 and 14 cycles.

@@ -11,7 +11,7 @@
 #include "scheduler/cost/learned_cost.h"
 #include "scheduler/cost/regression.h"
 #include "scheduler/measure.h"
-#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/hierarchy_support.h"
 
 namespace isamap {
 namespace {
@@ -43,7 +43,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 
 /// A machine that differs from its closed form by a rule: bytes cost more than was thought, loops too.
 void learns(bool trees) {
-  const auto l = testing_support::levelled_problem(
+  const auto l = testing_support::hierarchy_problem(
       formula("Z[m,n] += A[m,k] * B[k,n]", "m=24,n=20,k=18", "A=s16,B=s16,Z=s16"), "a1");
   const auto closed_form = make_cost_model_closed_form();
   const auto learned = make_cost_model_learned({}, trees, 7);
@@ -51,7 +51,7 @@ void learns(bool trees) {
   std::vector<double> truth, before, after;
   int seen = 0;
   while (truth.size() < 60) {
-    const levelled::LevelPoint point = testing_support::random_point(l.problem, random, true);
+    const hierarchy::LevelPoint point = testing_support::random_point(l.problem, random, true);
     const Candidate candidate{&l.kernel, l.mapping.statement, &l.model,
                               nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model))};
     const auto cost = closed_form->estimate(candidate);
@@ -83,11 +83,11 @@ TEST(CostModels, LearnedRanksByTrees) {
 }
 
 TEST(CostModels, LearnedIsTheClosedFormUntilItHasSeenEnough) {
-  const auto l =
-      testing_support::levelled_problem(formula("Z[m,n] += A[m,k] * B[k,n]", "m=8,n=8,k=8", "A=s16,B=s16,Z=s16"), "a1");
+  const auto l = testing_support::hierarchy_problem(
+      formula("Z[m,n] += A[m,k] * B[k,n]", "m=8,n=8,k=8", "A=s16,B=s16,Z=s16"), "a1");
   const Candidate candidate{
       &l.kernel, l.mapping.statement, &l.model,
-      nest_of(l.problem, levelled::plain_point(l.problem), do_line(l.mapping, l.kernel, l.model))};
+      nest_of(l.problem, hierarchy::plain_point(l.problem), do_line(l.mapping, l.kernel, l.model))};
   const auto closed = make_cost_model_closed_form()->estimate(candidate);
   ASSERT_TRUE(closed) << render(closed.diagnostics());
   const auto learned = make_cost_model_learned();

@@ -6,18 +6,18 @@
 #include <functional>
 
 #include "scheduler/schedule_exact.h"
-#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/hierarchy_support.h"
 #include "tests/scratch.h"
 
 namespace isamap {
 namespace {
 
-using levelled::Evaluated;
-using levelled::LevelPoint;
-using levelled::Problem;
+using hierarchy::Evaluated;
+using hierarchy::LevelPoint;
+using hierarchy::Problem;
 using testing_support::formula;
+using testing_support::hierarchy_problem;
 using testing_support::kernel_yaml;
-using testing_support::levelled_problem;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -183,12 +183,12 @@ void expect_optimal(Problem problem, std::uint64_t seed, const Space& space) {
   shrink(problem, random);
   const auto objective = static_cast<Objective>(random.between(0, 2));
   const double best = Enumerator(problem, space, objective).best();
-  levelled::ExactOptions options;
+  hierarchy::ExactOptions options;
   options.objective = objective;
   options.dividing = space.dividing;
   options.keep_all = space.keep_all;
   options.double_buffered = space.all_doubled;
-  const levelled::Exact found = search_exact(problem, options);
+  const hierarchy::Exact found = search_exact(problem, options);
   ASSERT_TRUE(found.finished);
   ASSERT_EQ(found.best.has_value(), best < std::numeric_limits<double>::infinity()) << "seed " << seed;
   if (!found.best) return;
@@ -202,7 +202,7 @@ void expect_optimal(Problem problem, std::uint64_t seed, const Space& space) {
 Problem gemm(std::uint64_t seed, const std::string& machine, int most) {
   Random random(seed);
   const auto n = [&] { return std::to_string(random.between(1, most)); };
-  return levelled_problem(
+  return hierarchy_problem(
              formula("Z[m,n] += A[m,k] * B[k,n]", "m=" + n() + ",n=" + n() + ",k=" + n(), "A=s16,B=s16,Z=s16"), machine)
       .problem;
 }
@@ -211,7 +211,7 @@ Problem window(std::uint64_t seed, int most) {
   Random random(seed);
   const auto n = [&](int low) { return std::to_string(random.between(low, most)); };
   const std::string stride = std::to_string(random.between(1, 2));
-  return levelled_problem(
+  return hierarchy_problem(
              kernel_yaml("kernel: conv\ndims: {K: " + std::to_string(random.between(1, 2)) + ", P: " + n(2) +
                          ", R: " + std::to_string(random.between(2, 3)) + "}\ntensors:\n  I: {shape: [" + stride +
                          "*P + R], dtype: s16}\n"
@@ -262,10 +262,10 @@ TEST(Exact, PublishedOptima) {
                                                            {"m=512,n=512,k=64", 148144128, 65536}};
   for (const auto& [size, energy, cycles] : known) {
     const Problem problem =
-        levelled_problem(formula("Z[m,n] += A[m,k] * B[k,n]", size, "A=s16,B=s16,Z=s16"), "a1").problem;
-    levelled::ExactOptions options;
+        hierarchy_problem(formula("Z[m,n] += A[m,k] * B[k,n]", size, "A=s16,B=s16,Z=s16"), "a1").problem;
+    hierarchy::ExactOptions options;
     options.dividing = options.keep_all = true;
-    const levelled::Exact found = search_exact(problem, options);
+    const hierarchy::Exact found = search_exact(problem, options);
     ASSERT_TRUE(found.best) << size;
     EXPECT_TRUE(found.finished);
     EXPECT_EQ(found.cost.energy_pJ, energy) << size;
@@ -278,7 +278,7 @@ Result<ExactSchedule> exactly(const Kernel& kernel, const HardwareModel& model, 
                               bool* proved) {
   const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
   if (!mapped) return mapped.diagnostics();
-  EXPECT_TRUE(not_levelled(kernel, *mapped, model).empty());
+  EXPECT_TRUE(exact_search_refusal(kernel, *mapped, model).empty());
   return schedule_exactly(kernel, *mapped, model, options, {}, proved);
 }
 

@@ -220,7 +220,7 @@ TEST(ScheduleFile, CapacityIsSaidWithNumbers) {
   auto cost = cost_of(*schedule, gemm(), model);
   ASSERT_FALSE(cost);
   EXPECT_EQ(cost.diagnostics().front().message,
-            "memory vec: 35 registers needed, 32 available (C 32, B 2, operands taken in place 1)");
+            "memory vec: 35 registers needed, 32 available (C 32, B 2, memory operands 1)");
 }
 
 TEST(ScheduleFile, AnyBytesAreReadWithoutHarm) {

@@ -146,7 +146,7 @@ TEST(Points, MutationChangesThePointAndStaysInTheSpace) {
   }
 }
 
-/// In the normal form, that is: in the levelled form repair may have to shrink what a child has from both.
+/// In the normal form, that is: in the per-memory form repair may have to shrink what a child has from both.
 TEST(Points, ChildrenHaveEveryChoiceFromAParent) {
   const Kernel kernel = formula("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32");
   const HardwareModel model = machine("npu16");

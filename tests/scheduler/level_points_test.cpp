@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the levelled form as any strategy sees them: what repair makes is legal and canonical, what is priced
+// Points of the per-memory form as any strategy sees them: what repair makes is legal and canonical, what is priced
 // without a nest is what the nest costs, and heuristics find the optima that the exact search proves.
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "scheduler/cost/hierarchy/problems.h"
 #include "scheduler/search/exact/branch_and_bound.h"
 #include "scheduler/space/hierarchy/genome.h"
-#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/hierarchy_support.h"
 
 namespace isamap {
 namespace {
@@ -68,14 +68,14 @@ TEST(LevelPoints, AreLegalAndCanonicalAfterRepair) {
       point = space.repair(point);
       ASSERT_EQ(space.repair(point), point) << space.describe(point) << "\n" << space.describe(space.repair(point));
       EXPECT_EQ(space.canonical(point), point);
-      const auto levelled = space.levelled(point);
-      ASSERT_TRUE(levelled);
-      EXPECT_TRUE(evaluate(*levelled->problem, *levelled->tiles).fits) << space.describe(point);
+      const auto tiled = space.hierarchy_point(point);
+      ASSERT_TRUE(tiled);
+      EXPECT_TRUE(evaluate(*tiled->problem, *tiled->tiles).fits) << space.describe(point);
       const auto nest = space.build(point);
       ASSERT_TRUE(nest);
       const auto cost = costs->estimate({&c.kernel, StatementId{0}, &c.model, *nest});
       ASSERT_TRUE(cost) << render(cost.diagnostics());
-      const auto quick = costs->quick_estimate(*levelled);
+      const auto quick = costs->quick_estimate(*tiled);
       ASSERT_TRUE(quick);
       EXPECT_EQ(quick->cycles, cost->cycles);
       EXPECT_EQ(quick->energy_pJ, cost->energy_pJ);
@@ -114,8 +114,8 @@ TEST(LevelPoints, StartsAreLegalUseTheUnitsAndRepeat) {
     EXPECT_EQ(starts, space.starts(16));
     for (const Point& start : starts) {
       EXPECT_EQ(space.repair(start), start);
-      const auto levelled = space.levelled(start);
-      EXPECT_TRUE(evaluate(*levelled->problem, *levelled->tiles).fits);
+      const auto point = space.hierarchy_point(start);
+      EXPECT_TRUE(evaluate(*point->problem, *point->tiles).fits);
     }
   }
 }
@@ -149,17 +149,17 @@ TEST(LevelPoints, WhatDoesNotMatterCollapses) {
   EXPECT_EQ(space.hash(other), space.hash(space.repair(other)));
 }
 
-double proved(const Case& c, Objective objective, std::vector<levelled::LevelPoint>* best = nullptr) {
-  const auto problems = levelled::problems_of(c.kernel, StatementId{0}, c.mapped.mappings, c.model);
+double proved(const Case& c, Objective objective, std::vector<hierarchy::LevelPoint>* best = nullptr) {
+  const auto problems = hierarchy::problems_of(c.kernel, StatementId{0}, c.mapped.mappings, c.model);
   EXPECT_TRUE(problems) << render(problems.diagnostics());
   double least = std::numeric_limits<double>::infinity();
   for (const auto& mapped : *problems) {
-    levelled::ExactOptions options;
+    hierarchy::ExactOptions options;
     options.objective = objective;
     options.dividing = c.options.dividing;
     options.keep_all = c.options.keep_all;
     options.double_buffered = c.options.double_buffered;
-    const levelled::Exact found = search_exact(mapped.problem, options);
+    const hierarchy::Exact found = search_exact(mapped.problem, options);
     EXPECT_TRUE(found.finished);
     if (best) best->push_back(*found.best);
     least = std::min(least, found.value);
@@ -170,13 +170,13 @@ double proved(const Case& c, Objective objective, std::vector<levelled::LevelPoi
 TEST(LevelPoints, HoldTheOptimaThatAreProved) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.model.name + " " + print(c.kernel));
-    std::vector<levelled::LevelPoint> best;
+    std::vector<hierarchy::LevelPoint> best;
     const double optimum = proved(c, Objective::edp, &best);
-    const auto problems = levelled::problems_of(c.kernel, StatementId{0}, c.mapped.mappings, c.model);
+    const auto problems = hierarchy::problems_of(c.kernel, StatementId{0}, c.mapped.mappings, c.model);
     double reached = std::numeric_limits<double>::infinity();
     for (std::size_t p = 0; p < problems->size(); ++p) {
-      const levelled::Genomes genomes((*problems)[p].problem, c.options);
-      const levelled::Genome genome = genomes.repaired(genomes.of(best[p]));
+      const hierarchy::Genomes genomes((*problems)[p].problem, c.options);
+      const hierarchy::Genome genome = genomes.repaired(genomes.of(best[p]));
       EXPECT_EQ(genomes.repaired(genome), genome);
       reached = std::min(reached, evaluate((*problems)[p].problem, genomes.point(genome)).edp());
     }

@@ -11,7 +11,7 @@
 #include "scheduler/cost/event_simulation.h"
 #include "scheduler/cost/latency.h"
 #include "scheduler/cost/priced_nest.h"
-#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/hierarchy_support.h"
 #include "tests/scratch.h"
 
 namespace isamap {
@@ -20,8 +20,8 @@ namespace {
 using testing_support::convolution;
 using testing_support::formula;
 using testing_support::gemm;
-using testing_support::Levelled;
-using testing_support::levelled_problem;
+using testing_support::hierarchy_problem;
+using testing_support::HierarchyCase;
 using testing_support::machine;
 using testing_support::random_point;
 using testing_support::text_of;
@@ -74,10 +74,10 @@ void compare(const Candidate& candidate, const std::string& where, Compared& com
 }
 
 void compare_on(const Kernel& kernel, const std::string& machine, std::uint64_t seed, int rounds, Compared& compared) {
-  const Levelled l = levelled_problem(kernel, machine);
+  const HierarchyCase l = hierarchy_problem(kernel, machine);
   Random random(seed);
   for (int round = 0; round < rounds; ++round) {
-    const levelled::LevelPoint point = random_point(l.problem, random, round % 3 == 0);
+    const hierarchy::LevelPoint point = random_point(l.problem, random, round % 3 == 0);
     const Nest nest = nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model));
     compare({&l.kernel, l.mapping.statement, &l.model, nest},
             machine + " seed " + std::to_string(seed) + " round " + std::to_string(round) + "\n" + text_of(nest),
@@ -149,7 +149,7 @@ instructions:
 
 /// A block of calls against issuing them one by one, in order, each after the call that updated the same element.
 TEST(Simulation, BlocksTakeWhatCallsOneByOneTake) {
-  Levelled l = levelled_problem(gemm(6, 5, 4), "a1");
+  HierarchyCase l = hierarchy_problem(gemm(6, 5, 4), "a1");
   Random random(21);
   for (int round = 0; round < 200; ++round) {
     Nest nest;

@@ -116,7 +116,8 @@ TEST(UserCode, FactoriesMayTakeOptionsAndSeedAndMayRefuse) {
   options.user_strategy = [](const SearchSpace&) -> StrategyFactory::Made { return error("not today"); };
   EXPECT_EQ(schedule(p.kernel, p.mapped, p.model, options).diagnostics().front().message, "not today");
   options.user_strategy = [](const SearchSpace&) { return std::unique_ptr<SearchStrategy>(); };
-  EXPECT_NE(render(schedule(p.kernel, p.mapped, p.model, options).diagnostics()).find("gave none"), std::string::npos);
+  EXPECT_NE(render(schedule(p.kernel, p.mapped, p.model, options).diagnostics()).find("returned no"),
+            std::string::npos);
 }
 
 /// One of each form of points.
@@ -169,7 +170,7 @@ TEST(UserCode, EveryMemberOfASpaceTakesAnyPoint) {
                                                                           : "choices; the space has "),
                 std::string::npos)
           << render(nest.diagnostics());
-      EXPECT_FALSE(space.levelled(point));
+      EXPECT_FALSE(space.hierarchy_point(point));
       space.neighbours(point);
       EXPECT_EQ(space.mutate(point, 1).choice.size(), space.decisions().size());
       EXPECT_EQ(space.crossover(point, space.first(), 1).choice.size(), space.decisions().size());
@@ -209,7 +210,8 @@ TEST(UserCode, WhatIsNoCostIsRefusedInWords) {
   ASSERT_TRUE(found) << render(found.diagnostics());
   EXPECT_TRUE(std::isfinite(found->cost.cycles));
   options.costs = [](const SearchSpace&) { return std::unique_ptr<CostModel>(); };
-  EXPECT_NE(render(schedule(p.kernel, p.mapped, p.model, options).diagnostics()).find("gave none"), std::string::npos);
+  EXPECT_NE(render(schedule(p.kernel, p.mapped, p.model, options).diagnostics()).find("returned no"),
+            std::string::npos);
 }
 
 TEST(UserCode, WhatItThrowsReachesTheCallerFromAnyThread) {

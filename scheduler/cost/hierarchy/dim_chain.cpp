@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -142,8 +142,8 @@ void DimChain::later(int level, int from, Sizes& result) const {
   }
 }
 
-/// An instance must have exactly one step in time. With tails that differs from instance to instance (the last ones
-/// work only while tiles are full), so instances that step alike are followed together.
+/// An instance must have exactly one step in time. With tails that differs between instances, so they are kept in
+/// classes with equal steps.
 void DimChain::lone(int w, int end, const Sizes& steps, double weight, Sizes& result) const {
   if (w == end) {
     if (steps.n == 1 && steps.at[0].count == 1) result.add(steps.at[0].extent, weight);
@@ -155,7 +155,7 @@ void DimChain::lone(int w, int end, const Sizes& steps, double weight, Sizes& re
     split(steps, loop.tile, next);
     return lone(w + 1, end, next, weight, result);
   }
-  std::array<std::int64_t, 2 * Sizes::most> ends;  // instances that see the same: cut where a step's last tile ends
+  std::array<std::int64_t, 2 * Sizes::most> ends;  // classes of instances: cut where the last tile of a step ends
   int cuts = 0;
   for (int i = 0; i < steps.n; ++i) {
     const std::int64_t full = steps.at[at(i)].extent / loop.tile;
@@ -181,4 +181,4 @@ bool DimChain::innermost_loop(int level, int from) const {
   return true;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Along one dim: how many tiles of which size a chain of loops meets. At most one full and one short size a loop.
+// Tile sizes of a chain of loops over one dim, with counts: at most one full and one tail size a loop.
 
 #include "scheduler/cost/hierarchy/point.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 struct Size {
   std::int64_t extent;
   double count;
 };
 
-/// A short list without allocation; what is beyond `n` is not initialised.
+/// A short list without allocation; entries beyond `n` are uninitialised.
 struct Sizes {
   static constexpr int most = 2 * max_levels * (1 + max_axes);
   int n;
@@ -55,16 +55,16 @@ class DimChain {
 
   /// All tiles at the stage of `level`, over all steps and instances.
   const Sizes& all(int level) const { return all_[static_cast<std::size_t>(level)]; }
-  /// How many tiles there are at the stage of `level` when loops of levels >= `first` stand at their first step, the
-  /// loop of level `later` has advanced (-1: none), and of loops on units at levels >= `shared` the first one counts.
+  /// Number of tiles at the stage of `level` when loops of levels >= `first` are at their first step, the loop of level
+  /// `later` has advanced (-1: none), and loops on units at levels >= `shared` count their first instance only.
   double count(int level, int first, int shared, int later = -1) const;
-  /// Tiles of instances that take one step only in the loops of levels [first, level).
+  /// Tiles of instances with a single step in the loops of levels [first, level).
   void single(int level, int first, Sizes& result) const;
-  /// Is that all of them, without looking at sizes?
+  /// Are those all tiles, independent of sizes?
   bool is_single(int level, int first) const;
-  /// The same behind the loop of level `from`, when that has advanced.
+  /// The same after the loop of level `from` has advanced.
   void later(int level, int from, Sizes& result) const;
-  /// No loop of this dim stands between the one of `from` and the stage of `level`, and units divide its tile.
+  /// No loop of this dim between the one of `from` and the stage of `level`, and units divide its tile.
   bool innermost_loop(int level, int from) const;
 
  private:
@@ -89,4 +89,4 @@ class DimChain {
   std::array<Sizes, max_levels + 1> all_;
 };
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -6,15 +6,15 @@
 
 #include "scheduler/cost/hierarchy/dim_chain.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
 constexpr int none = max_levels;  ///< no level: nothing is shared
 
-/// What one boundary moves: as the parent sees it (instances that take the same tile at once take it once), and summed
-/// over the instances filled.
-struct Both {
+/// Elements across one boundary: as read from the parent (multicast counted once), and summed over the instances
+/// filled.
+struct MovedElements {
   double shared = 0, own = 0;
 };
 
@@ -57,13 +57,13 @@ class Evaluation {
         for (int d = 0; d < dims(); ++d) tile[at(d)] = chains_[at(d)].tile_at(l);
         overfull = bytes_of(problem_, point_.levels[at(l)].keep, point_.levels[at(l)].doubled, tile) > level.capacity;
       }
-      bool crowded = false;
+      bool exceeds_units = false;
       for (std::size_t x = 0; x < level.axes.size(); ++x) {
         std::int64_t used = 1;
         for (int d = 0; d < dims(); ++d) used *= chains_[at(d)].trip(l, static_cast<int>(x));
-        crowded = crowded || used > level.axes[x].count;
+        exceeds_units = exceeds_units || used > level.axes[x].count;
       }
-      if (!overfull && !crowded) continue;
+      if (!overfull && !exceeds_units) continue;
       result_.fits = false;
       result_.overfull = l;
       return;
@@ -74,7 +74,7 @@ class Evaluation {
     int parent = 0;
     for (int child = 1; child < levels(); ++child) {
       if (!kept(child, a)) continue;
-      const Both moved = moved_to(a, child, parent);
+      const MovedElements moved = moved_to(a, child, parent);
       Moved& above = result_.moved[at(parent)][at(a)];
       Moved& below = result_.moved[at(child)][at(a)];
       if (a == 0) {
@@ -100,11 +100,11 @@ class Evaluation {
     to.reads += std::max(0.0, elements - first_visits(level));
   }
 
-  /// Elements of the output that start from the identity: each once, in every copy on units that share a reduction.
+  /// Elements of the output initialised with the identity: each once, in every copy on units that share a reduction.
   double first_visits(int level) const { return first_visits_[at(level)]; }
 
   /// Counts of the dims that operand a does not use, times the elements of all its tiles at the stage of `level`; loops
-  /// of levels from `first` on stand at their first step.
+  /// of levels from `first` on are at their first step.
   double product(int a, int level, int shared, int first) const {
     const Operand& operand = problem_.operands[at(a)];
     double total = 1;
@@ -118,34 +118,34 @@ class Evaluation {
     return total;
   }
 
-  /// Elements moved into (the output: out of) the tiles at `child`: all visits, less those at which nothing changed.
-  Both moved_to(int a, int child, int parent) {
+  /// Elements moved into (the output: out of) the tiles at `child`: all visits minus those at which nothing changed.
+  MovedElements moved_to(int a, int child, int parent) {
     const Operand& operand = problem_.operands[at(a)];
-    Both total{product(a, child, parent, child), 0};
-    const bool spread = spread_over_idle(operand, parent, child);
-    total.own = spread ? product(a, child, none, child) : total.shared;
+    MovedElements total{product(a, child, parent, child), 0};
+    const bool multicast = multicasts(operand, parent, child);
+    total.own = multicast ? product(a, child, none, child) : total.shared;
     for (int l = 0; l < child; ++l)
       for (int d = 0; d < dims(); ++d) {
         if (!chains_[at(d)].loops(l)) continue;
         if (operand.uses(d) && !slides(operand, child, d, l)) continue;
-        const Both same = unchanged(operand, child, parent, l, d, spread);
+        const MovedElements same = unchanged(operand, child, parent, l, d, multicast);
         total.shared -= same.shared;
         total.own -= same.own;
       }
     return total;
   }
 
-  /// Do instances between the two levels take the same tile?
-  bool spread_over_idle(const Operand& operand, int parent, int child) const {
+  /// Do several instances between the two levels use the same tile (multicast)?
+  bool multicasts(const Operand& operand, int parent, int child) const {
     for (int d = 0; d < dims(); ++d)
       for (int l = parent; l < child && !operand.uses(d); ++l)
         if (chains_[at(d)].instances(l) > 1) return true;
     return false;
   }
 
-  /// The loop of `dim` at `level` advanced; loops inside it stand at their first step (or have no other): elements that
+  /// The loop of `dim` at `level` advanced, loops inside it are at their first step (or have no other): elements that
   /// need not move again.
-  Both unchanged(const Operand& operand, int child, int parent, int level, int dim, bool spread) {
+  MovedElements unchanged(const Operand& operand, int child, int parent, int level, int dim, bool multicast) {
     const auto& position = position_[at(level)];
     double same = 1;
     for (const Subscript& s : operand.subscripts) {
@@ -170,7 +170,7 @@ class Evaluation {
       }
       same *= window.term < 0 ? elements(s, sizes, {}) : elements(s, sizes, {}) - elements(s, sizes, window);
     }
-    Both both{same, same};
+    MovedElements both{same, same};
     for (int d = 0; d < dims(); ++d) {
       if (operand.uses(d)) continue;
       const DimChain& chain = chains_[at(d)];
@@ -178,13 +178,13 @@ class Evaluation {
       const int advanced = d == dim ? level : -1;
       const double shared = chain.count(child, from, parent, advanced);
       both.shared *= shared;
-      both.own *= spread ? chain.count(child, from, none, advanced) : shared;
+      both.own *= multicast ? chain.count(child, from, none, advanced) : shared;
       if (both.own == 0) return both;
     }
     return both;
   }
 
-  /// Does the loop move along a window: a sum of dims, and no loop inside it that moves the same dim?
+  /// Does the loop slide a window: a sum of dims, and no inner loop over the same dim?
   bool slides(const Operand& operand, int child, int dim, int level) const {
     if (!operand.window || !chains_[at(dim)].innermost_loop(child, level)) return false;
     for (const Subscript& s : operand.subscripts)
@@ -198,7 +198,7 @@ class Evaluation {
     std::int64_t shift = 0, before = 0;
   };
 
-  /// Sum of the widths over all combinations of sizes; under a window that advanced only what is new.
+  /// Sum of the widths over all combinations of sizes; of a window that advanced, only the new elements.
   static double elements(const Subscript& s, const Sizes* const* sizes, Window window) {
     if (s.size() == 1) {
       double total = 0;
@@ -207,21 +207,28 @@ class Evaluation {
         total += sizes[0]->at[i].count * (1 + step * static_cast<double>(sizes[0]->at[i].extent - 1));
       return total;
     }
-    return combinations(s, sizes, window, 0, 1, 1, 1, 0);
+    return combinations(s, sizes, window, 0, {});
   }
 
-  static double combinations(const Subscript& s, const Sizes* const* sizes, Window window, std::size_t i, double count,
-                             double width, double before, double shift) {
-    if (i == s.size()) return count * (shift > 0 ? std::min(width, std::max(0.0, shift + width - before)) : width);
+  /// Of the terms of a subscript so far: number of tiles, and their width now, before the window advanced, and shift.
+  struct Widths {
+    double count = 1, width = 1, before = 1, shift = 0;
+  };
+
+  static double combinations(const Subscript& s, const Sizes* const* sizes, Window window, std::size_t i,
+                             const Widths& w) {
+    if (i == s.size())
+      return w.count * (w.shift > 0 ? std::min(w.width, std::max(0.0, w.shift + w.width - w.before)) : w.width);
     double total = 0;
     const double step = static_cast<double>(s[i].coefficient);
     const bool moves = window.term == static_cast<int>(i);
     for (int k = 0; k < sizes[i]->n; ++k) {
       const Size& size = sizes[i]->at[k];
       const double reach = step * static_cast<double>(size.extent - 1);
-      total += combinations(s, sizes, window, i + 1, count * size.count, width + reach,
-                            before + (moves ? step * static_cast<double>(window.before - 1) : reach),
-                            moves ? step * static_cast<double>(window.shift) : shift);
+      total += combinations(s, sizes, window, i + 1,
+                            {w.count * size.count, w.width + reach,
+                             w.before + (moves ? step * static_cast<double>(window.before - 1) : reach),
+                             moves ? step * static_cast<double>(window.shift) : w.shift});
     }
     return total;
   }
@@ -325,7 +332,7 @@ BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t
     if ((keep >> a & 1U) == 0) continue;
     const Operand& operand = problem.operands[at(a)];
     double elements = operand.bytes * ((doubled >> a & 1U) != 0 ? 2 : 1), slope = 0;
-    for (const Subscript& s : operand.subscripts) {  // the dim stands in one of them at most
+    for (const Subscript& s : operand.subscripts) {  // the dim occurs in at most one of them
       double width = 1, step = 0;
       for (const Term& term : s) {
         const auto coefficient = static_cast<double>(term.coefficient);
@@ -359,4 +366,4 @@ double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
   return bytes_of(problem, own.keep, own.doubled, tile);
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

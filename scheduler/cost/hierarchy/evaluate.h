@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The access model of docs/cost.md for a point of the levelled space: the numbers of the general closed form
-// (scheduler/cost/access_counts.h), without allocation. Tests hold the two together on random points, and both against
-// a counter that executes the nest.
+// Access counts of docs/cost.md for a point of the per-memory space: the numbers of the general closed form
+// (scheduler/cost/access_counts.h), without allocation. Tests compare the two on random points, and both with a counter
+// that executes the nest.
 
 #include "scheduler/cost/hierarchy/point.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// Numbers of elements over all instances; kept as doubles: exact below 2^53.
 struct Moved {
@@ -14,7 +14,7 @@ struct Moved {
 };
 
 struct Evaluated {
-  bool fits = true;   ///< every tile in its memory, every loop on its units
+  bool fits = true;   ///< all tiles fit their memories, all loops their units
   int overfull = -1;  ///< level that does not fit
   double cycles = 0, energy_pJ = 0;
   double compute = 0;  ///< cycles of the calls alone
@@ -25,15 +25,15 @@ struct Evaluated {
 
 Evaluated evaluate(const Problem& problem, const LevelPoint& point);
 
-/// Bytes of tiles of these extents, two buffers counted twice.
+/// Bytes of tiles of these extents, double buffers counted twice.
 double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile);
-/// The same by the extent of one dim, whatever it is in `tile`: at_one + slope * (extent - 1).
+/// The same as a function of the extent of one dim: at_one + slope * (extent - 1).
 struct BytesAlong {
   double at_one = 0, slope = 0;
 };
 BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile,
                        int dim);
-/// Bytes of the tiles that a level keeps, two buffers counted twice.
+/// Bytes of the tiles that a level keeps, double buffers counted twice.
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

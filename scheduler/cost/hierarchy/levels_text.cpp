@@ -6,7 +6,7 @@
 
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 std::string levels_text(const Problem& problem, const LevelPoint& point, const Schedule& schedule) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
@@ -48,4 +48,4 @@ std::string levels_text(const Problem& problem, const LevelPoint& point, const S
   return text;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -4,9 +4,9 @@
 
 #include "scheduler/cost/hierarchy/point.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
-/// `schedule` gives the names in the head. Tiles of the point are multiples of the ones inside them.
+/// `schedule` provides the names of the header. Tiles of the point are multiples of the ones inside them.
 std::string levels_text(const Problem& problem, const LevelPoint& point, const Schedule& schedule);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-/// May two loops of one level change places without any operand noticing? Only loops of operands' own dims matter: when
-/// one advances, an operand that does not use it asks whether the loops inside it that it uses have one step.
+/// Can two loops of one level be interchanged for every operand? Only loops of the dims of operands matter: when one
+/// advances, an operand that does not use it depends on whether the inner loops that it uses have one step.
 bool alike(const Problem& problem, int a, int b) {
   return std::all_of(problem.operands.begin(), problem.operands.end(),
                      [&](const Operand& o) { return !o.window && o.uses(a) == o.uses(b); });
@@ -51,7 +51,7 @@ LevelPoint canonical(const Problem& problem, const LevelPoint& point) {
         tile[at(d)] = to.axis[x][at(d)] = std::min(tile[at(d)], from.axis[x][at(d)]);
     }
     int n = 0;
-    for (int d = 0; d < problem.dim_count(); ++d)  // loops that are not there lead, in order of the dims
+    for (int d = 0; d < problem.dim_count(); ++d)  // absent loops first, in the order of the dims
       if ((loops >> d & 1U) == 0) to.order[at(n++)] = static_cast<std::uint8_t>(d);
     const int first = n;
     for (int i = 0; i < problem.dim_count(); ++i)
@@ -120,4 +120,4 @@ Nest nest_of(const Problem& problem, const LevelPoint& point, const Do& call) {
   return nest;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A point of the levelled space: the tile below every loop, the order of the loops, what each level keeps and doubles.
+// A point of the per-memory space: the tile below every loop, the order of the loops, tensors kept and double-buffered
+// at each level.
 
 #include <array>
 #include <string>
@@ -8,10 +9,10 @@
 #include "isamap/schedule.h"
 #include "scheduler/cost/hierarchy/problem.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
-/// Loops of a dim from the outside: at each level the loop in time, then one loop on each axis. Tiles never grow
-/// inwards; a loop whose tile is its parent's has one step and is not there.
+/// Loops of a dim, outermost first: at each level the time loop, then one loop on each axis. Tiles never grow inwards;
+/// a loop with the tile of its parent has one step and is absent.
 struct LevelPoint {
   using Tiles = std::array<std::int64_t, max_dims>;
   struct At {
@@ -26,15 +27,15 @@ struct LevelPoint {
   bool operator==(const LevelPoint&) const = default;
 };
 
-/// Everything in one step at the innermost level, everything kept once.
+/// One step at the innermost level, everything kept in one buffer.
 LevelPoint plain_point(const Problem& problem);
 
-/// One form of all points that are the same schedule: order of loops with one step, and of loops between which no
-/// operand can tell the difference, is the order of the dims.
+/// Canonical form of all points with the same schedule: loops with one step, and loops that no operand distinguishes,
+/// in the order of the dims.
 LevelPoint canonical(const Problem& problem, const LevelPoint& point);
 std::uint64_t hash(const Problem& problem, const LevelPoint& point);  ///< of the canonical form
 
 /// The lines of docs/schedule.md.
 Nest nest_of(const Problem& problem, const LevelPoint& point, const Do& call);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A statement on a machine whose memories stand in a row, as plain numbers: what the exact search and the fast closed
-// form read.
+// A statement on a machine with a linear memory hierarchy, as plain numbers: input of the exact search and of the fast
+// closed form.
 //
 //   level 0 (home) > level 1 > ... > level n - 1, where the calls take their operands
 //   at each level: the tiles that it keeps, loops in time, then loops on the units that own the next level
 //
-// Access model: docs/cost.md. Only machines on which transfers overlap the computation perfectly are described this
-// way.
+// Access counts: docs/cost.md. Only for machines on which transfers overlap the computation perfectly.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +17,7 @@
 #include "isamap/kernel.h"
 #include "isamap/mapping.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 /// Levels, dims and operands are numbered by int; so are positions in lists.
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -32,7 +31,7 @@ struct Term {
 /// Width of a tile along one subscript: 1 + sum of coefficient * (extent - 1). More than one term: a window.
 using Subscript = std::vector<Term>;
 
-/// One access; number 0 is the output. A dim stands in at most one subscript of an operand.
+/// One access; number 0 is the output. A dim occurs in at most one subscript of an operand.
 struct Operand {
   std::string name;
   TensorId tensor;
@@ -56,7 +55,7 @@ struct Level {
   double read_energy = 0, write_energy = 0;        ///< pJ for a word
   double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
   double capacity = 0;                             ///< bytes; 0: unlimited
-  std::uint32_t must_keep = 0;                     ///< operands that cannot pass by
+  std::uint32_t must_keep = 0;                     ///< operands that cannot bypass it
   std::vector<Axis> axes;                          ///< of the units between this level and the next
   struct Wire {
     std::int32_t link = -1;            ///< number; -1: none
@@ -68,7 +67,7 @@ struct Level {
 struct Dimension {
   std::string name;
   std::int64_t extent = 1;
-  std::int64_t block = 1;  ///< what one call covers
+  std::int64_t block = 1;  ///< points covered by one call
 };
 
 struct Problem {
@@ -84,8 +83,8 @@ struct Problem {
   int level_count() const { return static_cast<int>(levels.size()); }
 };
 
-/// Diagnostics say what about the machine or the statement does not have this form.
+/// Diagnostics: why the machine or the statement does not have this form.
 Result<Problem> problem_of(const Kernel& kernel, StatementId statement, const Mapping& mapping,
                            const HardwareModel& model);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

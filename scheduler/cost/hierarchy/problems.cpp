@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -21,17 +21,17 @@ Result<std::vector<MappedProblem>> problems_of(const Kernel& kernel, StatementId
   std::vector<MappedProblem> problems;
   for (const Mapping& mapping : mappings) {
     if (mapping.statement != statement) continue;
-    // Operands in another order take the same words from the same memories: problem_of asks for one memory for all.
+    // Exchanged operands have the same traffic: problem_of requires one memory for all.
     if (std::any_of(problems.begin(), problems.end(),
                     [&](const MappedProblem& p) { return p.mapping.instruction == mapping.instruction; }))
       continue;
     auto problem = problem_of(kernel, statement, mapping, model);
     if (!problem) return problem.diagnostics();
     if (!problems.empty() && !same_names(problems.front().problem, *problem))
-      return error("the levelled search does not apply: mappings differ in their dims");
+      return error("the exact search does not apply: the mappings have different dims");
     problems.push_back({mapping, std::move(*problem)});
   }
   return problems;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

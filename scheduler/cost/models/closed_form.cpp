@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
+// The closed form: energy and cycles from access counts (scheduler/cost/access_counts.h, docs/cost.md).
 //
-// cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
-// perfectly; nests in blocks (kernel_time.h) and scalar code of many threads (dealt_time.h) have formulas of their own;
-// a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots
-// they share them with the computation, so a part of the rest is added; a tile in a scratchpad with one buffer cannot
-// be filled while it is used, so its transfers are added in full.
+// cycles = max(compute, links, memories) on machines whose moves have no timing: perfect overlap. Thread blocks
+// (thread_block_model.h), distributed scalar code (parallel_scalar_model.h) and command streams
+// (command_stream_model.h) have models of their own. Where moves take issue slots, a share of the other bounds and the
+// exposed terms of time_bounds.h and packing_time.h are added.
 
 #include <fmt/format.h>
 
@@ -24,12 +23,12 @@ namespace isamap {
 
 namespace {
 
-constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
-constexpr double overlap_power = 5;        ///< measured (docs/cost.md)
-constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
+/// share of the other bounds added, for contended issue slots: no measured source, see docs/cost.md
+constexpr double shared_issue = 1.0 / 16;
+constexpr double overlap_power = 5;       ///< exponent of the p-norm below: best of 0, 3, 4, 5 (docs/cost.md)
+constexpr double max_code_calls = 65536;  ///< limit on unrolled calls (compile time)
 
-/// How much longer the longest takes beside the others: what caches fetch and what the core does disturb each other the
-/// more, the nearer the two are. (1 + (shorter / longer)^p)^(1/p).
+/// Contention of core and cache time: the nearer the two, the worse they overlap. (1 + (shorter / longer)^p)^(1/p).
 double overlap(const std::vector<Bound>& bounds) {
   double core = 0, caches = 0;
   for (const Bound& b : bounds) (b.of_cache ? caches : core) = std::max(b.of_cache ? caches : core, b.cycles);
@@ -63,9 +62,9 @@ void add_time(PricedNest& nest, double code) {
     cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
     return;
   }
-  if (const auto rounds = time_in_rounds(view, counts)) {
-    cost.cycles = std::ceil(rounds->cycles + code - 1e-9);
-    cost.bound = rounds->bound;
+  if (const auto waves = time_in_waves(view, counts)) {
+    cost.cycles = std::ceil(waves->cycles + code - 1e-9);
+    cost.bound = waves->bound;
     if (!view.instruction) cost.scalar_cycles = cost.cycles;
     return;
   }
@@ -77,7 +76,8 @@ void add_time(PricedNest& nest, double code) {
   for (std::size_t b = 1; b < bounds.size(); ++b) moving = std::max(moving, bounds[b].cycles);
   join(memory_bounds(view, traffic));
   if (program) join(move_bounds(view, counts, traffic));
-  // What is skipped is neither computed nor loaded into registers; lines of what other points use come all the same.
+  // Skipped points are neither computed nor loaded into registers; their lines are fetched for other points all the
+  // same.
   for (Bound& b : bounds)
     if (!b.of_cache) b.cycles *= view.in_bounds;
   double most = 0, sum = 0;
@@ -88,29 +88,30 @@ void add_time(PricedNest& nest, double code) {
     cost.bound = b.name;
   }
   cost.cycles = most;
-  if (program) {  // code: each call printed is fetched once
+  if (program) {  // instruction fetch: one cycle for each call printed
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
-    std::vector<Bound> alone{
-        {"waits for first lines of rows", stream_start_cycles(traffic)},
-        {"what the outermost cache lost", llc_miss_phase_cycles(view, traffic, bounds)},
-        {"sums that are fetched again", partial_sum_reload_cycles(view, counts, traffic)},
-        {"transfers with one buffer", single_buffer_cycles(view, traffic)},
-        {"bursts of stores", store_burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
+    std::vector<Bound> exposed{
+        {"prefetch stream starts", stream_start_cycles(traffic)},
+        {"LLC miss phases", llc_miss_phase_cycles(view, traffic, bounds)},
+        {"partial-sum reloads", partial_sum_reload_cycles(view, counts, traffic)},
+        {"single-buffered transfers", single_buffer_cycles(view, traffic)},
+        {"store bursts", store_burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
     if (view.instruction)
-      for (Bound& copy : copy_bounds(view, counts, traffic)) alone.push_back(std::move(copy));
+      for (Bound& copy : copy_bounds(view, counts, traffic)) exposed.push_back(std::move(copy));
     double together = 0;
-    for (const Bound& b : alone) together += b.cycles;
+    for (const Bound& b : exposed) together += b.cycles;
     nest.parts = {{cost.bound, most},
-                  {"core and caches at once", most * (overlap(bounds) - 1)},
-                  {"the other bounds, a sixteenth", (sum - most) * shared_issue},
-                  {"code, once", code}};
-    nest.parts.insert(nest.parts.end(), alone.begin(), alone.end());
+                  {"contention of core and caches", most * (overlap(bounds) - 1)},
+                  {"contended issue slots (1/16 of the other bounds)", (sum - most) * shared_issue},
+                  {"instruction fetch", code}};
+    nest.parts.insert(nest.parts.end(), exposed.begin(), exposed.end());
     if (together > most) cost.bound = "transfers that nothing hides";
     cost.cycles = 0;
     for (const Bound& b : nest.parts) cost.cycles += b.cycles;
   }
   cost.cycles = std::ceil(cost.cycles - 1e-9);
 }
+
 class ClosedForm final : public CostModel {
  public:
   Result<Cost> estimate(const Candidate& candidate) override {
@@ -119,8 +120,8 @@ class ClosedForm final : public CostModel {
     return std::move((*priced)->cost);
   }
 
-  std::optional<Cost> quick_estimate(const LevelledPoint& point) override {
-    const levelled::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
+  std::optional<Cost> quick_estimate(const HierarchyPoint& point) override {
+    const hierarchy::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
     if (!evaluated.fits || evaluated.energy_pJ == 0) return {};  // without energy the objective may be in bytes
     Cost cost;
     cost.cycles = evaluated.cycles;

@@ -17,7 +17,7 @@ class LatencyModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
-    if (comes_in_rounds(nest.view) || is_stream(nest.view)) return nest.cost;  // whose cycles have that already
+    if (runs_in_waves(nest.view) || is_stream(nest.view)) return nest.cost;  // these models include exposed latency
     const Latency latency = latency_of_nest(nest.view, nest.counts, flow_of(nest.view, nest.counts, nest.traffic));
     Cost cost = nest.cost;
     cost.cycles = std::ceil(latency.cycles - 1e-9);

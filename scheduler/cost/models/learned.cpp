@@ -9,9 +9,9 @@ namespace isamap {
 
 namespace {
 
-constexpr std::size_t enough = 4;      ///< observations before it says anything
-constexpr double lambda = 1;           ///< few observations: the closed form is trusted until they agree
-constexpr double most_correction = 4;  ///< in log: what was never seen is not guessed beyond 50 times
+constexpr std::size_t enough = 4;      ///< observations before it corrects
+constexpr double lambda = 1;           ///< ridge regularisation: with few observations near the closed form
+constexpr double most_correction = 4;  ///< bound of |log correction|: a factor of 55
 
 double log_of(double value) { return std::log2(std::max(value, 0.0) + 1); }
 

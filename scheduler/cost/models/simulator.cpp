@@ -16,12 +16,13 @@ class SimulatorModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
-    if (comes_in_rounds(nest.view)) return nest.cost;  // blocks that wait their turn are no nest of one processor
+    if (runs_in_waves(nest.view)) return nest.cost;  // waves of thread blocks are not simulated
     const NestFlow flow = flow_of(nest.view, nest.counts, nest.traffic);
     const auto simulated = simulate(nest.view, nest.counts, nest.traffic, flow);
     if (!simulated) return simulated.diagnostics();
     Cost cost = nest.cost;
-    const double copies = is_stream(nest.view) ? cost.scalar_cycles : 0;  // beside a stream runs no scalar unit
+    // packing does not overlap with a command stream
+    const double copies = is_stream(nest.view) ? cost.scalar_cycles : 0;
     cost.cycles = std::ceil(simulated->cycles + copies - 1e-9);
     Traffic counted;
     counted.memories = simulated->memories;

@@ -5,10 +5,10 @@
 
 #include "scheduler/cost/hierarchy/dim_chain.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
-LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
-                    const LevelPoint::Tiles* tile) {
+LevelPoint complete_point(const Problem& problem, const Keep& keep, const SpatialUnrolling& unrolling,
+                          const LevelPoint::Tiles* tile) {
   LevelPoint point = plain_point(problem);
   const int last = problem.level_count() - 1;
   for (int l = 0; l <= last; ++l) {
@@ -17,10 +17,10 @@ LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrol
     if (l == last) break;
     for (int d = 0; d < problem.dim_count(); ++d) {
       const std::int64_t extent = problem.dims[at(d)].extent, inner = tile[l + 1][at(d)];
-      std::int64_t steps = spread.steps[at(l)][at(d)];
+      std::int64_t steps = unrolling.steps[at(l)][at(d)];
       level.time[at(d)] = std::min(extent, inner * steps);
       for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) {
-        steps /= spread.axis[at(l)][x][at(d)];
+        steps /= unrolling.axis[at(l)][x][at(d)];
         level.axis[x][at(d)] = std::min(extent, inner * steps);
       }
     }
@@ -46,4 +46,4 @@ Loops loops_of(const Problem& problem, const LevelPoint& point) {
   return loops;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

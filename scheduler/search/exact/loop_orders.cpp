@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-/// For each operand and each loop that may cost it nothing or little, its own loops inside: those that may have a
-/// single step as bits, any other as bit 31.
+/// For each operand and each loop that may be free for it, the inner loops of the operand: possible single steps as
+/// bits, any other as bit 31.
 using Signature = std::array<std::array<std::uint32_t, max_dims>, max_operands>;
 
 bool contained(const Signature& a, const Signature& b) {
@@ -67,4 +67,4 @@ std::vector<Order> LoopOrders::make(std::uint32_t loops, std::uint32_t short_tai
   return best;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Orders of the loops of one level that can differ in cost: a few classes instead of all permutations.
+// Dominant loop orders of one level: a few classes instead of all permutations.
 //
-// What an operand pays for the step of a loop depends on which of its own loops stand inside: none, and the step costs
-// nothing (loops of other dims) or moves a window; some, and it pays unless these have a single step, which happens in
-// last tiles only. So an order is described by, for each operand and loop, the set of the operand's own loops inside
-// it; with tiles that divide only whether it is empty counts. An order whose sets are all contained in those of another
-// costs no more.
+// Traffic of an operand at a step of a loop depends on which of its own loops are inside: with none the step is free
+// (loops of other dims) or slides a window; with some it reloads unless these have a single step, which only tails
+// have. So an order is characterised, for each operand and loop, by the set of inner loops of the operand; with
+// dividing tiles only by whether it is empty. An order whose sets are all subsets of those of another costs no more.
 
 #include <map>
 #include <vector>
 
 #include "scheduler/cost/hierarchy/problem.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 using Order = std::array<std::uint8_t, max_dims>;  ///< outermost first
 
@@ -29,4 +28,4 @@ class LoopOrders {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Order>> known_;
 };
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

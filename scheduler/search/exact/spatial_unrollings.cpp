@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-class Spreading {
+class UnrollingEnumerator {
  public:
-  Spreading(const Problem& problem, bool dividing) : problem_(problem), dividing_(dividing) {
+  UnrollingEnumerator(const Problem& problem, bool dividing) : problem_(problem), dividing_(dividing) {
     for (auto& steps : now_.steps) steps.fill(1);
     for (auto& level : now_.axis)
       for (auto& axis : level) axis.fill(1);
@@ -29,7 +29,7 @@ class Spreading {
     if (possible() && seen_.insert(now_.steps).second) found_.push_back(now_);
   }
 
-  /// Does every step have something to do, at least when tiles are as small as can be?
+  /// Does every instance have work, at least with the smallest tiles?
   bool possible() const {
     for (int d = 0; d < problem_.dim_count(); ++d) {
       std::int64_t tile = 1;
@@ -42,12 +42,12 @@ class Spreading {
   void dim(std::size_t p, int d, std::int64_t left) {
     if (d == problem_.dim_count()) return place(p + 1);
     const auto [l, x] = places_[p];
-    std::int64_t before = 1;  // steps of this dim so far, at all levels
+    std::int64_t before = 1;  // steps of this dim so far, over all levels
     for (const auto& steps : now_.steps) before *= steps[at(d)];
     const std::int64_t extent = problem_.dims[at(d)].extent, own = now_.steps[at(l)][at(d)];
     for (std::int64_t s = 1; s <= left && s <= extent; ++s) {
       if (dividing_ && extent % (before * s) != 0) continue;
-      if (s > 1 && own > 1) break;  // a dim lies wholly on one axis
+      if (s > 1 && own > 1) break;  // a dim is on one axis of a level
       now_.axis[at(l)][at(x)][at(d)] = static_cast<std::int16_t>(s);
       now_.steps[at(l)][at(d)] = own * s;
       dim(p, d + 1, left / s);
@@ -67,7 +67,7 @@ class Spreading {
 }  // namespace
 
 std::vector<SpatialUnrolling> spatial_unrollings(const Problem& problem, bool dividing) {
-  return Spreading(problem, dividing).run();
+  return UnrollingEnumerator(problem, dividing).run();
 }
 
 std::vector<Keep> all_keeps(const Problem& problem, bool keep_all) {
@@ -87,4 +87,4 @@ std::vector<Keep> all_keeps(const Problem& problem, bool keep_all) {
   return keeps;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

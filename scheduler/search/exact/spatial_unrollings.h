@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a search decides before any tile: how dims are distributed to units, and which level keeps which operand.
+// Root decisions of the exact search: spatial unrolling (dims on units), and kept operands by level.
 
 #include <vector>
 
 #include "scheduler/search/exact/traffic_bound.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
-/// Of each level a dim lies wholly on one axis. Each product of steps once: which axis it is makes no difference.
-/// `dividing`: steps divide the dims.
+/// A dim is on one axis of a level. Each product of steps once: the axis does not matter. `dividing`: steps divide the
+/// dims.
 std::vector<SpatialUnrolling> spatial_unrollings(const Problem& problem, bool dividing);
 
-/// By level a bit for each operand; `keep_all`: one choice.
+/// By level a bit for each operand; `keep_all`: a single choice.
 using Keep = std::array<std::uint32_t, max_levels>;
 std::vector<Keep> all_keeps(const Problem& problem, bool keep_all);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <set>
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-/// Values that a sum of dims takes.
+/// Distinct values of a sum of dims.
 double distinct(const Problem& problem, const Subscript& subscript) {
   if (subscript.size() == 1) return static_cast<double>(problem.dims[at(subscript[0].dim)].extent);
   std::vector<bool> seen(1, true);
@@ -61,16 +61,16 @@ TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_
   }
 }
 
-void TrafficBound::set(const SpatialUnrolling& spread) {
+void TrafficBound::set(const SpatialUnrolling& unrolling) {
   double all = 1;
   for (int d = 0; d < problem_.dim_count(); ++d) instances_[0][at(d)] = active_[0][at(d)] = 1;
   for (int l = 0; l < problem_.level_count(); ++l) {
     all_instances_[at(l)] = all;
     first_[at(l)] = problem_.inout ? 0 : elements_[0];
     for (int d = 0; d < problem_.dim_count(); ++d) {
-      const auto steps = static_cast<double>(l + 1 < problem_.level_count() ? spread.steps[at(l)][at(d)] : 1);
+      const auto steps = static_cast<double>(l + 1 < problem_.level_count() ? unrolling.steps[at(l)][at(d)] : 1);
       if (!problem_.inout && !problem_.operands[0].uses(d)) first_[at(l)] *= instances_[at(l)][at(d)];
-      // Dealt out at several levels, of the last instance outside only one inside may have work.
+      // Distributed at several levels: of the last outer instance only one inner instance may have work.
       const double before = instances_[at(l)][at(d)];
       instances_[at(l + 1)][at(d)] = before * steps;
       active_[at(l + 1)][at(d)] = before == 1 || steps == 1 || dividing_ ? std::max(active_[at(l)][at(d)], 1.0) * steps
@@ -150,17 +150,17 @@ Load TrafficBound::into(int level, const LevelPoint::Tiles& tile, std::uint32_t 
   return least_over(level, dims, counts);
 }
 
-/// Loops of an operand's own dims, where they are known, end the run of loops for which it stays: those outside count.
+/// Decided loops of the dims of an operand end its stationary run: loops outside of them count.
 Load TrafficBound::into(int level, const Known& known, int innermost) const {
   const std::uint32_t all = (1U << problem_.dim_count()) - 1;
   Along dims = along(level, known.tile[level], all, false);
-  std::array<std::uint32_t, max_levels> loops{};  // dims that are known to have a loop at a level
+  std::array<std::uint32_t, max_levels> loops{};  // dims with a decided loop, by level
   for (int l = known.level; l < level; ++l)
     for (int d = 0; d < problem_.dim_count(); ++d)
       if ((l > known.level || (known.decided >> d & 1U) != 0) && known.tile[l][at(d)] > known.unit[l][at(d)])
         loops[at(l)] |= 1U << d;
   for (int l = level - 1; l >= known.level; --l)
-    if (loops[at(l)] != 0) {  // the innermost loop is one of these, or of those that are open there
+    if (loops[at(l)] != 0) {  // the innermost loop is one of these, or an undecided one there
       dims.moving &= loops[at(l)] | (l == known.level ? all & ~known.decided : 0);
       break;
     }
@@ -193,7 +193,7 @@ Load TrafficBound::into(int level, const Known& known, int innermost) const {
       c.shared_free *= outer_least;
       c.own_free *= inner_least;
     }
-    if (stop >= known.level && !dividing_) {  // loops that end the run, where all of them have a single step, do not
+    if (stop >= known.level && !dividing_) {  // such loops are free where all of them have a single step
       c.free = 1;
       for (int d = 0; d < problem_.dim_count(); ++d)
         if ((loops[at(stop)] & operand.dims & 1U << d) != 0) c.free = std::min(c.free, dims.lone[at(d)]);
@@ -209,7 +209,7 @@ Load TrafficBound::least_over(int level, const Along& along, const std::array<Co
   Load least;
   bool first = true;
   const bool none = along.moving == 0;
-  for (int d = 0; d < problem_.dim_count(); ++d) {  // the dim of the innermost loop; where none moves one round
+  for (int d = 0; d < problem_.dim_count(); ++d) {  // dim of the innermost loop; without loops a single pass
     if (!none && (along.moving >> d & 1U) == 0) continue;
     Load load;
     for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -262,7 +262,7 @@ double TrafficBound::bytes(int level, const LevelPoint::Tiles& tile) const {
 }
 
 BytesAlong TrafficBound::bytes_along(int level, const LevelPoint::Tiles& tile, int dim) const {
-  return levelled::bytes_along(problem_, keep_[at(level)], doubled(level), tile, dim);
+  return hierarchy::bytes_along(problem_, keep_[at(level)], doubled(level), tile, dim);
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

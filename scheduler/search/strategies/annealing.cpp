@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated annealing: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983. Costs
-// span many orders of magnitude, so the energy of a point is the logarithm of its cost: a temperature of 0.1 accepts
-// what is 10 % dearer about every third time. A few chains run side by side; cold ones start again, hot, from the best.
+// span orders of magnitude, so the energy is the logarithm of the cost: a temperature of 0.1 accepts a 10 % worse point
+// about every third time. A few chains run in parallel; cold chains restart from the best point at the initial
+// temperature.
 
 #include <cmath>
 
@@ -27,8 +28,8 @@ SearchCoroutine anneal(const SearchSpace& space, const History& known, Annealing
       for (std::size_t c = 0; c < chains.size(); ++c) {
         const double luck = random.unit();
         if (!costs[c]) continue;
-        const double dearer = std::log(*costs[c]) - std::log(chains[c].objective);
-        if (!(dearer > 0) || luck < std::exp(-dearer / temperature)) chains[c] = {*costs[c], points[c]};
+        const double increase = std::log(*costs[c]) - std::log(chains[c].objective);
+        if (!(increase > 0) || luck < std::exp(-increase / temperature)) chains[c] = {*costs[c], points[c]};
       }
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beam search over the decisions, one after the other: every point of the beam is tried with every value of the next
-// decision, what has not been decided yet stays as a constructed start has it, and the cheapest `width` go on. After
-// the last decision it begins again with the first one. Beam search for schedules: Adams et al., "Learning to optimize
-// Halide with tree search and random programs", SIGGRAPH 2019.
+// Beam search over the decisions: every point of the beam is expanded with every value of the next decision, undecided
+// ones keep their value of a constructed start, and the cheapest `width` survive. After the last decision it restarts
+// with the first. For schedules: Adams et al., "Learning to optimize Halide with tree search and random programs",
+// SIGGRAPH 2019.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ struct Beam {
   std::size_t width, values;
 };
 
-/// The point with other values of one decision: numbers near it, others drawn, at most `most`.
+/// The point with other values of one decision: adjacent numbers, random other values, at most `most`.
 std::vector<Point> alternatives(const SearchSpace& space, const Point& point, std::size_t decision, std::size_t most,
                                 Random& random) {
   std::vector<int> values;
@@ -60,7 +60,7 @@ SearchCoroutine widen(const SearchSpace& space, const History& known, Beam s, Ra
     }
     shuffle(order, random);
     if (beam.front().objective < before) continue;
-    for (std::size_t i = 1; i < beam.size(); ++i) {  // stuck: the rest of the beam moves away from the best
+    for (std::size_t i = 1; i < beam.size(); ++i) {  // stuck: perturb the beam except for its best
       const std::vector<Point> points{perturbed(space, beam.front().point, 1 + i, random)};
       const Costs costs = co_await Evaluate(points);
       if (costs.front()) beam[i] = {*costs.front(), points.front()};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that the hardware likes first, grown while they help: Zhu et al., "ROLLER: fast and efficient tensor
-// compilation for deep learning", OSDI 2022. Tiles are whole steps of the instruction already, so aligned. Each
-// construction takes a start's mapping, routes and register tile, makes every other size one step, and then takes,
-// again and again, the growth of one size (by one value or to twice or all of it) that makes the schedule cheapest,
-// until none does. Constructions of cheap starts come first; afterwards single decisions of the best are changed in
-// turn.
+// Hardware-aligned tiles, grown while they help: Zhu et al., "ROLLER: fast and efficient tensor compilation for deep
+// learning", OSDI 2022. Tiles are whole steps of the instruction already, so aligned. Each construction takes mapping,
+// routes and register tile of a start, sets every other size to one step, and repeatedly applies the growth of one size
+// (to the next value, twice, or all) that is cheapest, until none improves. Constructions of cheap starts come first;
+// then single decisions of the best are changed in turn.
 
 #include <algorithm>
 #include <set>
@@ -19,7 +18,7 @@ struct Constructions {
   std::size_t constructions;
 };
 
-/// The start with every size that is no register tile at its smallest.
+/// The start with every size other than register tiles at its minimum.
 Point seedling(const SearchSpace& space, Point point) {
   for (std::size_t d = 0; d < point.choice.size(); ++d)
     if (space.decisions()[d].ordered && !space.decisions()[d].name.starts_with("registers")) point.choice[d] = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every point once, in the order of an odometer whose last decision turns fastest. A budget may end it early; only
-// after the last point does it say that the space is exhausted. Points that repair would change are skipped: what they
-// become is visited in its own place.
+// Every point once, in odometer order, the last decision fastest. Only after the last point is the space exhausted.
+// Points that repair would change are skipped: the repaired ones have their own place.
 
 #include <fmt/format.h>
 
@@ -11,7 +10,7 @@ namespace isamap {
 
 namespace {
 
-/// Points skipped in one question before it gives up: keeps every call bounded on spaces that are mostly repaired.
+/// Limit of points skipped in one call: bounds every call on spaces that are mostly repaired.
 constexpr std::int64_t max_skips = 2'000'000;
 
 class Exhaustive final : public SearchStrategy {

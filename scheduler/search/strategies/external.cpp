@@ -5,7 +5,7 @@
 //              "feature_names":[..]}                       once
 //             {"ask":1}                                    answered by {"point":[..]} or {"done":true}
 //             {"tell":{"point":[..],"cost":1.5,"features":[..]}}   cost null: illegal; not answered
-// The point that is told is the repaired one. When the search is over its stdin ends.
+// The told point is the repaired one. Its stdin ends with the search.
 
 #include <fmt/format.h>
 

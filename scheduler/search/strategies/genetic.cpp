@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Genetic algorithm: Holland, "Adaptation in natural and artificial systems", 1975; for mappings onto accelerators Kao,
-// Krishna, "GAMMA", ICCAD 2020. Parents win tournaments, children recombine by dim and mutate, the best survive.
+// Krishna, "GAMMA", ICCAD 2020. Tournament selection, crossover by dim, mutation, elitism.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ struct Evolution {
 };
 
 const Point& winner(const std::vector<Evaluation>& people, std::size_t tournament, Random& random) {
-  std::size_t best = people.size();  // sorted: the smallest number wins
+  std::size_t best = people.size();  // sorted by cost: the smallest index wins
   for (std::size_t i = 0; i < tournament; ++i) best = std::min(best, pick(people.size(), random));
   return people[best].point;
 }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace&
   s.mutation = read.number("mutation", 0.5, 0, 0.95);
   opening.drawn = std::max(opening.drawn, s.population);
   opening.again = s.population;
-  if (s.elite >= s.population) return error("genetic keeps fewer than it breeds: elite is below population");
+  if (s.elite >= s.population) return error("option elite of genetic must be below population");
   return make_coroutine_strategy(read, space, opening, s, evolve);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descent from a few constructed starts: every start is priced, the best ones are improved by single steps until none
-// helps. Constructive starts with hardware-aligned tiles are what makes this good at once; compare "one-shot"
-// schedulers such as CoSA (Huang et al., ISCA 2021).
+// Greedy descent from a few constructed starts: all are evaluated, the best are improved by single steps until none
+// helps. Hardware-aligned constructed starts make it good at once; compare one-shot schedulers such as CoSA (Huang et
+// al., ISCA 2021).
 
 #include <algorithm>
 #include <deque>
@@ -43,13 +43,13 @@ class Greedy final : public SearchStrategy {
     } else if (*objective < best_) {
       best_ = *objective;
       at_ = point;
-      queue_.clear();  // first improvement: go on from here
+      queue_.clear();  // first improvement: continue from here
     }
   }
   bool proposes_repaired() const override { return true; }
 
  private:
-  // The queue is empty: neighbours of where we are, or of the next start when nothing around here is better.
+  // Refills the empty queue: neighbours of the current point, or of the next start at a local optimum.
   bool descend() {
     if (!descending_)
       std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -67,7 +67,7 @@ class Greedy final : public SearchStrategy {
     return true;
   }
 
-  // None of the constructed starts is legal: the first drawn one that is has to do.
+  // No constructed start is legal: use the first legal random point.
   static constexpr int kMaxDraws = 1000;
 
   const SearchSpace& space_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps to better neighbours until there is none, from the best of some starts; then from the best point that is known,
-// a few decisions of it changed at random. Iterated local search: Lourenço, Martin, Stützle, "Iterated local search",
-// Handbook of Metaheuristics, 2003.
+// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003): descend to a local optimum from
+// the best of some starts; then from the best known point with a few decisions perturbed.
 
 #include <algorithm>
 

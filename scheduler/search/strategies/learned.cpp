@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the cost learns from what has been told and says which points to ask for next: Chen et al., "Learning to
-// optimize tensor programs", NeurIPS 2018. The model predicts the logarithm of the cost from the features of a point:
-// ridge regression with products of sizes (always there), or boosted trees (model=xgboost, where the library is).
-// Illegal points count as twice the dearest legal one.
+// Model-guided search: a learned cost model ranks candidate points, the best are evaluated: Chen et al., "Learning to
+// optimize tensor programs", NeurIPS 2018. It predicts the logarithm of the cost from features of a point: ridge
+// regression with products of sizes (always available), or boosted trees (model=xgboost, where installed). Illegal
+// points count as twice the worst legal one.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ struct Guidance {
   std::uint64_t seed;
 };
 
-/// Points around the cheapest ones and between them, and some from anywhere; none is known.
+/// Candidates: mutations and crossovers of the cheapest points, and random ones; none known.
 std::vector<Point> proposals(const SearchSpace& space, const History& known, std::size_t count, Random& random) {
   const std::vector<Evaluation> good = known.cheapest(24);
   std::vector<Point> points;

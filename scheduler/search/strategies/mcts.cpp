@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monte-Carlo tree search over the decisions in their order. Selection by upper confidence bounds: Kocsis, Szepesvari,
-// "Bandit based Monte-Carlo planning", ECML 2006; for schedules Haj-Ali et al., "ProTuner", 2020. A node has as many
-// children as the square root of its visits allows (progressive widening: Coulom 2007), since some decisions have
-// hundreds of values. What the tree has not decided follows the best known point, each decision drawn anew with a small
-// probability: drawn completions alone are nearly always illegal. The reward of a point is best / cost.
+// Monte-Carlo tree search over the decisions in order. Selection by upper confidence bounds: Kocsis, Szepesvari,
+// "Bandit based Monte-Carlo planning", ECML 2006; for schedules Haj-Ali et al., "ProTuner", 2020. A node has at most as
+// many children as the square root of its visits (progressive widening: Coulom 2007), since some decisions have
+// hundreds of values. Undecided choices copy the best known point, each redrawn with a small probability: random
+// completions are nearly always illegal. Reward: best / cost.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ struct TreeSearch {
 };
 
 struct Branch {
-  int value = 0;  ///< of the decision that leads here
+  int value = 0;  ///< value of the decision that leads here
   double visits = 0, rewards = 0;
   std::vector<std::size_t> children;
 };
@@ -30,8 +30,8 @@ class Tree {
  public:
   Tree(const SearchSpace& space, TreeSearch s) : space_(space), settings_(s), nodes_(1) {}
 
-  /// The nodes from the root to a leaf, which is new unless every decision is made. Each is charged a visit at once, so
-  /// that questions side by side take different ways ("virtual loss").
+  /// Path from the root to a leaf, new unless all decisions are made. Each node is charged a visit at once, so that
+  /// concurrent selections diverge (virtual loss).
   std::vector<std::size_t> select(const Point& best, Random& random) {
     std::vector<std::size_t> path{0};
     while (path.size() <= space_.decisions().size()) {

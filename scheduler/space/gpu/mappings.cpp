@@ -14,9 +14,9 @@ namespace isamap {
 
 namespace {
 
-constexpr std::int64_t piece_of_row = 16;  // bytes that moves take from each of neighbouring rows at once
+constexpr std::int64_t bytes_per_row = 16;  // bytes that moves read from each of neighbouring rows at once
 
-/// All calls one after another on a processor, each as wide as the dims are where it has the choice.
+/// Cycles of all calls on one processor, each as wide as the dims allow.
 double cycles_of_calls(const BlockMapping& m, const HardwareModel& model) {
   const Instruction& instruction = *m.pairing.instruction;
   std::vector<std::int64_t> extents = full_extents(instruction);
@@ -34,7 +34,7 @@ double cycles_of_calls(const BlockMapping& m, const HardwareModel& model) {
   return calls * interval_of(instruction, extents, model) / ports_of(instruction, model);
 }
 
-/// Do calls have neighbours of the output in the last index of theirs?
+/// Is the contiguous dim of the output the last index of the output of a call?
 bool rows_agree(const BlockMapping& m, const Kernel& kernel) {
   const Access& write = m.statement.write;
   const auto digit = m.pairing.digit_of.find(along_rows(write, kernel.tensors[write.tensor.index()]));
@@ -47,29 +47,29 @@ bool rows_agree(const BlockMapping& m, const Kernel& kernel) {
 
 std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element, const OperandFeed& feed) {
   if (memory.banks < 1 || memory.bank_width < 1) return 0;
-  const bool by_element = !feed.asked_at_once.empty();
+  const bool by_element = !feed.concurrent_elements.empty();
   const std::int64_t size = std::max<std::int64_t>(element, 1),
-                     piece = !by_element ? piece_of_row : std::max(feed.piece, std::max(memory.bank_width, size)),
+                     piece = !by_element ? bytes_per_row : std::max(feed.copy_bytes, std::max(memory.bank_width, size)),
                      step = std::max<std::int64_t>(piece / size, 1),
-                     together = std::max<std::int64_t>(memory.banks * memory.bank_width / piece_of_row, 1);
+                     together = std::max<std::int64_t>(memory.banks * memory.bank_width / bytes_per_row, 1);
   const auto degrees = [&](std::int64_t pad) {
-    std::vector<std::vector<std::int64_t>> fetched;  // as many as all banks serve at once
+    std::vector<std::vector<std::int64_t>> fetched;  // in groups that all banks serve at once
     std::vector<std::int64_t> moved;
     const std::int64_t served = std::max<std::int64_t>(memory.banks * memory.bank_width / size, 1);
-    for (std::size_t p = 0; p < feed.asked_at_once.size(); ++p) {
+    for (std::size_t p = 0; p < feed.concurrent_elements.size(); ++p) {
       if (static_cast<std::int64_t>(p) % served == 0) fetched.emplace_back();
-      const OperandFeed::Place& place = feed.asked_at_once[p];
+      const OperandFeed::Place& place = feed.concurrent_elements[p];
       for (std::int64_t b = 0; b < size; ++b)
         fetched.back().push_back((place.row * (row + pad) + place.column) * size + b);
     }
     for (std::int64_t r = 0; r < together; ++r)
-      for (std::int64_t b = 0; b < piece_of_row; ++b) moved.push_back(r * (row + pad) * size + b);
+      for (std::int64_t b = 0; b < bytes_per_row; ++b) moved.push_back(r * (row + pad) * size + b);
     return std::pair(by_element ? conflict_degree(memory, fetched) : 1, conflict_degree(memory, {moved}));
   };
   std::int64_t best = 0;
   auto least = degrees(0);
   for (std::int64_t pad = step;
-       pad < together * piece_of_row / size && least > std::pair<std::int64_t, std::int64_t>(1, 1); pad += step)
+       pad < together * bytes_per_row / size && least > std::pair<std::int64_t, std::int64_t>(1, 1); pad += step)
     if (const auto found = degrees(pad); found < least) best = pad, least = found;
   return best;
 }
@@ -95,13 +95,13 @@ std::int64_t chosen_step(const BlockMapping& m, const std::string& dim, std::int
   return std::clamp(round_up(wanted, range.multiple_of), range.min, range.max);
 }
 
-std::vector<std::size_t> promising_in_blocks(const Kernel& kernel, const Computation& unfused,
-                                             const std::vector<Mapping>& mappings,
-                                             const std::vector<BlockMapping>& prepared, const HardwareModel& model) {
+std::vector<std::size_t> ranked_block_mappings(const Kernel& kernel, const Computation& unfused,
+                                               const std::vector<Mapping>& mappings,
+                                               const std::vector<BlockMapping>& prepared, const HardwareModel& model) {
   struct Fast {
     double cycles;
     std::size_t outside;
-    bool across;  ///< neighbours in the output are none in the rows of the fragment that is stored there
+    bool across;  ///< the contiguous dim of the output is not that of the fragment
     std::size_t mapping;
   };
   const std::vector<std::size_t> all = ranked_mappings(unfused, mappings, model);
@@ -116,11 +116,11 @@ std::vector<std::size_t> promising_in_blocks(const Kernel& kernel, const Computa
     return std::tuple(a.cycles, a.outside, a.across) < std::tuple(b.cycles, b.outside, b.across);
   });
   std::vector<std::size_t> order;
-  std::vector<bool> taken(mappings.size(), false);
+  std::vector<bool> listed(mappings.size(), false);
   for (std::size_t i = 0; i < all.size(); ++i)
     for (const std::size_t m : {fastest[i].mapping, all[i]}) {
-      if (!taken[m]) order.push_back(m);
-      taken[m] = true;
+      if (!listed[m]) order.push_back(m);
+      listed[m] = true;
     }
   return order;
 }
@@ -137,7 +137,7 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
   p.pairing = pair(p.statement, form, mapping);
   if (p.pairing.constant_operand >= 0) return std::nullopt;
   const Tensor& output = kernel.tensors[p.statement.write.tensor.index()];
-  if (!options.sums_whole && !(options.sums_in_order && is_float(output.dtype)))
+  if (!options.no_split_reductions && !(options.sums_in_order && is_float(output.dtype)))
     p.combine = combine_of_blocks(p.statement, *form, output, *machine, model);
   p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
   for (int a = 1; a < access_count(p.statement); ++a) {
@@ -156,14 +156,14 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
       feed.swizzle = rows->swizzle;
       feed.along = rows->along;
       feed.row = rows->row;
-      feed.taken_there = true;
+      feed.read_from_scratchpad = true;
       feed.padded = false;
-      feed.counted = counted_copy(feed, access, tensor, *machine, model);
-      if (!feed.counted.empty() && access.index.size() > 2)
+      feed.counted_copy = counted_copy(feed, access, tensor, *machine, model);
+      if (!feed.counted_copy.empty() && access.index.size() > 2)
         feed.whole = *access.index[access.index.size() - 2].as_dim();
       continue;
     }
-    // Which index of the operand are neighbours in the tensor?
+    // Which index of the operand is contiguous in the tensor?
     const std::string last = along_rows(access, tensor);
     const int operand = p.pairing.operand_access[static_cast<std::size_t>(a)];
     const auto& subscripts = access_of(form->statement(), operand).index;
@@ -172,14 +172,14 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
           digit != p.pairing.digit_of.end() &&
           subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
         if (feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model); feed.fetch.empty())
-          feed.asked_at_once = asked_at_once(form->operands[operand_of_access(*form, operand).index()], s);
+          feed.concurrent_elements = concurrent_elements(form->operands[operand_of_access(*form, operand).index()], s);
     if (const auto copy = model.find_instruction(feed.copy))
-      feed.piece = full_extents(model.instruction(*copy)).front() * bytes(tensor.dtype);
+      feed.copy_bytes = full_extents(model.instruction(*copy)).front() * bytes(tensor.dtype);
   }
-  // Beside an operand that is taken where it lies, another that each lane fetches element by element has no point.
+  // Mixing operands read from the scratchpad with operands loaded element by element is pointless.
   const auto any = [&](const auto& test) { return std::any_of(p.feeds.begin() + 1, p.feeds.end(), test); };
-  if (any([](const OperandFeed& f) { return f.taken_there; }) &&
-      any([](const OperandFeed& f) { return !f.taken_there && f.fetch.empty(); }))
+  if (any([](const OperandFeed& f) { return f.read_from_scratchpad; }) &&
+      any([](const OperandFeed& f) { return !f.read_from_scratchpad && f.fetch.empty(); }))
     return std::nullopt;
   return p;
 }

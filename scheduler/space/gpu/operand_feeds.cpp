@@ -85,7 +85,7 @@ std::string counted_copy(const OperandFeed& feed, const Access& access, const Te
 
 namespace {
 
-/// Do elements stand in the same places of the same instances? One of them may go on where the other ends.
+/// Are elements in the same registers of the same instances? One operand may have more of them.
 bool same_places(const Operand& a, const Operand& b) {
   const auto *one = std::get_if<FragmentLayout>(&a.layout), *other = std::get_if<FragmentLayout>(&b.layout);
   if (one == nullptr || other == nullptr) return a.layout == b.layout;
@@ -95,10 +95,10 @@ bool same_places(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-std::vector<OperandFeed::Place> asked_at_once(const Operand& operand, std::size_t contiguous) {
+std::vector<OperandFeed::Place> concurrent_elements(const Operand& operand, std::size_t contiguous) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   if (fragment == nullptr || fragment->index.size() != 2 || fragment->over.size() < 2 || contiguous > 1) return {};
-  Bindings first;  // of all units, and of elements
+  Bindings first;  // index 0 of all units and elements
   for (const auto& [name, count] : fragment->over) first[name] = 0;
   const auto& [unit, count] = fragment->over[fragment->over.size() - 2];
   std::vector<OperandFeed::Place> places;

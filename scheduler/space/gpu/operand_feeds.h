@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the inputs of a nest in blocks come to its calls (gpu_points.cpp): in which order they lie in the scratchpad,
-// and by which moves they get there and out of it.
+// Operand feeds of thread blocks (points.cpp): layout of inputs in the scratchpad, moves into and out of it.
 
 #include <optional>
 #include <string>
@@ -11,58 +10,57 @@
 
 namespace isamap {
 
-/// The units and memories that the form speaks of.
+/// Units and memories of the thread-block template.
 struct BlockMachine {
   UnitId block, part;
   MemoryId scratch, registers;
 };
 
-/// Nothing: the instruction is of no part of a block, or its operands are elsewhere.
+/// Nothing: the instruction is not executed by a part of a block, or its operands are elsewhere.
 std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model);
 
-/// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
+/// Feed of one input: its layout in the scratchpad and the moves into and out of it.
 struct OperandFeed {
   std::vector<LayoutDigit> layout;
-  bool padded = false;       ///< rows of its tile may lie further apart than they are long
-  std::string copy, fetch;   ///< empty: derived, element by element where it must be
-  std::string counted;       ///< a copy of whole rows that a counter completes; empty: there is none
-  std::string whole;         ///< the dim of those rows, where others follow behind its end (a batch): its tiles divide
-  bool taken_there = false;  ///< calls take it from the scratchpad
+  bool padded = false;       ///< rows of its tile may be padded
+  std::string copy, fetch;   ///< empty: derived; element by element if necessary
+  std::string counted_copy;  ///< a copy of whole rows completed by a counter; empty: none
+  std::string whole;         ///< dim of those rows if others follow in memory (a batch): its tiles must divide it
+  bool read_from_scratchpad = false;  ///< operand of calls in the scratchpad
   std::optional<XorSwizzle> swizzle;
-  std::string along;     ///< rows: the fused dim whose neighbours lie together
-  std::int64_t row = 1;  ///< and how many of them
+  std::string along;     ///< the contiguous fused dim of rows
+  std::int64_t row = 1;  ///< elements of a row
 
   /// Row and column in the tile.
   struct Place {
     std::int64_t row = 0, column = 0;
   };
-  std::vector<Place> asked_at_once;  ///< where instances fetch element by element: what they ask for together
-  std::int64_t piece = 0;  ///< bytes that a copy writes at once, which begin at a multiple of that; 0: elements
+  std::vector<Place> concurrent_elements;  ///< for loads element by element: elements loaded concurrently
+  std::int64_t copy_bytes = 0;             ///< aligned bytes that a copy writes at once; 0: elements
 };
 
-/// What instances ask for at once that fetch a fragment element by element, neighbours being those along this index;
-/// empty: it is no fragment of two indices.
-std::vector<OperandFeed::Place> asked_at_once(const Operand& operand, std::size_t contiguous);
+/// Elements that instances load concurrently for a fragment, element by element, contiguous along this index; empty: no
+/// fragment of two indices.
+std::vector<OperandFeed::Place> concurrent_elements(const Operand& operand, std::size_t contiguous);
 
-/// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c],
-/// and r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is
-/// none.
+/// The fused dim that is contiguous in the rows of the tensor: c of I[n,p,q,c], and r.s.c of I[n, p + r.s.c/(S*C), q +
+/// r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: none.
 std::string along_rows(const Access& access, const Tensor& tensor);
 
-/// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
+/// The widest asynchronous copy whose alignment the rows of the tensor satisfy.
 std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
                         const HardwareModel& model);
 
-/// The copy of whole rows, permuted as the feed lies, that a counter completes.
+/// The copy of whole rows, swizzled like the feed, completed by a counter.
 std::string counted_copy(const OperandFeed& feed, const Access& access, const Tensor& tensor,
                          const BlockMachine& machine, const HardwareModel& model);
 
-/// What adds up the parts of a sum that blocks have in the registers of an instruction: the fastest one for whose rows
-/// the output's are aligned. Invalid: there is none.
+/// The instruction that combines partial sums of blocks from registers: the fastest whose alignment the rows of the
+/// output satisfy. Invalid: none.
 InstructionId combine_of_blocks(const Computation& statement, const Instruction& instruction, const Tensor& output,
                                 const BlockMachine& machine, const HardwareModel& model);
 
-/// A move with addresses from every instance that puts such rows where the instruction wants them, a fragment a call.
+/// A load with per-lane addresses that distributes rows to a fragment, one per call.
 std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
                            const BlockMachine& machine, const HardwareModel& model);
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the form of blocks (docs/schedule.md): for machines whose blocks of threads share a scratchpad and whose
-// instructions belong to a part of a block, a warp say, add up in registers, and take inputs from registers or from
-// rows in the scratchpad, permuted as they ask.
+// Points of the thread-block template (docs/schedule.md), shaped like a CUTLASS GEMM: for machines whose thread blocks
+// share a scratchpad and whose instructions run on a part of a block (a warp), accumulate in registers, and read inputs
+// from registers or from swizzled rows in the scratchpad.
 //
-//   parallel dims on blocks; the sums of a block in registers, shared out to its warps; steps of the reductions: tiles
-//   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
+//   parallel dims on blocks; accumulators in registers, distributed over warps; reduction steps; pipelined input tiles
+// in
+//   the scratchpad; the part of each warp; registers; calls
 //
-// A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a
-// step is, how many steps' tiles stand in the scratchpad, how many sets of registers calls take, and how many blocks
-// share a reduction: each adds up a part, and an instruction that may do so at once for several adds the parts to the
-// output (`combine`).
+// A point chooses the mapping, warps and calls per warp along every dim, calls along a reduction step (depth), pipeline
+// stages, register sets, and blocks per reduction (split-K), whose partial sums a `combine` instruction adds to the
+// output.
 
 #include <algorithm>
 #include <set>
@@ -32,31 +32,31 @@ const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // call
 const std::vector<std::int64_t> depths = {1, 2, 4, 8};                   // calls along a reduction in one step
 const std::vector<std::int64_t> split_counts = {1,  2,  3,  4,  6,  8,   12,  16,
                                                 24, 32, 48, 64, 96, 128, 192, 256};  // blocks along a reduction
-const std::vector<std::int64_t> register_sets = {1, 2};  // of what a step of calls takes: the next is fetched ahead
+// double-buffered operand registers: the next step is loaded ahead
+const std::vector<std::int64_t> register_sets = {1, 2};
 constexpr std::int64_t most_buffers = 5;
-constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together where blocks take turns
-constexpr std::int64_t most_in_a_group = 16;
-constexpr double noticeably_less = 0.98;  // of bytes
-/// Who copies tiles, and how often a block begins: everyone; one thread of those that compute; threads of their own;
-/// and these in blocks that take turns.
-enum Copies { by_all, by_one, by_role, in_turns };
+constexpr std::int64_t raster_group = 8;  // rasterization group of persistent blocks
+constexpr std::int64_t max_raster_group = 16;
+constexpr double worthwhile = 0.98;  // of bytes
+/// Who copies tiles: all threads; one computing thread; a producer warp; a producer warp of persistent blocks.
+enum Copies { by_all, by_one, by_producer, persistent };
 const std::vector<std::string> copies_labels = {"all", "one", "role", "turns"};
 
-/// A dim that calls loop, from the outside in.
-struct Tiled {
+/// A dim tiled over blocks, warps and calls.
+struct TiledDim {
   std::string dim;
   std::int64_t block = 1, part = 1, step = 1, extent = 1;
-  std::int64_t share = 0;  ///< of a reduction: what one block of several adds up; 0: one adds up all
+  std::int64_t share = 0;  ///< of a split reduction: extent of one block; 0: not split
   std::int64_t along = 1;  ///< instances side by side in a block
   bool parallel = true;
 };
 
-/// What a point says of the dims.
+/// The tiling of a point.
 struct Tiling {
-  std::vector<Tiled> tiled;
-  std::vector<std::string> lone, alone;  ///< reductions and parallel dims that calls do not run over
-  std::int64_t parts = 1;                ///< instances side by side in a block
-  bool split = false;                    ///< several blocks share a reduction
+  std::vector<TiledDim> tiled;
+  std::vector<std::string> outer_reductions, outer_parallel;  ///< reductions and parallel dims outside of the calls
+  std::int64_t parts = 1;                                     ///< instances side by side in a block
+  bool split = false;                                         ///< a reduction is split over blocks
   int buffers = 1, copies = by_all;
 };
 
@@ -88,10 +88,10 @@ class BlockPoints final : public SpaceTemplate {
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
     decisions_.push_back({"buffers", labels(buffers), true});
     const bool counted =
-        std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.counted(); });
+        std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.uses_counted_copies(); });
     decisions_.push_back({"sets", labels(register_sets), true});
     decisions_.push_back(
-        {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? in_turns + 1 : by_all + 1)}, false});
+        {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? persistent + 1 : by_all + 1)}, false});
   }
 
   const std::vector<Decision>& decisions() const override { return decisions_; }
@@ -108,7 +108,7 @@ class BlockPoints final : public SpaceTemplate {
     Point point;
     for (const Decision& d : decisions_)
       point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
-    if (source.between(0, 1) == 0) undivided(point);  // whole sums are another kind of schedule, not one value of many
+    if (source.between(0, 1) == 0) unsplit(point);  // half of the points without split reductions
     return repair(std::move(point));
   }
   std::vector<Point> neighbours(const Point& point) const override {
@@ -123,14 +123,14 @@ class BlockPoints final : public SpaceTemplate {
   }
   Point changed(const Point& point, Random& random) const override {
     Point other = changed_choice(decisions_, point, random);
-    if (random.unit() < 0.05) undivided(other);
+    if (random.unit() < 0.05) unsplit(other);
     return other;
   }
 
-  /// Two or four warps along each dim with as many calls as make about 64 x 64 points, and smaller ones.
+  /// Two or four warps along each dim with calls for about 64 x 64 points, and smaller ones.
   std::vector<Point> starts(std::size_t count) const override {
     std::vector<Point> points;
-    for (const std::size_t m : promising_in_blocks(kernel_, unfused(), mappings_, prepared_, model_)) {
+    for (const std::size_t m : ranked_block_mappings(kernel_, unfused(), mappings_, prepared_, model_)) {
       if (points.size() >= count) break;
       for (const auto& [points_wanted, parts] : {std::pair(64, 1), {64, 2}, {32, 1}, {32, 0}, {16, 0}}) {
         Point point = repair({});
@@ -148,10 +148,10 @@ class BlockPoints final : public SpaceTemplate {
               static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
           if (parallel) point.choice[parts_at(d)] = parts;
         }
-        point.choice[buffers_at()] = prepared_[m].counted() ? 3 : 2;
-        point.choice[copies_at()] = prepared_[m].counted() ? in_turns : by_all;
+        point.choice[buffers_at()] = prepared_[m].uses_counted_copies() ? 3 : 2;
+        point.choice[copies_at()] = prepared_[m].uses_counted_copies() ? persistent : by_all;
         points.push_back(repair(point));
-        if (auto more = filling_the_machine(points.back())) points.push_back(std::move(*more));
+        if (auto more = split_to_fill(points.back())) points.push_back(std::move(*more));
       }
     }
     if (points.empty()) points.push_back(repair({}));
@@ -161,11 +161,11 @@ class BlockPoints final : public SpaceTemplate {
   Result<Nest> build(const Point& point) const override;
 
  private:
-  /// How many rows of tiles are taken together: as many as let blocks fetch least, if that is noticeably less than in
-  /// order; otherwise `usual`, or what divides rows. 0: none.
-  std::int64_t group_of_rows(const BlockMapping& p, const std::vector<Tiled>& tiled, std::int64_t usual) const {
-    std::vector<const Tiled*> looped;
-    for (const Tiled& t : tiled)
+  /// Rasterization group: rows of tiles taken together so that the blocks miss L2 least, if noticeably less than in
+  /// order; else `usual`, or a divisor of the rows. 0: none.
+  std::int64_t group_of_rows(const BlockMapping& p, const std::vector<TiledDim>& tiled, std::int64_t usual) const {
+    std::vector<const TiledDim*> looped;
+    for (const TiledDim& t : tiled)
       if (t.parallel) looped.push_back(&t);
     if (looped.size() != 2) return 0;
     std::vector<BlockInput> inputs;
@@ -182,7 +182,7 @@ class BlockPoints final : public SpaceTemplate {
       for (const Dim& dim : p.statement.domain.dims) {
         if (!names.contains(dim.name)) continue;
         std::int64_t points = dim.extent;
-        for (const Tiled* t : looped)
+        for (const TiledDim* t : looped)
           if (t->dim == dim.name) points = std::min(t->block, t->extent);
         input.tile *= static_cast<double>(points);
       }
@@ -197,18 +197,18 @@ class BlockPoints final : public SpaceTemplate {
     };
     std::int64_t chosen = std::min(usual, static_cast<std::int64_t>(rows.trip));
     while (chosen > 1 && !divides(chosen)) --chosen;
-    double least = bytes_of(chosen) * noticeably_less;
-    for (std::int64_t group = 2; group <= most_in_a_group && cache.capacity > 0; ++group)
+    double least = bytes_of(chosen) * worthwhile;
+    for (std::int64_t group = 2; group <= max_raster_group && cache.capacity > 0; ++group)
       if (divides(group) && bytes_of(group) < least) chosen = group, least = bytes_of(group);
     return chosen > 1 ? chosen : 0;
   }
-  void undivided(Point& point) const {
+  void unsplit(Point& point) const {
     for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
       if (unfused().domain.dims[d].kind == DimKind::reduction) point.choice[parts_at(d)] = 0;
   }
-  /// The point with its longest reduction in as many parts as occupy every processor once; nothing: without parts no
-  /// two blocks would find one idle.
-  std::optional<Point> filling_the_machine(Point point) const {
+  /// The point with its longest reduction split to occupy every processor once; nothing: fewer than two blocks per
+  /// processor would be idle.
+  std::optional<Point> split_to_fill(Point point) const {
     const BlockMapping& p = prepared_[static_cast<std::size_t>(point.choice[0])];
     const UnitId around = model_.unit(p.machine.block).parent;
     const auto nest = build(point);
@@ -235,13 +235,13 @@ class BlockPoints final : public SpaceTemplate {
     for (const std::int64_t v : values) out.push_back(std::to_string(v));
     return out;
   }
-  Tiled tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const;
+  TiledDim tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const;
   Tiling tiling_of(const BlockMapping& p, const Point& point) const;
   std::optional<Diagnostic> refusal(const BlockMapping& p, const Tiling& tiling) const;
-  void blocks_in_turns(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
+  void persistent_blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
   void blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
   void tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
-  void parts_of_step(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const;
+  void part_of_warp(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const;
   Stage stage_of(const BlockMapping& p, int access, MemoryId memory) const;
   std::string combine_name(const BlockMapping& p) const {
     return p.combine.valid() ? model_.instruction(p.combine).name : "";
@@ -261,8 +261,8 @@ class BlockPoints final : public SpaceTemplate {
   std::vector<Decision> decisions_;
 };
 
-Tiled BlockPoints::tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const {
-  Tiled t;
+TiledDim BlockPoints::tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const {
+  TiledDim t;
   t.dim = dim.name;
   t.step = call_step(p, unfused().domain.dims[d].name);
   t.extent = dim.extent;
@@ -293,44 +293,45 @@ Tiling BlockPoints::tiling_of(const BlockMapping& p, const Point& point) const {
     if (name.empty()) continue;
     const Dim& dim = p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(name))];
     if (call_step(p, unfused().domain.dims[d].name) == 0) {
-      if (dim.extent > 1) (dim.kind == DimKind::parallel ? made.alone : made.lone).push_back(name);
+      if (dim.extent > 1) (dim.kind == DimKind::parallel ? made.outer_parallel : made.outer_reductions).push_back(name);
       continue;
     }
     made.tiled.push_back(tiled_dim(p, d, dim, point));
     made.parts *= made.tiled.back().along;
   }
-  const bool renews = std::any_of(made.tiled.begin(), made.tiled.end(), [](const Tiled& t) {
+  const bool renews = std::any_of(made.tiled.begin(), made.tiled.end(), [](const TiledDim& t) {
     return !t.parallel && (t.share > 0 ? t.share : t.extent) > t.block;
   });
-  made.split = std::any_of(made.tiled.begin(), made.tiled.end(), [](const Tiled& t) { return t.share > 0; });
-  made.buffers = renews || !made.lone.empty() ? point.choice[buffers_at()] + 1 : 1;
-  made.copies = p.counted() && made.buffers > 1 && renews ? point.choice[copies_at()] : by_all;
+  made.split = std::any_of(made.tiled.begin(), made.tiled.end(), [](const TiledDim& t) { return t.share > 0; });
+  made.buffers = renews || !made.outer_reductions.empty() ? point.choice[buffers_at()] + 1 : 1;
+  made.copies = p.uses_counted_copies() && made.buffers > 1 && renews ? point.choice[copies_at()] : by_all;
   return made;
 }
 
 std::optional<Diagnostic> BlockPoints::refusal(const BlockMapping& p, const Tiling& tiling) const {
   const Unit& part = model_.unit(p.machine.part);
-  if (tiling.copies >= by_role && tiling.parts + 1 > part.count)
+  if (tiling.copies >= by_producer && tiling.parts + 1 > part.count)
     return error("beside " + std::to_string(tiling.parts) + " instances of " + part.name +
-                 " a block has no place for a role");
+                 " a block has no room for a producer warp");
   if (tiling.parts > part.count)
     return error("a block of " + std::to_string(tiling.parts) + " instances of " + part.name +
-                 " is larger than a block may be");
+                 " exceeds the limit of a block");
   if (tiling.copies == by_all) return std::nullopt;
   for (const OperandFeed& feed : p.feeds)
-    for (const Tiled& t : tiling.tiled)
+    for (const TiledDim& t : tiling.tiled)
       if (t.dim == feed.whole && t.extent % t.block != 0)
-        return error("behind the last tile of " + t.dim + " begin other rows, which " + feed.counted + " would take");
+        return error(feed.counted_copy + " copies whole rows, so the tile of " + t.dim +
+                     " must divide it: other rows follow in memory");
   return std::nullopt;
 }
 
-void BlockPoints::blocks_in_turns(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
-  const auto on_blocks = [](const Tiled& t) { return t.parallel ? t.block : t.share; };  // 0: none
+void BlockPoints::persistent_blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
+  const auto on_blocks = [](const TiledDim& t) { return t.parallel ? t.block : t.share; };  // 0: none
   For all{{}, model_.unit(p.machine.block).name, Tail::none, false, "", true, 0};
   if (tiling.split) all.combine = combine_name(p);
-  for (const std::string& dim : tiling.alone) all.loops.push_back({dim, 1});
+  for (const std::string& dim : tiling.outer_parallel) all.loops.push_back({dim, 1});
   for (const bool parallel : {false, true})
-    for (const Tiled& t : tiling.tiled) {
+    for (const TiledDim& t : tiling.tiled) {
       const std::int64_t tile = on_blocks(t);
       if (t.parallel != parallel || tile == 0) continue;
       all.loops.push_back({t.dim, tile});
@@ -342,11 +343,11 @@ void BlockPoints::blocks_in_turns(const BlockMapping& p, const Tiling& tiling, N
 
 void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   const std::string block = model_.unit(p.machine.block).name;
-  if (tiling.copies == in_turns) return blocks_in_turns(p, tiling, nest);
-  if (const std::int64_t group = tiling.alone.empty() && !tiling.split ? group_of_rows(p, tiling.tiled, 1) : 0;
+  if (tiling.copies == persistent) return persistent_blocks(p, tiling, nest);
+  if (const std::int64_t group = tiling.outer_parallel.empty() && !tiling.split ? group_of_rows(p, tiling.tiled, 1) : 0;
       group > 0) {
     For all{{}, block, Tail::none, false, "", false, group};
-    for (const Tiled& t : tiling.tiled) {
+    for (const TiledDim& t : tiling.tiled) {
       if (!t.parallel) continue;
       all.loops.push_back({t.dim, t.block});
       if (t.extent % t.block != 0) all.tail = Tail::pad;
@@ -354,13 +355,13 @@ void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest
     nest.lines.push_back({all});
     return;
   }
-  for (const std::string& dim : tiling.alone) add_loop(nest, dim, 1, block, false, false);
-  for (const Tiled& t : tiling.tiled) {
+  for (const std::string& dim : tiling.outer_parallel) add_loop(nest, dim, 1, block, false, false);
+  for (const TiledDim& t : tiling.tiled) {
     if (t.share == 0) continue;
     add_loop(nest, t.dim, t.share, block, t.extent % t.share != 0, false);
     std::get<For>(nest.lines.back().is).combine = combine_name(p);
   }
-  for (const Tiled& t : tiling.tiled)
+  for (const TiledDim& t : tiling.tiled)
     if (t.parallel) add_loop(nest, t.dim, t.block, block, t.extent % t.block != 0, false);
 }
 
@@ -371,16 +372,16 @@ Stage BlockPoints::stage_of(const BlockMapping& p, int access, MemoryId memory) 
   return line;
 }
 
-/// Tiles of one step of the inputs in the scratchpad.
+/// Pipelined input tiles in the scratchpad.
 void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   for (int a = 1; a < access_count(p.statement); ++a) {
     Stage line = stage_of(p, a, p.machine.scratch);
     const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
     if (feed.padded) {
-      Tiles tile;  // of one step: dims that calls do not run over have one point in it
+      Tiles tile;  // of one step: dims outside of the calls have one point
       for (const Dim& dim : p.statement.domain.dims) tile[dim.name] = {AffineExpr(0), 1};
-      for (const Tiled& t : tiling.tiled) tile[t.dim].size = t.block;
+      for (const TiledDim& t : tiling.tiled) tile[t.dim].size = t.block;
       line.layout.back().pad =
           pad_of_rows(model_.memory(p.machine.scratch), range_over(line.layout.back().index, tile).extent,
                       bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype), feed);
@@ -389,33 +390,33 @@ void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, N
     line.buffers = tiling.buffers;
     line.ahead = tiling.buffers - 1;
     if (!feed.copy.empty()) line.via = {feed.copy};
-    if (tiling.copies != by_all) line.via = {feed.counted};
-    if (tiling.copies >= by_role) line.role = "loader";
+    if (tiling.copies != by_all) line.via = {feed.counted_copy};
+    if (tiling.copies >= by_producer) line.role = "loader";
     nest.lines.push_back({line});
   }
 }
 
-/// Each warp's part of a step: what calls take in registers, and the calls.
-void BlockPoints::parts_of_step(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const {
+/// The part of each warp: operand registers and calls.
+void BlockPoints::part_of_warp(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const {
   const std::string part = model_.unit(p.machine.part).name;
-  for (const Tiled& t : tiling.tiled)
+  for (const TiledDim& t : tiling.tiled)
     if (t.parallel && t.block > t.part) add_loop(nest, t.dim, t.part, part, false, false);
-  int sets = 1;  // more where the innermost reduction has several steps
-  for (const Tiled& t : tiling.tiled) {
+  int sets = 1;  // several if the innermost reduction has several steps
+  for (const TiledDim& t : tiling.tiled) {
     if (t.parallel) continue;
     sets = t.block > t.step ? static_cast<int>(register_sets[static_cast<std::size_t>(point.choice[sets_at()])]) : 1;
     if (t.block > t.step) add_loop(nest, t.dim, t.step, "", false, true);
   }
   for (int a = 1; a < access_count(p.statement); ++a) {
     const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
-    if (feed.taken_there) continue;
+    if (feed.read_from_scratchpad) continue;
     Stage line = stage_of(p, a, p.machine.registers);
     line.buffers = sets;
     line.ahead = sets - 1;
     if (!feed.fetch.empty()) line.via = {feed.fetch};
     nest.lines.push_back({line});
   }
-  for (const Tiled& t : tiling.tiled)
+  for (const TiledDim& t : tiling.tiled)
     if (t.parallel && t.part > t.step) add_loop(nest, t.dim, t.step, "", false, true);
 }
 
@@ -427,11 +428,11 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   Nest nest;
   blocks(p, tiling, nest);
   nest.lines.push_back({stage_of(p, 0, p.machine.registers)});
-  for (const std::string& dim : tiling.lone) add_loop(nest, dim, 1, "", false, false);
-  for (const Tiled& t : tiling.tiled)
+  for (const std::string& dim : tiling.outer_reductions) add_loop(nest, dim, 1, "", false, false);
+  for (const TiledDim& t : tiling.tiled)
     if (!t.parallel) add_loop(nest, t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
   tiles_of_inputs(p, tiling, nest);
-  parts_of_step(p, tiling, point, nest);
+  part_of_warp(p, tiling, point, nest);
   nest.lines.push_back({do_line(mappings_[m], kernel_, model_)});
   return nest;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points to begin with, made without pricing any: units in full use, and at every memory one operand that stays. The
-// idea is that of constructive schedulers (Huang et al., "CoSA", ISCA 2021; Zhu et al., "ROLLER", OSDI 2022); what
-// tiles save is the traffic of the access model under the assumption that the chosen operand stays and the others do
-// not.
+// Constructed starting points, without evaluations: fully used units, and one stationary operand at every memory, in
+// the manner of constructive schedulers (Huang et al., "CoSA", ISCA 2021; Zhu et al., "ROLLER", OSDI 2022). Tiles grow
+// by saved traffic, assuming that the stationary operand moves once and the others at every change of their tile.
 
 #include <algorithm>
 #include <set>
@@ -11,25 +10,26 @@
 #include "scheduler/space/hierarchy/genome.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-constexpr std::size_t most_spreads = 6, most_looped = 4096;
+constexpr std::size_t max_assignments = 6, max_visited = 4096;
 
-class Constructing {
+class GenomeConstructor {
  public:
-  explicit Constructing(const Genomes& genomes) : genomes_(genomes), problem_(genomes.problem()) {
+  explicit GenomeConstructor(const Genomes& genomes) : genomes_(genomes), problem_(genomes.problem()) {
     for (int l = 0; l + 1 < problem_.level_count(); ++l)
       for (const Axis& axis : problem_.levels[at(l)].axes) axes_.push_back({l, axis.count});
   }
 
   std::vector<Genome> run(std::size_t count) {
-    spread(genomes_.plain(), 0);
-    std::stable_sort(spreads_.begin(), spreads_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (spreads_.size() > most_spreads) spreads_.resize(most_spreads);
+    assign_units(genomes_.plain(), 0);
+    std::stable_sort(assignments_.begin(), assignments_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (assignments_.size() > max_assignments) assignments_.resize(max_assignments);
     std::vector<std::pair<double, Genome>> made;
-    for (const auto& [steps, genome] : spreads_)
+    for (const auto& [steps, genome] : assignments_)
       for (int inner = 0; inner < problem_.operand_count(); ++inner)
         for (int outer = 0; outer < problem_.operand_count(); ++outer) {
           if (problem_.level_count() == 2 && outer != inner) continue;
@@ -61,7 +61,7 @@ class Constructing {
     return left;
   }
 
-  /// Steps on an axis: as few rounds as can be, and no more steps than these need.
+  /// Steps on an axis: the fewest that need the fewest passes.
   std::int64_t steps_on(std::int64_t extent, std::int64_t count) const {
     std::int64_t steps = std::min(extent, count);
     if (!genomes_.options().dividing) return ceil_div(extent, ceil_div(extent, steps));
@@ -69,14 +69,14 @@ class Constructing {
     return steps;
   }
 
-  /// Each axis gets a dim, or nothing; what room it leaves goes to the longest other ones.
-  void spread(Genome genome, std::size_t a) {
-    if (spreads_.size() >= most_looped) return;
+  /// Each axis gets a dim, or nothing; remaining instances go to the longest other dims.
+  void assign_units(Genome genome, std::size_t a) {
+    if (assignments_.size() >= max_visited) return;
     if (a == axes_.size()) {
       double steps = 1;
       for (int d = 0; d < problem_.dim_count(); ++d) steps *= static_cast<double>(left(genome, d));
-      if (std::none_of(spreads_.begin(), spreads_.end(), [&](const auto& s) { return s.second == genome; }))
-        spreads_.emplace_back(steps, genome);
+      if (std::none_of(assignments_.begin(), assignments_.end(), [&](const auto& s) { return s.second == genome; }))
+        assignments_.emplace_back(steps, genome);
       return;
     }
     bool any = false;
@@ -86,9 +86,9 @@ class Constructing {
       any = true;
       Genome next = genome;
       fill(next, a, d);
-      spread(next, a + 1);
+      assign_units(next, a + 1);
     }
-    if (!any) spread(genome, a + 1);
+    if (!any) assign_units(genome, a + 1);
   }
 
   void fill(Genome& genome, std::size_t a, int first) const {
@@ -105,8 +105,8 @@ class Constructing {
     }
   }
 
-  /// Energy of moving operands into a level when `stays` is moved once and all others at every change of their tile.
-  double traffic(const Genome& genome, int level, int stays) const {
+  /// Energy of moving operands into a level: the stationary one once, all others at every change of their tile.
+  double traffic(const Genome& genome, int level, int stationary) const {
     double energy = 0;
     for (int a = 0; a < problem_.operand_count(); ++a) {
       const Operand& operand = problem_.operands[at(a)];
@@ -115,7 +115,7 @@ class Constructing {
         const auto extent = static_cast<double>(problem_.dims[at(d)].extent);
         if (operand.uses(d))
           elements *= extent;
-        else if (a != stays)
+        else if (a != stationary)
           elements *=
               static_cast<double>(ceil_div(problem_.dims[at(d)].extent, genomes_.tile(genome, level, d) *
                                                                             genome.levels[at(level - 1)].units[at(d)]));
@@ -126,11 +126,11 @@ class Constructing {
     return energy;
   }
 
-  /// Tiles of one level: again and again the loop that saves most for the room it takes.
-  void grow(Genome& genome, int level, int stays) const {
+  /// Grows the tiles of one level greedily by traffic saved per byte.
+  void grow(Genome& genome, int level, int stationary) const {
     auto& time = genome.levels[at(level)].time;
     while (true) {
-      const double before = traffic(genome, level, stays), room = bytes(genome, level);
+      const double before = traffic(genome, level, stationary), room = bytes(genome, level);
       int best = -1;
       std::int64_t grown = 0;
       double most = 0;
@@ -138,17 +138,17 @@ class Constructing {
         const std::int64_t n = time[at(d)], larger = next(genome, level, d);
         if (larger == n) continue;
         time[at(d)] = larger;
-        const double saved = (before - traffic(genome, level, stays)) / std::max(1.0, bytes(genome, level) - room);
+        const double saved = (before - traffic(genome, level, stationary)) / std::max(1.0, bytes(genome, level) - room);
         time[at(d)] = n;
         if (saved > most) most = saved, best = d, grown = larger;
       }
       if (best < 0) break;
       time[at(best)] = grown;
     }
-    int place = 0;  // loops of what stays are outermost
+    int place = 0;  // loops of the stationary operand are outermost
     for (const bool own : {true, false})
       for (int d = 0; d < problem_.dim_count(); ++d)
-        if (problem_.operands[at(stays)].uses(d) == own)
+        if (problem_.operands[at(stationary)].uses(d) == own)
           genome.levels[at(level - 1)].place[at(d)] = static_cast<std::uint8_t>(place++);
   }
 
@@ -158,7 +158,7 @@ class Constructing {
     return bytes_of(problem_, genome.levels[at(level)].keep, genome.levels[at(level)].doubled, tiles);
   }
 
-  /// About twice as many steps, or as many as there is room for.
+  /// About twice as many steps, or as many as fit.
   std::int64_t next(const Genome& genome, int level, int d) const {
     const std::int64_t n = genome.levels[at(level)].time[at(d)];
     Genome one = genome;
@@ -167,24 +167,26 @@ class Constructing {
     std::int64_t outside = 1;
     for (int l = 0; l < level; ++l) outside *= genome.levels[at(l)].units[at(d)];
     const std::int64_t limit = ceil_div(problem_.dims[at(d)].extent, unit * outside);
-    std::int64_t most = std::min({2 * n, limit, genomes_.room_for(genome, level, d) / unit});
+    std::int64_t most = std::min({2 * n, limit, genomes_.largest_tile_that_fits(genome, level, d) / unit});
     while (genomes_.options().dividing && most > n && problem_.dims[at(d)].extent % (unit * outside * most) != 0)
       --most;
-    if (genomes_.options().dividing && most <= n)  // the next divisor may be far
+    if (genomes_.options().dividing && most <= n)  // the next divisor may be far away
       for (std::int64_t m = 2 * n; m <= limit; ++m)
         if (problem_.dims[at(d)].extent % (unit * outside * m) == 0)
-          return m * unit <= genomes_.room_for(genome, level, d) ? m : n;
+          return m * unit <= genomes_.largest_tile_that_fits(genome, level, d) ? m : n;
     return std::max(n, most);
   }
 
   const Genomes& genomes_;
   const Problem& problem_;
   std::vector<AxisAt> axes_;
-  std::vector<std::pair<double, Genome>> spreads_;
+  std::vector<std::pair<double, Genome>> assignments_;
 };
 
 }  // namespace
 
-std::vector<Genome> constructed(const Genomes& genomes, std::size_t count) { return Constructing(genomes).run(count); }
+std::vector<Genome> constructed(const Genomes& genomes, std::size_t count) {
+  return GenomeConstructor(genomes).run(count);
+}
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -9,12 +9,12 @@
 #include "scheduler/cost/hierarchy/evaluate.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
-/// All up to 64; beyond that the sizes n / j rounded up and down, the divisors of n among them. Of extents in the
-/// millions the large ones, and powers of two.
+/// All up to 64; above, n / j rounded up and down, including the divisors of n. Of extents in the millions only the
+/// large ones, and powers of two.
 std::vector<std::int64_t> step_values(std::int64_t extent) {
   constexpr std::int64_t all_up_to = 64, most = 1 << 16;
   std::set<std::int64_t> values;
@@ -57,7 +57,7 @@ std::int64_t Genomes::most_units(int level) const {
   return most;
 }
 
-std::uint32_t Genomes::may_pass(int level) const {
+std::uint32_t Genomes::may_bypass(int level) const {
   const std::uint32_t all = (1U << problem_->operand_count()) - 1;
   return options_.keep_all || level == 0 ? 0 : all & ~problem_->levels[at(level)].must_keep;
 }
@@ -73,7 +73,7 @@ std::int64_t Genomes::tile(const Genome& genome, int level, int d) const {
 
 std::int64_t Genomes::outermost(const Genome& genome, int d) const { return ceil_div(extent(d), tile(genome, 0, d)); }
 
-/// At most `most`; where tiles divide, a divisor of what it was.
+/// At most `most`; under `dividing` a divisor of the value.
 std::int64_t Genomes::reduced(std::int64_t value, std::int64_t most) const {
   std::int64_t less = std::min(value, std::max<std::int64_t>(most, 1));
   while (options_.dividing && value % less != 0) --less;
@@ -94,7 +94,7 @@ void Genomes::clamp(Genome& genome) const {
   }
 }
 
-/// The first way to put each dim with several steps onto an axis.
+/// The first assignment of each dim with several steps to an axis.
 bool Genomes::assign(const Genome& genome, int level, std::array<int, max_dims>& axis) const {
   const auto& axes = problem_->levels[at(level)].axes;
   std::array<std::int64_t, max_axes> left{};
@@ -116,7 +116,7 @@ bool Genomes::assign(const Genome& genome, int level, std::array<int, max_dims>&
   return place(place, 0);
 }
 
-/// Where the dims do not fit onto the axes: the longest first, each where it just fits; the last ones get what is left.
+/// If the dims do not fit the axes: best fit, longest first; the last ones get the rest.
 void Genomes::pack(Genome& genome, int level) const {
   std::array<int, max_dims> axis{};
   if (assign(genome, level, axis)) return;
@@ -138,7 +138,7 @@ void Genomes::pack(Genome& genome, int level) const {
   }
 }
 
-std::int64_t Genomes::room_for(const Genome& genome, int level, int d) const {
+std::int64_t Genomes::largest_tile_that_fits(const Genome& genome, int level, int d) const {
   const double capacity = problem_->levels[at(level)].capacity;
   if (capacity <= 0) return extent(d);
   const Genome::At& own = genome.levels[at(level)];
@@ -169,7 +169,7 @@ void Genomes::fit(Genome& genome, int level) const {
           longest = d;
       if (longest < 0) break;
       std::int64_t& n = steps(genome, slot, longest);
-      const std::int64_t before = n, room = room_for(genome, level, longest);
+      const std::int64_t before = n, room = largest_tile_that_fits(genome, level, longest);
       n = 1;
       n = reduced(before, room / tile(genome, level, longest));
     }
@@ -181,7 +181,7 @@ Genome Genomes::repaired(Genome genome) const {
   const std::uint32_t all = (1U << problem_->operand_count()) - 1;
   for (int l = 0; l <= last(); ++l) {
     Genome::At& level = genome.levels[at(l)];
-    level.keep = (level.keep & may_pass(l)) | (all & ~may_pass(l));
+    level.keep = (level.keep & may_bypass(l)) | (all & ~may_bypass(l));
     level.doubled =
         options_.single_buffered || l == 0 ? 0 : level.keep & (options_.double_buffered ? all : level.doubled);
     for (int d = 0; d < dims(); ++d) {
@@ -211,7 +211,7 @@ LevelPoint Genomes::point(const Genome& genome) const {
     std::array<int, max_dims> order;
     std::iota(order.begin(), order.begin() + dims(), 0);
     if (l < last())
-      for (int i = 1; i < dims(); ++i)  // eight at most
+      for (int i = 1; i < dims(); ++i)  // insertion sort of at most eight
         for (int j = i; j > 0 && from.place[at(order[at(j)])] < from.place[at(order[at(j - 1)])]; --j)
           std::swap(order[at(j)], order[at(j - 1)]);
     for (int i = 0; i < dims(); ++i) to.order[at(i)] = static_cast<std::uint8_t>(order[at(i)]);
@@ -253,4 +253,4 @@ Genome Genomes::of(const LevelPoint& point) const {
   return genome;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A levelled point as steps instead of tiles: any numbers are a point after repair, which is why heuristics change
-// these.
+// A point of the per-memory form as steps instead of tiles: any numbers are a point after repair, which suits
+// heuristics.
 
 #include "isamap/search.h"
 #include "scheduler/cost/hierarchy/point.h"
@@ -10,10 +10,10 @@ namespace isamap {
 class Random;
 }
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
-/// At level l: steps of each loop in time (the outermost level takes what is left), steps on units towards the next
-/// level, place of each loop (0: outermost), what is kept and doubled.
+/// At level l: steps of each time loop (the outermost level takes the rest), steps on units towards the next level,
+/// position of each loop (0: outermost), tensors kept and double-buffered.
 struct Genome {
   using Steps = std::array<std::int64_t, max_dims>;
   struct At {
@@ -26,7 +26,7 @@ struct Genome {
   bool operator==(const Genome&) const = default;
 };
 
-/// Where a dim has steps that a search chooses, from the inside: time at the innermost level, units before it, time ...
+/// Positions of the chosen steps of a dim, innermost first: time at the innermost level, units before it, time ...
 struct Slot {
   int level = 0;
   bool units = false;
@@ -38,20 +38,20 @@ class Genomes {
   const Problem& problem() const { return *problem_; }
   const SpaceOptions& options() const { return options_; }
 
-  Genome plain() const;  ///< one step everywhere inside, everything kept once
+  Genome plain() const;  ///< one step inside, everything kept in one buffer
   LevelPoint point(const Genome& genome) const;
   Genome of(const LevelPoint& point) const;  ///< tiles are multiples of the ones inside them
-  /// A dim lies on one axis of a level, steps cover no more than there is, tiles fit (where any do), orders are
-  /// canonical. What is too large shrinks: the longest loops of the level first, then what stands inside.
+  /// Repairs: a dim is on one axis of a level, steps cover no more than the extent, tiles fit (if any do), orders are
+  /// canonical. What is too large shrinks: the longest loops of the level first, then inner ones.
   Genome repaired(Genome genome) const;
 
   const std::vector<Slot>& slots() const { return slots_; }
-  /// Steps that a loop of the dim may have: all up to 64 and those that change how many tiles there are.
+  /// Possible steps of a loop of the dim: all up to 64 and those that change the number of tiles.
   const std::vector<std::int64_t>& values(int dim) const { return values_[at(dim)]; }
-  std::int64_t most_units(int level) const;  ///< longest axis
-  std::uint32_t may_pass(int level) const;   ///< operands that may be kept or not
+  std::int64_t most_units(int level) const;   ///< longest axis
+  std::uint32_t may_bypass(int level) const;  ///< operands that may bypass the level
   bool chooses_buffers() const { return !options_.single_buffered && !options_.double_buffered; }
-  std::int64_t outermost(const Genome& genome, int d) const;  ///< steps of the loop that takes what is left
+  std::int64_t outermost(const Genome& genome, int d) const;  ///< steps of the outermost loop
   static std::int64_t& steps(Genome& genome, Slot slot, int d) {
     auto& level = genome.levels[at(slot.level)];
     return slot.units ? level.units[at(d)] : level.time[at(d)];
@@ -60,8 +60,8 @@ class Genomes {
     const auto& level = genome.levels[at(slot.level)];
     return slot.units ? level.units[at(d)] : level.time[at(d)];
   }
-  /// Largest tile of `d` at a level that has room when the other dims have their tiles of the genome; 0: none has.
-  std::int64_t room_for(const Genome& genome, int level, int d) const;
+  /// Largest tile of `d` at a level that fits with the other tiles of the genome; 0: none.
+  std::int64_t largest_tile_that_fits(const Genome& genome, int level, int d) const;
   std::int64_t tile(const Genome& genome, int level, int d) const;
 
  private:
@@ -79,15 +79,15 @@ class Genomes {
   std::vector<std::vector<std::int64_t>> values_;
 };
 
-/// Steps drawn evenly on a logarithmic scale, orders evenly.
+/// Random steps, uniform on a logarithmic scale; random orders.
 Genome drawn(const Genomes& genomes, Random& random);
-/// One change: a factor moves from one loop to another of its dim, a loop gets more or fewer steps, stands elsewhere,
-/// two dims exchange units, an operand is kept or passed by, gets another buffer.
+/// One change: a factor moves between loops of a dim, a loop gets more or fewer steps or another position, two dims
+/// exchange units, an operand is kept or bypassed, or its buffering changes.
 Genome changed(const Genomes& genomes, Genome genome, Random& random);
-/// All changes of that kind by the smallest amount, and factors as a whole.
+/// All such changes by the smallest amount, and of whole factors.
 std::vector<Genome> around(const Genomes& genomes, const Genome& genome);
-/// Constructed ones, the most promising first: units in full use; at every level an operand that is to stay, its loops
-/// outermost, and tiles grown where that saves most of the others' traffic.
+/// Constructed genomes, the most promising first: fully used units; at every level a stationary operand with its loops
+/// outermost, and tiles grown where that saves most traffic of the others.
 std::vector<Genome> constructed(const Genomes& genomes, std::size_t count);
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of a search on a machine whose memories stand in a row: a mapping, and of its problem steps, orders, what is
-// kept and buffered. Decisions are those of the mapping with the most memories; what another one lacks is read as its
-// first value.
+// Points of the per-memory form: a mapping, and steps, orders, kept and double-buffered tensors of its problem.
+// Decisions are those of the mapping with the most memories; what another mapping lacks is read as its first value.
 
 #include <fmt/format.h>
 
@@ -17,7 +16,7 @@ namespace isamap {
 
 namespace {
 
-using namespace levelled;
+using namespace hierarchy;
 
 struct Gene {
   enum Kind { time, units, place, keep, buffers } kind;
@@ -25,10 +24,10 @@ struct Gene {
   int index;  ///< dim or operand
 };
 
-class LevelledPoints final : public SpaceTemplate {
+class HierarchyPoints final : public SpaceTemplate {
  public:
-  LevelledPoints(const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                 std::vector<MappedProblem> problems, const SpaceOptions& options)
+  HierarchyPoints(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                  std::vector<MappedProblem> problems, const SpaceOptions& options)
       : kernel_(kernel), statement_(statement), model_(&model), problems_(std::move(problems)) {
     for (const MappedProblem& p : problems_) {
       mappings_.push_back(p.mapping);
@@ -72,13 +71,13 @@ class LevelledPoints final : public SpaceTemplate {
       other.choice[0] = drawn < point.choice[0] ? drawn : drawn + 1;
       return other;
     }
-    return encode(mapping_at(point), levelled::changed(genomes_of(point), decode(point), random));
+    return encode(mapping_at(point), hierarchy::changed(genomes_of(point), decode(point), random));
   }
 
   std::vector<Point> starts(std::size_t count) const override {
     std::vector<std::vector<Genome>> made;
     for (const Genomes& genomes : genomes_) made.push_back(constructed(genomes, count));
-    std::vector<Point> points;  // of each mapping its best, then of each its second best, ...
+    std::vector<Point> points;  // the best of each mapping, then the second best, ...
     for (std::size_t i = 0; i < count && points.size() < count; ++i)
       for (std::size_t m = 0; m < made.size(); ++m)
         if (i < made[m].size()) points.push_back(encode(m, made[m][i]));
@@ -90,9 +89,9 @@ class LevelledPoints final : public SpaceTemplate {
     return nest_of(problems_[m].problem, genomes_[m].point(decode(point)), do_line(mappings_[m], kernel_, *model_));
   }
 
-  std::optional<LevelledPoint> levelled(const Point& point) const override {
-    return LevelledPoint{&problems_[mapping_at(point)].problem,
-                         std::make_shared<const LevelPoint>(genomes_of(point).point(decode(point)))};
+  std::optional<HierarchyPoint> hierarchy_point(const Point& point) const override {
+    return HierarchyPoint{&problems_[mapping_at(point)].problem,
+                          std::make_shared<const LevelPoint>(genomes_of(point).point(decode(point)))};
   }
 
  private:
@@ -136,7 +135,7 @@ class LevelledPoints final : public SpaceTemplate {
       for (int a = 0; a < problem.operand_count(); ++a) {
         const Level& level = problem.levels[at(l)];
         const std::string& operand = problem.operands[at(a)].name;
-        if ((genomes.may_pass(l) >> a & 1U) != 0)
+        if ((genomes.may_bypass(l) >> a & 1U) != 0)
           add(Gene::keep, level, a, "keep " + level.name + " " + operand, {"yes", "no"}, false);
         if (genomes.chooses_buffers())
           add(Gene::buffers, level, a, "buffers " + level.name + " " + operand, {"1", "2"}, true);
@@ -182,7 +181,7 @@ class LevelledPoints final : public SpaceTemplate {
     return genome;
   }
 
-  /// Values that are none of a decision's go to the next lower one; repair makes that a point again.
+  /// Values without a label become the next lower one; repair restores a point.
   Point encode(std::size_t m, const Genome& genome) const {
     Point point;
     point.choice.push_back(static_cast<int>(m));
@@ -225,7 +224,7 @@ class LevelledPoints final : public SpaceTemplate {
   std::vector<Genomes> genomes_;
   std::size_t widest_ = 0;
   std::vector<Decision> decisions_;
-  std::vector<Gene> genes_;                 ///< of the decisions after the mapping
+  std::vector<Gene> genes_;                 ///< by decision after the mapping
   std::vector<std::vector<int>> level_of_;  ///< by mapping and gene: its level; -1: none
 };
 
@@ -234,9 +233,9 @@ class LevelledPoints final : public SpaceTemplate {
 std::unique_ptr<SpaceTemplate> hierarchy_points(const Kernel& kernel, StatementId statement,
                                                 const std::vector<Mapping>& mappings, const HardwareModel& model,
                                                 const SpaceOptions& options) {
-  auto problems = levelled::problems_of(kernel, statement, mappings, model);
+  auto problems = hierarchy::problems_of(kernel, statement, mappings, model);
   if (!problems || problems->empty()) return nullptr;
-  return std::make_unique<LevelledPoints>(kernel, statement, model, std::move(*problems), options);
+  return std::make_unique<HierarchyPoints>(kernel, statement, model, std::move(*problems), options);
 }
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a search goes from one levelled point to others.
+// Neighbourhoods and random changes of points of the per-memory form.
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "scheduler/space/hierarchy/genome.h"
 #include "support/arithmetic.h"
 
-namespace isamap::levelled {
+namespace isamap::hierarchy {
 
 namespace {
 
@@ -20,7 +20,8 @@ std::int64_t smallest_factor(std::int64_t n) {
   return std::max<std::int64_t>(n, 2);
 }
 
-/// `from`, `to`: positions in slots; one more is the outermost loop. Where tiles need not divide any factor will do.
+/// `from`, `to`: positions in slots; one past the end is the outermost loop. Unless tiles must divide, any factor is
+/// valid.
 void move_factor(const Genomes& genomes, Genome& genome, int d, std::size_t from, std::size_t to, std::int64_t factor) {
   if (from < genomes.slots().size()) {
     std::int64_t& n = Genomes::steps(genome, genomes.slots()[from], d);
@@ -43,7 +44,7 @@ void step_value(const Genomes& genomes, Genome& genome, Slot slot, int d, int by
   n = values[static_cast<std::size_t>(position)];
 }
 
-/// The loop of a dim takes another place; those between close up.
+/// Moves the loop of a dim to another position.
 void place_loop(const Genomes& genomes, Genome& genome, int level, int d, int place) {
   auto& places = genome.levels[at(level)].place;
   const int before = places[at(d)];
@@ -180,4 +181,4 @@ std::vector<Genome> around(const Genomes& genomes, const Genome& genome) {
   return found;
 }
 
-}  // namespace isamap::levelled
+}  // namespace isamap::hierarchy

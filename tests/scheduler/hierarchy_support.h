@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Levelled problems for tests: a kernel, a machine, its only mapping, and points drawn at random.
+// Problems of the per-memory form for tests: a kernel, a machine, its only mapping, and points drawn at random.
 
 #include <algorithm>
 
@@ -33,15 +33,15 @@ inline std::string text_of(const Nest& nest) {
   return text;
 }
 
-struct Levelled {
+struct HierarchyCase {
   Kernel kernel;
   HardwareModel model;
   Mapping mapping;
-  levelled::Problem problem;
+  hierarchy::Problem problem;
 };
 
-inline Levelled levelled_problem(const Kernel& kernel, const std::string& machine_name) {
-  Levelled made;
+inline HierarchyCase hierarchy_problem(const Kernel& kernel, const std::string& machine_name) {
+  HierarchyCase made;
   made.kernel = kernel;
   auto loaded = load_hardware(machine_name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models",
                                              std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data"});
@@ -56,7 +56,7 @@ inline Levelled levelled_problem(const Kernel& kernel, const std::string& machin
     return made;
   }
   made.mapping = mapped->mappings.front();
-  auto problem = levelled::problem_of(made.kernel, made.mapping.statement, made.mapping, made.model);
+  auto problem = hierarchy::problem_of(made.kernel, made.mapping.statement, made.mapping, made.model);
   if (!problem)
     ADD_FAILURE() << render(problem.diagnostics());
   else
@@ -65,8 +65,8 @@ inline Levelled levelled_problem(const Kernel& kernel, const std::string& machin
 }
 
 /// Any tiles (`dividing`: each divides the one around it), any order; loops on units as large as there is room.
-inline levelled::LevelPoint random_point(const levelled::Problem& problem, Random& random, bool dividing) {
-  levelled::LevelPoint point = levelled::plain_point(problem);
+inline hierarchy::LevelPoint random_point(const hierarchy::Problem& problem, Random& random, bool dividing) {
+  hierarchy::LevelPoint point = hierarchy::plain_point(problem);
   const auto step = [&](std::int64_t tile, std::int64_t most) {  // a tile with at most `most` steps
     for (int tries = 0; tries < 20; ++tries) {
       const std::int64_t inner = random.between(1, tile);
@@ -78,7 +78,7 @@ inline levelled::LevelPoint random_point(const levelled::Problem& problem, Rando
   std::vector<std::int64_t> tile;
   for (const auto& dim : problem.dims) tile.push_back(dim.extent);
   for (int l = 0; l < problem.level_count(); ++l) {
-    levelled::LevelPoint::At& level = point.levels[static_cast<std::size_t>(l)];
+    hierarchy::LevelPoint::At& level = point.levels[static_cast<std::size_t>(l)];
     const bool innermost = l + 1 == problem.level_count();
     for (int d = 0; d < n; ++d) {
       auto& t = tile[static_cast<std::size_t>(d)];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast closed form of the levelled space against the general one and against a counter that executes the nest.
+// The fast closed form of the per-memory space against the general one and against a counter that executes the nest.
 
 #include "scheduler/nest/canonical_nest.h"
-#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/hierarchy_support.h"
 #include "tests/scheduler/nest_counter.h"
 
 namespace isamap {
@@ -12,16 +12,16 @@ using testing_support::convolution;
 using testing_support::Counted;
 using testing_support::Counter;
 using testing_support::gemm;
-using testing_support::Levelled;
-using testing_support::levelled_problem;
+using testing_support::hierarchy_problem;
+using testing_support::HierarchyCase;
 using testing_support::random_point;
 using testing_support::text_of;
 
 /// Everything that the general closed form says of the same nest, to the digit.
-void expect_same(const Levelled& l, const levelled::LevelPoint& point, const std::string& where) {
+void expect_same(const HierarchyCase& l, const hierarchy::LevelPoint& point, const std::string& where) {
   const Nest nest = nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model));
   const auto cost = make_cost_model_closed_form()->estimate({&l.kernel, l.mapping.statement, &l.model, nest});
-  const levelled::Evaluated fast = evaluate(l.problem, point);
+  const hierarchy::Evaluated fast = evaluate(l.problem, point);
   ASSERT_EQ(fast.fits, static_cast<bool>(cost)) << where << text_of(nest) << (cost ? "" : render(cost.diagnostics()));
   if (!fast.fits) return;
   ASSERT_EQ(fast.cycles, cost->cycles) << where << text_of(nest);
@@ -38,18 +38,18 @@ void expect_same(const Levelled& l, const levelled::LevelPoint& point, const std
         if (const auto at = in->second.find(l.problem.operands[static_cast<std::size_t>(a)].tensor);
             at != in->second.end())
           t = at->second;
-      const levelled::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
+      const hierarchy::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
       ASSERT_EQ((std::tuple{m.reads, m.fills, m.updates}), (std::tuple{t.reads, t.fills, t.updates}))
           << where << text_of(nest) << "level " << level << " operand " << a;
     }
 }
 
 void expect_same_on(const Kernel& kernel, const std::string& machine, std::uint64_t seed, int rounds) {
-  const Levelled l = levelled_problem(kernel, machine);
+  const HierarchyCase l = hierarchy_problem(kernel, machine);
   Random random(seed);
   int fits = 0;
   for (int round = 0; round < rounds; ++round) {
-    const levelled::LevelPoint point = random_point(l.problem, random, round % 3 == 0);
+    const hierarchy::LevelPoint point = random_point(l.problem, random, round % 3 == 0);
     expect_same(l, point, machine + " seed " + std::to_string(seed) + " round " + std::to_string(round) + "\n");
     if (::testing::Test::HasFatalFailure()) return;
     fits += evaluate(l.problem, point).fits ? 1 : 0;
@@ -57,7 +57,7 @@ void expect_same_on(const Kernel& kernel, const std::string& machine, std::uint6
   EXPECT_GT(fits, rounds / 20) << machine;
 }
 
-TEST(Levelled, EqualsTheGeneralClosedForm) {
+TEST(PerMemoryForm, EqualsTheGeneralClosedForm) {
   expect_same_on(gemm(24, 20, 18), "a1", 1, 300);
   expect_same_on(gemm(7, 13, 11), "a1", 2, 300);
   expect_same_on(gemm(16, 9, 5), "row4", 3, 600);
@@ -66,18 +66,18 @@ TEST(Levelled, EqualsTheGeneralClosedForm) {
 }
 
 /// On small problems both are what executing the nest counts.
-TEST(Levelled, EqualsExecution) {
+TEST(PerMemoryForm, EqualsExecution) {
   int compared = 0;
   for (int size = 0; size < 12; ++size) {
     Random random(static_cast<std::uint64_t>(100 + size));
     const auto extent = [&] { return static_cast<int>(random.between(1, 6)); };
     const bool window = size % 3 == 2;
-    const Levelled l = levelled_problem(window ? convolution(extent(), extent(), extent(), 3, 1 + size % 2)
-                                               : gemm(extent() + 1, extent() + 1, extent() + 1),
-                                        size % 2 == 0 ? "row4" : "a1");
+    const HierarchyCase l = hierarchy_problem(window ? convolution(extent(), extent(), extent(), 3, 1 + size % 2)
+                                                     : gemm(extent() + 1, extent() + 1, extent() + 1),
+                                              size % 2 == 0 ? "row4" : "a1");
     for (int round = 0; round < 120; ++round) {
-      levelled::LevelPoint point = random_point(l.problem, random, false);
-      const levelled::Evaluated fast = evaluate(l.problem, point);
+      hierarchy::LevelPoint point = random_point(l.problem, random, false);
+      const hierarchy::Evaluated fast = evaluate(l.problem, point);
       if (!fast.fits) continue;
       const Nest nest = nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model));
       auto view = resolve(nest, l.kernel, l.mapping.statement, l.model);
@@ -88,7 +88,7 @@ TEST(Levelled, EqualsExecution) {
           const auto at = counted.find({l.problem.levels[static_cast<std::size_t>(level)].memory,
                                         l.problem.operands[static_cast<std::size_t>(a)].tensor});
           const Counted c = at == counted.end() ? Counted{} : at->second;
-          const levelled::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
+          const hierarchy::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
           ASSERT_EQ((Counted{m.reads, m.fills, m.updates}), c)
               << "size " << size << " round " << round << "\n"
               << text_of(nest) << "level " << level << " operand " << a << ": " << m.reads << " " << m.fills << " "
@@ -100,13 +100,13 @@ TEST(Levelled, EqualsExecution) {
   EXPECT_GT(compared, 1000);
 }
 
-TEST(Levelled, CanonicalFormKeepsTheCost) {
-  const Levelled l = levelled_problem(gemm(12, 9, 10), "a1");
+TEST(PerMemoryForm, CanonicalFormKeepsTheCost) {
+  const HierarchyCase l = hierarchy_problem(gemm(12, 9, 10), "a1");
   Random random(7);
   for (int round = 0; round < 300; ++round) {
-    const levelled::LevelPoint point = random_point(l.problem, random, false);
-    const levelled::LevelPoint canonical = levelled::canonical(l.problem, point);
-    EXPECT_EQ(canonical, levelled::canonical(l.problem, canonical));
+    const hierarchy::LevelPoint point = random_point(l.problem, random, false);
+    const hierarchy::LevelPoint canonical = hierarchy::canonical(l.problem, point);
+    EXPECT_EQ(canonical, hierarchy::canonical(l.problem, canonical));
     EXPECT_EQ(hash(l.problem, point), hash(l.problem, canonical));
     const auto a = evaluate(l.problem, point), b = evaluate(l.problem, canonical);
     ASSERT_EQ(a.fits, b.fits);
