@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can run: features the processor reports, a compiler, an emulator.
+// How programs of a model can run on this machine: CPU features, compiler, emulator, GPU.
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -30,7 +30,7 @@ std::string normalised(const std::string& name) {
   return out;
 }
 
-/// The words of the lines that list features ("flags", "Features", "isa") of the first processor.
+/// Feature names of the first processor in /proc/cpuinfo (lines "flags", "Features", "isa").
 std::set<std::string> processor_features() {
   std::set<std::string> features;
   std::ifstream file("/proc/cpuinfo");
@@ -44,7 +44,7 @@ std::set<std::string> processor_features() {
   return features;
 }
 
-/// What keeps a program of the model from running here as it is: "this machine is x86_64, not aarch64"; empty: nothing.
+/// Why programs of the model do not run natively: "this machine is x86_64, not aarch64"; empty: they do.
 struct Lack {
   std::string machine;
   std::vector<std::string> features;
@@ -64,7 +64,7 @@ Lack lack(const HardwareModel& model) {
   return result;
 }
 
-/// The shim can stand in: it has the meaning of everything that is lacking.
+/// The shim implements every missing feature in plain C++.
 bool shim_covers(const Lack& lacking, const Shim& shim) {
   if (shim.include.empty() || !lacking.machine.empty()) return false;
   return shim.cpu.empty() || std::all_of(lacking.features.begin(), lacking.features.end(), [&](const std::string& f) {
@@ -91,7 +91,7 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
-/// Kernels run on the GPU that they are for, or on our own execution model, as plain C++.
+/// Kernels run on a GPU of the described architecture, otherwise emulated as plain C++ (backends/cuda/emulation).
 Availability kernel_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
@@ -99,7 +99,7 @@ Availability kernel_availability(const HardwareModel& model) {
   return {"native", "on " + probe_device().name};
 }
 
-/// Our own simulator is always there; one that the file names must be found.
+/// The built-in simulator is always available; an external one (`program.run.simulator`) must be found.
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
   if (command.empty()) return {"simulator", ""};
@@ -145,7 +145,7 @@ std::string not_executed(const Instruction& instruction, const HardwareModel& mo
     if (how == "native" && !features.contains(normalised(feature)))
       return fmt::format("this processor does not report {}, which '{}' requires", feature, instruction.name);
     if (how == "emulated")
-      return fmt::format("'{}' requires {}, and the emulator is relied on only for what the file requires",
+      return fmt::format("'{}' requires {}; the emulator is known to have only the features that the file requires",
                          instruction.name, feature);
   }
   return "";

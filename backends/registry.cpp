@@ -46,7 +46,7 @@ bool includes(const EmittedFile& text, const EmittedFile& header) {
 }
 
 std::string joined(const std::vector<EmittedFile>& files) {
-  const std::string once = "#pragma once\n";  // of no use in a file that nobody includes, and compilers say so
+  const std::string once = "#pragma once\n";  // compilers warn about `#pragma once` in the main file
   std::string text = files.front().text;
   for (std::size_t f = 1; f < files.size(); ++f) {
     const std::size_t at = text.find(include_line(files[f]));

@@ -12,7 +12,7 @@
 namespace isamap {
 namespace {
 
-/// Instances of the innermost unit that execute one use.
+/// Number of innermost instances (lanes) that execute one use.
 std::int64_t threads_of(const Instruction& instruction, const HardwareModel& model) {
   std::int64_t count = 1;
   for (std::size_t u = 0; u < model.units().size(); ++u) {
@@ -58,14 +58,14 @@ class Meaning {
     return error_at(instruction_.where,
                     fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
   }
-  /// Is it known which lane asks for what of shared memory? Not of an operand that all of them name by one address.
+  /// Are the shared-memory addresses known per lane? Not for an operand with one address for all lanes.
   bool asked_by_lanes(int access) const {
     const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
     return strided != nullptr && instruction_.async_by.empty() &&
            (threads_ == 1 || std::any_of(strided->terms.begin(), strided->terms.end(),
                                          [](const StrideTerm& term) { return !term.each.empty(); }));
   }
-  /// Are its requests counted? Where in the text it is used tells them apart.
+  /// Are its requests counted? They are identified by source location.
   bool asks() const {
     for (std::size_t a = 0; a < operands_.size(); ++a) {
       const WrapperOperand& o = operands_[a];
@@ -92,7 +92,7 @@ class Meaning {
     return operand.dtype.value_or(tensor.dtype);
   }
   std::string array(int access) const { return operands_[static_cast<std::size_t>(access)].name + "_"; }
-  /// All that one use reads or writes, row-major.
+  /// The whole operand of one use, row-major.
   std::vector<std::int64_t> box(int access) const { return operand_box(instruction_, access); }
   std::string flat(int access, const std::vector<std::string>& index) const {
     const auto extents = box(access);
@@ -111,7 +111,7 @@ class Meaning {
     return out;
   }
 
-  /// Together with the other threads that execute the use.
+  /// A collective operation of the threads that execute the use.
   void begin() {
     std::string members, list;
     for (const WrapperOperand& o : operands_) {
@@ -139,13 +139,13 @@ class Meaning {
     line(fmt::format("{} {}[{}] = {{}};", element_type(model_, type_of(access)), array(access), count));
   }
 
-  /// Does the result depend on what the written operand held?
+  /// Does the result depend on the old value of the written operand?
   bool starts_from_old() const {
     if (start_ == Start::zero) return false;
     return statement_.reduction != Reduction::assign || instruction_.inactive == Inactive::keep;
   }
 
-  /// Between an operand's array and the registers or the memory where it is.
+  /// Copies between an operand's array and its registers or memory.
   std::optional<Diagnostic> move_operand(int access, bool gather) {
     const Operand& operand = operand_of(instruction_, access);
     if (const auto* fragment = std::get_if<FragmentLayout>(&operand.layout)) {
@@ -235,7 +235,7 @@ class Meaning {
     close_dims(access);
     return std::nullopt;
   }
-  /// A term of a layout, which speaks of the operand's subscripts, in the dims of the statement.
+  /// A term of a layout (over the operand's subscripts) in terms of the dims of the statement.
   std::string in_subscripts(int access, const Operand& operand, const AffineExpr& term) const {
     std::map<std::string, AffineExpr> values;
     const auto& index = access_of(statement_, access).index;
@@ -244,7 +244,7 @@ class Meaning {
     return isamap::print(substitute(term, values));
   }
 
-  /// Loops over the dims, or over those of one operand: the others reach the same elements again.
+  /// Loops over all dims, or over those of one operand only: the others repeat its elements.
   bool loops_over(std::size_t d, int access) const {
     return access < 0 || uses(access_of(statement_, access), statement_.domain.dims[d].name);
   }
@@ -270,7 +270,7 @@ class Meaning {
     close_dims();
   }
 
-  /// A box of a tensor that the host described: it arrives later and is counted, or leaves as one of a group.
+  /// A box of a tensor described by the host (TMA): an asynchronous load counted by a barrier, or a store in a group.
   Result<std::string> described_copy() {
     const int near = operands_[0].described ? 1 : 0;
     const WrapperOperand &inside = operands_[static_cast<std::size_t>(near)],
@@ -278,7 +278,7 @@ class Meaning {
     const Operand& operand = operand_of(instruction_, near);
     const auto* strided = std::get_if<StridedLayout>(&operand.layout);
     if (strided == nullptr || !inside.shared || (near == 0 && !instruction_.async_bytes))
-      return refuse("is asynchronous, and no copy into shared memory whose bytes are counted, or out of it");
+      return refuse("is asynchronous, and neither a counted copy into shared memory nor a copy out of it");
     const int size = bytes(type_of(near));
     if (operand.align > 1)
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", inside.name, operand.align, instruction_.name));
@@ -311,7 +311,7 @@ class Meaning {
     return text_;
   }
 
-  /// A copy of neighbouring bytes that arrives later.
+  /// An asynchronous copy of contiguous bytes.
   Result<std::string> asynchronous_copy() {
     const auto dense = [&](int access) {
       const auto* s = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
@@ -321,7 +321,7 @@ class Meaning {
       return stride.op == IntExpr::Op::number && stride.number == 1;
     };
     if (!is_move(instruction_) || statement_.domain.dims.size() != 1 || !dense(0) || !dense(1) || !operands_[0].shared)
-      return refuse("is asynchronous and no copy of neighbouring elements into shared memory");
+      return refuse("is asynchronous and not a copy of contiguous elements into shared memory");
     const int size = bytes(type_of(0));
     const std::int64_t all = statement_.domain.dims[0].extent * size, valid = extents_[0] * size;
     for (int a = 0; a < 2; ++a)
