@@ -25,7 +25,7 @@ bool user_has_chosen() {
   return chosen != nullptr && !split_command(chosen).empty();
 }
 
-/// clang++, else clang++-N with the largest N; empty: there is none.
+/// clang++, otherwise clang++-N with the largest N; empty: not installed.
 std::string clang_of_path() {
   if (command_exists("clang++")) return "clang++";
   const char* path = std::getenv("PATH");
@@ -45,7 +45,7 @@ std::string clang_of_path() {
   return newest > 0 ? start + std::to_string(newest) : "";
 }
 
-/// Everything but the compiler that decides what is made of a text.
+/// Cache key: everything but the compiler that determines the program of a text.
 std::string choice_key(const HardwareModel& model, const std::string& kernel_text) {
   std::string key = "compiler of " + model.program.language;
   for (const auto& [set, flags] : model.program.flags) key += fmt::format("\n{}: {}", set, fmt::join(flags, " "));

@@ -19,7 +19,7 @@ AffineExpr of_term(const AffineTerm& term) {
          term.coefficient;
 }
 
-/// Those that share an operand.
+/// Uses that share an operand.
 std::int64_t instances_of(const Operand& operand) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   std::int64_t count = 1;
@@ -50,7 +50,7 @@ class Finder {
     return out;
   }
 
-  /// After all uses are counted: what each item needs, bottom up.
+  /// After counting uses: pointers and variables of each item, bottom up.
   void needs(std::vector<Item>& items) {
     for (Item& item : items) {
       for (const Place& place : item.places) need(place, item);
@@ -82,7 +82,7 @@ class Finder {
     const Instruction& instruction = model_.instruction(call.instruction);
     const Ranges ranges = ranges_of_call(ranges_, instruction, call);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {  // positions of it are printed, no address
+      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {  // its positions are printed, not its address
         Place described;
         described.kind = Place::Kind::described;
         described.buffer = call.operands[i].buffer;
@@ -100,7 +100,7 @@ class Finder {
     const Operand& operand = operand_of(by, access);
     if (variable.shared_by != nullptr &&
         instances_of(operand) < instances_of(operand_of(*variable.shared_by, variable.access)))
-      return;  // it takes a part
+      return;  // it uses a part
     const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
     variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
                         fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
@@ -157,7 +157,7 @@ class Finder {
     return out;
   }
 
-  /// Each instance has its registers: its number chooses none.
+  /// Registers are per instance: not selected by its index.
   Ref of_own_instance(const Buffer& buffer, const Ref& ref) const {
     std::map<std::string, AffineExpr> zero;
     for (const auto& [variable, unit] : units_)
@@ -170,7 +170,7 @@ class Finder {
   Place register_place(const Buffer& buffer, const Ref& ref, const Ranges& ranges, const std::string& user, Place out) {
     const auto slot = slot_of(buffer, instances_ ? of_own_instance(buffer, ref) : ref, ranges);
     if (!slot) {
-      diagnostics_.push_back(error(fmt::format("{} selects a register of '{}' by a loop variable", user, buffer.name),
+      diagnostics_.push_back(error(fmt::format("{} indexes a register of '{}' by a loop variable", user, buffer.name),
                                    "unroll the loops over register tiles"));
       return out;
     }
@@ -208,7 +208,7 @@ class Finder {
   }
 
   /// Groups the terms of `base` by loop and makes the pointers of all groups. A pointer must not leave its array, not
-  /// even for a moment (C++ [expr.add]: compilers rely on it), so a group that can be negative takes its share of the
+  /// even for a moment (C++ [expr.add]: compilers rely on it), so a group that can be negative includes part of the
   /// constant: I[6 - 5*r - s] is { I_r = I + (5 - 5*r); ... I_r[1 - s] }.
   void split(const AffineExpr& base, const Ranges& ranges, Place& out) {
     std::map<std::size_t, AffineExpr> groups;
