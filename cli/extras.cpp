@@ -10,8 +10,7 @@ namespace isamap::cli {
 std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
                                 const Kernel& whole, const HardwareModel& model, const std::optional<RunnerUp>& second,
                                 Exit& code) {
-  const Kernel kernel =
-      scheduled_kernel_of(one_step_of(whole), schedule);  // of repeated statements one step is explained
+  const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);  // of a recurrence one step is explained
   Extras extras;
   code = Exit::wrong_input;
   auto statements = explain(schedule, kernel, model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap coverage: what of a folder of kernels a machine covers, how well and how fast.
+// isamap coverage: kernels of a folder that a machine covers, with utilisation and cycles.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::string kernels_table(const Coverage& coverage) {
   return table(rows);
 }
 
-/// What each compute instruction is good for: kernels it covers, and its mappings of them.
+/// Per compute instruction: kernels covered and number of mappings.
 std::string instructions_table(const Coverage& coverage) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
   for (const SuiteAnswer& answer : coverage.answers)

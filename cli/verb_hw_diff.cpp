@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap hw diff: which kernels of a folder gain and lose mappings, utilisation and cycles from one machine to another.
+// isamap hw diff: mappings, utilisation and cycles that the kernels of a folder gain or lose between two machines.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ std::string kernels_table(const Difference& difference) {
   return table(rows);
 }
 
-/// Why the machine that does not map a kernel does not.
+/// Why one machine does not map a kernel that the other maps.
 std::string reasons_text(const Difference& difference) {
   std::vector<std::pair<std::string, std::string>> reasons;
   for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {

@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr double max_points = 2e10;            // minutes of interpretation and of scalar code
+constexpr double max_points = 2e10;            // minutes in the interpreter and in scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
 double operations_at_a_point(const ScalarExpr& e) {
@@ -47,7 +47,8 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.correct = comparison.equal;
   checked.max_error = comparison.max_error;
   checked.first_difference = comparison.first_difference;
-  checked.seconds = outcome->executed == "emulated" ? 0 : outcome->seconds;  // how long it took says nothing
+  checked.seconds =
+      outcome->executed == "emulated" ? 0 : outcome->seconds;  // not a measurement: its time is meaningless
   checked.cycles = outcome->cycles;
   checked.scalar_cycles = outcome->scalar_cycles;
   checked.requests = outcome->requests;
