@@ -25,7 +25,7 @@ struct MappingCounts {
   MapSummary summary;
 };
 std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts);
-/// Names of the files of proposed kernels: by refusal and number of the change.
+/// File names of proposed kernels: by refusal and number of the change.
 using ProposedFiles = std::map<std::pair<const Refusal*, std::size_t>, std::string>;
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
                             const std::vector<Refusal>& refusals, const ProposedFiles& files);

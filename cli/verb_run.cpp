@@ -17,7 +17,7 @@ namespace isamap::cli {
 namespace {
 
 /// Are loops distributed over instances of a unit? A command stream executes them sequentially.
-bool deals_out(const Schedule& schedule) {
+bool distributes_loops(const Schedule& schedule) {
   for (const Nest& nest : schedule.nests)
     for (const Line& line : nest.lines)
       if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unit.empty()) return true;
@@ -82,7 +82,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
     return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
   text += fmt::format("; {} cycles{}", checked.cycles,
-                      deals_out(scheduled.schedule)
+                      distributes_loops(scheduled.schedule)
                           ? " of instances one after another"
                           : "");  // simulated cycles are compared with the prediction for the simulator
   if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));

@@ -88,11 +88,11 @@ std::optional<Diagnostic> Queues::step(std::size_t number) {
       const auto found = races_.touch(memory, at, count, write, number, queue.clock);
       if (!found || race) return;
       const Queue& other = queues_[found->queue];
-      race =
-          error(fmt::format("'{}' in queue '{}' {} byte {} of {}, which '{}' in queue '{}' {}; no token orders the two",
-                            entry.command->instruction->name, queue.port, write ? "writes" : "reads", at,
-                            model_.memory(memory).name, other.done[static_cast<std::size_t>(found->number - 1)]->name,
-                            other.port, found->write ? "writes" : "reads"));
+      race = error(
+          fmt::format("'{}' in queue '{}' {} byte {} of {}, which '{}' in queue '{}' {}, and no token orders them",
+                      entry.command->instruction->name, queue.port, write ? "writes" : "reads", at,
+                      model_.memory(memory).name, other.done[static_cast<std::size_t>(found->number - 1)]->name,
+                      other.port, found->write ? "writes" : "reads"));
     };
     if (auto problem = machine_.execute(*entry.command, &turn)) return problem;
     if (race) return race;
