@@ -22,6 +22,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// One execution of a compiled program: its data, its limits, and the folder with its files.
+struct Execution {
+  const Program& program;
+  std::vector<TensorData>& data;
+  RunLimits limits;
+  double min_seconds = 0;
+  std::filesystem::path folder;
+  RunPlan plan;
+};
+
 class CppRunner final : public Runner {
  public:
   CppRunner(const HardwareModel& model, bool workspace) : model_(model), workspace_(workspace) {}
@@ -51,7 +61,8 @@ class CppRunner final : public Runner {
           TemporaryDirectory::parent());
       return outcome;
     }
-    const RunPlan plan = make_run_plan(program, *unit, on_device);
+    Execution run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
+    const RunPlan& plan = run.plan;
     const auto made = on_device
                           ? compile(model_,
                                     "#define ISAMAP_HOST_PART\n" + unit->text +
@@ -71,15 +82,14 @@ class CppRunner final : public Runner {
     outcome.text = unit->text;
     if (!write_inputs(plan, data, folder.path()))
       return error("cannot write the input files of a run", "is the disk full?");
-    if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    if (!on_device) return execute(run, std::move(outcome));
     // The driver compiles the kernels and stores the code for the next run.
     const std::string key = device_code_key(model_, unit->text);
     const fs::path code = folder.path() / device_code_name;
     const bool known = take_from_cache(key, code);
     if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
-    RunLimits open = limits;
-    open.memory_bytes = 0;  // GPU drivers reserve address space for all memory
-    auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
+    run.limits.memory_bytes = 0;  // GPU drivers reserve address space for all memory
+    auto ran = execute(run, std::move(outcome));
     if (ran && !known && fs::exists(code)) put_into_cache(key, code);
     return ran;
   }
@@ -108,9 +118,8 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
-                             double min_seconds, const fs::path& folder, const RunPlan& plan,
-                             RunOutcome outcome) const {
+  Result<RunOutcome> execute(const Execution& run, RunOutcome outcome) const {
+    const auto& [program, data, limits, min_seconds, folder, plan] = run;
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {

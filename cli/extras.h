@@ -17,9 +17,15 @@ struct Extras {
   std::string text;                 ///< of --explain
 };
 
-/// Writes the requested files. Empty: an error was reported and `code` is set. `second`: the runner-up.
-std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
-                                const Kernel& kernel, const HardwareModel& model, const std::optional<RunnerUp>& second,
-                                Exit& code);
+/// What is explained: a schedule, its printed text, and the runner-up of its search.
+struct Explained {
+  const Schedule& schedule;
+  std::string text;
+  std::optional<RunnerUp> second;
+};
+
+/// Writes the requested files. Empty: an error was reported and `code` is set.
+std::optional<Extras> extras_of(const Options& options, const Explained& what, const Kernel& kernel,
+                                const HardwareModel& model, Exit& code);
 
 }  // namespace isamap::cli

@@ -64,7 +64,7 @@ Exit verb_evaluate(const Options& options) {
   if (issues_moves(model))
     if (const auto program = lower(*schedule, kernel, model); !program)
       return fail(Exit::wrong_input, program.diagnostics());
-  const auto extras = extras_of(options, *schedule, print(*schedule), kernel, model, std::nullopt, code);
+  const auto extras = extras_of(options, {*schedule, print(*schedule), std::nullopt}, kernel, model, code);
   if (!extras) return code;
   if (options.json)
     return deliver(options, json_of_evaluate(*evaluation, options.cost, extras->statements, extras->timelines));

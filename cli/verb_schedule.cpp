@@ -48,8 +48,8 @@ SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inpu
   if (options.explain || !options.report.empty() || !options.trace.empty()) {
     const Schedule& schedule = answer.scheduled.schedule;
     Exit problem = Exit::ok;
-    const auto extras = extras_of(options, schedule, answer.text.empty() ? print(schedule) : answer.text, inputs.kernel,
-                                  inputs.model, second(), problem);
+    const auto extras = extras_of(options, {schedule, answer.text.empty() ? print(schedule) : answer.text, second()},
+                                  inputs.kernel, inputs.model, problem);
     if (!extras) return {"", problem};
     more = extras->text;
   }

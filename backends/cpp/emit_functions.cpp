@@ -135,7 +135,7 @@ class FunctionPrinter {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
-    auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_);
+    auto body = print_body(nodes, {program_, model_, buffers_, constant, elements_}, names_);
     if (!body) return body.diagnostics();
     const std::string unused = silence(arguments, touched);
     if (!model_.program.function.empty()) text += model_.program.function + "\n";

@@ -29,14 +29,13 @@ std::int64_t instances_of(const Operand& operand) {
 
 class Finder {
  public:
-  Finder(const Program& program, const HardwareModel& model, bool instances, Names& names, Places& places,
-         Diagnostics& diagnostics)
-      : program_(program),
-        model_(model),
-        instances_(instances),
-        names_(names),
+  Finder(const StorageContext& context, Places& places)
+      : program_(context.program),
+        model_(context.model),
+        instances_(context.instances),
+        names_(context.names),
         places_(places),
-        diagnostics_(diagnostics) {}
+        diagnostics_(context.diagnostics) {}
 
   std::vector<Item> items(const std::vector<Node>& nodes) {
     std::vector<Item> out;
@@ -268,19 +267,19 @@ class Finder {
 
 }  // namespace
 
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              bool instances, Names& names, Places& places, Diagnostics& diagnostics) {
-  Finder finder(program, model, instances, names, places, diagnostics);
+std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageContext& context, Places& places) {
+  Finder finder(context, places);
   auto items = finder.items(nodes);
   for (Pointer& pointer : places.pointers)
-    if (pointer.uses > 1) pointer.name = names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
+    if (pointer.uses > 1)
+      pointer.name = context.names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
   finder.needs(items);
   return items;
 }
 
-std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
-                                              int access, const Ranges& ranges, const Program& program,
-                                              const HardwareModel& model) {
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const SharedRegisterUse& use,
+                                              const Program& program, const HardwareModel& model) {
+  const auto& [place, by, access, ranges] = use;
   const Operand& taken = operand_of(by, access);
   const Operand& shared = operand_of(*variable.shared_by, variable.access);
   if (instances_of(taken) >= instances_of(shared)) return RegisterPart{0, variable.count};

@@ -68,19 +68,32 @@ struct Places {
   std::vector<std::string> buffers;  ///< name of each buffer
 };
 
-/// `nodes` are expanded (backends/common/expand_loops.h). `instances`: loops on units are instances that run side by
-/// side and have their own registers. Problems are appended to `diagnostics`.
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              bool instances, Names& names, Places& places, Diagnostics& diagnostics);
+/// The program whose operands get storage.
+struct StorageContext {
+  const Program& program;
+  const HardwareModel& model;
+  bool instances = false;  ///< loops on units are parallel instances with their own registers
+  Names& names;
+  Diagnostics& diagnostics;  ///< problems are appended
+};
+
+/// `nodes` are expanded (backends/common/expand_loops.h).
+std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageContext& context, Places& places);
 
 /// Registers of a shared variable that an instruction of fewer instances uses: first and count. Nothing: its elements
 /// are not consecutive registers in order in every instance.
 struct RegisterPart {
   std::int64_t first = 0, count = 0;
 };
-std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
-                                              int access, const Ranges& ranges, const Program& program,
-                                              const HardwareModel& model);
+/// Use of a register variable by one operand (`access`) of an instruction.
+struct SharedRegisterUse {
+  const Place& place;
+  const Instruction& instruction;
+  int access = 0;
+  const Ranges& ranges;  ///< of the loops around
+};
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const SharedRegisterUse& use,
+                                              const Program& program, const HardwareModel& model);
 
 /// Pointer and remaining index of a memory place.
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);

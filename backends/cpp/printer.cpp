@@ -92,8 +92,7 @@ class Printer {
     return name;
   }
 
-  // Participating threads
-  // ---------------------------------------------------------------------------------------------------
+  // Participating threads ---------------------------------------------------------------------------------------------
 
   /// Consecutive statements of the same threads share one condition.
   void take_part(const Item& item, const std::set<int>& fresh) {
@@ -409,16 +408,15 @@ class Printer {
 
 }  // namespace
 
-Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements, const Dialect* dialect) {
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
+  const auto& [program, model, buffers, constant, elements, dialect] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = hoist_guards(*std::move(expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
-  const auto items = find_places(*expanded, program, model, dialect != nullptr, names, places, diagnostics);
+  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics}, places);
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;

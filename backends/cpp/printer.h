@@ -20,10 +20,17 @@ struct FunctionBody {
   std::string text, attributes;
 };
 
-/// The lines of a function body, indented by two spaces. `buffers`: names of memory buffers, `constant`: those never
-/// written; `names`: reserved names.
-Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements, const Dialect* dialect = nullptr);
+/// Where a function body is printed.
+struct BodyContext {
+  const Program& program;
+  const HardwareModel& model;
+  const std::vector<std::string>& buffers;  ///< names of memory buffers
+  const std::set<std::int32_t>& constant;   ///< buffers that the function never writes
+  ElementText& elements;
+  const Dialect* dialect = nullptr;
+};
+
+/// The lines of a function body, indented by two spaces. `names`: reserved names.
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names);
 
 }  // namespace isamap

@@ -270,8 +270,7 @@ class SelfTest {
     return model;
   }
 
-  // Tolerances by the interpreter
-  // ---------------------------------------------------------------------------------------
+  // Tolerances by the interpreter -------------------------------------------------------------------------------------
 
   bool given(std::size_t t) const {
     return role_of(kernel_, make_id<TensorId>(t)) == Role::input || kernel_.tensors[t].inout;

@@ -301,7 +301,7 @@ class KernelFile {
       nodes = {Node{std::move(copy)}};
     }
     const Dialect dialect = dialect_of(spread, alone);
-    const auto printed = print_body(nodes, program_, model_, buffers_, around.constant, names_, elements_, &dialect);
+    const auto printed = print_body(nodes, {program_, model_, buffers_, around.constant, elements_, &dialect}, names_);
     if (printed) return printed->text;
     for (const Diagnostic& d : printed.diagnostics()) diagnostics_.push_back(d);
     return "";

@@ -102,7 +102,7 @@ void Wrappers::in_registers(const Item& item, const Call& call, int access, Wrap
   const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
   operand.type = variable.type;
   operand.registers = std::max<std::int64_t>(variable.count, 1);
-  const auto part = part_of_registers(variable, place, instruction, access, item.ranges, context.program, model_);
+  const auto part = part_of_registers(variable, {place, instruction, access, item.ranges}, context.program, model_);
   if (!part)
     context.diagnostics.push_back(error(fmt::format("{} of '{}' is not in consecutive registers of '{}'", operand.name,
                                                     instruction.name, variable.name)));
