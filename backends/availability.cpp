@@ -12,7 +12,9 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cuda/device_run.h"
+#include "backends/language_backend.h"
 #include "backends/simulator/external.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -72,6 +74,8 @@ bool shim_covers(const Lack& lacking, const Shim& shim) {
          });
 }
 
+}  // namespace
+
 Availability cpp_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
@@ -91,7 +95,6 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
-/// Kernels run on a GPU of the described architecture, otherwise emulated as plain C++ (backends/cuda/emulation).
 Availability kernel_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
@@ -99,7 +102,6 @@ Availability kernel_availability(const HardwareModel& model) {
   return {"native", "on " + probe_device().name};
 }
 
-/// The built-in simulator is always available; an external one (`program.run.simulator`) must be found.
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
   if (command.empty()) return {"simulator", ""};
@@ -109,8 +111,6 @@ Availability simulator_availability(const HardwareModel& model) {
   return {"unavailable",
           fmt::format("{} is missing{}", title, told ? "" : fmt::format(": there is no command '{}'", command[0]))};
 }
-
-}  // namespace
 
 bool needs_shim(const HardwareModel& model) {
   if (model.program.shim.include.empty()) return false;
@@ -124,21 +124,18 @@ bool needs_emulator(const HardwareModel& model) {
   return !lacking.machine.empty() || !lacking.features.empty();
 }
 
-Availability availability(const HardwareModel& model) {
-  if (model.program.language == "asm") return simulator_availability(model);
-  return model.program.language == "cuda" ? kernel_availability(model) : cpp_availability(model);
-}
+Availability availability(const HardwareModel& model) { return backend_of(model).availability(model); }
 
 std::string not_timed(const HardwareModel& model) {
   const Availability here = availability(model);
   if (here.how == "unavailable") return here.why;
-  if (here.how == "native" || model.program.language != "cuda") return "";
+  if (here.how == "native" || !has_thread_blocks(model)) return "";
   return fmt::format("kernels of '{}' are emulated here, and how long that takes says nothing of its speed: {}",
                      model.name, here.why);
 }
 
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
-  if (instruction.requires_features.empty() || model.program.language == "cuda") return "";
+  if (instruction.requires_features.empty() || has_thread_blocks(model)) return "";
   const std::string how = availability(model).how;
   const auto features = processor_features();
   for (const std::string& feature : instruction.requires_features) {

@@ -15,6 +15,7 @@
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -50,7 +51,7 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
+    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == "native";
     const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;

@@ -11,6 +11,7 @@
 #include "cli/scalar_code.h"
 #include "cli/verbs.h"
 #include "driver/execute.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
 
 namespace isamap::cli {
@@ -74,12 +75,12 @@ Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files
 
 /// Options of C++ targets only.
 bool refused(const Options& options, const HardwareModel& model) {
-  if (model.program.language == "c++") return false;
+  if (is_host_code(model)) return false;
   for (const auto& [flag, given] : {std::pair("--header", options.emit.header), std::pair("--test", options.emit.test),
                                     std::pair("--workspace", options.emit.workspace)}) {
     if (!given) continue;
     fail(Exit::usage, fmt::format("{} is for targets whose programs are C++; those of '{}' are {}", flag, model.name,
-                                  model.program.language == "cuda" ? "CUDA C++" : "assembly"));
+                                  has_thread_blocks(model) ? "CUDA C++" : "assembly"));
     return true;
   }
   return false;

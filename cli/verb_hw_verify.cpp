@@ -14,6 +14,7 @@
 #include "cli/json_internal.h"
 #include "cli/verbs.h"
 #include "driver/execute.h"
+#include "hwdesc/model/program_language.h"
 #include "mapper/mapping_names.h"
 #include "support/yaml.h"
 #include "verify/verify.h"
@@ -164,7 +165,7 @@ Exit verb_hw_verify(const Options& options) {
   }
   std::unique_ptr<Runner> elsewhere;
   if (!options.bundle.empty() || !options.import.empty()) {
-    if (model->program.language != "cuda")
+    if (!has_thread_blocks(*model))
       return fail(Exit::wrong_input, fmt::format("programs of '{}' are not for a GPU", model->name),
                   "--bundle and --import are for machines whose file has language: cuda");
     elsewhere = options.import.empty() ? make_device_writer(*model, options.bundle)

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hwdesc/model/parallel_units.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/fused_tiles.h"
@@ -231,7 +232,7 @@ class StatementFusion {
   /// The tile is stored to a place of its own and a scalar unit goes on with it: in memory that a block has for itself
   /// where there is some, else at home.
   bool in_memory(std::size_t s, std::size_t t) {
-    if (in_.model.program.language == "asm") return false;
+    if (is_command_stream(in_.model)) return false;
     Nest producer = schedule_.nests[s];
     auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
     if (!offer)
@@ -318,7 +319,7 @@ class StatementFusion {
 
   /// A few rows at a time: as many as cost least, if that is noticeably less than all of them at once.
   void through_bands(std::size_t t) {
-    if (in_.model.program.language != "c++") return;
+    if (!is_host_code(in_.model)) return;
     double least = total(costs_, in_.objective);
     std::optional<Schedule> best;
     std::vector<Cost> best_costs;

@@ -9,6 +9,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/program_cache.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -22,7 +23,7 @@ bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
   constexpr std::size_t most_optimised = std::size_t{1} << 18;  // bytes of text
   std::size_t size = 0;
   for (const auto& [name, text] : sources) size += text.size();
-  return model.program.language == "cuda" && size > most_optimised;
+  return has_thread_blocks(model) && size > most_optimised;
 }
 
 /// The shared part of a header as an object file, compiled once and cached. Empty: no cache, or it does not compile;

@@ -11,6 +11,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/program_cache.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -59,7 +60,7 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
                      const std::string& executable) {
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
-  const bool emulated = model.program.language == "cuda";  // emulated: optimize for compile time
+  const bool emulated = has_thread_blocks(model);  // emulated: optimize for compile time
   command.insert(command.end(), {emulated ? "-std=c++20" : "-std=c++17", emulated ? "-O1" : "-O3"});
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   add_flags(command, common_flags(), sets);

@@ -14,6 +14,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -58,7 +59,7 @@ std::string choice_key(const HardwareModel& model, const std::string& kernel_tex
 }  // namespace
 
 std::vector<CompilerCommand> compilers_for(const HardwareModel& model) {
-  if (const std::string& language = model.program.language; language != "c++") return {};
+  if (!is_host_code(model)) return {};
   std::vector<CompilerCommand> candidates;
   if (!model.program.compilers.empty())
     for (const std::string& text : model.program.compilers) candidates.push_back(split_command(text));
@@ -94,7 +95,7 @@ Result<bool> remember_compiler(const Program& program, const HardwareModel& mode
 
 HardwareModel as_remembered(const HardwareModel& model, const std::string& kernel_text) {
   const std::vector<std::string>& named = model.program.compilers;
-  if (model.program.language != "c++" || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
+  if (!is_host_code(model) || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
   const auto chosen = read_from_cache(choice_key(model, kernel_text));
   if (!named.empty() && std::find(named.begin(), named.end(), chosen.value_or("")) == named.end()) return model;
   const auto command = split_command(chosen.value_or(""));

@@ -10,6 +10,7 @@
 #include "backends/assembly/command_text.h"
 #include "backends/simulator/decoder.h"
 #include "backends/simulator/machine.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "isamap/interpret.h"
 #include "isamap/program.h"
@@ -265,7 +266,7 @@ class Telling {
 
 Diagnostics same_texts(const HardwareModel& model) {
   constexpr std::size_t many = 512;  // pairs of them are compared
-  if (model.program.language != "asm" || model.instructions().size() > many) return {};
+  if (!is_command_stream(model) || model.instructions().size() > many) return {};
   return Telling(model).run();
 }
 
