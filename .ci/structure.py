@@ -169,6 +169,13 @@ def parameters(head):
     return count if some else 0
 
 
+def signature_from_outside(path, line):
+    """Does `// signature of ...` stand above the definition? It mimics another API, which decides its parameters."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    return line >= 2 and lines[line - 2].startswith("// signature of ")
+
+
 def too_large(files):
     for path in files:
         for line, kind, head, length in definitions(path):
@@ -177,7 +184,7 @@ def too_large(files):
                 yield f"{path}:{line}: {name} has {length} lines, more than {MOST_FUNCTION}"
             if kind == "class" and length > MOST_CLASS:
                 yield f"{path}:{line}: {name} has {length} lines, more than {MOST_CLASS}"
-            if kind == "function" and parameters(head) > MOST_PARAMETERS:
+            if kind == "function" and parameters(head) > MOST_PARAMETERS and not signature_from_outside(path, line):
                 yield f"{path}:{line}: {name} takes {parameters(head)} parameters, more than {MOST_PARAMETERS}"
 
 

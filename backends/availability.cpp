@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can run: features the processor reports, a compiler, an emulator.
+// How programs of a model can run on this machine: CPU features, compiler, emulator, GPU.
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -12,7 +12,9 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cuda/device_run.h"
+#include "backends/language_backend.h"
 #include "backends/simulator/external.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -30,7 +32,7 @@ std::string normalised(const std::string& name) {
   return out;
 }
 
-/// The words of the lines that list features ("flags", "Features", "isa") of the first processor.
+/// Feature names of the first processor in /proc/cpuinfo (lines "flags", "Features", "isa").
 std::set<std::string> processor_features() {
   std::set<std::string> features;
   std::ifstream file("/proc/cpuinfo");
@@ -44,7 +46,7 @@ std::set<std::string> processor_features() {
   return features;
 }
 
-/// What keeps a program of the model from running here as it is: "this machine is x86_64, not aarch64"; empty: nothing.
+/// Why programs of the model do not run natively: "this machine is x86_64, not aarch64"; empty: they do.
 struct Lack {
   std::string machine;
   std::vector<std::string> features;
@@ -64,13 +66,15 @@ Lack lack(const HardwareModel& model) {
   return result;
 }
 
-/// The shim can stand in: it has the meaning of everything that is lacking.
+/// The shim implements every missing feature in plain C++.
 bool shim_covers(const Lack& lacking, const Shim& shim) {
   if (shim.include.empty() || !lacking.machine.empty()) return false;
   return shim.cpu.empty() || std::all_of(lacking.features.begin(), lacking.features.end(), [&](const std::string& f) {
            return std::find(shim.cpu.begin(), shim.cpu.end(), f) != shim.cpu.end();
          });
 }
+
+}  // namespace
 
 Availability cpp_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
@@ -91,7 +95,6 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
-/// Kernels run on the GPU that they are for, or on our own execution model, as plain C++.
 Availability kernel_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
@@ -99,7 +102,6 @@ Availability kernel_availability(const HardwareModel& model) {
   return {"native", "on " + probe_device().name};
 }
 
-/// Our own simulator is always there; one that the file names must be found.
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
   if (command.empty()) return {"simulator", ""};
@@ -109,8 +111,6 @@ Availability simulator_availability(const HardwareModel& model) {
   return {"unavailable",
           fmt::format("{} is missing{}", title, told ? "" : fmt::format(": there is no command '{}'", command[0]))};
 }
-
-}  // namespace
 
 bool needs_shim(const HardwareModel& model) {
   if (model.program.shim.include.empty()) return false;
@@ -124,28 +124,25 @@ bool needs_emulator(const HardwareModel& model) {
   return !lacking.machine.empty() || !lacking.features.empty();
 }
 
-Availability availability(const HardwareModel& model) {
-  if (model.program.language == "asm") return simulator_availability(model);
-  return model.program.language == "cuda" ? kernel_availability(model) : cpp_availability(model);
-}
+Availability availability(const HardwareModel& model) { return backend_of(model).availability(model); }
 
 std::string not_timed(const HardwareModel& model) {
   const Availability here = availability(model);
   if (here.how == "unavailable") return here.why;
-  if (here.how == "native" || model.program.language != "cuda") return "";
+  if (here.how == "native" || !has_thread_blocks(model)) return "";
   return fmt::format("kernels of '{}' are emulated here, and how long that takes says nothing of its speed: {}",
                      model.name, here.why);
 }
 
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
-  if (instruction.requires_features.empty() || model.program.language == "cuda") return "";
+  if (instruction.requires_features.empty() || has_thread_blocks(model)) return "";
   const std::string how = availability(model).how;
   const auto features = processor_features();
   for (const std::string& feature : instruction.requires_features) {
     if (how == "native" && !features.contains(normalised(feature)))
       return fmt::format("this processor does not report {}, which '{}' requires", feature, instruction.name);
     if (how == "emulated")
-      return fmt::format("'{}' requires {}, and the emulator is relied on only for what the file requires",
+      return fmt::format("'{}' requires {}; the emulator is known to have only the features that the file requires",
                          instruction.name, feature);
   }
   return "";

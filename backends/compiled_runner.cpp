@@ -15,12 +15,23 @@
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// One execution of a compiled program: its data, its limits, and the folder with its files.
+struct Execution {
+  const Program& program;
+  std::vector<TensorData>& data;
+  RunLimits limits;
+  double min_seconds = 0;
+  std::filesystem::path folder;
+  RunPlan plan;
+};
 
 class CppRunner final : public Runner {
  public:
@@ -40,18 +51,19 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
+    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == "native";
     const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
       outcome.environment = fmt::format(
-          "no folder for temporary files can be made in {}: set TMPDIR to one that exists "
-          "and can be written",
+          "cannot create a temporary folder in {}: set TMPDIR to a folder that exists "
+          "and is writable",
           TemporaryDirectory::parent());
       return outcome;
     }
-    const RunPlan plan = make_run_plan(program, *unit, on_device);
+    Execution run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
+    const RunPlan& plan = run.plan;
     const auto made = on_device
                           ? compile(model_,
                                     "#define ISAMAP_HOST_PART\n" + unit->text +
@@ -61,7 +73,7 @@ class CppRunner final : public Runner {
                                     kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
                                     folder.path() / "program", kernels ? emulation_part() : SharedPart{});
     if (!made) {
-      // A compiler that fails on an empty program says nothing about ours.
+      // If the compiler fails on an empty program, ours is not at fault.
       outcome.missing = why_compiler_fails(model_, folder.path());
       if (outcome.missing.empty()) return made.diagnostics();
       outcome.executed = "unavailable";
@@ -69,22 +81,22 @@ class CppRunner final : public Runner {
     }
     outcome.compiler = listed_command(*made);
     outcome.text = unit->text;
-    if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
-    if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
-    // The driver's program compiles the kernels, and leaves the code for the next run.
+    if (!write_inputs(plan, data, folder.path()))
+      return error("cannot write the input files of a run", "is the disk full?");
+    if (!on_device) return execute(run, std::move(outcome));
+    // The driver compiles the kernels and stores the code for the next run.
     const std::string key = device_code_key(model_, unit->text);
     const fs::path code = folder.path() / device_code_name;
     const bool known = take_from_cache(key, code);
     if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
-    RunLimits open = limits;
-    open.memory_bytes = 0;  // a driver reserves addresses for all memory that there is
-    auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
+    run.limits.memory_bytes = 0;  // GPU drivers reserve address space for all memory
+    auto ran = execute(run, std::move(outcome));
     if (ran && !known && fs::exists(code)) put_into_cache(key, code);
     return ran;
   }
 
  private:
-  /// Why some instruction of the program, or of a version of it, is not executed here.
+  /// Why an instruction of the program, or of one of its versions, cannot be executed here.
   std::string not_executed(const std::vector<Node>& nodes) const {
     std::string why;
     for (const Node& node : nodes) {
@@ -107,9 +119,8 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
-                             double min_seconds, const fs::path& folder, const RunPlan& plan,
-                             RunOutcome outcome) const {
+  Result<RunOutcome> execute(const Execution& run, RunOutcome outcome) const {
+    const auto& [program, data, limits, min_seconds, folder, plan] = run;
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
@@ -130,7 +141,7 @@ class CppRunner final : public Runner {
       outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
       return outcome;
     }
-    constexpr int lacking = 77;  // the GPU's memory, say
+    constexpr int lacking = 77;  // for example too little GPU memory
     if (result.exit_code == lacking && outcome.executed == "native") {
       outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
       outcome.executed = "unavailable";
@@ -145,7 +156,7 @@ class CppRunner final : public Runner {
     return outcome;
   }
 
-  /// Lines that the emulation ends with when it is asked to count (backends/cuda/emulation/requests.h, passes.h).
+  /// Parses the counter lines at the end of the emulation's output (backends/cuda/emulation/requests.h, passes.h).
   static std::vector<MemoryRequests> requests_told(const std::string& output) {
     std::vector<MemoryRequests> told;
     std::istringstream lines(output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Emitted C++, compiled and run in a child process.
+// Runner of compiled languages: compiles emitted C++ or CUDA and executes it in a child process.
 
 #include <memory>
 

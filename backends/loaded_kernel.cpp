@@ -42,7 +42,7 @@ std::int64_t span(const std::vector<std::int64_t>& shape, const Strides& strides
   return last + 1;
 }
 
-/// Element by element between the caller's view and memory with these strides.
+/// Element-wise copy between the caller's view and memory with these strides.
 void copy_elements(const TensorView& view, std::uint8_t* own, const Strides& own_strides, std::size_t size, bool in) {
   if (std::find(view.shape.begin(), view.shape.end(), 0) != view.shape.end()) return;
   const Strides strides = strides_of(view);
@@ -74,7 +74,7 @@ StridedArray array_of(const TensorView& view) {
 
 using Entry = void (*)(void* const* pointers);
 
-/// Calls through an array of pointers, whatever the number of arguments.
+/// Adapter entries called with an array of pointers, for any number of arguments.
 std::string trampoline(const std::string& name, const std::vector<EntryArgument>& arguments) {
   std::string list;
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -90,11 +90,11 @@ struct LoadedKernel::State {
   std::vector<TensorId> tensors;                   ///< of the arguments
   std::vector<std::vector<std::int64_t>> strides;  ///< of the arguments
   std::vector<std::size_t> aligns;                 ///< bytes, of the arguments
-  std::vector<std::size_t> packed_from;            ///< arguments that are packed
+  std::vector<std::size_t> packed_from;            ///< positions of packed arguments
   std::vector<std::int64_t> packed_bytes;
   void* library = nullptr;
   Entry entry = nullptr, pack = nullptr;
-  std::vector<ArrayMemory> packed;  ///< once packed
+  std::vector<ArrayMemory> packed;  ///< packing is done
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -128,15 +128,15 @@ std::optional<Diagnostic> LoadedKernel::refused(const std::vector<TensorView>& a
     if (view.data == nullptr && element_count(tensor) > 0)
       return error(fmt::format("tensor '{}' has no memory", tensor.name));
   }
-  // The compiler has been told that what is written is seen through its own name only.
+  // Outputs are `__restrict`: they must not alias.
   for (std::size_t out = 0; out < arguments.size(); ++out) {
     if (role_of(s.kernel, s.tensors[out]) == Role::input) continue;
     const std::string& written = s.kernel.tensors[s.tensors[out].index()].name;
     const TensorView& view = arguments[out];
     if (!elements_lie_apart(view.shape, strides_of(view)))
-      return error(fmt::format("elements of output '{}' share places: strides [{}] of shape [{}]", written,
+      return error(fmt::format("elements of output '{}' overlap: strides [{}] of shape [{}]", written,
                                fmt::join(strides_of(view), ","), fmt::join(view.shape, ",")),
-                   "every axis steps over all that the axes with smaller strides reach");
+                   "each stride must exceed the extent covered by the axes with smaller strides");
     const StridedArray array = array_of(view);
     for (std::size_t other = 0; other < arguments.size(); ++other) {
       if (other == out || (other < out && role_of(s.kernel, s.tensors[other]) != Role::input)) continue;
@@ -200,7 +200,7 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   if (!unit) return unit.diagnostics();
   const TemporaryDirectory folder;
   if (!folder.ok())
-    return error("no folder for temporary files can be made in " + TemporaryDirectory::parent(),
+    return error("cannot create a temporary folder in " + TemporaryDirectory::parent(),
                  "set TMPDIR to one that exists and can be written");
   std::string entries = trampoline(unit->name, unit->arguments);
   if (!unit->pack.empty()) entries += trampoline(unit->name + "_pack", unit->pack);
@@ -208,7 +208,7 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   if (auto made = compile_library(model, unit->text, entries, file); !made) return made.diagnostics();
 
   auto state = std::make_unique<LoadedKernel::State>();
-  // What runs threads stays: they outlive a call, and with the library their code would go.
+  // Never unloaded if it runs threads: a thread pool outlives the call, and dlclose would unmap its code.
   const bool threads =
       std::any_of(model.units().begin(), model.units().end(), [](const Unit& u) { return !u.threads.loop.empty(); });
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | (threads ? RTLD_NODELETE : 0));

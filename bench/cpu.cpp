@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emitted code against the libraries of others, on one core, in one process: interleaved, pinned, thread CPU clock,
-// medians, outputs compared. What the processor can do is measured in the same rounds, by programs made from the
-// descriptions of its instructions; what is above that is no result.
+// Emitted code against tuned libraries on one core in one process: interleaved, pinned, thread CPU clock, medians,
+// outputs compared. The processor's peak is measured in the same rounds with programs generated from its instruction
+// descriptions; a result above the peak is rejected.
 //
 //   bench_cpu [--family TEXT].. [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--target HW] [--processor N]
 //

@@ -26,7 +26,7 @@ const HardwareModel& check_machine() {
   return loaded.model;
 }
 
-/// Four memories in a row, three of them buffers.
+/// A linear hierarchy of four memories, three of them buffers.
 const HardwareModel& four_levels() {
   static const LoadedHardware loaded = *load_hardware(ISAMAP_SOURCE_DIR "/lab/suites/levels4.yaml", folders);
   return loaded.model;
@@ -101,7 +101,7 @@ void prove(const std::string& what, const std::vector<Kernel>& kernels, Space sp
 
 int main() {
   using namespace isamap;
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines come as they are measured
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // unbuffered output
   evaluations();
   std::vector<Kernel> products, convolutions;
   for (const int n : {64, 128, 256, 512, 1024, 2048, 4096}) products.push_back(gemm(n, n, n));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and instructions on a GPU, as a folder that needs nothing of ours where it runs (docs/gpu.md, "Measuring").
+// Measures kernels and instructions on a GPU with a self-contained bundle, a folder (docs/gpu.md, "Measuring").
 //
-//   bench_gpu [--target HW] [--isamap PROGRAM] [--small] [--no-code]   writes below build/, and runs there what is
-//   there bench_gpu --bundle DIR ...                                         only writes bench_gpu --import DIR
-//   [--store FILE] [--record FILE] ...          takes the results back
+//   bench_gpu [--target HW] [--isamap PROGRAM] [--small] [--no-code]   writes a bundle below build/ and runs it here
+//   bench_gpu --bundle DIR ...                                         only writes it
+//   bench_gpu --import DIR [--store FILE] [--record FILE] ...          imports the results
 //
 // Exit codes are those of isamap; 77: no GPU here.
 
@@ -85,7 +85,7 @@ Asked read(int argc, char** argv) {
 
 const std::vector<std::string> models{ISAMAP_SOURCE_DIR "/hardware_models"};
 
-/// The described machine that is the GPU here; otherwise the newest that is described.
+/// The model of the local GPU; otherwise the newest model.
 std::string usual_target() {
   const std::vector<std::string> known{"nvidia_sm90a", "nvidia_sm80"};
   for (const std::string& name : known)
@@ -93,16 +93,16 @@ std::string usual_target() {
   return known.front();
 }
 
-constexpr const char* only_one = "instruction";  ///< names the only one whose programs are in the folder
+constexpr const char* only_one = "instruction";  ///< the only one whose programs are in the folder
 
-/// `isamap` as a user has it, its words on stderr.
+/// Runs the `isamap` program, its output on stderr.
 int isamap(const Asked& asked, std::vector<std::string> words) {
   if (asked.isamap.empty()) {
     fmt::print(stderr, "instructions are left out: --isamap names the program that writes and reads them\n");
     return 0;
   }
   words.insert(words.begin(), asked.isamap);
-  words.insert(words.end(), {"--samples", "8"});  // for each instruction and extent: a megabyte of record in all
+  words.insert(words.end(), {"--samples", "8"});  // vectors per instruction and extent: a megabyte of record in total
   if (!asked.instruction.empty()) words.insert(words.end(), {"--instruction", asked.instruction});
   constexpr double at_most = 900;
   const TemporaryDirectory log;
@@ -126,7 +126,7 @@ int write(const Asked& asked) {
   std::vector<std::string> words{"hw", "verify", asked.bundle.target, "--bundle",
                                  (asked.bundle.folder / "instructions").string()};
   if (!asked.bundle.code) words.emplace_back("--no-code");
-  // The import must ask for the same programs.
+  // The import must select the same programs.
   if (!asked.instruction.empty())
     write_file(asked.bundle.folder / only_one, asked.instruction.data(), asked.instruction.size());
   else
@@ -154,7 +154,7 @@ int import(Asked asked) {
 int main_of(int argc, char** argv) {
   Asked asked = read(argc, argv);
   if (!asked.import.empty()) {
-    // The description that the kernels were made from, whatever has become of its file.
+    // The description that the kernels were compiled for, not the current file.
     if (asked.bundle.target.empty())
       asked.bundle.target = (std::filesystem::path(asked.import) / "target.yaml").string();
     return import(asked);
@@ -163,7 +163,7 @@ int main_of(int argc, char** argv) {
   if (asked.bundle.folder.empty()) asked.bundle.folder = "build/bench_gpu_bundle";
   const bool there = std::filesystem::exists(asked.bundle.folder / "manifest.jsonl");
   if (there && !asked.only_write)
-    fmt::print(stderr, "going on with {}; remove it to begin anew\n", asked.bundle.folder.string());
+    fmt::print(stderr, "continuing with {}; remove it to start over\n", asked.bundle.folder.string());
   if (asked.only_write || !there)
     if (const int code = write(asked); code != 0) return code;
   const auto target = load_hardware(asked.bundle.target, models);

@@ -48,7 +48,7 @@ int time_matrix(const std::string& what, double limit,
     const auto model = load_hardware(model_file, {ISAMAP_SOURCE_DIR "/hardware_models"});
     for (const std::string& example : files_of(ISAMAP_SOURCE_DIR "/examples")) {
       const auto kernel = load_kernel(example);
-      if (!model || !kernel) continue;  // judged by the tests
+      if (!model || !kernel) continue;  // checked by the tests
       Row row;
       row.pair = fs::path(example).stem().string() + " on " + model->model.name;
       row.seconds = best_of_three([&] { row.result = work(*kernel, model->model); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Times something on every example x model; a benchmark fails when its claim does not hold.
+// Times a function on every example x model; the benchmark fails when its claim does not hold.
 
 #include <functional>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace isamap::bench {
 
-/// Seconds of processor time of the quickest of three runs: other processes do not count.
+/// CPU time in seconds, the minimum of three runs.
 double best_of_three(const std::function<void()>& work);
 
-/// Best of three; prints the ten slowest and how many are above `limit` seconds. Returns the exit code.
+/// Best of three; prints the ten slowest and the number above `limit` seconds. Returns the exit code.
 int time_matrix(const std::string& what, double limit,
                 const std::function<std::string(const Kernel&, const HardwareModel&)>& work);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost models by speed: estimates a second, from the lines of a nest to its cost, on one core.
-// Claim: ten thousand simulations a second on small problems.
+// Speed of the cost models: estimates per second, from the lines of a nest to its cost, on one core. Claim: ten
+// thousand simulations a second on small problems.
 
 #include <fmt/format.h>
 

@@ -23,7 +23,7 @@ struct Reported {
   std::vector<lab::Accuracy> statements;
 };
 
-/// The run that is named, or the last one that measured something.
+/// The requested run, or the last one with measurements.
 Result<Reported> reported_run(const lab::TrialStore& store, const std::string& file, std::int64_t number) {
   auto run = store.run(number);
   if (!run) return run.diagnostics();
@@ -49,7 +49,7 @@ Rows statement_rows(const Reported& reported) {
   return rows;
 }
 
-/// Of all statements, those farthest from what the others of their statement are.
+/// The largest outliers of the ratio of measured to predicted cost within a statement.
 std::vector<lab::Compared> worst_of(const Reported& reported) {
   std::vector<lab::Compared> worst;
   for (const lab::Accuracy& one : reported.statements)

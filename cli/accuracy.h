@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `isamap lab report STORE`: predicted against measured cost of a recorded run.
+// `isamap lab report STORE`: predicted versus measured cost of a recorded run.
 
 #include "cli/options.h"
 

@@ -36,7 +36,7 @@ Diagnostic cannot_write(const std::string& path, int error_number) {
   return error_at({path, 0, 0}, fmt::format("cannot be written: {}", std::strerror(error_number)));
 }
 
-/// 0 or the error number.
+/// 0 or errno.
 int write_bytes(const std::string& path, const char* mode, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), mode);
   if (!file) return errno;
@@ -45,7 +45,7 @@ int write_bytes(const std::string& path, const char* mode, const std::string& te
   return written != 0 ? written : closed;
 }
 
-/// What later stages find in a file that was read long ago gets its source line here.
+/// Adds the source line to diagnostics of later stages.
 Diagnostics with_source_lines(Diagnostics diagnostics) {
   std::map<std::string, yaml::Source> sources;
   for (Diagnostic& diagnostic : diagnostics) {
@@ -59,21 +59,21 @@ Diagnostics with_source_lines(Diagnostics diagnostics) {
   return diagnostics;
 }
 
-/// What this run has told its user: stdout of --json is closed with it.
+/// Diagnostics reported so far, repeated in the JSON document.
 struct Told {
   Diagnostics problems;
   bool result = false;
 };
 Told told;
 
-/// Some verbs load a file several times: a warning is said once.
+/// Some verbs load a file several times: warnings are printed once.
 bool was_told(const Diagnostic& d) {
   return d.severity == Severity::warning &&
          std::any_of(told.problems.begin(), told.problems.end(),
                      [&](const Diagnostic& other) { return other.where == d.where && other.message == d.message; });
 }
 
-/// A name given with --instruction that the machine has not.
+/// Unknown name of --instruction.
 std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const Options& options) {
   const std::string& wanted = options.map.instruction;
   if (wanted.empty() || model.find_instruction(wanted)) return std::nullopt;
@@ -152,7 +152,7 @@ std::optional<HardwareModel> load_target(const Options& options) {
   }
   Diagnostics problems = loaded.diagnostics();
   if (known_models().empty() && !problems.empty())
-    problems.front().notes.push_back("no folder of models was found; ISAMAP_MODELS=FOLDER[:FOLDER...] names them");
+    problems.front().notes.push_back("no folder of models found; set ISAMAP_MODELS=FOLDER[:FOLDER...]");
   fail(Exit::wrong_input, problems);
   return std::nullopt;
 }
@@ -210,14 +210,13 @@ std::optional<Diagnostic> no_folder_for(const std::string& path) {
 Result<bool> write_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored) || path.ends_with('/'))
-    return error_at({path, 0, 0}, "is a folder, and one file is written", "name a file in it");
-  if (fs::exists(path, ignored) &&
-      !fs::is_regular_file(path, ignored)) {  // a device or a pipe has no half-written state
+    return error_at({path, 0, 0}, "is a folder; a file name is expected", "name a file in it");
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {  // devices and pipes are written directly
     const int problem = write_bytes(path, "wb", text);
     return problem == 0 ? Result<bool>(true) : cannot_write(path, problem);
   }
-  // What a link points to is replaced, not the link. The process number keeps two runs that write the same file apart;
-  // the last rename wins, and both files are whole.
+  // Replaces the target of a symbolic link, not the link. The process id separates concurrent runs; the last rename
+  // wins, and the file is complete.
   const std::string whole = fs::is_symlink(path, ignored) ? fs::canonical(path, ignored).string() : path;
   const std::string temporary = fmt::format("{}.{}.tmp", whole, ::getpid());
   int problem = write_bytes(temporary, "wbx", text);
@@ -230,7 +229,7 @@ Result<bool> write_file(const std::string& path, const std::string& text) {
 
 Exit close_json(const Options& options, Exit code) {
   if (!options.json || code == Exit::ok || told.result) return code;
-  Options to_stdout = options;  // -o is for results; it may be what cannot be written
+  Options to_stdout = options;  // -o is for results, and may be what failed
   to_stdout.output.clear();
   return deliver(to_stdout, json_of_failure(code, told.problems), code);
 }

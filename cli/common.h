@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every verb does: find its inputs, deliver its result, say what is wrong.
+// Shared by all verbs: loading inputs, writing results, reporting errors.
 
 #include <chrono>
 #include <optional>
@@ -15,19 +15,19 @@
 
 namespace isamap::cli {
 
-/// Where models are looked up by name: $ISAMAP_MODELS (a list with `:`), the source tree, the installed share folder.
+/// Search path of models: $ISAMAP_MODELS (a list with `:`), the source tree, the installed share folder.
 std::vector<std::string> model_folders();
-/// Every NAME.yaml of those folders, by name; of equal names the first folder's.
+/// Every NAME.yaml of those folders, by name; the first folder wins.
 std::vector<std::pair<std::string, std::string>> known_models();
 
-/// Prints the diagnostics on stderr and gives the code back: `return fail(Exit::wrong_input, loaded.diagnostics())`.
+/// Prints the diagnostics on stderr and returns the code: `return fail(Exit::wrong_input, loaded.diagnostics())`.
 Exit fail(Exit code, const Diagnostics& diagnostics);
 Exit fail(Exit code, const std::string& message, const std::string& hint = "");
 
-std::optional<HardwareModel> load_target(const Options& options);  ///< has complained when empty
-/// Sizes and types that a file states itself cannot be given beside it. Has complained when false.
+std::optional<HardwareModel> load_target(const Options& options);  ///< empty: an error was reported
+/// Rejects --dims and types for a kernel file, which states its own. False: an error was reported.
 bool formula_options_fit(const Options& options);
-/// The kernel file or the one-line form; `code` is set when empty.
+/// The kernel file or the one-line form; empty: `code` is set.
 std::optional<Kernel> load_kernel_of(const Options& options, Exit& code);
 
 /// Both inputs of most verbs.
@@ -37,20 +37,20 @@ struct Inputs {
 };
 std::optional<Inputs> load_inputs(const Options& options, Exit& code);
 
-/// Writes the result to stdout or, whole or not at all, to the file of -o. `code` is returned unless writing fails.
+/// Writes the result to stdout or, atomically, to the file of -o. Returns `code` unless writing fails.
 Exit deliver(const Options& options, const std::string& text, Exit code = Exit::ok);
-/// What to tell before hours of work where the folder of a file that is to be written is missing.
+/// Early check before hours of work: the diagnostic if the folder of an output file is missing.
 std::optional<Diagnostic> no_folder_for(const std::string& path);
-/// Writes to a temporary name in the same folder and renames.
+/// Writes a temporary file in the same folder and renames it.
 Result<bool> write_file(const std::string& path, const std::string& text);
 
-/// With --json a verb that ended without a result says on stdout what `fail` has said on stderr. Gives the code back.
+/// With --json, a verb without a result repeats the diagnostics of `fail` on stdout. Returns the code.
 Exit close_json(const Options& options, Exit code);
 
-/// A line on stderr; where that cannot be written nobody listens, and nothing happens.
+/// A line on stderr; write errors are ignored.
 void tell(const std::string& line);
 
-/// Tells on stderr what is going on, when a second has passed since the last time.
+/// Progress on stderr, at most once per second.
 class Progress {
  public:
   void operator()(const std::string& text);
@@ -59,9 +59,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// The objective asked for, else what the model can answer: edp where it states energies, cycles otherwise.
+/// The requested objective, otherwise edp if the model states energies, else cycles.
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model);
-/// For comparing machines: cycles, with the budget of the user for each kernel, or a small one.
+/// For comparing machines: cycles, with the user's budget per kernel, or a small default.
 ScheduleOptions suite_schedule_options(const Options& options);
 
 }  // namespace isamap::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `schedule`, `emit` and `run` share: inputs, an optional schedule file, compilation, and how it can fail.
+// Shared by `schedule`, `emit` and `run`: inputs, an optional schedule file, compilation, and reporting of failures.
 
 #include <functional>
 #include <optional>
@@ -15,23 +15,23 @@ struct CompiledInputs {
   Compilation compiled;  ///< with a program
 };
 
-/// Changes the options of a compilation once its inputs are loaded; false: it has complained.
+/// Adjusts the compile options after the inputs are loaded; false: an error was reported.
 using CompileHook = std::function<bool(CompileOptions&, const Inputs&)>;
 
-/// Empty when something failed: it has been reported (as JSON too, when asked for) and `code` says what to return.
-/// `all_sizes`: with programs for every size of the machine, as a printed file has them.
+/// Empty on failure: reported (as JSON too, if requested) and `code` is the exit code. `all_sizes`: with versions for
+/// every size of the machine.
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false,
                                              const CompileHook& hook = {});
 
-/// The options of the user as options of the compiler. Empty when something failed: a schedule file that cannot be
-/// read, a machine on which nothing can be measured; it has been reported and `code` says what to return.
+/// Compile options from the command line. Empty on failure (unreadable schedule file, no way to measure): reported, and
+/// `code` is the exit code.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code);
 
-/// Says why on stderr and, with --json, on stdout; gives the code back.
+/// Reports the failure on stderr and, with --json, on stdout; returns the code.
 Exit fail_after_start(const Options& options, Exit code, const Diagnostics& problems, const Inputs& inputs,
                       const MapResult& mapped);
 
-/// Has the strategy the options of --strategy NAME:key=value? Has complained when not.
+/// Does the strategy have the options of --strategy NAME:key=value? If not, an error was reported.
 bool strategy_accepts(const Options& options, const Kernel& kernel, const HardwareModel& model);
 
 }  // namespace isamap::cli

@@ -10,7 +10,7 @@
 namespace isamap::cli {
 namespace {
 
-/// Keeps the runner that its model uses.
+/// Owns the runner that its model uses.
 class Measuring final : public CostModel {
  public:
   Measuring(const HardwareModel& machine, std::uint64_t seed) : runner_(make_runner(machine)) {
@@ -30,7 +30,7 @@ class Measuring final : public CostModel {
 const std::vector<std::string>& cost_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = cost_model_names();
-    all.insert(all.begin() + 3, {"measured", "learned"});  // before those of users
+    all.insert(all.begin() + 3, {"measured", "learned"});  // built-in names take precedence
     return all;
   }();
   return names;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// --cost NAME: which model says what a schedule costs.
+// --cost NAME: selects the cost model.
 
 #include <optional>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace isamap::cli {
 
-/// Those of scheduler/search/cost_names.h, and measured, learned.
+/// The names of scheduler/search/cost_names.h, and measured, learned.
 const std::vector<std::string>& cost_names();
 
-/// Models of that name, one for each thread. Has complained when empty, and set `code`: `measured` where nothing runs
-/// here, an extension that cannot be loaded, a wrong option.
+/// A factory of that model, called once per thread. Empty: an error was reported and `code` is set: `measured` without
+/// a way to run, an extension that fails to load, a wrong option.
 std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model, Exit& code,
                                             const std::vector<Lesson>& lessons = {});
 

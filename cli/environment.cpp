@@ -20,7 +20,7 @@ std::optional<Diagnostic> environment_problem() {
   const char* const delivery = std::getenv("ISAMAP_EMULATION");
   if (delivery != nullptr && *delivery != '\0' && !is_delivery(delivery))
     return error("ISAMAP_EMULATION is '" + std::string(delivery) + "', which is none of: late, eager, random:SEED",
-                 "SEED is a whole number below 1000000000; unset it where a GPU is to be used");
+                 "SEED is an integer below 1000000000; unset it to use a GPU");
   const char* const counts = std::getenv("ISAMAP_EMULATION_COUNTS");
   const std::string asked = counts == nullptr ? "" : counts;
   if (!asked.empty() && asked != "0" && asked != "1")

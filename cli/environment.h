@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the environment asks of a run.
+// Checks the environment variables of runs.
 
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 namespace isamap::cli {
 
-/// ISAMAP_EMULATION says how copies arrive in emulated programs: late, eager or random:SEED. ISAMAP_EMULATION_COUNTS is
-/// 1 where requests are counted; 0, and empty, are not.
+/// ISAMAP_EMULATION: completion order of asynchronous copies in emulated programs: late, eager or random:SEED.
+/// ISAMAP_EMULATION_COUNTS: 1 enables memory request counters; 0 or empty disables them.
 std::optional<Diagnostic> environment_problem();
 
 }  // namespace isamap::cli

@@ -7,11 +7,10 @@
 
 namespace isamap::cli {
 
-std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
-                                const Kernel& whole, const HardwareModel& model, const std::optional<RunnerUp>& second,
-                                Exit& code) {
-  const Kernel kernel =
-      scheduled_kernel_of(one_step_of(whole), schedule);  // of repeated statements one step is explained
+std::optional<Extras> extras_of(const Options& options, const Explained& what, const Kernel& whole,
+                                const HardwareModel& model, Exit& code) {
+  const Schedule& schedule = what.schedule;
+  const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);  // of a recurrence one step is explained
   Extras extras;
   code = Exit::wrong_input;
   auto statements = explain(schedule, kernel, model);
@@ -20,7 +19,7 @@ std::optional<Extras> extras_of(const Options& options, const Schedule& schedule
     return std::nullopt;
   }
   extras.statements = std::move(*statements);
-  if (options.explain) extras.text = explanation_text(extras.statements, second);
+  if (options.explain) extras.text = explanation_text(extras.statements, what.second);
   const bool pictures = !options.trace.empty() || !options.report.empty();
   if (pictures || options.cost == "simulator") {
     auto timelines = timelines_of(schedule, kernel, model, pictures ? most_trace_slices : 0);
@@ -37,8 +36,9 @@ std::optional<Extras> extras_of(const Options& options, const Schedule& schedule
     return static_cast<bool>(written);
   };
   if (!options.trace.empty() && !write(options.trace, trace_json(extras.timelines, model))) return std::nullopt;
-  if (!options.report.empty() && !write(options.report, schedule_page(kernel.name + " on " + model.name, schedule_text,
-                                                                      extras.statements, extras.timelines, second)))
+  if (!options.report.empty() &&
+      !write(options.report, schedule_page(kernel.name + " on " + model.name, what.text, extras.statements,
+                                           extras.timelines, what.second)))
     return std::nullopt;
   code = Exit::ok;
   return extras;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What --explain, --report and --trace add to a schedule that was evaluated or found.
+// Output of --explain, --report and --trace for an evaluated or found schedule.
 
 #include <optional>
 #include <string>
@@ -13,13 +13,19 @@ namespace isamap::cli {
 
 struct Extras {
   std::vector<CostReport> statements;
-  std::vector<Timeline> timelines;  ///< empty: nothing asked for a simulation
+  std::vector<Timeline> timelines;  ///< empty: no simulation was requested
   std::string text;                 ///< of --explain
 };
 
-/// Writes the files that were asked for; `code` is set and complained about when empty. `second`: what the winner beat.
-std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
-                                const Kernel& kernel, const HardwareModel& model, const std::optional<RunnerUp>& second,
-                                Exit& code);
+/// What is explained: a schedule, its printed text, and the runner-up of its search.
+struct Explained {
+  const Schedule& schedule;
+  std::string text;
+  std::optional<RunnerUp> second;
+};
+
+/// Writes the requested files. Empty: an error was reported and `code` is set.
+std::optional<Extras> extras_of(const Options& options, const Explained& what, const Kernel& kernel,
+                                const HardwareModel& model, Exit& code);
 
 }  // namespace isamap::cli

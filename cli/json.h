@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The JSON documents of the contract, schema_version 1, as text.
+// The JSON documents of the command line, schema_version 1, as text.
 
 #include <map>
 #include <string>
@@ -30,7 +30,7 @@ struct MappingCounts {
   }
 };
 std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts);
-/// Names of the files of proposed kernels: by refusal and number of the change.
+/// File names of proposed kernels: by refusal and number of the change.
 using ProposedFiles = std::map<std::pair<const Refusal*, std::size_t>, std::string>;
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
                             const std::vector<Refusal>& refusals, const ProposedFiles& files);
@@ -46,14 +46,14 @@ struct ScheduleAnswer {
   std::string cost_model = "closed_form";
   bool certified = false;
   std::uint64_t seed = 0;
-  std::string text;                              ///< of the schedule; empty: its lines
+  std::string text;                             ///< of the schedule; empty: its lines
   std::optional<hierarchy::ExactCounts> counts;  ///< of the exact search
-  std::vector<ScalarCode> scalar;                ///< statements that no instruction computes
-  std::string splits;                            ///< statements in two, a line each
-  Diagnostics problems;                          ///< why what was asked for is not certified
+  std::vector<ScalarCode> scalar;               ///< statements that are scalar code
+  std::string splits;                           ///< split statements, one line each
+  Diagnostics problems;                         ///< why the requested optimality certificate is missing
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
-/// `cost`: the name of the model; `simulated`: empty unless asked for.
+/// `cost`: the name of the model; `simulated`: empty unless requested.
 std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost,
                              const std::vector<CostReport>& explained, const std::vector<Timeline>& simulated);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<ScalarCode>& scalar,
@@ -61,7 +61,7 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
 std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
                         const Program& program, const HardwareModel& model);
 
-/// What an unsuccessful verb prints with --json: the code, the reasons, and what does not map.
+/// The document of a failed verb with --json: exit code, reasons, and what does not map.
 std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,
                             const MapResult& mapped);
 std::string json_of_failure(Exit code, const Diagnostics& problems);
@@ -79,12 +79,12 @@ std::string json_of_new_hardware(const std::string& name, const std::string& tex
 struct TargetRow {
   std::string name, file, language;
   Availability availability;
-  std::vector<std::string> families;  ///< of instructions that compute
+  std::vector<std::string> families;  ///< of compute instructions
   int lines = 0;                      ///< of YAML
   std::string verified_against;       ///< in a line
   std::vector<Evidence> verified;     ///< empty: not stated
 };
-/// A table as a list of objects, the first row their keys; and single texts.
+/// A table as a list of objects with the first row as keys; and plain strings.
 std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows);
 std::string json_of_texts(const std::vector<std::pair<std::string, std::string>>& texts);
 std::string json_of_targets(const std::vector<TargetRow>& targets);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Parts that the JSON documents share: for json*.cpp only.
+// Shared parts of the JSON documents, for json*.cpp only.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,13 +14,13 @@ namespace isamap::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// {"schema_version": 1}, to which a document's keys are added; with `notes` where the user was warned.
+/// {"schema_version": 1}, the start of every document; with `notes` if the user was warned.
 Json document();
-/// Of this run, each with its place.
+/// Diagnostics of this run with their source locations.
 std::vector<std::string> warnings_told();
-/// Text from files may hold any bytes: what is no UTF-8 prints as the replacement character.
+/// Text from files may contain any bytes: invalid UTF-8 becomes the replacement character.
 std::string text_of(const Json& json);
-/// Counts are doubles inside, since tails make averages; a whole number prints as one.
+/// Counts are doubles, since tails make averages; integers print without a fraction.
 Json number(double value);
 Json diagnostics_json(const Diagnostics& diagnostics);
 Json reasons_of(const Diagnostics& diagnostics);  ///< messages of errors

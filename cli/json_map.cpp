@@ -47,7 +47,7 @@ Json loops_of(const Mapping& mapping) {
   return json;
 }
 
-/// What the mapping costs beyond the statement's own work (mapper/price.h).
+/// Overheads of the mapping beyond the statement's work (mapper/price.h).
 Json price_json(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
   const Price price = price_of(kernel, model, mapping);
   Json json{{"calls", number(price.calls)}, {"extra_points", number(price.extra_points)}, {"operands", Json::object()}};
@@ -103,13 +103,13 @@ Json solver_of(const auto& result) {
   return {{"queries", result.solver.queries}, {"unknown", result.solver.unknown}, {"seconds", result.solver.seconds}};
 }
 
-/// As the documents of failures have it: nothing maps (3), or nothing was found before a limit (4).
+/// The exit code, as in failure documents: nothing maps (3), or a limit was reached first (4).
 void add_exit(Json& json, std::size_t mappings, bool limit_reached) {
   if (mappings == 0) json["exit"] = static_cast<int>(limit_reached ? Exit::limit : Exit::no_answer);
 }
 
-/// `outside`: [{statement, instructions, text}], what the list does not hold (docs/mapping.md), each text once.
-/// `complete`: everything of its class is there.
+/// `outside`: [{statement, instructions, text}], mappings not covered by the enumeration (docs/mapping.md), each text
+/// once. `complete`: the enumeration is complete for its class.
 template <class Pairs>
 void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Rule rule, const Pairs& pairs,
                 bool limit_reached) {

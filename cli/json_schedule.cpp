@@ -48,7 +48,7 @@ Json terms_json(const std::vector<CostTerm>& terms) {
   return list;
 }
 
-/// Statements run one after the other: parts add up.
+/// Statements run sequentially: terms are summed.
 Json times_json(const std::vector<CostReport>& statements) {
   double cycles = 0, fill = 0, compute = 0, drain = 0;
   Json waits = Json::object();

@@ -8,7 +8,7 @@
 namespace isamap::cli {
 namespace {
 
-/// What is known of one kernel on one machine; nothing is said of cycles that nobody predicted.
+/// One kernel on one machine; without a prediction there is no key for cycles.
 Json json_of(const SuiteAnswer& answer) {
   Json json{{"mappings", answer.count()},
             {"instructions", object_of(answer.mappings)},

@@ -24,7 +24,7 @@ struct TuneAnswer {
   Scheduled scheduled;
   Measured best;
   std::vector<TunedCandidate> rows;
-  std::vector<lab::CompilerRecord> compilers;  ///< what the best was made and timed with
+  std::vector<lab::CompilerRecord> compilers;  ///< compiler of the best
   std::uint64_t seed = 0;
 };
 

@@ -8,9 +8,9 @@
 
 namespace isamap::cli {
 
-/// Where suites are looked up by name: the source tree, the installed share folder.
+/// Search path of suites: the source tree, the installed share folder.
 std::vector<std::string> suite_folders();
-/// The bytes of a file; has complained when empty.
+/// The bytes of a file; empty: an error was reported.
 std::optional<std::string> read_lab_file(const std::string& path);
 
 }  // namespace isamap::cli

@@ -23,7 +23,7 @@
 namespace isamap::cli {
 namespace {
 
-/// Texts that need a closer look than CLI11 takes: NAME:key=value,... and evals=N,seconds=S.
+/// Option values not parsed by CLI11: NAME:key=value,... and evals=N,seconds=S.
 struct Raw {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space, cost;
@@ -37,7 +37,7 @@ std::vector<std::string> split(const std::string& text, char by) {
   return parts;
 }
 
-/// Throws what CLI11 throws, so that every wrong flag ends in the same place.
+/// Throws CLI11's exception type, so that all usage errors are handled in one place.
 std::map<std::string, std::string> key_values(const std::string& flag, const std::vector<std::string>& parts) {
   std::map<std::string, std::string> found;
   for (const std::string& part : parts) {
@@ -67,14 +67,14 @@ void read_strategy(const std::string& text, ScheduleOptions& options) {
   const auto colon = text.find(':');
   options.strategy = text.substr(0, colon);
   const auto& all = strategies();
-  if (text == "exact") return;  // no strategy that asks and is told: it knows what it searches
+  if (text == "exact") return;  // not an ask-and-tell strategy: it sees the whole space
   if (std::none_of(all.begin(), all.end(), [&](const auto& named) { return named.first == options.strategy; }))
     throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: exact, " + names_of(all));
   if (colon != std::string::npos)
     options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
 }
 
-/// Digits only: what CLI11 takes for a number includes -1, which it wraps, and nothing at all.
+/// Digits only: CLI11 also accepts -1, which wraps around, and the empty text.
 std::uint64_t whole_number(const std::string& flag, const std::string& text, std::uint64_t least, std::uint64_t most) {
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -84,7 +84,7 @@ std::uint64_t whole_number(const std::string& flag, const std::string& text, std
   return number;
 }
 
-/// Lists stay in memory; counting keeps a few bytes of each mapping.
+/// Lists are kept in memory; counting keeps a few bytes per mapping.
 void read_limit(const Raw& raw, Options& options) {
   constexpr std::uint64_t most_listed = 100'000, most_counted = 10'000'000;
   if (options.count) options.map.max_mappings = 1'000'000;
@@ -95,7 +95,7 @@ void read_limit(const Raw& raw, Options& options) {
         static_cast<std::int64_t>(whole_number("--limit", *raw.limit, 1, options.count ? most_counted : most_listed));
 }
 
-/// What is given replaces the default: seconds alone leave the number of evaluations open.
+/// Given limits replace the default: seconds alone do not limit evaluations.
 void read_budget(const std::string& text, ScheduleOptions& options) {
   constexpr double max_seconds = 1e6;
   options.max_evaluations = std::numeric_limits<std::int64_t>::max();
@@ -133,17 +133,17 @@ void read_cost(const Raw& raw, Options& options) {
   if (colon != std::string::npos) options.cost_options = key_values("--cost", split(raw.cost.substr(colon + 1), ','));
   const bool recorded = !options.lab.store.empty();
   if (options.cost == "learned" && !recorded)
-    throw CLI::ValidationError("--cost", "learned corrects by what was measured before: name its --store");
+    throw CLI::ValidationError("--cost", "learned needs earlier measurements: name their --store");
   if (options.cost == "measured" && recorded)
-    throw CLI::ValidationError("--cost", "measured has no trials that could be replayed; `tune --store` records them");
+    throw CLI::ValidationError("--cost", "measured does not record trials; use `tune --store`");
   if (options.cost != "measured") return;
-  constexpr std::int64_t few = 40;  // each is compiled and run
+  constexpr std::int64_t few = 40;  // each evaluation compiles and runs
   if (!options.budget_given) options.schedule.max_evaluations = few;
-  if (!options.strategy_given) options.schedule.strategy = "greedy";  // draws nothing at random: few are enough
+  if (!options.strategy_given) options.schedule.strategy = "greedy";  // deterministic: few evaluations suffice
   options.schedule.threads = 1;
 }
 
-/// A schedule file takes the place of the search: what only a search heeds cannot be given with it.
+/// A schedule file replaces the search: search options cannot be combined with it.
 void refuse_search_options(const Raw& raw, const Options& options) {
   if (options.schedule_file.empty()) return;
   const std::pair<const char*, bool> given[] = {{"--strategy", !raw.strategy.empty()},
@@ -152,7 +152,7 @@ void refuse_search_options(const Raw& raw, const Options& options) {
                                                 {"--certify", options.certify},
                                                 {"--store", !options.lab.store.empty()}};
   for (const auto& [flag, is_given] : given)
-    if (is_given) throw CLI::ValidationError(flag, "is for a search; with --schedule there is none");
+    if (is_given) throw CLI::ValidationError(flag, "is for a search; --schedule replaces it");
 }
 
 void finish(const Raw& raw, Options& options) {
@@ -182,7 +182,7 @@ void finish(const Raw& raw, Options& options) {
   if (!raw.cost.empty()) read_cost(raw, options);
 }
 
-/// A flag that swallows the next one, or an empty text, is a value that was forgotten. Sizes and types may be empty.
+/// Rejects empty values, and values that look like the next flag: a forgotten value. Sizes and types may be empty.
 void expect_values(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
     for (CLI::Option* option :
@@ -295,7 +295,7 @@ struct Program {
     diff->add_option("--set-b", raw.params_b, "name=value: a parameter of the second one only");
     add_suite(diff, options, raw);
     CLI::App* verify =
-        verb(*hw, "verify", "execute each instruction by itself and compare with its description", verb_hw_verify);
+        verb(*hw, "verify", "execute each instruction in isolation and compare with its description", verb_hw_verify);
     verify->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
     verify->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
     verify->add_option("--instruction", options.map.instruction, "only this one");
@@ -318,14 +318,14 @@ struct Program {
     lab->require_subcommand(1);
     CLI::App* run = verb(*lab, "run", "every strategy on every instance with every seed: JSON lines", verb_lab_run);
     CLI::App* optima =
-        verb(*lab, "optima", "find the optima of a suite anew, and check those it states", verb_lab_optima);
+        verb(*lab, "optima", "recompute the optima of a suite and check the stated ones", verb_lab_optima);
     for (CLI::App* one : {run, optima}) {
       one->add_option("SUITE", options.suite, "a file, a folder, or a name: small, gemm, conv, deep")->required();
       one->add_option("--budget", raw.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
       add_threads(one, raw);
     }
     run->add_option("--cost", raw.cost,
-                    "what a trial is compared by: closed_form (default), latency, simulator, external:command=.., "
+                    "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
                     "extension:file=..");
     run->add_option("--strategies", options.lab.strategies, "NAME:key=value:...,NAME,... (default: all heuristics)");
     run->add_option("--seeds", raw.seeds, "trials of each strategy on each instance (default 15)");
@@ -341,14 +341,14 @@ struct Program {
     csv->add_option("FILE", options.lab.file, "what `lab run` or --store wrote")->required();
     csv->add_flag("--features", options.lab.features, "of a store: what models learn from, a column each");
     csv->add_option("--run", raw.run, "of a store: the number of a run (default: the last one)");
-    CLI::App* replay = verb(app, "replay", "do a recorded run again and compare it byte for byte", verb_replay);
+    CLI::App* replay = verb(app, "replay", "repeat a recorded run and compare it byte for byte", verb_replay);
     replay->add_option("FILE", options.lab.file, "a store, or what `lab run` wrote")->required();
     replay->add_option("--run", raw.run, "of a store: the number of a run (default: the last one)");
     add_threads(replay, raw);
   }
 
   void add_import() {
-    CLI::App* from = app.add_subcommand("import", "files of another tool as files of our own")->require_subcommand(1);
+    CLI::App* from = app.add_subcommand("import", "convert files of another tool")->require_subcommand(1);
     CLI::App* timeloop = verb(*from, "timeloop", "a Timeloop problem, architecture and mapping", verb_import_timeloop);
     options.files.resize(import_files);
     const auto file = [&](ImportFile which) -> std::string& { return options.files[static_cast<std::size_t>(which)]; };
@@ -358,7 +358,7 @@ struct Program {
     timeloop->add_option("--energy", file(ImportFile::energy), "energy reference table, ERT:");
   }
 
-  /// What `emit` prints, and where to.
+  /// Output options of `emit`.
   void add_emitted(CLI::App* emit) {
     auto* program = emit->add_flag("--program", options.program, "print the lowered program instead of target text");
     emit->add_flag("--check", options.check,
@@ -373,7 +373,7 @@ struct Program {
           emit->add_flag("--test", options.emit.test,
                          "also NAME_test.cpp: a main that checks the kernel, exit code 0 or 1"),
           emit->add_flag("--workspace", options.emit.workspace,
-                         "the caller passes memory for large local arrays, as a last argument")})
+                         "the caller passes memory for large local arrays as the last argument")})
       of_cpp->excludes(program);
   }
 
@@ -381,15 +381,15 @@ struct Program {
     CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
     targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
 
-    CLI::App* coverage = verb(app, "coverage", "what of a folder of kernels a machine covers", verb_coverage);
+    CLI::App* coverage = verb(app, "coverage", "kernels of a folder that a machine covers", verb_coverage);
     add_target(coverage, options, raw);
     add_suite(coverage, options, raw);
 
     CLI::App* map = verb(app, "map", "every way the instructions cover a kernel", verb_map);
-    CLI::App* explain = verb(app, "explain", "why instructions map or do not, in words", verb_explain);
+    CLI::App* explain = verb(app, "explain", "why instructions map or do not map", verb_explain);
     CLI::App* extract = verb(app, "extract", "matrix multiplications of a model, layer by layer", verb_extract);
     CLI::App* schedule = verb(app, "schedule", "search the best schedule", verb_schedule);
-    CLI::App* evaluate = verb(app, "evaluate", "what a schedule costs", verb_evaluate);
+    CLI::App* evaluate = verb(app, "evaluate", "the cost of a schedule", verb_evaluate);
     CLI::App* emit = verb(app, "emit", "the kernel in the target's language", verb_emit);
     CLI::App* run = verb(app, "run", "compile, execute and compare with the interpreter", verb_run);
     CLI::App* tune = verb(app, "tune", "search with measured cost", verb_tune);
@@ -421,7 +421,7 @@ struct Program {
                     "refuse programs that assume finite inputs (padding that is multiplied by 0)");
     for (CLI::App* one : {schedule, evaluate, emit, run})
       one->add_flag("--no-reorder", options.in_order,
-                    "commands of an accelerator leave in the order of the program, and no overlap is priced");
+                    "issue commands of an accelerator in program order, and price no overlap");
     for (CLI::App* one : {schedule, tune})
       one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
     tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");
@@ -441,7 +441,7 @@ int main_of(int argc, char** argv) {
   program.add_import();
   expect_values(program.app);
   const auto wrong_usage = [&](const std::string& message, const std::string& hint) {
-    Options to_stdout;  // the parser may have stopped before it came to these
+    Options to_stdout;  // the parser may have stopped before these
     to_stdout.json = std::any_of(argv, argv + argc, [](const char* word) { return word == std::string("--json"); });
     return static_cast<int>(close_json(to_stdout, fail(Exit::usage, message, hint)));
   };
@@ -468,13 +468,13 @@ int main_of(int argc, char** argv) {
 }  // namespace isamap::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a write that fails, and is reported
-  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
+  std::signal(SIGPIPE, SIG_IGN);  // SIGPIPE ignored: a closed pipe is a failed write, which is reported
+  std::signal(SIGXFSZ, SIG_IGN);  // likewise a file size limit
   isamap::remove_temporary_files_on_signals();
   constexpr int internal = 70;
   try {
     return isamap::cli::main_of(argc, argv);
-  } catch (const std::exception& wrong) {  // an InternalError: a library throws it, a program says so and ends
+  } catch (const std::exception& wrong) {  // InternalError: thrown by the library, reported here
     std::fprintf(stderr, "internal error: %s\n", wrong.what());
     return internal;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the user asked for, as plain values: filled by main.cpp, read by the verbs.
+// Command-line options as plain values: set by main.cpp, read by the verbs.
 
 #include <cstdint>
 #include <map>
@@ -22,12 +22,12 @@ struct LabOptions {
   std::string store;           ///< --store
   std::int64_t run = 0;        ///< replay, csv: number of a run of the store; 0: the last one
   std::int64_t measured = 12;  ///< tune: candidates of each statement that are executed
-  bool features = false;       ///< csv: what models learn from beside what was found
+  bool features = false;       ///< csv: with the features of learned cost models
 };
 
 struct Options {
   bool json = false;
-  std::string write;   ///< explain: folder for the kernels that it proposes
+  std::string write;   ///< explain: folder for proposed kernels
   std::string output;  ///< -o; empty: stdout
   std::uint64_t seed = 0;
   std::map<std::string, std::string> params;    ///< --set name=value
@@ -39,7 +39,7 @@ struct Options {
   std::string compute, dims, dtypes;  ///< the one-line form
 
   MapOptions map;
-  bool count = false;  ///< map: only how many
+  bool count = false;  ///< map: only the number
   ScheduleOptions schedule;
   bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
   bool strategy_given = false, evaluations_given = false;  ///< --strategy, --budget evals=N
@@ -47,21 +47,21 @@ struct Options {
   std::string schedule_file;
   std::string cost = "closed_form";  ///< --cost NAME
   StrategyOptions cost_options;      ///< key=value of --cost NAME:key=value,...
-  bool explain = false;              ///< evaluate, schedule: what it costs, taken apart
+  bool explain = false;              ///< evaluate, schedule: cost breakdown
   std::string trace;                 ///< evaluate, schedule: file of trace events
   bool certify = false;
-  bool strict_float = false;  ///< programs that assume finite inputs are refused
+  bool strict_float = false;  ///< refuse programs that assume finite inputs
 
   bool run = false;                  ///< extract
   std::string report;                ///< extract, coverage, hw diff, evaluate, schedule: HTML file
   std::string suite;                 ///< coverage, hw diff: folder of kernels
   bool program = false;              ///< emit: the program instead of target text
-  bool check = false;                ///< emit: run what is printed first
+  bool check = false;                ///< emit: run the program first
   EmitOptions emit;                  ///< emit: --workspace, --header, --test
   std::string graph_format = "dot";  ///< hw graph
   std::vector<std::string> files;    ///< hw check; hw diff: the two
   std::string new_name, new_kind;    ///< hw new
-  bool resolved = false;             ///< hw show: the file with nothing left to look up
+  bool resolved = false;             ///< hw show: the file with bases, parameters, tables and variants resolved
   std::string best_dtype;            ///< targets --best
   std::int64_t samples = 64;         ///< hw verify: vectors for each program
   std::string record, replay;        ///< hw verify: file of what instructions computed

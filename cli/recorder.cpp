@@ -29,13 +29,13 @@ std::string kernel_text(const Options& options) {
   return text ? *text : "";
 }
 
-/// The file with everything looked up: the same text means the same machine.
+/// The resolved hardware file: equal text means equal machine.
 std::string resolved_target(const Options& options) {
   const auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   return loaded ? loaded->resolved : "";
 }
 
-/// What a run begins with: points of each statement, and what was measured before.
+/// Initial knowledge of a run: known points of each statement, and earlier measurements.
 std::string known_json(const std::vector<std::vector<Point>>& known, const std::vector<Lesson>& lessons) {
   Json json;
   json["points"] = Json::array();
@@ -48,7 +48,7 @@ std::string known_json(const std::vector<std::vector<Point>>& known, const std::
   return json.dump();
 }
 
-/// The last measurements on a machine, as many as say enough.
+/// The most recent measurements on a machine, up to a limit.
 std::vector<Lesson> lessons_of(const std::vector<lab::TrialRecord>& trials, double hertz) {
   constexpr std::size_t most = 300;
   std::vector<Lesson> lessons;
@@ -63,7 +63,7 @@ std::vector<Lesson> lessons_of(const std::vector<lab::TrialRecord>& trials, doub
   return lessons;
 }
 
-/// What else decides what a point means and costs.
+/// Further options that determine the meaning and cost of a point.
 std::string space_text(const Options& options, Objective objective) {
   std::string space;
   for (const auto& [word, option] : space_words) space += options.schedule.space.*option ? "1" : "0";
@@ -140,7 +140,7 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     options.schedule.strategy_options = json.at("strategy_options").get<StrategyOptions>();
     options.schedule.max_evaluations = json.at("evals");
     options.schedule.max_seconds = json.at("seconds");
-    for (std::size_t i = 0; i < std::min(space_words.size(), json.at("space").size()); ++i)  // older runs know fewer
+    for (std::size_t i = 0; i < std::min(space_words.size(), json.at("space").size()); ++i)  // older runs have fewer
       options.schedule.space.*space_words[i].second = json.at("space").at(i);
     options.cost = json.value("cost", options.cost);
     options.cost_options = json.value("cost_options", options.cost_options);
@@ -208,7 +208,7 @@ bool Recorder::begin_as(const std::string& known) {
     for (const Json& lesson : json.at("lessons"))
       lessons_.push_back({lesson.at(0).get<std::vector<double>>(), lesson.at(1).get<double>()});
   } catch (const nlohmann::json::exception&) {
-    return failed({error("the run does not say what it began with")});
+    return failed({error("the run has no record of its initial knowledge")});
   }
   return true;
 }

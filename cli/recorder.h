@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a search with --store writes down, and what `replay` compares with.
+// Records a search with --store, for `replay` and for learned cost models.
 
 #include <functional>
 #include <optional>
@@ -13,32 +13,32 @@
 
 namespace isamap::cli {
 
-/// The options that decide what a search does and prints, and the kernel's text: read again by `options_of`.
+/// The options that determine a search and its output, and the kernel's text; parsed by `options_of`.
 std::string options_json(const Options& options);
-/// `folder`: where the kernel's text becomes a file again.
+/// `folder`: the kernel's text is written there as a file.
 std::optional<Options> options_of(const std::string& json, const std::string& folder);
 
-/// Every trial, numbered within its statement; with a store, written there at once.
+/// Records every trial, numbered within its statement; with a store, written immediately.
 class Recorder {
  public:
   Recorder(const Options& options, std::string verb) : options_(options), verb_(std::move(verb)) {}
 
-  /// Begins a run, with what earlier ones know; without --store only the trials are kept.
+  /// Begins a run with the knowledge of earlier ones; without --store trials are only kept in memory.
   CompileHook hook();
-  /// A nest that is no point of the search's space; its number among the trials of its statement. 0: has complained.
+  /// Records a nest outside the search space; returns its trial number in its statement. 0: an error was reported.
   std::int64_t add_nest(std::int64_t statement, const Nest& nest, const Cost& cost);
-  /// What was measured of a trial of which `add` has been told.
+  /// Records the measurement of a trial added before.
   bool measured(const lab::TrialRecord& trial);
   bool compilers(const std::vector<lab::CompilerRecord>& compilers);
-  /// The run has ended and printed this. Has complained when false.
+  /// Ends the run with its printed output. False: an error was reported.
   bool finish(const std::string& text);
 
   const std::vector<lab::TrialRecord>& trials() const { return trials_; }
   void keep_trials() { keep_ = true; }
-  /// In the place of a store: what a recorded run began with. Has complained when false.
+  /// For replay: restores the initial knowledge of a recorded run. False: an error was reported.
   bool begin_as(const std::string& known);
   const std::vector<Lesson>& lessons() const { return lessons_; }
-  /// The recorded number of a point; 0: it was never a trial.
+  /// The trial number of a point; 0: not a trial.
   std::int64_t number_of(std::int64_t statement, const std::vector<int>& choice) const;
 
  private:
@@ -52,9 +52,9 @@ class Recorder {
   lab::RunRecord run_;
   std::vector<lab::TrialRecord> trials_;
   std::vector<std::vector<Point>> known_;
-  std::vector<Lesson> lessons_;                  // of earlier measurements on this machine
-  std::vector<std::int64_t> numbers_;            // of each statement: trials so far
-  std::vector<std::vector<std::string>> names_;  // of each statement: names of features
+  std::vector<Lesson> lessons_;                  // earlier measurements on this machine
+  std::vector<std::int64_t> numbers_;            // by statement: trials so far
+  std::vector<std::vector<std::string>> names_;  // by statement: names of features
   std::map<std::pair<std::int64_t, std::vector<int>>, std::int64_t> number_of_;
   bool keep_ = false, broken_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Telling that statements became scalar code, and why.
+// Warnings about statements that became scalar code, with reasons.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace isamap::cli {
 
-/// "s0 is scalar code: REASON", then more reasons, a line each.
+/// "s0 is scalar code: REASON", then further reasons, one line each.
 std::string scalar_code_text(const std::vector<ScalarCode>& scalar);
-/// "s0: split the statement: `A` and `B`" for each of the schedule's splits, a line each.
+/// "s0: split the statement: `A` and `B`" for each split of the schedule, one line each.
 std::string text_of_splits(const Kernel& kernel, const Schedule& schedule);
-/// On stderr, where the machine has instructions that compute and no schedule file says so.
+/// On stderr, if the machine has compute instructions and no schedule file requests scalar code.
 void tell_scalar(const Options& options, const std::vector<ScalarCode>& scalar);
 
 }  // namespace isamap::cli

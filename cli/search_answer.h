@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `schedule` and `tune` find and print; `replay` asks for the same again.
+// Results and output of `schedule` and `tune`, shared with `replay`.
 
 #include <functional>
 #include <optional>
@@ -16,17 +16,17 @@
 namespace isamap::cli {
 
 struct SearchAnswer {
-  std::string text;  ///< empty: there is none, and the reason has been told
+  std::string text;  ///< empty: none, and the reason was reported
   Exit code = Exit::ok;
 };
 
-/// `seconds`: in the place of the clock, where a recorded run is done again.
+/// `seconds`: replaces the clock in a replay.
 SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::optional<double> seconds);
 
-/// The programs of one statement's candidates; `numbers` are those of their trials.
+/// The programs of one statement's candidates; `numbers`: of their trials.
 using Measurer = std::function<std::vector<Measured>(std::int64_t statement, const std::vector<std::int64_t>& numbers,
                                                      const std::vector<Program>& programs, const HardwareModel& model)>;
-/// By running them.
+/// Measures by running them.
 Measurer by_running(std::uint64_t seed);
 SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
                          const CompilerTimer& compilers, std::optional<double> seconds);

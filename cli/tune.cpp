@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
-// compared with the interpreter and timed in turn; then the best of them beside its tuning_variants, of which the
-// prediction knows nothing (scheduler/tuning_variants.h). What earlier runs measured on this machine corrects the
-// prediction that chooses candidates (scheduler/cost/learned_cost.h). A wrong program is never the best, however fast.
+// Search by predicted cost, then measurement: the most promising candidates of each statement are emitted, compiled,
+// compared with the interpreter and timed in interleaved rounds; then the best of them against variants that the cost
+// model cannot rank (scheduler/tuning_variants.h). Earlier measurements on this machine correct the prediction
+// that selects candidates (scheduler/cost/learned_cost.h). A program with wrong results is never chosen.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 namespace isamap::cli {
 namespace {
 
-constexpr std::size_t kept_for_each_measured = 8;  ///< candidates among which the corrected prediction chooses
+constexpr std::size_t kept_for_each_measured = 8;  ///< candidates ranked by the corrected prediction
 
 struct Tried {
   double objective = 0, predicted = 0;
@@ -54,7 +54,7 @@ class Pool {
   std::vector<std::vector<Tried>> of_;
 };
 
-/// In the order of what is expected of them, once something has been measured on this machine.
+/// Sorted by the corrected prediction, once this machine has measurements.
 void rank(std::vector<Tried>& list, const std::vector<Lesson>& lessons, const Inputs& inputs, StatementId id) {
   const auto learned = make_cost_model_learned(lessons);
   const Kernel kernel = one_step_of(inputs.kernel);
@@ -79,7 +79,7 @@ class Tuning {
   const Measured& best() const { return best_; }
   const std::string& problem() const { return problem_; }
 
-  /// False: nothing of this statement could be measured.
+  /// False: no candidate of this statement could be measured.
   bool statement(std::size_t s, std::vector<Tried> list) {
     rank(list, recorder_.lessons(), inputs_, make_id<StatementId>(s));
     std::vector<Tried> chosen;
@@ -99,7 +99,7 @@ class Tuning {
   }
 
  private:
-  /// The best trial again, since times of different minutes do not compare, beside what is like it.
+  /// Measures the best trial again, interleaved with its variants, since times of different minutes are not comparable.
   bool varied(std::size_t s, const Tried& best) {
     const std::vector<TuningVariant> all = tuning_variants(schedule_, s, inputs_.kernel, inputs_.model);
     if (all.empty()) return true;
@@ -125,7 +125,7 @@ class Tuning {
     return measured(s, chosen, programs).has_value();
   }
 
-  /// The fastest of them, whose nest the schedule has then; nothing: none could be measured.
+  /// Installs the nest of the fastest; nothing: none could be measured.
   std::optional<std::size_t> measured(std::size_t s, const std::vector<Tried>& chosen,
                                       const std::vector<Program>& programs) {
     std::vector<std::int64_t> numbers;
@@ -201,7 +201,7 @@ Measurer by_running(std::uint64_t seed) {
 SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measurer& measurer,
                          const CompilerTimer& compilers, std::optional<double> seconds) {
   Options options = given;
-  if (!options.objective_given) {  // the clock knows no energy
+  if (!options.objective_given) {  // energy is not measured
     options.objective_given = true;
     options.schedule.objective = Objective::cycles;
   }
@@ -215,7 +215,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
     const Availability here = availability(inputs.model);
     const std::string why =
-        seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay asks no clock
+        seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay does not measure
     if (!why.empty()) code = fail(Exit::missing, "nothing can be measured: " + why);
     if (code != Exit::ok) return false;
     code = Exit::wrong_input;

@@ -15,7 +15,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-/// "--help", "--target", ..: of the command and of those around it.
+/// "--help", "--target", ..: flags of the command and of its parents.
 std::vector<std::string> flags_of(const std::vector<const CLI::App*>& path) {
   std::vector<std::string> flags;
   for (const CLI::App* app : path)
@@ -30,7 +30,7 @@ std::string known(const std::vector<const CLI::App*>& commands) {
   return fmt::format("the commands are: {}; --help says what they do", fmt::join(names, ", "));
 }
 
-/// A flag without a value, of a command or of one inside it.
+/// A flag without a value, of a command or a subcommand.
 bool plain_flag(const CLI::App& app, const std::string& word) {
   const CLI::Option* option = app.get_option_no_throw(word);
   if (option != nullptr && option->get_items_expected_max() == 0) return true;
@@ -45,12 +45,12 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<const CLI::App*> path{&app};
   int a = 1;
-  std::string before;  // a flag that stands before its command
+  std::string before;  // a flag before its command
   for (; a < argc; ++a) {
     const auto all = commands_of(*path.back());
     if (all.empty()) break;
     if (argv[a][0] == '-') {
-      // The next word is meant as a command only behind flags without a value.
+      // The next word is a command only if no flag takes it as value.
       if (asks_for_help(argv[a]) || !plain_flag(*path.back(), argv[a])) break;
       before = argv[a];
       continue;
@@ -71,7 +71,7 @@ std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char
   const std::vector<std::string> flags = flags_of(path);
   for (; a < argc; ++a) {
     const std::string word = argv[a];
-    if (word == "--") return std::nullopt;  // what follows is no flag
+    if (word == "--") return std::nullopt;  // the rest are not flags
     const std::string flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--") || std::find(flags.begin(), flags.end(), flag) != flags.end()) continue;
     const std::string near = yaml::nearest(flag, flags);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Words of a command line that no command or flag has, told before CLI11 tells what else is missing.
+// Unknown words of a command line, reported before CLI11's own errors.
 
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace isamap::cli {
 
-/// Where a command should stand, or a flag of the command that is there; the hint names the nearest.
+/// Unknown command, or unknown flag of the given command; the hint names the nearest known word.
 std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace isamap::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap coverage: what of a folder of kernels a machine covers, how well and how fast.
+// isamap coverage: kernels of a folder that a machine covers, with utilisation and cycles.
 
 #include <fmt/format.h>
 

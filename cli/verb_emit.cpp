@@ -11,6 +11,7 @@
 #include "cli/scalar_code.h"
 #include "cli/verbs.h"
 #include "driver/execute.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
 
 namespace isamap::cli {
@@ -25,21 +26,21 @@ Exit write_all(const std::vector<std::pair<fs::path, std::string>>& files) {
   return Exit::ok;
 }
 
-/// Several files go to the folder of -o, each under its own name.
+/// Several files are written to the folder of -o under their own names.
 Exit deliver_to_folder(const Options& options, const std::vector<EmittedFile>& files) {
   std::error_code problem;
   const fs::path folder = options.output;
   if (fs::exists(folder, problem) && !fs::is_directory(folder, problem))
     return fail(Exit::wrong_input,
                 fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
-                "name a folder with -o, one that exists or a new one");
+                "name an existing or new folder with -o");
   fs::create_directories(folder, problem);
   std::vector<std::pair<fs::path, std::string>> all;
   for (const EmittedFile& file : files) all.emplace_back(folder / fs::path(file.name).filename(), file.text);
   return write_all(all);
 }
 
-/// -o FILE: the program there, what was asked for besides next to it. What the program includes is part of its text.
+/// -o FILE: the program there, other requested files next to it. Its includes are inlined.
 Exit deliver_to_file(const Options& options, const std::vector<EmittedFile>& files) {
   const fs::path file = options.output, first = files.front().name;
   std::vector<std::pair<fs::path, std::string>> all{{file, joined(files)}};
@@ -50,15 +51,14 @@ Exit deliver_to_file(const Options& options, const std::vector<EmittedFile>& fil
   return write_all(all);
 }
 
-/// A file has the ending of the program's; a folder exists, ends with a slash or has no ending.
+/// A file has the program's extension; a folder exists, ends with a slash or has no extension.
 Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
   std::error_code problem;
   const fs::path given = options.output, first = files.front().name;
   const bool one = std::all_of(files.begin() + 1, files.end(),
                                [&](const EmittedFile& file) { return includes(files.front(), file); });
-  const std::string choices =
-      fmt::format("give -o FOLDER, or -o FILE{}{}", first.extension().string(),
-                  one ? " for one file that compiles alone" : ": the others are written beside it");
+  const std::string choices = fmt::format("give -o FOLDER, or -o FILE{}{}", first.extension().string(),
+                                          one ? " for one self-contained file" : ": the others are written beside it");
   if (options.output.empty() && one) return deliver(options, joined(files));
   if (options.output.empty())
     return fail(Exit::usage, fmt::format("{} files are printed, too many for the standard output", files.size()),
@@ -68,26 +68,26 @@ Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files
   if (given.extension() == first.extension()) return deliver_to_file(options, files);
   if (!given.has_filename() || !given.has_extension()) return deliver_to_folder(options, files);
   return fail(Exit::usage,
-              fmt::format("'{}' is neither a folder nor a file that ends with '{}', and {} files are printed",
+              fmt::format("'{}' is neither a folder nor a file with extension '{}', and {} files are printed",
                           options.output, first.extension().string(), files.size()),
               choices);
 }
 
-/// What only programs in C++ have.
+/// Options of C++ targets only.
 bool refused(const Options& options, const HardwareModel& model) {
-  if (model.program.language == "c++") return false;
+  if (is_host_code(model)) return false;
   for (const auto& [flag, given] : {std::pair("--header", options.emit.header), std::pair("--test", options.emit.test),
                                     std::pair("--workspace", options.emit.workspace)}) {
     if (!given) continue;
     fail(Exit::usage, fmt::format("{} is for targets whose programs are C++; those of '{}' are {}", flag, model.name,
-                                  model.program.language == "cuda" ? "CUDA C++" : "assembly"));
+                                  has_thread_blocks(model) ? "CUDA C++" : "assembly"));
     return true;
   }
   return false;
 }
 
-/// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
-/// it cannot be run the reason is told on stderr and the code says the kind.
+/// Runs `text`, which `emit` is about to print, and compares. An error: wrong results. If it cannot run, the reason is
+/// printed on stderr and the code is the kind of failure.
 Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
                            std::uint64_t seed, bool workspace) {
   const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
@@ -99,7 +99,7 @@ Result<Exit> check_printed(const std::string& text, const Program& program, cons
   if (!checked) return checked.diagnostics();
   if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
   if (checked->text != text)
-    return unchecked(Exit::missing, "only the program as it is printed without further options can be run here");
+    return unchecked(Exit::missing, "only the program as printed without further options can be run here");
   if (!checked->correct)
     return error(fmt::format("the printed program computes a wrong result: {}", checked->first_difference),
                  checked->compiler.empty()

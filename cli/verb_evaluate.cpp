@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap evaluate: what a schedule that somebody wrote costs, memory by memory.
+// isamap evaluate: the cost of a hand-written schedule, memory by memory.
 
 #include <fmt/format.h>
 
@@ -26,8 +26,8 @@ std::string text_of(const Evaluation& evaluation) {
   return table(rows) + fmt::format("{} cycles, {} pJ\n", evaluation.total.cycles, evaluation.total.energy_pJ);
 }
 
-/// Beside the cycles with perfect overlap: those of the formula that has fill and drain, and of a simulation. The
-/// formula knows no blocks that wait their turn: nothing of it where the machine has them.
+/// Besides the cycles with perfect overlap: those of the formula with fill and drain, and of the event simulation. The
+/// formula does not model waves of thread blocks, so it is omitted for machines with thread blocks.
 std::string more_cycles(const Extras& extras, const std::string& cost, const HardwareModel& model) {
   const bool blocks = std::any_of(model.units().begin(), model.units().end(),
                                   [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
@@ -60,11 +60,11 @@ Exit verb_evaluate(const Options& options) {
   if (!costs) return code;
   const auto evaluation = evaluate(*schedule, kernel, model, *costs);
   if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
-  // Where moves are instructions a schedule is legal if it lowers; other machines can be priced without them.
+  // If moves are instructions a schedule is legal if it lowers; other machines are only priced.
   if (issues_moves(model))
     if (const auto program = lower(*schedule, kernel, model); !program)
       return fail(Exit::wrong_input, program.diagnostics());
-  const auto extras = extras_of(options, *schedule, print(*schedule), kernel, model, std::nullopt, code);
+  const auto extras = extras_of(options, {*schedule, print(*schedule), std::nullopt}, kernel, model, code);
   if (!extras) return code;
   if (options.json)
     return deliver(options, json_of_evaluate(*evaluation, options.cost, extras->statements, extras->timelines));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap explain: how instructions cover the kernel, or in words why they do not and what would help: one page. What is
-// proposed was tried: the mapper found a mapping of the changed kernel, or on the changed instruction.
+// isamap explain: how instructions cover the kernel, or why they do not and which change would help, on one page. Every
+// proposal was verified: the mapper found a mapping of the changed kernel or onto the changed instruction.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::string cost_of_kinds(const Mapping& mapping) {
   return text;
 }
 
-/// The mappings are many and alike: the best few are shown, by how much of the instruction they use.
+/// Of many similar mappings only the best few are shown, by utilisation.
 std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, const HardwareModel& model) {
   constexpr std::size_t shown = 3;
   std::stable_sort(mappings.begin(), mappings.end(),
@@ -45,7 +45,7 @@ std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, c
   return text;
 }
 
-/// Instructions with the same mappings share a paragraph.
+/// Instructions with equal mappings are grouped.
 std::string mapped_text(StatementId statement, const MapResult& result, const Kernel& kernel,
                         const HardwareModel& model) {
   std::vector<std::pair<std::string, std::vector<InstructionId>>> paragraphs;
@@ -72,7 +72,7 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ke
   return text;
 }
 
-/// " (gemm_1.yaml)": where the kernel of a proposal was written.
+/// " (gemm_1.yaml)": the file of a proposed kernel.
 std::string file_note(const ProposedFiles& files, const Refusal& refusal, std::size_t change) {
   const auto found = files.find({&refusal, change});
   return found == files.end() ? "" : " (" + found->second + ")";
@@ -108,8 +108,8 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
   return text;
 }
 
-/// Every proposal of another kernel as a file of its own, NAME_1.yaml and on; equal ones share one. What a file cannot
-/// say has none.
+/// Writes each proposed kernel as NAME_1.yaml, NAME_2.yaml, ...; equal ones share a file. Proposals not expressible as
+/// a kernel file have none.
 Result<ProposedFiles> write_proposals(const std::string& folder, const std::vector<Refusal>& refusals) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);

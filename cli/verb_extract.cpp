@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap extract: the matrix multiplications of a model (or kernel), which instruction does each, and at what cost.
+// isamap extract: the matrix multiplications of a model (or kernel), with instruction and cost of each.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(p
 
 struct Source {
   Model model;
-  std::optional<Kernel> kernel;  ///< when it was no model
+  std::optional<Kernel> kernel;  ///< of a kernel file
 };
 
 std::optional<Source> load_source(const Options& options, Exit& code) {
@@ -76,7 +76,7 @@ std::vector<std::string> row_of(const LayerResult& layer) {
 
 bool was_scheduled(const LayerResult& layer) { return layer.mapped && !layer.schedule.nests.empty(); }
 
-/// Layers with the same reason stand together: "clip_0 and 26 more (clip): element-wise: no reduction to map".
+/// Layers grouped by reason: "clip_0 and 26 more (clip): element-wise: no reduction to map".
 std::string reasons_of(const std::vector<LayerResult>& layers) {
   struct Group {
     const LayerResult* first;
@@ -143,7 +143,7 @@ std::string factorings_of(const Extraction& extraction) {
 std::string summary_of(const Extraction& extraction) {
   std::size_t mapped = 0, multiplications = 0, correct = 0, run = 0;
   double cycles = 0, seconds = 0;
-  // What does not map as one statement counts as the two of the factoring that is chosen.
+  // A statement that does not map whole counts as the two of the chosen factoring.
   const bool as_one = std::any_of(extraction.layers.begin(), extraction.layers.end(), [](auto& l) { return l.mapped; });
   const FactoringResult* split = as_one || extraction.factorings.empty() ? nullptr : &extraction.factorings.front();
   const std::vector<LayerResult>& layers = split ? split->layers : extraction.layers;
@@ -169,7 +169,7 @@ std::string summary_of(const Extraction& extraction) {
   return text + "\n";
 }
 
-/// Remarks that differ only in a quoted name count as one.
+/// Remarks that differ only in a quoted name are merged.
 std::string without_names(const std::string& note) {
   std::string text;
   bool quoted = false;
@@ -180,7 +180,7 @@ std::string without_names(const std::string& note) {
   return text;
 }
 
-/// What kernels leave out, each remark once.
+/// Omissions of kernels, each remark once.
 std::string notes_of(const Extraction& extraction) {
   std::string text;
   for (const std::string& note : extraction.notes) text += "note: " + note + "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap hw check|show|graph|new: what a hardware file says, and whether it says it right.
+// isamap hw check|show|graph|new: validates, prints, draws and creates hardware files.
 
 #include <fmt/format.h>
 
@@ -23,14 +23,14 @@ std::string summary(const HardwareModel& model, std::size_t warnings) {
                      warnings == 0 ? "" : fmt::format("; {} warnings", warnings));
 }
 
-/// An order in which no move fills an operand is no news where another order is proved.
+/// Do not warn about an operand order that no move can fill if another order is proved.
 bool matters(const LayoutFact& fact, const std::vector<LayoutFact>& facts) {
   return fact.proved || fact.kind != "fill" || std::none_of(facts.begin(), facts.end(), [&](const LayoutFact& other) {
            return other.proved && other.kind == "fill" && other.operands == fact.operands;
          });
 }
 
-/// For editors: beside the sources, or installed; empty: not found.
+/// The JSON schema for editors: in the source tree or installed; empty: not found.
 std::string schema_file() {
   std::error_code ignored;
   if (std::filesystem::exists(ISAMAP_SOURCE_MODELS "/../hwdesc/schema.json", ignored))
@@ -92,7 +92,8 @@ Exit verb_hw_graph(const Options& options) {
 
 Exit verb_hw_new(const Options& options) {
   if (!is_a_name(options.new_name))
-    return fail(Exit::usage, fmt::format("'{}' is no name of a machine", options.new_name), "letters, digits and _");
+    return fail(Exit::usage, fmt::format("'{}' is not a valid machine name", options.new_name),
+                "letters, digits and _");
   const auto& all = hardware_skeletons();
   const auto named = [&](const std::string& kind) {
     return std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == kind; });

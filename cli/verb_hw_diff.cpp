@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap hw diff: which kernels of a folder gain and lose mappings, utilisation and cycles from one machine to another.
+// isamap hw diff: mappings, utilisation and cycles that the kernels of a folder gain or lose between two machines.
 
 #include <fmt/format.h>
 

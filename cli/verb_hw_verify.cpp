@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap hw verify: each instruction executed by itself and compared with what the file says that it computes.
+// isamap hw verify: executes each instruction in isolation and compares with its described semantics.
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include "cli/json_internal.h"
 #include "cli/verbs.h"
 #include "driver/execute.h"
+#include "hwdesc/model/program_language.h"
 #include "mapper/mapping_names.h"
 #include "support/yaml.h"
 #include "verify/verify.h"
@@ -121,7 +122,7 @@ std::string json_of(const Verification& done, const Options& options) {
   return cli::text_of(json);
 }
 
-/// The machine of a folder of results, whose probe stands beside its programs.
+/// The machine of a folder of results, from the probe output next to its programs.
 std::string machine_of(const std::string& folder) {
   const auto probe = yaml::read_text_file((std::filesystem::path(folder) / "../results/probe.json").string());
   const Json json = probe ? Json::parse(*probe, nullptr, false) : Json();
@@ -129,7 +130,7 @@ std::string machine_of(const std::string& folder) {
                                                                                : "another machine";
 }
 
-/// A record is for ever: one that has results of instructions of which this run has none is not written over.
+/// A record is not overwritten if it has results of instructions that this run lacks.
 Diagnostics would_lose(const std::string& path, const Recording& record) {
   if (record.cases.empty()) return {error(fmt::format("nothing was executed, so {} is not written", path))};
   if (!std::filesystem::exists(path)) return {};
@@ -140,8 +141,8 @@ Diagnostics would_lose(const std::string& path, const Recording& record) {
   for (const RecordedCase& one : before->cases) lost.insert(one.instruction);
   for (const RecordedCase& one : record.cases) lost.erase(one.instruction);
   if (lost.empty()) return {};
-  return {error(fmt::format("{} has results of {} instruction{} of which this run has none, {} among them", path,
-                            lost.size(), lost.size() == 1 ? "" : "s", *lost.begin()),
+  return {error(fmt::format("{} has results of {} instruction{} that this run lacks, {} among them", path, lost.size(),
+                            lost.size() == 1 ? "" : "s", *lost.begin()),
                 "write to another file, or remove this one")};
 }
 
@@ -164,13 +165,13 @@ Exit verb_hw_verify(const Options& options) {
   }
   std::unique_ptr<Runner> elsewhere;
   if (!options.bundle.empty() || !options.import.empty()) {
-    if (model->program.language != "cuda")
+    if (!has_thread_blocks(*model))
       return fail(Exit::wrong_input, fmt::format("programs of '{}' are not for a GPU", model->name),
                   "--bundle and --import are for machines whose file has language: cuda");
     elsewhere = options.import.empty() ? make_device_writer(*model, options.bundle)
                                        : make_device_reader(*model, options.import);
     verify.runner = elsewhere.get();
-    constexpr std::size_t few = 6;  // a program that fails there takes no more with it
+    constexpr std::size_t few = 6;  // limits the loss if a program fails there
     verify.at_once = few;
   }
   verify.tell = tell;

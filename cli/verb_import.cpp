@@ -12,7 +12,7 @@ namespace isamap::cli {
 
 Exit verb_import_timeloop(const Options& options) {
   const auto file = [&](ImportFile which) { return options.files[static_cast<std::size_t>(which)]; };
-  if (options.output.empty()) return fail(Exit::usage, "files go into a folder", "-o FOLDER");
+  if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
   const auto made = timeloop::import(
       {file(ImportFile::problem), file(ImportFile::architecture), file(ImportFile::mapping), file(ImportFile::energy)});
   if (!made) return fail(Exit::wrong_input, made.diagnostics());

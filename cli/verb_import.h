@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// isamap import: problems, machines and schedules that another tool describes, as files of our own.
+// isamap import: converts problems, machines and schedules of another tool to our files.
 
 #include "cli/common.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap lab: trials of strategies on suites with known optima, and what they say (docs/laboratory.md).
+// isamap lab: trials of strategies on suites with known optima, and their reports (docs/laboratory.md).
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 namespace isamap::cli {
 namespace {
 
-/// Those that are no heuristics: one sees everything, others need a command or a file.
+/// Not part of the default list: exhaustive, and those that need a command or a file.
 bool compared_by_default(const std::string& name) {
   return name != "exhaustive" && name != "external" && name != "extension" && name != "exact";
 }
@@ -35,7 +35,7 @@ Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& option
   return lab::parse_strategies(all);
 }
 
-/// Lines go out as they come, so that a run that is ended leaves what it has done; with -o to that file.
+/// Streams lines, so that an interrupted run keeps its results; with -o to that file.
 class Lines {
  public:
   explicit Lines(const std::string& path)
@@ -98,7 +98,7 @@ std::optional<std::string> read_lab_file(const std::string& path) {
   std::string text;
   char chunk[1 << 16];
   for (std::size_t got = 0; (got = std::fread(chunk, 1, sizeof chunk, file)) > 0;) text.append(chunk, got);
-  const int problem = std::ferror(file) ? errno : 0;  // a folder opens, and does not read
+  const int problem = std::ferror(file) ? errno : 0;  // opening a folder succeeds, reading fails
   std::fclose(file);
   if (problem != 0) return cannot(problem);
   return text;
@@ -119,11 +119,11 @@ Exit verb_lab_run(const Options& options) {
   run.seeds = options.lab.seeds;
   run.seed = options.seed;
   if (options.schedule.max_seconds > 0)
-    return fail(Exit::usage, "trials are limited by evaluations: seconds do not repeat", "--budget evals=N");
+    return fail(Exit::usage, "limit trials by evaluations: a limit in seconds is not reproducible", "--budget evals=N");
   if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
   run.threads = options.schedule.threads;
   if (options.cost == "measured" || options.cost == "learned")
-    return fail(Exit::usage, "trials repeat byte for byte; --cost " + options.cost + " does not",
+    return fail(Exit::usage, "trials must be reproducible; --cost " + options.cost + " is not",
                 "`isamap tune --store FILE` measures");
   run.cost = options.cost;
   for (const auto& [key, value] : options.cost_options)
@@ -148,7 +148,7 @@ Exit verb_lab_report(const Options& options) {
   Exit code = Exit::ok;
   for (const std::string& name : lab::Study(*trials).beaten())
     code =
-        fail(Exit::wrong_result, "a trial is below the stated optimum of " + name, "`isamap lab optima` finds it anew");
+        fail(Exit::wrong_result, "a trial is below the stated optimum of " + name, "`isamap lab optima` recomputes it");
   if (!options.report.empty()) {
     const auto written = write_file(options.report, lab_page(*trials));
     if (!written) return fail(Exit::wrong_input, written.diagnostics());

@@ -33,7 +33,7 @@ std::string operands_text(const Mapping& mapping, const Kernel& kernel, const Ha
   return text;
 }
 
-/// Instructions that the same reasons stop share a line; nearest to mapping first.
+/// Instructions with equal rejection reasons share a line; nearest to mapping first.
 std::string rejections_text(const Kernel& kernel, const HardwareModel& model, const std::vector<Rejection>& rejected) {
   struct Group {
     const Rejection* first;
@@ -65,7 +65,7 @@ std::string rejections_text(const Kernel& kernel, const HardwareModel& model, co
   return text;
 }
 
-/// Statements that nothing maps whole, in parts that something does: what to write instead of them.
+/// Unmapped statements that can be split into mappable ones: the replacement text.
 std::string parts_text(const Kernel& whole, const HardwareModel& model, const MapOptions& options,
                        const MapResult& result) {
   const Kernel kernel = one_step_of(whole);
@@ -77,9 +77,8 @@ std::string parts_text(const Kernel& whole, const HardwareModel& model, const Ma
       continue;
     const auto splits = mapped_splits(kernel, id, model, options);
     if (splits.empty()) continue;
-    text +=
-        fmt::format("{} maps in parts, which schedule, run and emit take where they are cheaper than scalar code:\n",
-                    kernel.statements[s].name);
+    text += fmt::format("{} maps when split; schedule, run and emit use the parts if cheaper than scalar code:\n",
+                        kernel.statements[s].name);
     const Kernel& parts = splits.front().kernel;
     for (std::size_t p = s; p <= s + splits.front().parts.size(); ++p) {
       const std::string line = print(parts.statements[p], parts.tensors);
@@ -146,7 +145,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapO
   return text + rejections_text(kernel, model, result.rejected) + parts_text(kernel, model, options, result);
 }
 
-/// Mappings are counted as they are found and not kept.
+/// Mappings are counted, not stored.
 Exit count(const Options& options, const Kernel& kernel, const HardwareModel& model) {
   Progress progress;
   MappingCounts counts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap replay: a recorded run once more. What a clock said comes from the record (times, seconds, when a search was
-// out of time); everything else is computed again and compared: every trial, and every byte that was printed.
+// isamap replay: repeats a recorded run. Clock readings come from the record (times, seconds, time-outs of a search);
+// everything else is recomputed and compared: every trial and every printed byte.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace isamap::cli {
 namespace {
 
-/// The first line in which two texts differ.
+/// The first differing line of two texts.
 std::string difference(const std::string& recorded, const std::string& again) {
   std::size_t line = 1;
   for (std::size_t i = 0; i < std::min(recorded.size(), again.size()) && recorded[i] == again[i]; ++i)
@@ -36,7 +36,7 @@ std::string difference(const std::string& recorded, const std::string& again) {
 
 std::string describe(const lab::TrialRecord& t) { return fmt::format("{} at {} {}", t.objective, t.point, t.problem); }
 
-/// Measured values are those of the record.
+/// Measured values are taken from the record.
 bool same(lab::TrialRecord recorded, lab::TrialRecord again) {
   again.measured = recorded.measured;
   again.checked = recorded.checked;
@@ -78,7 +78,7 @@ Measurer as_recorded(const std::vector<lab::TrialRecord>& trials) {
   };
 }
 
-/// How many trials each statement had.
+/// Number of trials of each statement.
 std::vector<std::int64_t> counts_of(const std::vector<lab::TrialRecord>& trials) {
   std::vector<std::int64_t> counts;
   for (const lab::TrialRecord& t : trials) {
@@ -101,9 +101,9 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   const TemporaryDirectory folder;
   auto options = options_of(run->options, folder.path().string());
   if (!options) return fail(Exit::wrong_input, fmt::format("run {} of {} cannot be read", run->id, asked.lab.file));
-  // The machine as it was, whatever has become of its file.
+  // The recorded machine description, not its current file.
   const std::string target = (folder.path() / "target.yaml").string();
-  if (!write_file(target, run->target_text)) return fail(Exit::wrong_input, "no temporary file can be written");
+  if (!write_file(target, run->target_text)) return fail(Exit::wrong_input, "cannot write a temporary file");
   options->target = target;
   const auto loaded = load_hardware(target, model_folders(), {});
   if (!loaded) return fail(Exit::wrong_input, loaded.diagnostics());
@@ -113,7 +113,7 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   });
   options->schedule.threads = asked.schedule.threads;
   options->output = asked.output;
-  options->strategy_given = true;  // a run with a store is never the exact search
+  options->strategy_given = true;  // runs with a store never use the exact search
   const bool ended = !run->result.empty();
   if (!ended || options->schedule.max_seconds > 0) options->schedule.stop_after = counts_of(*trials);
   options->schedule.max_seconds = 0;
@@ -131,11 +131,10 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   std::string differs = first_difference(*trials, recorder.trials());
   if (differs.empty() && ended && answer.text != run->result) differs = difference(run->result, answer.text);
   if (!differs.empty())
-    return fail(Exit::wrong_result,
-                fmt::format("run {} of {} is not what it was: {}", run->id, asked.lab.file, differs));
+    return fail(Exit::wrong_result, fmt::format("run {} of {} does not replay: {}", run->id, asked.lab.file, differs));
   tell(fmt::format("run {}: {} trials{} are the same", run->id, trials->size(),
                    ended ? " and every byte printed" : " (the run did not end)"));
-  const bool wrap = asked.json && !options->json;  // the run that is recorded printed text
+  const bool wrap = asked.json && !options->json;  // the recorded run printed text
   return ended ? deliver(*options, wrap ? json_of_texts({{"result", answer.text}}) : answer.text, answer.code)
                : Exit::ok;
 }
@@ -159,9 +158,10 @@ Exit replay_lab(const Options& asked) {
       });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   const bool ended_before = trials->results.size() < trials->expected();
-  const std::string lines = text->substr(0, text->rfind('\n') + 1);  // of a run that was ended, the last may be in part
+  const std::string lines =
+      text->substr(0, text->rfind('\n') + 1);  // the last line of an interrupted run may be truncated
   if (ended_before ? !again.starts_with(lines) : again != *text)
-    return fail(Exit::wrong_result, fmt::format("{} is not what it was: {}", asked.lab.file, difference(*text, again)));
+    return fail(Exit::wrong_result, fmt::format("{} does not replay: {}", asked.lab.file, difference(*text, again)));
   tell(fmt::format("{}: {} trials{}, every byte the same", asked.lab.file, trials->results.size(),
                    ended_before ? fmt::format(" of {} (the run was ended before)", trials->expected()) : ""));
   return deliver(asked, again, Exit::ok);

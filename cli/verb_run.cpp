@@ -16,8 +16,8 @@
 namespace isamap::cli {
 namespace {
 
-/// Are steps distributed to instances of a unit? A command stream has them one after another.
-bool deals_out(const Schedule& schedule) {
+/// Are loops distributed over instances of a unit? A command stream executes them sequentially.
+bool distributes_loops(const Schedule& schedule) {
   for (const Nest& nest : schedule.nests)
     for (const Line& line : nest.lines)
       if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unit.empty()) return true;
@@ -28,7 +28,7 @@ std::string times_as_many(std::int64_t taken, std::int64_t least) {
   return taken > least && least > 0 ? fmt::format(" ({:.2f} times as many)", double(taken) / double(least)) : "";
 }
 
-/// What lanes asked for, and how much of what was moved nobody had asked for.
+/// Memory coalescing counters: requests, sectors moved, and the minimum.
 std::string text_of(const std::vector<MemoryRequests>& all) {
   std::string text;
   for (const MemoryRequests& r : all)
@@ -37,7 +37,7 @@ std::string text_of(const std::vector<MemoryRequests>& all) {
   return text;
 }
 
-/// The same of memories in banks, and where most was lost.
+/// Bank conflict counters of banked memories, with the worst source location.
 std::string text_of(const std::vector<BankRequests>& all) {
   std::string text;
   for (const BankRequests& r : all) {
@@ -55,7 +55,7 @@ std::string text_of(const std::vector<BankRequests>& all) {
   return text;
 }
 
-/// What the layout of tiles costs the calls that take rows of them; the estimate does not know of it.
+/// Bank conflicts of row accesses caused by tile layouts; not part of the estimate.
 std::string conflicts_of(const Program& program, const HardwareModel& model) {
   std::string text;
   for (const CallPasses& call : call_passes(program, model)) {
@@ -82,15 +82,16 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
     return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
   text += fmt::format("; {} cycles{}", checked.cycles,
-                      deals_out(scheduled.schedule) ? " of instances one after another"
-                                                    : "");  // what is simulated is compared with its own prediction
+                      distributes_loops(scheduled.schedule)
+                          ? " of instances one after another"
+                          : "");  // simulated cycles are compared with the prediction for the simulator
   if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));
   text += fmt::format("; {} cycles", whole(cost.cycles - cost.scalar_cycles));
   if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(cost.scalar_cycles));
   return text + " predicted\n";
 }
 
-/// As emulated programs read it (backends/cuda/emulation/lanes.h).
+/// Same parsing as in emulated programs (backends/cuda/emulation/lanes.h).
 bool counts_requests() {
   const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
   return asked != nullptr && *asked != '\0' && std::string(asked) != "0";

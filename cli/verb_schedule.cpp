@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap schedule: the best schedule that a search finds, and what it costs.
+// isamap schedule: the best schedule of a search, and its cost.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 namespace isamap::cli {
 namespace {
 
-/// Each line a comment: the schedule with them reads back.
+/// As comment lines, so that the output is a valid schedule file.
 std::string comments_of(const std::string& lines) {
   std::istringstream text(lines);
   std::string comments;
@@ -37,10 +37,10 @@ std::string text_of(const ScheduleAnswer& answer) {
                      comments_of(answer.splits + scalar_code_text(answer.scalar)));
 }
 
-/// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
+/// Default node limit of an exact search without a requested proof: about a second.
 constexpr std::int64_t nodes_by_default = 1'000'000;
 
-/// With what --explain, --report and --trace add; `second` is asked for only then.
+/// With the output of --explain, --report and --trace; `second` is evaluated only for these.
 SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inputs& inputs, Exit code,
                       const std::function<std::optional<RunnerUp>()>& second) {
   std::string more;
@@ -48,16 +48,16 @@ SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inpu
   if (options.explain || !options.report.empty() || !options.trace.empty()) {
     const Schedule& schedule = answer.scheduled.schedule;
     Exit problem = Exit::ok;
-    const auto extras = extras_of(options, schedule, answer.text.empty() ? print(schedule) : answer.text, inputs.kernel,
-                                  inputs.model, second(), problem);
+    const auto extras = extras_of(options, {schedule, answer.text.empty() ? print(schedule) : answer.text, second()},
+                                  inputs.kernel, inputs.model, problem);
     if (!extras) return {"", problem};
     more = extras->text;
   }
   return {options.json ? json_of_schedule(answer) : text_of(answer) + more, code};
 }
 
-/// On machines that are priced, not programmed: the exact search. Nothing: it does not apply. It sees no points that a
-/// store could hold.
+/// The exact search, for machines that are priced but not programmed. Nothing: not applicable. It has no trials for a
+/// store.
 std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs) {
   if (!options.lab.store.empty()) {
     if (options.schedule.strategy != "exact") return {};
@@ -68,9 +68,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
   if (options.cost != "closed_form") {
     if (options.schedule.strategy != "exact") return {};
     return SearchAnswer{
-        "",
-        fail(Exit::usage, "the exact search is under the closed form; --cost " + options.cost + " is for strategies",
-             "leave --strategy out")};
+        "", fail(Exit::usage, "the exact search uses the closed form; --cost " + options.cost + " is for strategies",
+                 "leave --strategy out")};
   }
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!mapped) return {};
@@ -106,7 +105,7 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
     answer.gap = 0;
   } else if (options.certify) {
     answer.problems = {
-        error(fmt::format("the budget ended before the proof: the best is at most {:.2f} % above the optimum",
+        error(fmt::format("budget exhausted before the proof: the best is at most {:.2f} % above the optimum",
                           100 * (best / std::max(*answer.lower_bound, 1e-300) - 1)),
               "a larger --budget, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
@@ -116,7 +115,7 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
   });
 }
 
-/// By a strategy that asks. Where the exact search applies nothing is compiled: the machine is priced.
+/// By an ask-and-tell strategy. Where the exact search applies nothing is compiled: the machine is only priced.
 std::optional<Compilation> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook,
                                      Exit& code) {
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
@@ -184,7 +183,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
     answer.gap = 0;
   }
   if (options.certify && !answer.certified) {
-    answer.problems = {error("the search ended before it had seen every schedule, so its best is not certified",
+    answer.problems = {error("the search ended before it saw every schedule, so its best is not certified",
                              "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap targets: which models there are, and how programs for them run on this machine.
+// isamap targets: lists the models and how their programs run on this machine.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace isamap::cli {
 namespace {
 
-/// The most arithmetic a cycle that one instance does on operands of this type only.
+/// Peak operations per cycle of one instance on operands of this type.
 double peak(const HardwareModel& model, const std::string& dtype) {
   double best = 0;
   for (const Instruction& instruction : model.instructions()) {
@@ -28,7 +28,7 @@ double peak(const HardwareModel& model, const std::string& dtype) {
   return best;
 }
 
-/// Is one about fewer processors than the other, with memories of their own? It requires more, and memories differ.
+/// Is one description more specific than the other? It requires more features, and its memories differ.
 bool is_closer(const HardwareModel& one, const HardwareModel& other) {
   const auto& all = one.needed.cpu;
   for (const std::string& feature : other.needed.cpu)
@@ -43,7 +43,7 @@ bool is_closer(const HardwareModel& one, const HardwareModel& other) {
 
 constexpr std::size_t column_most = 40;  // characters of a line of the table
 
-/// As many as fit.
+/// Truncates to the width.
 std::string families_text(const std::vector<std::string>& families) {
   std::string text;
   for (const std::string& family : families) {
@@ -53,7 +53,7 @@ std::string families_text(const std::vector<std::string>& families) {
   return text;
 }
 
-/// Whole words, as many as fit.
+/// Truncates to whole words.
 std::string shortened(const std::string& text) {
   if (text.size() <= column_most) return text;
   return text.substr(0, std::min(text.rfind(' ', column_most - 3), column_most - 3)) + " ..";

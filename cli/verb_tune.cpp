@@ -8,7 +8,9 @@ namespace isamap::cli {
 
 Exit verb_tune(const Options& given) {
   Options options = given;
-  if (!options.strategy_given) options.schedule.strategy = "annealing";  // the nearest of all (docs/laboratory.md)
+  if (!options.strategy_given)
+    options.schedule.strategy =
+        "annealing";  // the default strategy: smallest gap in the laboratory (docs/laboratory.md)
   Recorder recorder(options, "tune");
   const SearchAnswer answer =
       tune_answer(options, recorder, by_running(options.seed), by_every_compiler(options.seed), std::nullopt);

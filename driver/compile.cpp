@@ -22,7 +22,7 @@ Compilation stopped(Compilation reached, Exit code, const Diagnostics& problems)
   return reached;
 }
 
-/// A schedule that somebody wrote takes the place of the search; it is checked and priced in the same way.
+/// A hand-written schedule replaces the search; it is checked and priced in the same way.
 Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
                        const CostModelFactory& costs) {
   Diagnostics problems = verify(schedule, kernel, model);
@@ -36,7 +36,7 @@ Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const Har
   return scheduled;
 }
 
-/// What --strict-float forbids: 0 times infinity is no 0, and sums have an order.
+/// Assumptions forbidden by --strict-float: finite inputs (0 * infinity is NaN) and reassociation of sums.
 Diagnostics not_strict(const Program& program) {
   Diagnostics problems;
   for (const std::string& assumption : program.assumptions) {
@@ -44,7 +44,7 @@ Diagnostics not_strict(const Program& program) {
     if (order || assumption.find("finite") != std::string::npos)
       problems.push_back(
           error("--strict-float forbids what this program assumes: " + assumption,
-                order ? "run over the reduction in time, without 'combine'"
+                order ? "make the reduction loop sequential, without 'combine'"
                       : "choose sizes that the instruction divides, another --instruction, or a schedule"));
   }
   return problems;
@@ -67,7 +67,7 @@ bool asks_for_sizes(const HardwareModel& model) {
                      [](const Symbol& s) { return !s.known_at_compile_time && !s.emit.empty(); });
 }
 
-/// Statement by statement on a scalar unit: right on a machine of any size.
+/// All statements as scalar code: correct on a machine of any size.
 std::optional<Program> without_instructions(const Kernel& kernel, const HardwareModel& model,
                                             const CompileOptions& options) {
   const auto scheduled = schedule(kernel, MapResult{}, model, options.schedule);
@@ -79,13 +79,13 @@ std::optional<Program> without_instructions(const Kernel& kernel, const Hardware
   return std::move(*program);
 }
 
-/// What a machine of another size does. A schedule by hand is for the size it was written for. A size for which nothing
-/// is found has no program of its own.
+/// Versions for other machine sizes. A hand-written schedule is for one size only. A size without a schedule gets no
+/// version.
 std::vector<Program> other_sizes(const Kernel& whole, const HardwareModel& model, const CompileOptions& options) {
   std::vector<Program> versions;
   CompileOptions one = options;
   one.all_sizes = false;
-  Kernel kernel = whole;  // each size would pack otherwise, the entry has one list of arguments
+  Kernel kernel = whole;  // packed layouts depend on the size, but the entry has one argument list
   for (Tensor& tensor : kernel.tensors) tensor.constant = false;
   if (!options.hand_written)
     for (const HardwareModel& version : model.versions()) {
@@ -158,7 +158,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, const Kern
   const auto& refusals = compiled.scheduled->refusals;
   if (id.index() < refusals.size()) reasons = refusals[id.index()];
   if (!reasons.empty() && reasons.front().starts_with(predicted_slower)) return reasons;
-  if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
+  if (!reasons.empty()) reasons.front() = "no schedule of the mappings fits and lowers: " + reasons.front();
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
     const std::string why = not_programmable(mapping, kernel, model);
@@ -200,10 +200,11 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
                             const CostModelFactory& costs) {
   const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
   Evaluation evaluation;
-  double longest = -1;  // the statement that takes most of the time says what bounds it
+  double longest = -1;  // the bound is that of the most expensive statement
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     const auto id = make_id<StatementId>(s);
-    const SearchSpace space(kernel, id, {}, model, {});  // what a written schedule is of has no mappings to choose from
+    const SearchSpace space(kernel, id, {}, model,
+                            {});  // statements of a hand-written schedule have no mappings to choose from
     const auto by_model = costs(space);
     if (!by_model) return by_model.diagnostics();
     auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});

@@ -13,7 +13,7 @@
 namespace isamap {
 namespace {
 
-/// Programs of one list, each by a runner of its own.
+/// One runner per compiler.
 class EachByItsOwn final : public Runner {
  public:
   EachByItsOwn(const std::vector<Program>& programs, const std::vector<HardwareModel>& models) : programs_(programs) {
@@ -47,7 +47,7 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
     of.push_back(c);
   }
   if (const auto* best = fastest(found); best != nullptr && commands.size() > 1)
-      // A choice that cannot be kept costs the next run time, and nothing else.
+      // If the choice cannot be stored, the next run only repeats the timing.
       [[maybe_unused]]
     const auto kept = remember_compiler(program, model, commands[of[static_cast<std::size_t>(best - found.data())]]);
   return found;

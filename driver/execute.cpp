@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr double max_points = 2e10;            // minutes of interpretation and of scalar code
+constexpr double max_points = 2e10;            // minutes in the interpreter and in scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
 double operations_at_a_point(const ScalarExpr& e) {
@@ -18,15 +18,22 @@ double operations_at_a_point(const ScalarExpr& e) {
   return sum;
 }
 
-Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, Fill fill, std::uint64_t seed,
-                         double min_seconds, const Tell& tell) {
+/// The data of a run, and how long it is timed.
+struct RunData {
+  Fill fill;
+  std::uint64_t seed;
+  double min_seconds;
+};
+
+Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, const RunData& run,
+                         const Tell& tell) {
   const Kernel& kernel = program.kernel;
-  std::vector<TensorData> expected = random_data(kernel, fill, seed);
+  std::vector<TensorData> expected = random_data(kernel, run.fill, run.seed);
   std::vector<TensorData> found = expected;
   auto outcome = [&] {
     const SlowOperationNotice notice(how == "simulator" ? "simulating" : "compiling and running the emitted program",
                                      tell);
-    return runner.run(program, found, RunLimits{}, min_seconds);
+    return runner.run(program, found, RunLimits{}, run.min_seconds);
   }();
   if (!outcome) return outcome.diagnostics();
   Checked checked;
@@ -47,7 +54,8 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.correct = comparison.equal;
   checked.max_error = comparison.max_error;
   checked.first_difference = comparison.first_difference;
-  checked.seconds = outcome->executed == "emulated" ? 0 : outcome->seconds;  // how long it took says nothing
+  checked.seconds =
+      outcome->executed == "emulated" ? 0 : outcome->seconds;  // not a measurement: its time is meaningless
   checked.cycles = outcome->cycles;
   checked.scalar_cycles = outcome->scalar_cycles;
   checked.requests = outcome->requests;
@@ -125,9 +133,9 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
   auto exact =
-      run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds, choices.tell);
+      run_once(program, *runner, available.how, {Fill::integers, seed, any_float ? 0 : min_seconds}, choices.tell);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
-  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds, choices.tell);
+  return run_once(program, *runner, available.how, {Fill::real, seed, min_seconds}, choices.tell);
 }
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A schedule taken apart: what each nest costs, and the schedule that came second.
+// Explanation of a schedule: cost breakdown of each nest, and the runner-up.
 
 #include <optional>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace isamap {
 
-/// The schedule that came second, and by what the objective is larger.
+/// The second best schedule, and the ratio of its objective to the best.
 struct RunnerUp {
   std::string schedule;  ///< its text
   double ratio = 1;      ///< of the objective
   std::vector<CostReport> statements;
 };
 
-/// Of each nest of a schedule. Diagnostics as of `evaluate`.
+/// For each nest of a schedule. Diagnostics as of `evaluate`.
 Result<std::vector<CostReport>> explain(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
 
 }  // namespace isamap

@@ -19,7 +19,7 @@ std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
   return tiles;
 }
 
-/// The mapping that the schedule chose: the one of the result whose instruction and digits the `do` line names.
+/// The mapping of the schedule: the enumerated one with the instruction and digits of the `do` line.
 std::optional<Mapping> chosen(const Compilation& compiled) {
   const auto& mappings = compiled.scheduled->mappings;
   if (mappings.empty() || !mappings.front().instruction.valid()) return std::nullopt;
@@ -44,7 +44,7 @@ void run_layer(LayerResult& layer, const Program& program, const HardwareModel& 
   }
 }
 
-/// The worst of two codes: a wrong result outweighs bad luck, and anything outweighs ok.
+/// The worse of two codes: a wrong result is worse than other failures, and any failure is worse than ok.
 Exit worse(Exit a, Exit b) {
   const auto weight = [](Exit code) {
     switch (code) {
@@ -69,7 +69,7 @@ LayerResult not_a_kernel(const Layer& layer) {
   return result;
 }
 
-/// Nothing maps, no schedule exists, or none was found.
+/// Nothing maps, no schedule exists, or none was found within the limits.
 bool unanswered(Exit code) { return code == Exit::no_answer || code == Exit::limit; }
 
 }  // namespace
@@ -109,7 +109,7 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   layer.mappings = compiled.mapped.mappings.size();
   layer.mapped = layer.mappings > 0;
   if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);
-  for (const ScalarCode& code : scalar_code(compiled, kernel, model))  // maps, and no schedule of it was better
+  for (const ScalarCode& code : scalar_code(compiled, kernel, model))  // maps, but scalar code is cheaper
     if (layer.mapped)
       for (const std::string& reason : code.reasons) layer.reasons.push_back("scalar code: " + reason);
   if (compiled.scheduled) {
@@ -133,7 +133,7 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   extraction.model = layers.name;
   extraction.target = model.name;
   extraction.notes = layers.notes;
-  std::map<std::string, std::size_t> done;  // kernel -> the layer that has its results
+  std::map<std::string, std::size_t> done;  // kernel -> the first layer with it
   const std::vector<Layer> flat = flattened(layers);
   for (std::size_t l = 0; l < flat.size(); ++l) {
     const Layer& layer = flat[l];
@@ -153,7 +153,7 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
       extraction.layers.push_back(std::move(again));
     }
     extraction.layers.back().notes = layer.notes;
-    // A layer without an answer says so in its reasons; it is no failure of the others.
+    // A layer without an answer has reasons; the other layers are still reported.
     const Exit code = extraction.layers.back().code;
     if (!unanswered(code)) extraction.code = worse(extraction.code, code);
   }
@@ -166,7 +166,7 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
 }
 
 Model as_model(const Kernel& whole) {
-  const Kernel kernel = one_step_of(whole);  // of repeated statements a step is a layer
+  const Kernel kernel = one_step_of(whole);  // of a recurrence one step is a layer
   Model model;
   model.name = kernel.name;
   std::set<std::string> written;
@@ -185,7 +185,7 @@ Model as_model(const Kernel& whole) {
     for (Access& access : alone.reads) take(access);
     take(alone.write);
     Tensor& result = one.tensors[alone.write.tensor.index()];
-    // A later statement adds to what an earlier one left, which is then an input of its own.
+    // A later statement accumulates onto the result of an earlier one, which becomes an input.
     if (written.count(result.name) && statement.reduction != Reduction::assign) result.inout = true;
     written.insert(result.name);
     one.statements.push_back(std::move(alone));

@@ -21,15 +21,15 @@ struct LayerResult {
   std::optional<MatmulShape> matmul;
   std::string instruction;  ///< empty: scalar code
   std::optional<Mapping> mapping;
-  std::size_t mappings = 0;                                ///< all, of all instructions
+  std::size_t mappings = 0;                                ///< number of mappings, of all instructions
   std::map<std::string, std::vector<std::int64_t>> tiles;  ///< dim -> tile sizes, outermost first
   Cost cost;
   Schedule schedule;
   std::optional<Checked> checked;
-  std::vector<std::string> reasons;  ///< why it is not mapped, or why it was not run
-  std::vector<std::string> notes;    ///< what the kernel leaves out of the model's layer
+  std::vector<std::string> reasons;  ///< why it is not mapped or was not run
+  std::vector<std::string> notes;    ///< parts of the model's layer that the kernel omits
   bool mapped = false;
-  std::string same_as;  ///< an earlier layer with the same kernel, whose results these are
+  std::string same_as;  ///< an earlier layer with the same kernel and results
   Exit code = Exit::ok;
 };
 
@@ -40,7 +40,7 @@ struct FactoringResult {
   double cycles = 0, bytes = 0, multiplications = 0;
   bool mapped = false;                  ///< every statement
   std::optional<Checked> checked;       ///< the whole factoring, run as one kernel
-  std::optional<bool> equals_original;  ///< on integers, the interpreter gives what the one statement gives
+  std::optional<bool> equals_original;  ///< on integers, equal to the unfactored statement by the interpreter
 };
 
 struct Extraction {
@@ -48,7 +48,7 @@ struct Extraction {
   std::vector<std::string> notes;  ///< of the model
   std::vector<LayerResult> layers;
   std::vector<FactoringResult> factorings;  ///< cheapest first
-  std::string verdict;                      ///< which factoring is cheaper and why
+  std::string verdict;                      ///< which factoring is cheaper, and why
   Exit code = Exit::ok;
 };
 
@@ -57,17 +57,17 @@ struct ExtractOptions {
   bool run = false;
   std::uint64_t seed = 0;
   std::function<void(const std::string&)> progress;
-  Tell tell;  ///< what takes long
+  Tell tell;  ///< notices of slow operations
 };
 
 Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options);
 
-/// The statements of a kernel as layers of their own; what an earlier statement writes becomes an input.
+/// Each statement of a kernel as a layer; results of earlier statements become inputs.
 Model as_model(const Kernel& kernel);
 
-/// The layers of a model, those of several statements as one for each: NAME.s0, NAME.s1, ...
+/// The layers of a model; those of several statements are split: NAME.s0, NAME.s1, ...
 std::vector<Layer> flattened(const Model& model);
-/// What decides the result of compilation: everything but the name.
+/// Key of equal compilations: everything but the name.
 std::string identity_of(const Kernel& kernel);
 
 /// Factorings of a one-statement product of three or more factors, priced and compared; nothing for other kernels.

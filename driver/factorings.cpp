@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of three factors can be computed in several orders; which one is cheap is a question of cost, not of taste.
+// Factorings of a product of three factors into two statements, compared by cost.
 //
 //   O[k,p,q] += I[c,p+r,q+s] * D[c,r,s] * W[k,c]     either   T = I*D (depthwise), O += T*W (matmul)
 //                                                     or      V = D*W (weights),   O += I*V (full convolution)
@@ -24,7 +24,7 @@ double multiplications(const Kernel& kernel) {
   return sum;
 }
 
-/// On small integers nothing rounds, so every order of multiplication must give the same numbers.
+/// On small integers nothing rounds, so all factorings must give equal results.
 bool same_result(const Kernel& original, const Kernel& factored, std::uint64_t seed) {
   std::map<std::string, TensorData> by_name;
   Random random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the best schedule beat: the second best of a search, or the best of the schedules one step away from it.
+// The runner-up: the second best schedule of a search, or the best neighbour of the best schedule.
 
 #include <optional>
 
@@ -9,11 +9,11 @@
 
 namespace isamap {
 
-/// The second best of each statement that is strictly worse than the best; fed with every trial.
+/// Tracks, over all trials, the second best point of each statement with a strictly higher cost than the best.
 class RunnerUpTracker {
  public:
   void see(const Trial& trial);
-  /// With the second best of the statement where that costs the least. Nothing: there is none.
+  /// The schedule with one statement replaced by its second best, where that costs least. Nothing: none.
   std::optional<RunnerUp> of(const Schedule& best, const Kernel& kernel, const HardwareModel& model) const;
 
  private:
@@ -24,8 +24,8 @@ class RunnerUpTracker {
   std::vector<Pair> statements_;
 };
 
-/// For searches that show no trials: two neighbouring loops exchanged, one tile a step smaller or larger, one stage
-/// left out. The cheapest that is legal and strictly worse.
+/// For searches without observable trials: the cheapest legal, strictly worse neighbour (two adjacent loops
+/// interchanged, one tile a step smaller or larger, one stage removed).
 std::optional<RunnerUp> best_neighbour(const Schedule& best, const Kernel& kernel, const HardwareModel& model,
                                        Objective objective);
 

@@ -23,7 +23,7 @@ Result<std::vector<fs::path>> files_of(const std::string& folder) {
   std::error_code problem;
   if (!fs::is_directory(folder, problem)) {
     const bool exists = fs::exists(folder, problem);
-    return error_at({folder, 0, 0}, exists ? "is no folder" : "there is no such folder",
+    return error_at({folder, 0, 0}, exists ? "is no folder" : "folder not found",
                     "--suite takes a folder of kernel files");
   }
   std::vector<fs::path> files;
@@ -34,12 +34,12 @@ Result<std::vector<fs::path>> files_of(const std::string& folder) {
   }
   if (problem) return error_at({folder, 0, 0}, "cannot be listed: " + problem.message());
   if (files.empty())
-    return error_at({folder, 0, 0}, "holds no kernels", "files that end in .yaml, .yml or .onnx are taken");
+    return error_at({folder, 0, 0}, "holds no kernels", "it reads files that end in .yaml, .yml or .onnx");
   std::sort(files.begin(), files.end());
   return files;
 }
 
-/// Names of layers start with the file's name, unless there is only one.
+/// Layer names are prefixed with the file name, unless there is only one layer.
 void add_layers(const fs::path& path, const Model& model, Suite& suite) {
   const std::string file = path.filename().string(), stem = path.stem().string();
   const std::vector<Layer> layers = flattened(model);
@@ -87,7 +87,7 @@ double points_of(const Computation& statement) {
   return points;
 }
 
-/// Calls times interval of the mapping that needs the fewest cycles, on one unit, memories aside.
+/// Calls times interval of the best mapping on one unit, ignoring memory.
 void predict_by_mapping(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model,
                         SuiteAnswer& answer) {
   for (const Mapping& m : mapped.mappings) {
@@ -199,7 +199,7 @@ SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAns
     change.programmable_gained = only_in(b.programmable_texts, a.programmable_texts);
     change.programmable_lost = only_in(a.programmable_texts, b.programmable_texts);
   }
-  // The estimate of a mapping leaves memories out: beside a schedule's it says nothing.
+  // A mapping's estimate ignores memory, so it is not comparable with a schedule's.
   const bool alike = (a.prediction == Prediction::mapping) == (b.prediction == Prediction::mapping);
   if (alike && a.cycles > 0 && b.cycles > 0) change.speedup = a.cycles / b.cycles;
   const bool covers_a = a.count() > 0, covers_b = b.count() > 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A folder of kernels and models on one machine (`coverage`) or on two (`hw diff`): what maps, how well, how fast.
+// Coverage of a folder of kernels and models on one machine (`coverage`) or two (`hw diff`): mappings, utilisation,
+// cycles.
 
 #include <functional>
 #include <map>
@@ -15,16 +16,16 @@
 
 namespace isamap {
 
-/// One statement of one file. Equal statements of a file are one case.
+/// One statement of one file. Equal statements of a file are merged.
 struct SuiteCase {
-  std::string file;              ///< its name inside the folder
+  std::string file;              ///< file name relative to the folder
   std::string name;              ///< "gemm", "attention.scores", "mobilenet_v1.conv2d_3"
-  std::size_t times = 1;         ///< how often the file has it
+  std::size_t times = 1;         ///< number of occurrences in the file
   std::optional<Kernel> kernel;  ///< one statement; nothing: the file cannot be read
   Diagnostics problems;          ///< why
 };
 
-/// Layers of a model that are no kernels, by reason: "28 layers: clip: element-wise: no reduction to map".
+/// Layers of a model without a kernel, by reason: "28 layers: clip: element-wise: no reduction to map".
 struct NoKernels {
   std::string file, reason;
   std::size_t layers = 0;
@@ -36,11 +37,11 @@ struct Suite {
   std::vector<NoKernels> no_kernels;
   Diagnostics warnings;  ///< of files that were read
 };
-/// Every .yaml, .yml and .onnx of the folder itself. A file that cannot be read is a case with its problems.
+/// Every .yaml, .yml and .onnx of the folder, not recursively. An unreadable file is a case with diagnostics.
 Result<Suite> load_suite(const std::string& folder);
 
-/// Where a number of cycles comes from: the best schedule of the search; one that runs element by element although or
-/// because nothing maps; where no schedule exists, calls times interval of the best mapping.
+/// Source of a number of cycles: the best schedule of the search; scalar code; or, without a schedule, calls times
+/// interval of the best mapping.
 enum class Prediction { none, schedule, scalar, mapping };
 std::string_view name(Prediction prediction);
 
@@ -57,12 +58,12 @@ struct SuiteAnswer {
   std::string instruction;                              ///< the one that the cycles are those of; empty: scalar code
   double cycles = 0;
   Prediction prediction = Prediction::none;
-  std::vector<std::string> reasons;  ///< why nothing maps, or why there is no schedule
+  std::vector<std::string> reasons;  ///< why nothing maps or no schedule exists
   std::size_t count() const { return texts.size(); }
   std::size_t programmable_count() const { return programmable_texts.size(); }
 };
 
-/// One answer for each case, empty ones for files that cannot be read.
+/// One answer per case, empty for unreadable files.
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
                                  const ScheduleOptions& schedule, const Tell& tell);
 
@@ -80,7 +81,7 @@ struct Difference {
   std::vector<SuiteAnswer> on_a, on_b;
 };
 
-/// What changes from a to b. Mappings are the same when instruction, operands and digits read the same.
+/// Changes from a to b. Mappings are equal if instruction, operands and digits print the same.
 struct SuiteChange {
   /// A kernel gains (loses) where only b (only a) has a mapping that can be programmed.
   enum class Verdict { same, gains, loses, differs, neither, failed } verdict = Verdict::same;
@@ -107,7 +108,7 @@ struct SuiteTotals {
 SuiteTotals totals_of(const Coverage& coverage);
 SuiteTotals totals_of(const Difference& difference);
 
-/// Files that cannot be read are wrong input; where nothing maps on any machine, that is proved or a limit was reached.
+/// Exit code: unreadable files are wrong input; if nothing maps on any machine, no_answer if proved, else limit.
 Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer>*>& answers);
 
 /// Cells that tables and reports share: "9", "4096+", "276 (18 programmable)" where not all are; "83%", "13% (6%)";
@@ -127,11 +128,11 @@ std::string gains_and_losses(const SuiteTotals& totals);
 std::string unprogrammable_reason(const SuiteAnswer& answer);
 /// Explains the marks of cycles_cell that the answers use; else nothing.
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers);
-/// "  gemm and 3 more: mma: dtype: ...": cases with the same reason stand together, in the order of the first of each.
+/// "  gemm and 3 more: mma: dtype: ...": cases grouped by reason, in order of first occurrence.
 std::string grouped(const std::vector<std::pair<std::string, std::string>>& reasons);
-/// "mobilenet.onnx: 28 layers are no kernels: clip: ...", a line each.
+/// "mobilenet.onnx: 28 layers are no kernels: clip: ...", one line each.
 std::string no_kernels_text(const Suite& suite);
-/// Of files that could not be read.
+/// Diagnostics of unreadable files.
 Diagnostics problems_of(const Suite& suite);
 
 }  // namespace isamap

@@ -57,7 +57,7 @@ struct PictureAxis {
   std::vector<std::int64_t> tiles;  ///< outermost first
 };
 
-/// A run over dim `n.p` of the fused statement spans the product of its parts.
+/// A loop over the fused dim `n.p` spans the product of its parts.
 std::int64_t extent_of(const std::string& fused, const Computation& statement) {
   std::int64_t extent = 1;
   std::size_t begin = 0;
@@ -75,7 +75,7 @@ bool is_parallel(const std::string& fused, const Computation& statement) {
   return dim < 0 || statement.domain.dims[static_cast<std::size_t>(dim)].kind == DimKind::parallel;
 }
 
-/// The two largest parallel dims that the schedule loops: the plane of the output that the picture shows.
+/// The two largest parallel dims of the schedule's loops: the output plane in the picture.
 std::vector<PictureAxis> picture_axes(const LayerResult& layer) {
   const Computation& statement = layer.kernel.statements.front();
   std::vector<PictureAxis> axes;
@@ -89,7 +89,7 @@ std::vector<PictureAxis> picture_axes(const LayerResult& layer) {
   return axes;
 }
 
-/// Lines at every multiple of a tile, for each tile size; the finest are thin. More than 64 lines say nothing.
+/// Grid lines at multiples of each tile size; the finest are thin. Above 64 lines they are omitted.
 std::string grid_lines(const PictureAxis& axis, double length, bool vertical, double other) {
   std::string svg;
   double width = 1.8;
@@ -111,7 +111,7 @@ std::string grid_lines(const PictureAxis& axis, double length, bool vertical, do
 std::string tiles_picture(const LayerResult& layer) {
   const std::vector<PictureAxis> axes = picture_axes(layer);
   const double largest = static_cast<double>(std::max<std::int64_t>(1, axes[0].extent));
-  // The square root keeps a 3136 x 64 plane from becoming a line.
+  // Square-root scale, so that a 3136 x 64 plane remains visible.
   const double across = 300,
                down = std::max(
                    12.0, 300 * std::sqrt(static_cast<double>(std::max<std::int64_t>(1, axes[1].extent)) / largest));
@@ -155,7 +155,7 @@ std::string traffic_picture(const LayerResult& layer) {
   std::string svg = fmt::format("<figure><svg role=\"img\" width=\"420\" height=\"{0}\" viewBox=\"0 0 420 {0}\">",
                                 18 * bars.size() + 4);
   for (std::size_t b = 0; b < bars.size(); ++b) {
-    // A logarithm, since registers see thousands of times what the outermost memory sees.
+    // Logarithmic scale: register traffic is thousands of times that of the outermost memory.
     const double length = bars[b].words > 1 ? 200 * std::log(bars[b].words) / std::log(std::max(2.0, most)) : 1;
     svg += fmt::format(
         "<text x=\"0\" y=\"{0}\">{1}</text><rect x=\"130\" y=\"{2}\" width=\"{3:.1f}\" height=\"12\" fill=\"{4}\"/>"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The HTML report of `extract`: one file that needs nothing else.
+// The self-contained HTML report of `extract`.
 
 #include <string>
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every HTML report is made of: one page that needs nothing else.
+// Building blocks of self-contained HTML reports.
 
 #include <string>
 #include <vector>
 
 namespace isamap {
 
-/// Names come from files of strangers: every text of a page goes through here.
+/// Escapes text for HTML; names come from untrusted files, so every text must pass here.
 std::string escaped(const std::string& text);
-/// A table cell; numbers stand to the right.
+/// A table cell; numbers are right-aligned.
 std::string cell(const std::string& text, bool number);
-/// The whole file; `title` is plain text, `body` is HTML.
+/// The complete document; `title` is plain text, `body` is HTML.
 std::string page(const std::string& title, const std::string& body);
 
 constexpr const char* colours[] = {"#4878a8", "#d08770", "#6a9f58", "#a978b0", "#c2a33a", "#5aa7a7"};
 constexpr std::size_t colour_count = sizeof(colours) / sizeof(colours[0]);
 
-/// Bars beside a label, one above the other: `length` is 0 to 1, the text stands behind the bar.
+/// One labelled group of horizontal bars: `length` is 0 to 1, the text follows the bar.
 struct Bar {
   double length = 0;
   std::string text;
@@ -26,11 +26,11 @@ struct BarGroup {
   std::string label;
   std::vector<Bar> bars;  ///< bar i has colour i
 };
-/// A figure; `legend` names the colours, `caption` says what the lengths are.
+/// A bar chart; `legend` names the colours, `caption` explains the lengths.
 std::string bar_figure(const std::vector<BarGroup>& groups, const std::vector<std::string>& legend,
                        const std::string& caption);
 
-/// The first row holds the titles; what begins with a digit stands on the right.
+/// The first row is the header; cells that begin with a digit are right-aligned.
 std::string html_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The page of `isamap lab report`, and its tables as text and CSV.
+// The HTML page of `isamap lab report`, and its tables as text and CSV.
 
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace isamap {
 
 std::string lab_page(const lab::Trials& trials);
-/// Which strategy is how near the optimum after how many evaluations, and how long it takes to each gap.
+/// Gap to the optimum by strategy and number of evaluations, and expected running time to each gap.
 std::vector<std::vector<std::string>> lab_summary(const lab::Trials& trials);
 /// One row for each improvement: instance,strategy,seed,evaluations,objective,optimum,ratio
 std::string lab_csv(const lab::Trials& trials);

@@ -16,7 +16,7 @@ constexpr const char* line_colours[] = {"#4878a8", "#d08770", "#6a9f58", "#a978b
                                         "#b3405a", "#7a7a7a", "#2f4b7c", "#e0a100", "#3d7a3d", "#8c564b"};
 constexpr std::size_t line_colour_count = sizeof(line_colours) / sizeof(line_colours[0]);
 
-/// Where a value stands, 0 to 1.
+/// Position of a value on the axis, 0 to 1.
 double share(const PlotAxis& axis, double value) {
   const double v = std::clamp(value, axis.low, axis.high);
   if (axis.high <= axis.low) return 0;

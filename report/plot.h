@@ -14,8 +14,8 @@ struct Series {
   std::vector<std::pair<double, double>> points;
   std::vector<std::pair<double, double>> band;  ///< (low, high) at each point; empty: none
   bool steps = false;                           ///< a distribution: constant between points
-  bool dots = false;                            ///< points by themselves
-  std::vector<std::string> labels = {};         ///< of dots, shown where the pointer is
+  bool dots = false;                            ///< scatter plot
+  std::vector<std::string> labels = {};         ///< tooltips of dots
 };
 
 struct PlotAxis {
@@ -24,7 +24,7 @@ struct PlotAxis {
   double low = 0, high = 1;
 };
 
-/// A figure; `caption` says what is to be seen. The legend stands to the right.
+/// A figure with caption; the legend is on the right.
 std::string line_figure(const std::vector<Series>& series, const PlotAxis& x, const PlotAxis& y,
                         const std::string& caption);
 

@@ -64,7 +64,7 @@ std::string binding(const CostReport& e) {
   return text;
 }
 
-/// Why the second lost: the terms of cycles and of energy that are larger there.
+/// Why the runner-up lost: its larger terms of cycles and energy.
 std::vector<std::string> reasons_of(const CostReport& best, const CostReport& second) {
   std::vector<std::string> lines;
   const auto say = [&](const char* what, const char* unit, const std::vector<CostTerm>& a,
@@ -92,13 +92,13 @@ std::vector<std::string> second_lines(const std::vector<CostReport>& best, const
   return lines;
 }
 
-/// A tensor as a rectangle of its two largest dims, and in it the tile.
+/// A tensor as a rectangle of its two largest dims, with its tile inside.
 std::string tile_cell(const TileRow& t, const CostReport& e, double x, double y) {
   constexpr double size = 84;
   std::vector<double> parts;
   for (std::size_t d = 0; d < t.shares.size() && d < e.dims.size(); ++d)
     if (t.shares[d] > 0) parts.push_back(t.shares[d]);
-  double across = 1, down = 1;  // further dims go into the second side, so that the area is right
+  double across = 1, down = 1;  // other dims multiply the second side, which keeps the area proportional
   for (std::size_t i = 0; i < parts.size(); ++i) (i == 0 ? down : across) *= parts[i];
   return fmt::format(
       "<rect x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2}\" height=\"{2}\" fill=\"#eef2f7\" stroke=\"#1c2430\"/>"

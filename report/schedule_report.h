@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A schedule explained: as text, and as an HTML page with pictures that needs nothing else.
+// Explanation of a schedule as text and as a self-contained HTML page.
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 namespace isamap {
 
 std::string explanation_text(const std::vector<CostReport>& statements, const std::optional<RunnerUp>& second);
-/// `timelines`: one for each statement.
+/// `timelines`: one per statement.
 std::string schedule_page(const std::string& title, const std::string& schedule,
                           const std::vector<CostReport>& statements, const std::vector<Timeline>& timelines,
                           const std::optional<RunnerUp>& second);

@@ -36,7 +36,7 @@ Result<std::string> store_csv(const std::string& path, std::int64_t run_number, 
   if (!run) return run.diagnostics();
   const auto trials = store->trials(run->id);
   if (!trials) return trials.diagnostics();
-  // Statements have features of their own: with several, only what all of them share by name has a column.
+  // Features differ between statements: only those common to all statements have a column.
   const auto names = nlohmann::json::parse(run->features, nullptr, false);
   std::size_t columns = 0;
   std::string text = "run,statement,trial,objective,cycles,energy_pJ,bytes,measured,checked,problem,point";

@@ -56,7 +56,7 @@ double most_cycles(const Columns& columns) {
   return most;
 }
 
-/// One picture of utilisations and one of cycles; cases that nothing is known of are left out.
+/// One chart of utilisation and one of cycles; cases without data are omitted.
 std::string pictures(const Suite& suite, const Columns& columns, const std::vector<std::string>& legend) {
   std::vector<BarGroup> used, cycles;
   const double most = std::log(most_cycles(columns));

@@ -13,7 +13,7 @@
 namespace isamap {
 namespace {
 
-/// Names of files of strangers as a JSON string.
+/// A JSON string literal; names come from untrusted files.
 std::string json_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -116,7 +116,7 @@ std::string utilisation_picture(const Timeline& t) {
     for (std::size_t b = 0; b < bins; ++b) {
       const double share = std::clamp(busy[track][b] / length, 0.0, 1.0);
       if (share < 0.01) continue;
-      std::size_t end = b + 1;  // cells that look the same are one
+      std::size_t end = b + 1;  // merges equal adjacent cells
       while (end < bins && std::abs(std::clamp(busy[track][end] / length, 0.0, 1.0) - share) < 0.01) ++end;
       body += fmt::format(
           "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"12\" fill=\"{}\" "

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hwdesc/model/parallel_units.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/fused_tiles.h"
@@ -234,7 +235,7 @@ class StatementFusion {
 
   /// The tile goes through a buffer to a scalar consumer: in a scratchpad of the block if there is one, else at home.
   bool fuse_in_memory(std::size_t s, std::size_t t) {
-    if (in_.model.program.language == "asm") return false;
+    if (is_command_stream(in_.model)) return false;
     Nest producer = schedule_.nests[s];
     auto tile = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
     if (!tile)
@@ -320,7 +321,7 @@ class StatementFusion {
 
   /// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
   void fuse_through_strips(std::size_t t) {
-    if (in_.model.program.language != "c++") return;
+    if (!is_host_code(in_.model)) return;
     double least = total(costs_, in_.objective);
     std::optional<Schedule> best;
     std::vector<Cost> best_costs;

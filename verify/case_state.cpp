@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/assembly/printer.h"
+#include "hwdesc/model/program_language.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -43,7 +44,7 @@ bool put_before(std::vector<Node>& nodes, InstructionId instruction, Instruction
 }  // namespace
 
 std::string settle_state(InstructionCase& one, const HardwareModel& model) {
-  if (model.program.language != "asm") return "";
+  if (!is_command_stream(model)) return "";
   const auto made = program_of({one}, model);
   if (!made) return made.diagnostics().front().message;
   const auto text = print_assembly(made->program, model);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/start.h"
 #include "isamap/program_on_machine.h"
 #include "scheduler/lowering/async_groups.h"
@@ -123,8 +124,7 @@ class Isolating : IsolatedOperands {
       buffer.strides = dense_strides(tensor.shape);
       buffer.tensor = id;
       buffer.role = BufferRole::argument;
-      constexpr std::int64_t device_align = 16;
-      buffer.align = model_.program.language == "cuda" ? device_align : bytes(tensor.dtype);
+      buffer.align = argument_alignment(model_, tensor.dtype);
       home_[id.index()].whole_tensor = true;
       home_[id.index()].buffer = add(std::move(buffer));
     }

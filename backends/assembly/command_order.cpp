@@ -12,9 +12,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t most_readers = 16;  ///< of a segment before those that left are thrown together
+constexpr std::size_t most_readers = 16;  ///< of a segment before issued ones are merged
 
-/// Buffers that something in these nodes writes.
+/// Buffers written in these nodes.
 void mark_written(const std::vector<Node>& nodes, std::vector<bool>& written) {
   for (const Node& node : nodes)
     std::visit(overloaded{
@@ -44,7 +44,7 @@ void LastUses::split(std::int64_t at) {
   segments_.emplace(at, std::move(behind));
 }
 
-/// Of readers that have left the one that ends last stands for all.
+/// Of the issued readers only the last to end is kept.
 void LastUses::prune(Segment& segment, const std::vector<std::int64_t>& ended) {
   const auto end = [&](std::int64_t reader) { return ended[static_cast<std::size_t>(reader)]; };
   const auto left = std::partition(segment.readers.begin(), segment.readers.end(),
@@ -125,7 +125,7 @@ void CommandOrder::flush() {
   comments_.clear();
 }
 
-/// What a field is called whoever names it: of a register that every one of a file has, by the file.
+/// Canonical name of a field: a field of every register of a file is named by the file.
 std::string CommandOrder::stem(const Instruction& instruction, const std::string& field) const {
   const std::size_t dot = std::min(field.find('.'), field.size());
   for (const Operand& operand : instruction.operands)
@@ -187,7 +187,7 @@ CommandOrder::Needs CommandOrder::needs_of(const CallSite& site, const std::int6
   if (site.instruction->needs.empty()) return needs;
   const auto known = needed_state(*site.instruction, model_,
                                   [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
-  if (!known) return needs;  // the printer says why
+  if (!known) return needs;  // the printer reports why
   for (const auto& [field, value] : *known) {
     if (set_by_commands_.contains(field)) continue;
     const auto number = fields_.try_emplace(field, fields_.size()).first->second;
@@ -216,7 +216,7 @@ void CommandOrder::find_predecessors(Waiting& entry) {
   std::vector<std::int64_t> before;
   const CallSite& site = *entry.site;
   const auto& spans = spans_(site, entry.loops.data());
-  for (std::size_t a = spans.size(); a-- > 0;) {  // the written one last: what it reads too is found by the write
+  for (std::size_t a = spans.size(); a-- > 0;) {  // the written operand last: the write finds its own read
     const BufferId buffer = site.call->operands[a].buffer;
     if (buffer.valid() && (written_[buffer.index()] || program_.buffers[buffer.index()].role == BufferRole::local))
       access(spans[a], a == 0, entry, before);
@@ -241,7 +241,7 @@ void CommandOrder::find_predecessors(Waiting& entry) {
   wait_for(std::move(before), entry, &Waiting::followers);
 }
 
-/// The use reads what the command before it left to be read; commands that write there come after the use.
+/// The use performs the deferred reads of the command before it; commands that write there follow the use.
 void CommandOrder::finish_by(Waiting& entry, std::vector<std::int64_t>& before) {
   const Instruction& instruction = *entry.site->instruction;
   const std::set<std::size_t>& needed = state_use(instruction).reads;
@@ -273,8 +273,8 @@ void CommandOrder::wait_for(std::vector<std::int64_t> before, Waiting& entry,
   }
 }
 
-/// Setters set several fields of an object at once; one for each field that differs is an upper bound, and ties break
-/// for the command that leaves the state as it is.
+/// Setters set several fields of an object at once; one per differing field is an upper bound. Ties prefer the command
+/// that needs no state change.
 std::int64_t CommandOrder::setters(const Needs& needs) const {
   return std::count_if(needs.begin(), needs.end(), [&](const auto& need) { return holds_[need.first] != need.second; });
 }

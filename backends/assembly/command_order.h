@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The order in which the commands of a stream leave: list scheduling over the straight line of the program.
+// Command order of a stream: list scheduling over the straight-line program.
 //
-// A unit that executes in the order of its program starts no command before the one that stands in front of it, so a
-// command that waits for its operands holds up all behind it, moves for the next tile among them. Of the next `window`
-// commands of the line those are ready whose predecessors have left; the one that can start first leaves next, the
-// first of the line among several. (Greedy list scheduling: Landskov et al., "Local Microcode Compaction Techniques",
-// ACM Computing Surveys 12(3), 1980.)
+// With in-order issue a command that waits for its operands stalls all later ones, moves for the next tile among them.
+// Of the next `window` commands those are ready whose predecessors have issued; the one with the earliest start issues
+// next, ties in program order. (Greedy list scheduling: Landskov et al., "Local Microcode Compaction Techniques", ACM
+// Computing Surveys 12(3), 1980.)
 //
-// Predecessors: who wrote a byte that the command reads (RAW) or writes (WAW), who read one that it writes (WAR), in
-// every memory. A state field that commands set beside their computation counts as a byte of a memory; all other state
-// is set by setters, which the printer puts in front of each command when the order is known.
+// Predecessors: RAW, WAW and WAR dependences by byte, in every memory. A state field that compute commands set counts
+// as a byte of a memory; all other state is set by setters, which the printer inserts once the order is known.
 //
-// Time is that of the simulator: a command starts when its port is free and its predecessors have ended, one cycle
-// later for each setter that it needs.
+// Timing as in the simulator: a command starts when its port is free and its predecessors have ended, plus one cycle
+// for each setter that it needs.
 
 #include <functional>
 #include <map>
@@ -27,12 +25,11 @@
 
 namespace isamap {
 
-/// Who wrote and read each byte of a memory last: disjoint intervals, by their first byte.
+/// Last writer and readers of each byte of a memory: disjoint intervals, by their first byte.
 class LastUses {
  public:
   using Found = std::function<void(std::int64_t command)>;
-  /// Notes the access to [low, high) and tells the commands that come before it. `ended`: when a command that has left
-  /// ends, or -1.
+  /// Records the access to [low, high) and reports its predecessors. `ended`: end time of an issued command, or -1.
   void access(std::int64_t low, std::int64_t high, bool write, std::int64_t command,
               const std::vector<std::int64_t>& ended, const Found& found);
 
@@ -55,9 +52,9 @@ class CommandOrder {
   CommandOrder(const Program& program, const HardwareModel& model, std::size_t window, Leave leave, Say say);
 
   void call(const CallSite& site, const std::int64_t* loops);
-  /// Stands in front of the next command of the line.
+  /// Text printed before the next command.
   void comment(const std::string& text) { comments_.push_back(text); }
-  /// All that came so far leaves before all that comes.
+  /// A barrier: earlier commands issue before later ones.
   void flush();
 
  private:
@@ -72,18 +69,18 @@ class CommandOrder {
     std::vector<std::int64_t> loops;
     std::vector<std::string> comments;
     std::int64_t number = 0, ready = 0;
-    int predecessors = 0;                             ///< that have not left
-    std::vector<std::int64_t> successors, followers;  ///< begin after it has ended; leave after it, for its state
+    int predecessors = 0;                             ///< not yet issued
+    std::vector<std::int64_t> successors, followers;  ///< data successors; state successors
     Timing timing;
     Needs needs;
   };
-  /// A command whose fields suit the next use (`sets: any`) is part of that use: machines may fetch what it reads as
-  /// late as then.
+  /// A command with free fields (`sets: any`) belongs to the next use of these fields: machines may read its operands
+  /// as late as then.
   struct Unfinished {
     std::set<std::size_t> fields;
     std::vector<Span> reads;
   };
-  /// What an instruction, or one that does the same in another state, reads and writes of the state of commands.
+  /// Command state read and written by an instruction or by its equivalents in another state (twins.h).
   struct StateUse {
     std::set<std::size_t> reads, writes;
   };
@@ -119,7 +116,7 @@ class CommandOrder {
   std::vector<std::vector<std::int64_t>> port_free_;  ///< by port and instance: cycle
   std::vector<std::string> comments_;
   std::vector<Waiting> waiting_;     ///< in the order of the line
-  std::vector<std::int64_t> ended_;  ///< by command: cycle; -1: it has not left
+  std::vector<std::int64_t> ended_;  ///< by command: cycle; -1: not issued
   std::int64_t issue_ = 0;
 };
 

@@ -43,7 +43,7 @@ std::optional<Diagnostic> CommandStream::command(const CallSite& site, const std
   return problem;
 }
 
-/// Tokens that are commands of their own; the others are told by the command itself.
+/// Tokens that are separate commands; the others are part of the command's text.
 void CommandStream::token_lines(const std::vector<std::string>& objects, const std::string& what) {
   for (const std::string& name : objects)
     for (const AsyncObject& object : model_.async_objects())
@@ -126,7 +126,7 @@ Result<CommandStream::Choice> CommandStream::choice_of(const Instruction& instru
   return choice;
 }
 
-/// The held command gives open fields the values that are needed now.
+/// The deferred command sets its free fields to the values needed now.
 void CommandStream::decide(const KnownState& needed) {
   if (!held_) return;
   for (auto& [field, value] : held_->fields)
@@ -171,7 +171,7 @@ std::optional<Diagnostic> CommandStream::print(const SetterUse& use) {
   return std::nullopt;
 }
 
-/// A register that the memory spells in its own way: `v3`.
+/// A register name from the memory's `spelling`: `v3`.
 std::string CommandStream::spelled(const Reference& r, const Use& use) const {
   if (!r.property.empty()) return "";
   const Call& call = *use.site.call;

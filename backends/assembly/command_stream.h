@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Commands in their order, in the right state.
+// Inserts the setters that establish the state each command needs.
 //
-// Before a call stand the setters of what it needs. Two things go beyond setters:
+// Setters of the needed state precede a call. Two cases go beyond setters:
 // - Twins: instructions that do the same and differ in the state they need ("multiply with the fresh weights", "with
 //   those of before"). The one that needs the fewest setters is printed.
 // - A command that itself sets a field to any value (`sets: {ex.c: any}` of one that loads weights) is held back until
@@ -26,13 +26,13 @@ class CommandStream {
   CommandStream(const Program& program, const HardwareModel& model, std::vector<CallTokens> plan);
 
   void line(const std::string& text);
-  /// Nothing, or why it cannot be printed.
+  /// Nothing, or the diagnostic.
   std::optional<Diagnostic> command(const CallSite& site, const std::int64_t* loops);
   Result<std::string> finish();
 
  private:
   using Fields = std::map<std::string, std::optional<std::int64_t>>;
-  /// A use of an instruction where it stands; `known` is the state before it, `fields` what it sets to any value.
+  /// A use of an instruction in the stream; `known`: the state before it, `fields`: its free fields (`sets: any`).
   struct Use {
     const Instruction& instruction;
     const CallSite& site;
@@ -76,7 +76,7 @@ class CommandStream {
   std::map<const Instruction*, std::vector<const Instruction*>> twins_;
   std::string text_;
   std::optional<Held> held_;
-  std::string behind_held_;  ///< what was printed since
+  std::string behind_held_;  ///< printed since then
 };
 
 }  // namespace isamap

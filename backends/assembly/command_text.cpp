@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-/// Words begin in one column where texts are short.
+/// Encodings are aligned in one column after short texts.
 constexpr std::size_t word_column = 40;
 
 class CommandText {
@@ -54,8 +54,8 @@ class CommandText {
         const Memory& memory = model_.memory(operand.memory);
         if (memory.is_register() || memory.granularity <= 1) continue;
         problem.message +=
-            fmt::format(": addresses in {} count steps of {} bytes, and this use of {} begins between two", memory.name,
-                        memory.granularity, operand.name);
+            fmt::format(": addresses in {} are in units of {} bytes, and this use of {} is not aligned to them",
+                        memory.name, memory.granularity, operand.name);
         problem.hint = fmt::format("write align: {}B at operand {}", memory.granularity, operand.name);
       }
     return problem;

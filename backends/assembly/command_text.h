@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The printed line of one command: its text, and behind the comment sign its word if the instruction has an encoding.
+// The printed line of one command: its text and, as a comment, its encoding if the instruction has one.
 
 #include <functional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace isamap {
 
-/// `spelling`: how a register is written ("v3"); empty: by its number. `value_of` knows everything else.
+/// `spelling`: register name ("v3"); empty: its number. `value_of` evaluates all other references.
 Result<std::string> command_text(const Instruction& instruction, const HardwareModel& model, const ValueOf& value_of,
                                  const std::function<std::string(const Reference&)>& spelling);
 

@@ -9,13 +9,13 @@
 namespace isamap {
 namespace {
 
-constexpr std::size_t most_pieces = 64;  ///< of one operand; beyond, all between its first and last byte is touched
+constexpr std::size_t most_pieces = 64;  ///< of one operand; above that the hull is used
 
 struct Step {
   std::int64_t stride = 0, extent = 1;  ///< bytes, steps
 };
 
-/// Rows side by side become one; what is left is one piece for each row.
+/// Merges contiguous rows; then one segment per row.
 std::vector<Interval> pieces_of(std::vector<Step> steps, std::int64_t width) {
   std::int64_t first = 0;
   for (Step& step : steps)

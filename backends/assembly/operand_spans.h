@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-/// Bytes [low, high) of a memory, and the pieces of them that are touched; [low, high) wholly if `pieces` is null.
+/// Bytes [low, high) of a memory, and the segments of them that are accessed; all of [low, high) if `pieces` is null.
 struct Span {
   MemoryId memory;
   std::int64_t low = 0, high = 0;
@@ -23,7 +23,7 @@ class OperandSpans {
  public:
   OperandSpans(const Program& program, const HardwareModel& model) : program_(program), model_(model) {}
 
-  /// One for each operand, the written one first; an operand in no memory has an empty one.
+  /// One per operand, the written one first; empty for an operand in no memory.
   const std::vector<Span>& operator()(const CallSite& site, const std::int64_t* loops);
 
  private:

@@ -134,9 +134,8 @@ std::string host_marker(std::int64_t number) { return fmt::format("host {}:", nu
 
 std::optional<Diagnostic> too_many_commands(const Program& program) {
   if (count_calls(program.prepack, max_commands) + count_calls(program.body, max_commands) <= max_commands) return {};
-  return error(
-      fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands),
-      "use larger tiles, or a smaller kernel");
+  return error(fmt::format("the program has more than {} commands, the limit of a straight-line stream", max_commands),
+               "use larger tiles, or a smaller kernel");
 }
 
 Result<std::string> print_assembly(const Program& program, const HardwareModel& model) {

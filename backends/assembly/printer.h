@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A straight stream of commands with numeric addresses, from the instructions' `asm` (else `emit`) texts.
+// A straight-line command stream with numeric addresses, from the instructions' `asm` (else `emit`) texts.
 
 #include <optional>
 #include <string>
@@ -13,13 +13,13 @@ namespace isamap {
 
 constexpr std::int64_t max_commands = 20'000'000;
 
-/// The complaint about a program of more than `max_commands` commands; nothing: it has fewer.
+/// The diagnostic for a program of more than `max_commands` commands; nothing: it has fewer.
 std::optional<Diagnostic> too_many_commands(const Program& program);
 
-/// The line that stands for the n-th nest a host executes; printed behind the comment sign.
+/// Marker of the n-th host nest; printed as a comment.
 std::string host_marker(std::int64_t number);
 
-/// The text; in order of execution. What a scalar unit outside the device executes is a comment with a marker.
+/// The text in execution order. Host nests are comments with a marker.
 Result<std::string> print_assembly(const Program& program, const HardwareModel& model);
 
 }  // namespace isamap

@@ -81,7 +81,7 @@ class Unroller {
   }
   void visit(const Comment& comment) { visitor_.comment(comment.text); }
   void visit(const Element&) {}  // always host
-  void visit(const Sync&) {}     // one stream of commands: results are as if in its order
+  void visit(const Sync&) {}     // one stream of commands with in-order semantics
 
   CallSite site(const Call& call) const {
     CallSite s;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A program as the straight line of what it does: calls with all addresses known, and nests that a scalar unit
-// executes.
+// A program as straight-line code: calls with constant addresses, and nests that the host (a scalar unit) executes.
 //
-// The printer of assembly and the simulator run over the same line, so that the n-th host nest of one is that of the
-// other.
+// The assembly printer and the simulator iterate over the same line, so the n-th host nest of one is that of the other.
 
 #include <functional>
 #include <map>
@@ -30,23 +28,23 @@ class LoopSlots {
   std::map<std::string, std::size_t> slots_;
 };
 
-/// One call of the program text with everything that does not change from one execution to the next.
+/// One call site, with everything that is invariant over its executions.
 struct CallSite {
   const Call* call = nullptr;
   const Instruction* instruction = nullptr;
   std::vector<AffineExpr> offsets;                  ///< of each operand: elements, with `$dims`
-  std::vector<CompiledAffine> base;                 ///< its value at the origin, over loop slots
+  std::vector<CompiledAffine> base;                 ///< offset at the origin, over loop slots
   std::vector<CompiledAffine> slot;                 ///< register operands: number of the register slot
   std::vector<std::vector<CompiledAffine>> inside;  ///< register operands: index inside the register at the origin
   Ranges ranges;
 };
 
-/// The number an operand prints: an address in the memory's own steps, or a register. Nothing: the address lies between
-/// steps.
+/// The number printed for an operand: an address in the memory's units, or a register. Nothing: the address is not a
+/// multiple of the unit.
 std::optional<std::int64_t> operand_number(const CallSite& site, int access, const Program& program,
                                            const HardwareModel& model, const std::int64_t* loops);
 
-/// What a reference of a template, a need or a timing means at one execution; state fields are the caller's.
+/// Value of a reference (in a template, a need or a timing) at one execution; state fields are evaluated by the caller.
 std::optional<std::int64_t> value_of(const Reference& reference, const CallSite& site, const Program& program,
                                      const HardwareModel& model, const std::int64_t* loops);
 
@@ -56,13 +54,13 @@ struct LineVisitor {
       host;  ///< a node with element statements and no call
   std::function<void(const std::string&)> comment;
   std::function<bool()> stop;
-  std::function<void()> end = [] {};  ///< call sites live no longer
+  std::function<void()> end = [] {};  ///< lifetime of the call sites
 };
 
 /// Calls the visitor in the order of execution: `prepack`, then `body`.
 void loop_line(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor);
 
-/// How many calls the line has at most (every guard taken the longer way), up to `limit` + 1.
+/// Upper bound on the number of calls (the longer branch of every guard), up to `limit` + 1.
 std::int64_t count_calls(const std::vector<Node>& nodes, std::int64_t limit);
 
 }  // namespace isamap

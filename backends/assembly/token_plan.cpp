@@ -50,7 +50,7 @@ class Planner {
   }
 
  private:
-  /// A command that was issued: where its tokens stand, and what has ended once it has.
+  /// An issued command: position of its tokens, and its vector clock.
   struct Issued {
     std::size_t call = 0;
     int noop = -1;
@@ -68,9 +68,8 @@ class Planner {
     const Instruction& instruction = *site.instruction;
     const auto port = std::find(ports_.begin(), ports_.end(), instruction.timing.port);
     if (instruction.unit != unit_ || port == ports_.end()) {
-      problem_ =
-          error_at(instruction.where, fmt::format("'{}' stands in no queue of unit '{}', which is ordered by tokens",
-                                                  instruction.name, model_.unit(unit_).name));
+      problem_ = error_at(instruction.where, fmt::format("'{}' has no queue of unit '{}', which is ordered by tokens",
+                                                         instruction.name, model_.unit(unit_).name));
       return;
     }
     const auto queue = static_cast<std::size_t>(port - ports_.begin());
@@ -83,7 +82,7 @@ class Planner {
           if (a == 0) needed[q] = std::max(needed[q], at(last_read_, spans[a], b, q));
         }
       });
-    // What no tokens lead from is waited for by way of a third queue; then each queue is waited for at most once.
+    // Queues without direct tokens are waited for through a third queue; then each queue is waited for at most once.
     for (std::size_t q = 0; q < ports_.size(); ++q)
       if (q != queue && needed[q] > known_[queue][q] && object_between(q, queue) == nullptr)
         order_by_way(q, queue, instruction, needed);
@@ -105,8 +104,8 @@ class Planner {
     return history_[queue].size();
   }
 
-  /// Command `needed[from]` of queue `from` comes before some command of a third queue that `to` can wait for: an
-  /// earlier one, or else one that does nothing.
+  /// Orders command `needed[from]` of queue `from` before a command of a third queue that `to` can wait for: an earlier
+  /// one, otherwise a no-op.
   void order_by_way(std::size_t from, std::size_t to, const Instruction& waiting, Clock& needed) {
     const std::int64_t number = needed[from];
     const auto leads = [&](std::size_t via) {
@@ -131,7 +130,7 @@ class Planner {
     }
     problem_ = error_at(
         waiting.where,
-        fmt::format("'{}' in queue '{}' has to wait for '{}' in queue '{}', and no tokens lead there", waiting.name,
+        fmt::format("'{}' in queue '{}' must wait for '{}' in queue '{}', and no tokens connect the two", waiting.name,
                     ports_[to], history_[from][static_cast<std::size_t>(number - 1)].instruction->name, ports_[from]),
         "describe tokens between the two, or by way of a third queue that has an instruction without `compute` and "
         "`sets`");
@@ -189,7 +188,7 @@ class Planner {
   std::vector<Clock> known_;
   std::vector<std::vector<Issued>> history_;
   Table last_write_, last_read_;
-  std::vector<std::int64_t> blocks_;  ///< by memory: bytes that are tracked together; tiles in turn share none
+  std::vector<std::int64_t> blocks_;  ///< by memory: bytes tracked as one block; tiles of a double buffer share none
   std::vector<CallTokens> plan_;
   std::optional<Diagnostic> problem_;
 };

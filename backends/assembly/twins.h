@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Instructions that do the same and differ in the state they need: "multiply with the fresh weights", "with those of
-// before".
+// Instructions with equal semantics that need different state: "multiply with the new weights", "with the previous
+// ones".
 
 #include <vector>
 

@@ -22,7 +22,7 @@ class Expander {
 
   std::optional<Diagnostic> problem() const {
     if (left_ > 0) return std::nullopt;
-    return error(fmt::format("the written-out program has more than {} statements{}", limit_,
+    return error(fmt::format("the unrolled program has more than {} statements{}", limit_,
                              loop_.empty() ? "" : fmt::format("; loop '{}' is unrolled {} times", loop_, trip_)),
                  "unroll fewer or shorter loops");
   }
@@ -54,7 +54,7 @@ class Expander {
       fixed_[loop.variable] = AffineExpr(i);
       for (const Node& node : loop.body)
         if (left_ > 0) std::visit([&](const auto& n) { add(n, out); }, node.is);
-      --left_;  // an empty body counts too: the work is bounded by the limit
+      --left_;  // an empty body counts too, which bounds the work
     }
     fixed_.erase(loop.variable);
     if (left_ <= 0 && loop.trip > trip_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops that the schedule unrolls, written out; guards that the loop ranges decide, decided.
+// Unrolls the loops that the schedule marks and folds guards that the loop ranges decide.
 
 #include "isamap/hardware.h"
 #include "isamap/program.h"
@@ -8,8 +8,9 @@
 
 namespace isamap {
 
-/// The same program in which no loop is marked `unroll`, none has a trip below 2, no guard is decided by the ranges of
-/// the loops around it, and every index is simplified. More than `max_nodes` nodes are an error that names the loop.
+/// An equivalent program without loops marked `unroll`, without trip counts below 2, without guards decided by the
+/// ranges of the enclosing loops, and with simplified indices. More than `max_nodes` nodes are an error that names the
+/// loop.
 Result<std::vector<Node>> expand(const std::vector<Node>& nodes, const HardwareModel& model, std::int64_t max_nodes);
 
 }  // namespace isamap

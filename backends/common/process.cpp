@@ -35,19 +35,19 @@ void set_limit(int which, std::int64_t value) {
   setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
-/// What must not outlive this process. Whoever holds the mutex while a signal is served never lets go: others wait for
-/// the end.
+/// Resources to clean up when this process ends. The signal handler thread takes the mutex and never releases it: other
+/// threads block until the process ends.
 struct CleanupRegistry {
   std::mutex mutex;
   pid_t child = 0;
   std::set<std::filesystem::path> folders;
 };
-CleanupRegistry& left() {
-  static CleanupRegistry* const only = new CleanupRegistry;  // outlives the thread that waits for signals
+CleanupRegistry& cleanup() {
+  static CleanupRegistry* const only = new CleanupRegistry;  // never destroyed: the signal thread uses it
   return *only;
 }
 
-/// Those of SIGINT and SIGTERM that whoever started this process has not told it to ignore.
+/// SIGINT and SIGTERM, unless this process was started with them ignored.
 sigset_t ending_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -60,29 +60,29 @@ sigset_t ending_signals() {
 }
 
 void set_child(pid_t child) {
-  const std::lock_guard lock(left().mutex);
-  left().child = child;
+  const std::lock_guard lock(cleanup().mutex);
+  cleanup().child = child;
 }
 
 [[noreturn]] void clean_up_at_a_signal(const sigset_t& set) {
   int number = SIGTERM;
   sigwait(&set, &number);
-  left().mutex.lock();
-  if (left().child > 0) kill(-left().child, SIGTERM);  // compilers remove their own files
+  cleanup().mutex.lock();
+  if (cleanup().child > 0) kill(-cleanup().child, SIGTERM);  // compilers remove their temporary files
   const timespec nap{0, 50'000'000};
   nanosleep(&nap, nullptr);
-  if (left().child > 0) kill(-left().child, SIGKILL);
+  if (cleanup().child > 0) kill(-cleanup().child, SIGKILL);
   std::error_code ignored;
-  for (const auto& folder : left().folders) std::filesystem::remove_all(folder, ignored);
+  for (const auto& folder : cleanup().folders) std::filesystem::remove_all(folder, ignored);
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   raise(number);
   _exit(128 + number);
 }
 
-/// Between fork and exec: only calls that are safe there.
-[[noreturn]] void become(char* const* argv, char* const* environment, const ProcessLimits& limits, int output,
-                         int report) {
+/// Between fork and exec: async-signal-safe calls only.
+[[noreturn]] void exec_child(char* const* argv, char* const* environment, const ProcessLimits& limits, int output,
+                             int report) {
   setpgid(0, 0);
   const sigset_t usual = ending_signals();
   sigprocmask(SIG_UNBLOCK, &usual, nullptr);
@@ -101,7 +101,7 @@ void set_child(pid_t child) {
   _exit(not_started);
 }
 
-/// Ours, but with temporary files in a folder of ours: what a killed compiler leaves behind vanishes with it.
+/// Our environment with TMPDIR set to our folder, so that temporary files of a killed compiler are removed with it.
 std::vector<std::string> environment_with(const std::filesystem::path& folder) {
   std::vector<std::string> variables{"TMPDIR=" + folder.string()};
   for (char** at = environ; at != nullptr && *at != nullptr; ++at)
@@ -116,7 +116,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return pointers;
 }
 
-/// Waits with growing pauses, so that short programs are not kept waiting and long ones cost nothing.
+/// Polls with exponential backoff: short programs are seen at once, long ones cost nothing.
 int wait_until(pid_t child, double deadline, bool& timed_out) {
   int status = 0;
   for (long pause = 200'000; waitpid(child, &status, WNOHANG) == 0; pause = std::min(pause * 3 / 2, 20'000'000L)) {
@@ -129,7 +129,7 @@ int wait_until(pid_t child, double deadline, bool& timed_out) {
     const timespec nap{0, pause};
     nanosleep(&nap, nullptr);
   }
-  kill(-child, SIGKILL);  // what it may have left behind
+  kill(-child, SIGKILL);  // remaining processes of the group
   return status;
 }
 
@@ -148,11 +148,11 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
     return result;
   }
   const pid_t child = fork();
-  if (child == 0) become(arguments.data(), environment.data(), limits, output, report[1]);
+  if (child == 0) exec_child(arguments.data(), environment.data(), limits, output, report[1]);
   close(output);
   close(report[1]);
   if (child > 0) {
-    setpgid(child, child);  // whoever comes first
+    setpgid(child, child);  // in parent and child: whichever runs first
     char mark = 0;
     result.started = ::read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
     set_child(child);
@@ -211,10 +211,10 @@ void remove_temporary_files_on_signals() {
 
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = (std::filesystem::path(parent()) / "isamap-XXXXXX").string();
-  const std::lock_guard lock(left().mutex);
+  const std::lock_guard lock(cleanup().mutex);
   if (mkdtemp(pattern.data()) == nullptr) return;
   path_ = pattern;
-  left().folders.insert(path_);
+  cleanup().folders.insert(path_);
 }
 
 std::string TemporaryDirectory::parent() {
@@ -224,10 +224,10 @@ std::string TemporaryDirectory::parent() {
 
 TemporaryDirectory::~TemporaryDirectory() {
   if (!ok()) return;
-  const std::lock_guard lock(left().mutex);
+  const std::lock_guard lock(cleanup().mutex);
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
-  left().folders.erase(path_);
+  cleanup().folders.erase(path_);
 }
 
 bool write_file(const std::filesystem::path& path, const void* data, std::size_t size) {

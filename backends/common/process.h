@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Child processes with limits, and private directories that vanish.
+// Child processes with limits, and private temporary directories.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,8 +23,8 @@ struct ProcessResult {
   std::string output;  ///< stdout and stderr together, the first 16 KiB
 };
 
-/// Runs argv[0] (found in PATH) in a process group of its own without input; all of the group is killed at the time
-/// /// limit. Its TMPDIR is the folder of `output_file`.
+/// Runs argv[0] (searched in PATH) in its own process group with empty input; the group is killed at the time
+/// limit. Its TMPDIR is the folder of `output_file`.
 ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits,
                           const std::filesystem::path& output_file);
 
@@ -34,18 +34,18 @@ std::vector<std::string> split_command(const std::string& command);
 /// Is this command a file in PATH (or a path) that can be executed?
 bool command_exists(const std::string& command);
 
-/// From now on SIGINT and SIGTERM end the child process and remove every TemporaryDirectory before they end this
-/// process. To be called once, before any thread is started.
+/// Installs handlers: SIGINT and SIGTERM kill the child process and remove every TemporaryDirectory before this process
+/// ends. Call once, before any thread starts.
 void remove_temporary_files_on_signals();
 
-/// A new directory that only this user can read; removed with all it holds.
+/// A new directory with mode 0700; removed with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
   ~TemporaryDirectory();
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  /// Where it is made: $TMPDIR, else /tmp.
+  /// Its parent: $TMPDIR, else /tmp.
   static std::string parent();
   bool ok() const { return !path_.empty(); }
   const std::filesystem::path& path() const { return path_; }

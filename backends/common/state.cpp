@@ -12,7 +12,7 @@
 namespace isamap {
 namespace {
 
-/// What a setter would leave, given what is needed and known; nothing if one of its fixed values contradicts a need.
+/// The state after a setter, given needed and known values; nothing if a fixed value contradicts a need.
 std::optional<KnownState> outcome(const HardwareModel& model, const Instruction& setter, const KnownState& needed,
                                   const KnownState& known) {
   KnownState values;
@@ -38,7 +38,7 @@ std::optional<KnownState> outcome(const HardwareModel& model, const Instruction&
   return values;
 }
 
-/// What a setter itself needs before it runs; nothing: a value depends on one that nobody knows.
+/// The state that a setter itself needs; nothing: a value depends on an unknown one.
 std::optional<KnownState> needs_of(const Instruction& setter, const HardwareModel& model, const KnownState& known) {
   KnownState needed;
   for (const StateValue& need : setter.needs) {
@@ -58,7 +58,7 @@ bool holds(const KnownState& known, const std::string& field, std::int64_t value
   return found != known.end() && found->second == value;
 }
 
-/// Values that the field may have, the one at entry first.
+/// Legal values of the field, the one at entry first.
 std::vector<std::int64_t> values_of(const StateField& field) {
   constexpr std::size_t most = 4096;
   std::vector<std::int64_t> values;
@@ -72,8 +72,8 @@ std::vector<std::int64_t> values_of(const StateField& field) {
   return values;
 }
 
-/// Conditions of `legal` hold for what is known of a use; a state field of which they ask something that nothing else
-/// decides is needed to have the first value that suits.
+/// The conditions of `legal` must hold for a use; a state field that occurs in one and is otherwise free needs the
+/// first value that satisfies it.
 std::optional<Diagnostic> suit_conditions(const Instruction& instruction, const HardwareModel& model,
                                           const Lookup& value_of, KnownState& needed) {
   const Lookup lookup = [&](const Reference& r) -> std::optional<std::int64_t> {
@@ -174,19 +174,19 @@ Result<KnownState> needed_state(const Instruction& instruction, const HardwareMo
 
 namespace {
 
-constexpr int setters_deep = 2;  // a setter, and one that it needs
+constexpr int setters_deep = 2;  // a setter, and the setter of its own needs
 
 Result<std::vector<SetterUse>> place(const HardwareModel& model, const KnownState& needed, const UserOf& user_of,
                                      KnownState& known, int depth);
 
-/// A setter behind those that it needs itself.
+/// A setter after the setters of its own needs.
 struct Way {
   SetterUse use;
   std::vector<SetterUse> before;
-  KnownState known;  ///< once all of them have run
+  KnownState known;  ///< after all of them
 };
 
-/// The setter that gives the field its value and meets most other needs. Nothing: `refused` says why one cannot.
+/// The setter that gives the field its value and satisfies most other needs. Nothing: the reason is in `refused`.
 std::optional<Way> best_way(const HardwareModel& model, const std::pair<std::string, std::int64_t>& wanted,
                             const KnownState& needed, const KnownState& known, int depth,
                             std::optional<Diagnostic>& refused) {
@@ -241,7 +241,7 @@ Result<std::vector<SetterUse>> place(const HardwareModel& model, const KnownStat
     best->before.push_back(std::move(best->use));
     for (SetterUse& use : best->before) {
       if (!use.setter->clobbers.empty() && !uses.empty())
-        return error(fmt::format("setter '{}' of '{}' destroys registers between two uses", use.setter->name, field));
+        return error(fmt::format("setter '{}' of '{}' clobbers registers between two uses", use.setter->name, field));
       uses.push_back(std::move(use));
     }
     known = std::move(best->known);

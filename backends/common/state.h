@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// State fields and the setters that give them values: known values are carried along the commands, and a setter is
-// placed before a use that needs another value.
+// State fields and their setters: known values are propagated along the commands (constant propagation), and a setter
+// is inserted before a use that needs another value.
 //
-// The printers of assembly and C++ share it. A field is named "dma.pitch"; one that every register of a file carries is
+// Shared by the assembly and C++ printers. A field is named "dma.pitch"; a field of each register of a file is
 // "tile3.rows", and a setter of "tile.rows" sets it for all registers at once.
 
 #include <functional>
@@ -21,16 +21,16 @@ using KnownState = std::map<std::string, std::int64_t>;  ///< "ld.stride" -> val
 
 std::string field_name(const Reference& reference);  ///< {"ld", "stride"} gives "ld.stride"
 KnownState reset_values(const HardwareModel& model);
-/// What holds in both.
+/// The intersection of both.
 KnownState meet(const KnownState& a, const KnownState& b);
 
-/// The fields that a name in `sets` stands for: itself, or one for each register of a file.
+/// The fields that a name in `sets` denotes: itself, or one per register of a file.
 std::vector<std::string> field_instances(const HardwareModel& model, const std::string& field);
-/// Does the compiler of the program's language keep this field itself?
+/// Does the target's compiler manage this field?
 bool kept_by_language(const HardwareModel& model, const std::string& field);
 
-/// What `instruction` needs where `value_of` tells its references; "D.rows" is that of D's register. Fields that the
-/// language's compiler keeps are left out.
+/// State needed by `instruction` with references evaluated by `value_of`; "D.rows" is that of D's register. Fields
+/// managed by the target's compiler are left out.
 Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,
                                 const std::function<std::optional<std::int64_t>(const Reference&)>& value_of);
 
@@ -40,8 +40,8 @@ struct SetterUse {
   KnownState values;
 };
 
-/// The setters that make every field of `needed` hold; `known` is updated. An error names the field, what it holds,
-/// what is needed and by whom: `user_of` tells for a field.
+/// The setters that establish `needed`; `known` is updated. The error names the field, its value, the needed value and
+/// the instruction that needs it (`user_of`).
 using UserOf = std::function<std::string(const std::string& field)>;
 Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
                                              const UserOf& user_of, KnownState& known);

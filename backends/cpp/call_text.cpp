@@ -12,7 +12,7 @@
 namespace isamap {
 namespace {
 
-/// What `{pack}` prints: a number, or the name of an array.
+/// Text of `{pack}`: a number, or the name of an array.
 std::string packed_text(const FormatUse& use, const Instruction& instruction, const ValueOf& value_of,
                         CallContext& context) {
   const auto word = encode(use, instruction, context.model, value_of);
@@ -23,7 +23,7 @@ std::string packed_text(const FormatUse& use, const Instruction& instruction, co
   return word->bits() <= 64 ? word->hexadecimal() : context.block(*word);
 }
 
-/// Text inside the string of an extended asm statement.
+/// Escaped for the template string of an extended asm statement.
 void add_literal(std::string& text, const std::string& s) {
   for (const char c : s) {
     if (c == '%' || c == '{' || c == '}' || c == '|') text += '%';
@@ -98,7 +98,7 @@ class CallText {
     return place.kind == Place::Kind::memory ? as_operand(text, place, access) : text;
   }
 
-  /// Elements that the call takes with the other signedness: a pointer to its type.
+  /// An operand of the other signedness: cast to a pointer to the instruction's type.
   std::string as_operand(const std::string& address, const Place& place, int access) const {
     const auto& own = operand_of(instruction_, access).dtype;
     const DType given = buffer(place).dtype;
@@ -120,7 +120,7 @@ class CallText {
     return "";
   }
 
-  /// Where the use starts along a dim inside its register.
+  /// Start of the use along a dim inside its register.
   std::optional<AffineExpr> coordinate(int access, const std::string& dim) const {
     const Ref& ref = call_.operands[static_cast<std::size_t>(access)];
     const Access& subscripts = access_of(instruction_.statement(), access);
@@ -185,7 +185,7 @@ std::string CallText::constraint_of(const Place& place) const {
   return "";
 }
 
-/// All bytes that the call may touch, as one object: what a memory constraint promises to the compiler.
+/// All bytes that the call may access, as one object for the memory constraint of inline assembly.
 std::string CallText::memory_operand(const Place& place) const {
   const auto span = bounds(place.offset - at_origin(place.offset, ranges_), ranges_);
   const std::int64_t count = (span ? std::max<std::int64_t>(span->high, 0) : 0) + 1;

@@ -9,6 +9,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/program_cache.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -17,16 +18,16 @@ namespace fs = std::filesystem;
 
 const ProcessLimits compile_limits{300, std::int64_t{8} << 30, std::int64_t{1} << 30};
 
-/// A model of the machine runs hundreds of kernels, each for a moment: to optimise them takes longer than to run them.
+/// Emulation runs hundreds of kernels briefly: optimizing them takes longer than running them.
 bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
   constexpr std::size_t most_optimised = std::size_t{1} << 18;  // bytes of text
   std::size_t size = 0;
   for (const auto& [name, text] : sources) size += text.size();
-  return model.program.language == "cuda" && size > most_optimised;
+  return has_thread_blocks(model) && size > most_optimised;
 }
 
-/// The part of a header that does not depend on what includes it, as an object: made once, kept in the cache. Empty:
-/// there is no cache, or it does not compile, and the program holds all of the header.
+/// The shared part of a header as an object file, compiled once and cached. Empty: no cache, or it does not compile;
+/// then the program contains the whole header.
 std::string shared_object(const HardwareModel& model, const SharedPart& part, const fs::path& folder) {
   if (part.header.empty() || !has_cache()) return "";
   const std::string name = part.header + ".cpp", object = (folder / (part.header + ".o")).string();
@@ -80,7 +81,8 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
     return problem;
   }
   if (std::error_code none; !fs::exists(file, none))
-    return error("the compiler reported no error and made no program", "the command was: " + listed_command(command));
+    return error("the compiler reported no error but produced no program",
+                 "the command was: " + listed_command(command));
   put_into_cache(key, file);
   return compiler_for(model).command;
 }

@@ -11,6 +11,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/program_cache.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -21,7 +22,7 @@ using Command = std::vector<std::string>;
 
 const ProcessLimits probe_limits{60, std::int64_t{8} << 30, std::int64_t{1} << 30};
 
-/// Size and time of the compiler's file: a new compiler makes new entries.
+/// Size and time of the compiler's file: a new compiler invalidates entries.
 std::string file_identity(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::string folders = program.find('/') != std::string::npos ? "" : path == nullptr ? "/usr/bin" : path;
@@ -35,9 +36,9 @@ std::string file_identity(const std::string& program) {
   return program;
 }
 
-/// Of all programs. Value-changing optimisations are off. So is GCC's predictive commoning: of a window it keeps what
-/// the next step reads again in registers, which the tile of sums needs, and spills sums instead (a convolution 5x20/2
-/// of one channel 2360 -> 1530 us).
+/// Flags of all programs. Value-changing optimizations are off. So is GCC's predictive commoning: it keeps re-read
+/// window elements in registers that the accumulators need, and spills accumulators instead (a convolution 5x20/2 of
+/// one channel 2360 -> 1530 us).
 const CompilerFlags& common_flags() {
   static const CompilerFlags flags{{"any", {"-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"}},
                                    {"gcc", {"-fno-predictive-commoning"}}};
@@ -59,7 +60,7 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
                      const std::string& executable) {
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
-  const bool emulated = model.program.language == "cuda";  // by a model of the machine: compiled quickly
+  const bool emulated = has_thread_blocks(model);  // emulated: optimize for compile time
   command.insert(command.end(), {emulated ? "-std=c++20" : "-std=c++17", emulated ? "-O1" : "-O3"});
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   add_flags(command, common_flags(), sets);
@@ -78,7 +79,7 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
   return command;
 }
 
-/// A program that does nothing, with the headers that the model's programs include.
+/// An empty program with the headers of the model's programs.
 std::string empty_program(const HardwareModel& model) {
   std::string text = "#include <cstdio>\n";
   for (const std::string& include : model.program.include) {
@@ -93,7 +94,7 @@ bool makes_programs(const Command& candidate, const HardwareModel& model) {
   std::string key = file_identity(candidate[0]) + "\n" + text;
   for (const std::string& word : command_with(candidate, model, {}, "")) key += " " + word;
   const TemporaryDirectory folder;
-  if (!folder.ok()) return true;  // nothing can be tried; the run will say so
+  if (!folder.ok()) return true;  // no trial possible; the run will report it
   if (take_from_cache(key, folder.path() / "program")) return true;
   const fs::path source = folder.path() / "empty.cpp", executable = folder.path() / "program";
   if (!write_file(source, text.data(), text.size())) return true;
@@ -158,7 +159,7 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
 }
 
-/// "17": of several flags that say so the last one counts, and the machine's stand behind ours.
+/// "17": the last -std flag wins, and the machine's follow ours.
 static std::string standard_of(const Command& flags) {
   std::string standard;
   for (const std::string& flag : flags)
@@ -196,7 +197,7 @@ std::vector<std::string> first_lines(const std::string& output) {
 std::string why_compiler_fails(const HardwareModel& model, const fs::path& folder) {
   const std::string text = empty_program(model);
   const fs::path source = folder / "empty.cpp", executable = folder / "empty";
-  if (!write_file(source, text.data(), text.size())) return "an empty program cannot be written: is the disk full?";
+  if (!write_file(source, text.data(), text.size())) return "cannot write an empty program: is the disk full?";
   const Command command = compile_command(model, {source.string()}, executable.string());
   const auto result = run_process(command, probe_limits, folder / "empty.log");
   if (result.started && result.exit_code == 0 && fs::exists(executable)) return "";

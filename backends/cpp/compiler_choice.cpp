@@ -14,6 +14,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap {
 namespace {
@@ -25,7 +26,7 @@ bool user_has_chosen() {
   return chosen != nullptr && !split_command(chosen).empty();
 }
 
-/// clang++, else clang++-N with the largest N; empty: there is none.
+/// clang++, otherwise clang++-N with the largest N; empty: not installed.
 std::string clang_of_path() {
   if (command_exists("clang++")) return "clang++";
   const char* path = std::getenv("PATH");
@@ -45,7 +46,7 @@ std::string clang_of_path() {
   return newest > 0 ? start + std::to_string(newest) : "";
 }
 
-/// Everything but the compiler that decides what is made of a text.
+/// Cache key: everything but the compiler that determines the program of a text.
 std::string choice_key(const HardwareModel& model, const std::string& kernel_text) {
   std::string key = "compiler of " + model.program.language;
   for (const auto& [set, flags] : model.program.flags) key += fmt::format("\n{}: {}", set, fmt::join(flags, " "));
@@ -58,7 +59,7 @@ std::string choice_key(const HardwareModel& model, const std::string& kernel_tex
 }  // namespace
 
 std::vector<CompilerCommand> compilers_for(const HardwareModel& model) {
-  if (const std::string& language = model.program.language; language != "c++") return {};
+  if (!is_host_code(model)) return {};
   std::vector<CompilerCommand> candidates;
   if (!model.program.compilers.empty())
     for (const std::string& text : model.program.compilers) candidates.push_back(split_command(text));
@@ -94,7 +95,7 @@ Result<bool> remember_compiler(const Program& program, const HardwareModel& mode
 
 HardwareModel as_remembered(const HardwareModel& model, const std::string& kernel_text) {
   const std::vector<std::string>& named = model.program.compilers;
-  if (model.program.language != "c++" || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
+  if (!is_host_code(model) || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
   const auto chosen = read_from_cache(choice_key(model, kernel_text));
   if (!named.empty() && std::find(named.begin(), named.end(), chosen.value_or("")) == named.end()) return model;
   const auto command = split_command(chosen.value_or(""));

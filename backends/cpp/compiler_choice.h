@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which compiler was found to make the faster program of a text.
+// Remembers the compiler that produced the fastest program of a text.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace isamap {
 
-/// The model whose programs the remembered compiler makes; as it is, where nothing is remembered of this text, the user
-/// or the model has chosen, or that compiler is gone.
+/// The model with the remembered compiler; unchanged if nothing is remembered of this text, the user or the model chose
+/// a compiler, or that compiler is gone.
 HardwareModel as_remembered(const HardwareModel& model, const std::string& kernel_text);
 
 }  // namespace isamap

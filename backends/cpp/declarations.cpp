@@ -19,7 +19,7 @@ bool writes_only(const Item& item, int v) {
   return std::none_of(item.places.begin() + 1, item.places.end(), [&](const Place& p) { return p.variable == v; });
 }
 
-/// The first use of the variable overwrites all of it.
+/// Is the first use a full overwrite of the variable?
 bool written_first(const std::vector<Item>& items, int v, const HardwareModel& model) {
   const auto first =
       std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });

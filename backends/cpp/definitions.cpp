@@ -16,11 +16,11 @@ bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 
 struct Definition {
   std::string text;
-  std::string function;  ///< its name; empty: it is none
+  std::string function;  ///< name of the function; empty: not a function
 };
 
-/// Cuts a text at namespace scope. No grammar: a definition ends at its `;` or `}`, or, if it is a directive, with its
-/// line, and with the #endif where it is a condition.
+/// Splits a text at namespace scope, without a grammar: a definition ends at its `;` or `}`, a directive with its line,
+/// a conditional with its #endif.
 class Cutter {
  public:
   explicit Cutter(const std::string& text) : text_(text) {}
@@ -52,7 +52,7 @@ class Cutter {
     if (outside) head_ += c;
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if (c == ')' || c == ']' || c == '}') --depth_;
-    if (depth_ < 0) depth_ = 0;  // no C++: the compiler says so
+    if (depth_ < 0) depth_ = 0;  // not C++: the compiler will report it
     if (outside && in_word(c) && at_ + 1 < text_.size() && !in_word(text_[at_ + 1])) head_ += ' ';
     if (depth_ == 0 && !outside) head_ += c;
     ++at_;
@@ -82,15 +82,15 @@ class Cutter {
     at_ = std::min(at_ + 1, text_.size());
   }
 
-  /// A definition that no `;` follows.
+  /// A definition without `;`.
   bool complete() const {
     if (!function_name(head_).empty()) return true;
     return head_.starts_with("namespace") || head_.starts_with("inline namespace") || head_.starts_with("extern {") ||
            head_.find("operator") != std::string::npos;
   }
 
-  /// "static inline int f(){}" gives "f". Variables have a `=` or no parameters; where in doubt it is no function, and
-  /// stays.
+  /// "static inline int f(){}" gives "f". Variables have a `=` or no parameters; if in doubt it is not a function and
+  /// is kept.
   static std::string function_name(const std::string& head) {
     if (head.find_first_of("#=") != std::string::npos || head.find("operator") != std::string::npos) return "";
     for (const std::string_view type : {"struct ", "class ", "union ", "enum ", "namespace ", "using ", "typedef "})
@@ -108,7 +108,7 @@ class Cutter {
     return "";
   }
 
-  /// Up to here, the comments before it included, and the rest of its line.
+  /// Ends here, including the comments before it and the rest of its line.
   void end(std::size_t to) {
     while (to < text_.size() && text_[to] != '\n' && std::isspace(static_cast<unsigned char>(text_[to])) != 0) ++to;
     if (text_.compare(to, 2, "//") == 0) to = std::min(text_.find('\n', to), text_.size());
@@ -122,7 +122,7 @@ class Cutter {
 
   const std::string& text_;
   std::size_t at_ = 0, begin_ = 0;
-  std::string head_;  ///< of the definition: what stands outside parentheses and braces
+  std::string head_;  ///< of the definition: text outside parentheses and braces
   int depth_ = 0, conditions_ = 0;
   bool line_begins_ = true;
   std::vector<Definition> found_;
@@ -133,7 +133,7 @@ class Cutter {
 std::string unused_functions_dropped(const std::string& text, const std::string& code) {
   const std::vector<Definition> all = Cutter(text).run();
   std::vector<bool> used(all.size());
-  std::string named = code;  // grows by what is used
+  std::string named = code;  // fixpoint of used definitions
   for (std::size_t i = 0; i < all.size(); ++i)
     if ((used[i] = all[i].function.empty())) named += all[i].text;
   for (bool more = true; more;) {

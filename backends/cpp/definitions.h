@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The functions that a text of C++ defines, told apart so that those which nothing names are left out: a compiler warns
-// of a function that is never used.
+// Splits C++ text into definitions in order to drop unused functions, about which compilers warn.
 
 #include <string>
 
@@ -9,7 +8,7 @@ namespace isamap {
 
 /// `text` without the functions that neither `code` nor the rest of `text` names, directly or through other functions:
 ///   unused_functions_dropped("int f() { return 1; }\nint g() { return f(); }\n", "x = f();")
-/// gives "int f() { return 1; }\n". Types, variables, macros and what stands between #if and #endif stay.
+/// gives "int f() { return 1; }\n". Types, variables, macros and text between #if and #endif are kept.
 std::string unused_functions_dropped(const std::string& text, const std::string& code);
 
 }  // namespace isamap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a language of many threads has otherwise than C++: who executes a loop over instances and a statement, how
-// places are named, how instructions and barriers are called. Without a dialect instances take turns.
+// Differences of a SIMT language (CUDA) from C++: binding of loops over instances and statements to threads, names of
+// places, calls of instructions and barriers. Without a dialect instances are executed sequentially.
 
 #include <fmt/format.h>
 
@@ -19,16 +19,16 @@ struct Dialect {
 
   static constexpr const char* turn = "turn";
   std::string loop_number = "long";  ///< the type of a number that a thread counts through
-  std::string before_loop = {};      ///< a line above each loop in time; empty: none
+  std::string before_loop = {};      ///< a line above each sequential loop; empty: none
 
-  /// An instance asks for its number instead of running over the loop, and does nothing where `condition` fails (empty:
-  /// all instances have work).
+  /// The loop is replaced by the instance's index; instances that fail `condition` are idle (empty: all instances have
+  /// work).
   struct Number {
     std::string text = {}, condition = {};
-    /// Instances take turns: what is numbered is `turn` of `turns`, the next is `step` further, and `text` says which
-    /// iteration that is; of a loop inside such a one only `text` counts. Otherwise 0.
+    /// Persistent instances: a loop of `turn` below `turns` in strides of `step`, and `text` computes the iteration; of
+    /// a loop nested in such a one only `text` is used. Otherwise 0.
     std::int64_t turns = 0, step = 0;
-    std::string first = {};  ///< the turn with which it begins
+    std::string first = {};  ///< its first turn
 
     /// The line that opens the block of the iteration.
     std::string opening(const std::string& unit, const std::string& type) const {
@@ -38,19 +38,19 @@ struct Dialect {
       return (condition.empty() ? "" : "if (" + condition + ") ") + "{  // instances of " + unit;
     }
   };
-  /// For the innermost of the loops. Nothing: it is a loop in time.
+  /// Of the innermost of the loops. Nothing: a sequential loop.
   std::function<std::optional<Number>(const Around& around)> number;
-  /// The condition under which a thread takes part in what `executor` does here; empty: every thread does. `one`: of
-  /// all that belong to an instance of `executor`, one thread alone.
+  /// The predicate of threads that participate in a statement of `executor`; empty: every thread. `one`: a single
+  /// thread per instance of `executor`.
   std::function<std::string(const Around& around, UnitId executor, bool one)> chosen;
-  /// The call of an instruction that is described as an assembly line.
+  /// Call of an instruction described as an assembly line.
   std::function<std::string(const Item& item, const Call& call, CallContext& context)> assembly;
-  /// `opened`: variables that it opens. `index` prints an expression over loop variables.
+  /// `opened`: variables opened by it. `index` prints an expression over loop variables.
   using Index = std::function<std::string(const AffineExpr&)>;
   std::function<std::string(const Sync& sync, const std::vector<Variable>& opened, const Index& index)> sync;
-  /// The condition under which a thread does this step; empty: every thread does.
+  /// The predicate of threads that execute this step; empty: every thread.
   std::function<std::string(const Around& around, const Sync& sync)> syncs;
-  /// An element that is read as a value, the declaration of a pointer, and an address as a number.
+  /// Reading an element, declaring a pointer, and an address as an integer.
   std::function<std::string(BufferId buffer, const std::string& element)> value;
   std::function<std::string(BufferId buffer, const std::string& element_type)> pointer_type;
   std::function<std::string(BufferId buffer, const std::string& address)> address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The program around an emitted kernel: reads inputs from files, runs, times, writes outputs.
+// The driver program of an emitted kernel: reads inputs from files, runs, times, writes outputs.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct RunArray {
   bool input = false, output = false;
 };
 
-/// What the driver passes to an entry: positions of arrays.
+/// Arguments of an entry: positions of arrays.
 struct RunCall {
   std::string function;
   std::vector<std::size_t> arrays;
@@ -23,7 +23,7 @@ struct RunCall {
 
 /// `driver DIRECTORY MIN_SECONDS` runs `pack` (if it names a function), then `entry`, writes the outputs of that first
 /// run, repeats `entry` until MIN_SECONDS of thread time are spent, and writes "seconds S\n" (the median of one run) to
-/// "result". Arrays end at an inaccessible page, so that accesses beyond them are caught; outputs start as all ones
+/// "result". Arrays end at an inaccessible guard page that catches out-of-bounds accesses; outputs start as all ones
 /// (NaN).
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry);
 

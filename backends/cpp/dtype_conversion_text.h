@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Conversions between number formats as text that a C++ compiler turns into vector code: no branches, no loops, no
-// calls; a float that becomes an integer is first brought into its range. Where GCC 12 would decide a choice early for
-// a constant, and make branches of it, the choice is one of bits. The arithmetic is that of ir/dtype.cpp;
-// tests/backends/conversions_test.cpp.
+// Conversions between number formats as vectorizable C++ text: no branches, loops or calls; a float is clamped before
+// conversion to an integer. Where GCC 12 would turn a select with a constant into branches, it is a bitwise select. The
+// arithmetic is that of ir/dtype.cpp; tests/backends/conversions_test.cpp.
 
 namespace isamap {
 

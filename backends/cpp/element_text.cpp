@@ -14,14 +14,14 @@ namespace {
 
 bool is_small_float(DType type) { return is_float(type) && type != DType::f64 && type != DType::f32; }
 
-/// The type in which values are computed.
+/// The computation type.
 std::string computed_type(DType type) {
   if (type == DType::f64) return "double";
   if (is_float(type)) return "float";
   return portable_type(type);
 }
 
-/// Empty: there is none.
+/// Empty: none.
 std::string own_function(UnaryOp op) {
   switch (op) {
     case UnaryOp::exp:
@@ -86,7 +86,7 @@ std::string ElementText::rounded(DType type, const std::string& value) {
 std::string ElementText::constant(double value, DType type) {
   if (!is_float(type)) {
     const std::int64_t whole = evaluate(isamap::constant(value, type), nullptr).integer;
-    const bool lowest = whole == std::numeric_limits<std::int64_t>::min();  // its digits alone are too large a number
+    const bool lowest = whole == std::numeric_limits<std::int64_t>::min();  // -2^63 is not expressible as a literal
     return call(portable_type(type), lowest ? std::to_string(whole + 1) + " - 1" : std::to_string(whole));
   }
   const double exact = round_to(type, value);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Scalar arithmetic as C++ expressions that give bit for bit what include/isamap/expression.h defines.
+// Scalar arithmetic as C++ expressions, bit-identical to the semantics in include/isamap/expression.h.
 //
-// f64 is computed in double; f32 and every smaller float in float, rounded behind each operation to its format (two
-// roundings are one: see include/isamap/expression.h). Integers are computed modulo 2^64 and narrowed. Only functions
-// of our own may differ in the last digits.
+// f64 is computed in double; f32 and smaller floats in float, rounded to their format after each operation (double
+// rounding is innocuous: see include/isamap/expression.h). Integers are computed modulo 2^64 and narrowed. Only our
+// vectorizable math functions may differ in the last digits.
 
 #include <set>
 #include <string>
@@ -17,22 +17,22 @@ namespace isamap {
 
 class ElementText {
  public:
-  /// `own_functions`: exp, tanh and their like of f32 are helpers that compilers vectorise
-  /// (backends/cpp/real_functions.h) and differ from those of the library in the last digits.
+  /// `own_functions`: exp, tanh etc. of f32 are vectorizable helpers (backends/cpp/real_functions.h) that differ from
+  /// libm in the last digits.
   explicit ElementText(const HardwareModel& model, bool own_functions = false)
       : model_(model), own_functions_(own_functions) {}
 
-  /// `places[i]` is the lvalue of read i in its storage type: "A[k]".
+  /// `places[i]`: the lvalue of read i in its storage type: "A[k]".
   std::string value(const ScalarExpr& e, const std::vector<std::string>& places);
-  /// The statement that combines a value into a place, without indentation. `old`: how the place is read; empty: as it
-  /// is named.
+  /// The statement that combines a value into a place, without indentation. `old`: expression that reads the place;
+  /// empty: the place itself.
   std::string statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
                         const std::vector<std::string>& places, const std::string& old = "");
-  /// Division of indices that rounds down.
+  /// Floor division of indices.
   std::string floor_div(const std::string& numerator, std::int64_t divisor);
-  /// Element `number` of those that one register holds, lowest bits first: to be read and written.
+  /// Lvalue of element `number` packed in one register, lowest bits first.
   std::string part_of_register(const std::string& type, const std::string& held, std::int64_t number);
-  /// An element's number in a swizzled buffer.
+  /// Index of an element in a swizzled buffer.
   std::string permuted(const XorSwizzle& swizzle, int size, const std::string& number);
 
   const std::set<std::string>& used_helpers() const { return used_; }

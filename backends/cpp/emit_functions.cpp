@@ -17,7 +17,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t stack_bytes = 16 << 10;  // arrays up to this size live on the stack
+constexpr std::int64_t stack_bytes = 16 << 10;  // larger arrays are not on the stack
 
 struct Touched {
   std::set<std::int32_t> read, written;
@@ -135,12 +135,12 @@ class FunctionPrinter {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
-    auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_);
+    auto body = print_body(nodes, {program_, model_, buffers_, constant, elements_}, names_);
     if (!body) return body.diagnostics();
     const std::string unused = silence(arguments, touched);
     if (!model_.program.function.empty()) text += model_.program.function + "\n";
     const std::string rest = "void " + name + "(" + list + ") {\n" + unused + locals(touched) + body->text + "}\n";
-    // Attributes stand first in a declaration, which a linkage without braces forbids.
+    // Attributes come first in a declaration, which `extern "C"` without braces does not allow.
     if (body->attributes.empty()) return text + linkage_ + " " + rest;
     if (linkage_ == "static") return text + body->attributes + "\nstatic " + rest;
     return text + linkage_ + " {\n" + body->attributes + "\n" + rest + "}\n";
@@ -169,8 +169,7 @@ class FunctionPrinter {
     return text + "]";
   }
 
-  /// Local arrays: small ones on the stack, the others in one block: the caller's, or one that a thread keeps between
-  /// calls.
+  /// Local arrays: small ones on the stack, the others in one block: the caller's workspace or thread-local memory.
   std::string locals(const Touched& touched) {
     std::string stack, block;
     std::int64_t size = 0, on_stack = 0, most_aligned = 0;

@@ -23,7 +23,7 @@ std::string list_of(const std::vector<std::int64_t>& numbers) {
   return "[" + text + "]";
 }
 
-/// Nothing in it can end the comment.
+/// Escaped so that it cannot end the comment.
 std::string comment_text(std::string text) {
   for (std::size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");
   for (char& c : text)

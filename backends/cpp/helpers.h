@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small functions that an emitted file may need, each printed only when used.
+// Helper functions of emitted files, printed only when used.
 
 #include <set>
 #include <string>
@@ -10,21 +10,20 @@
 
 namespace isamap {
 
-/// What a machine's file defines for this code: its helpers without the functions that nothing names, and of the named
-/// texts those that the code or another printed one says.
+/// Definitions of the machine's file for this code: its helpers without unused functions, and the named texts that the
+/// code or another printed text mentions.
 std::string machine_helpers(const ProgramText& program, const std::string& code);
 
-/// Names of all helpers, which nothing else in the file may take.
+/// Names of all helpers, reserved in the file.
 std::vector<std::string> helper_names();
 
-/// The text of the used helpers and of what they use, in an order in which each is declared before its use. What `code`
-/// does not name after all is left out.
+/// The used helpers and their dependencies in topological order, without those that `code` does not mention.
 std::string helper_text(const std::set<std::string>& used, const std::string& code);
 
-/// Headers that the used helpers include: "<cmath>".
+/// Headers needed by the used helpers: "<cmath>".
 std::set<std::string> helper_includes(const std::set<std::string>& used);
 
-/// Whether `code` has this name as a word: says("a + i2", "i") is false.
+/// Does `code` contain this name as a whole word? says("a + i2", "i") is false.
 bool says(const std::string& code, const std::string& name);
 
 }  // namespace isamap

@@ -14,13 +14,13 @@ constexpr int most_copies = 4;
 
 using Nodes = std::vector<Node>;
 
-/// What is known of a condition e >= 0.
+/// A known outcome of a condition e >= 0.
 struct Known {
   AffineExpr condition;
   bool holds = false;
 };
 
-/// Does e >= 0, or its opposite, say whether another does?
+/// Does the outcome of e >= 0 imply that of another condition?
 std::optional<bool> decided(const AffineExpr& condition, const Known& known) {
   const AffineExpr difference = condition - known.condition;
   if (!difference.is_constant()) return std::nullopt;
@@ -54,7 +54,7 @@ Nodes decide(const Nodes& nodes, const Known& known) {
   return made;
 }
 
-/// The conditions of all guards that the loop's steps do not change.
+/// The loop-invariant conditions of all guards.
 void collect(const Nodes& nodes, const std::string& variable, std::vector<AffineExpr>& found) {
   for (const Node& node : nodes) {
     const auto* guard = std::get_if<Guard>(&node.is);
@@ -66,7 +66,7 @@ void collect(const Nodes& nodes, const std::string& variable, std::vector<Affine
   }
 }
 
-/// The condition that decides most others, either way.
+/// The condition that implies most others.
 const AffineExpr& most_deciding(const std::vector<AffineExpr>& conditions) {
   const auto decides = [&](const AffineExpr& e) {
     std::ptrdiff_t fewest = static_cast<std::ptrdiff_t>(conditions.size());
@@ -80,7 +80,7 @@ const AffineExpr& most_deciding(const std::vector<AffineExpr>& conditions) {
                            [&](const AffineExpr& a, const AffineExpr& b) { return decides(a) < decides(b); });
 }
 
-/// Nothing: it takes more than `copies`, of which those made are taken off.
+/// Nothing: it needs more than `copies`, which is decremented for each copy.
 std::optional<Nodes> hoisted(const Loop& loop, int& copies) {
   if (loop.body.empty()) return Nodes{};
   std::vector<AffineExpr> conditions;

@@ -10,8 +10,8 @@
 
 namespace isamap {
 
-/// `16*i + (j + 1)/4 - 3`: division rounds down, so a numerator that may be negative is divided by a helper. `names`:
-/// what loop variables are called where that is not their own name.
+/// `16*i + (j + 1)/4 - 3`: floor division, so a numerator that may be negative is divided by a helper. `names`: renamed
+/// loop variables.
 std::string index_text(const AffineExpr& e, const Ranges& ranges, const std::map<std::string, std::string>& names,
                        ElementText& elements);
 

@@ -10,7 +10,7 @@ struct Liveness {
   const Program& program;
   const HardwareModel& model;
 
-  /// What is read in a block before it is written.
+  /// Upward-exposed reads of a block.
   LiveRegisters needed_by(const std::vector<Item>& items) const { return before(items, {}).front(); }
 
   std::vector<LiveRegisters> before(const std::vector<Item>& items, const LiveRegisters& after) const {

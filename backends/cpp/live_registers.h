@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Registers that hold what is still to be read. Between two uses of a register nothing may destroy it: a setter that
-// erases a file of registers stands where none of them lives.
+// Register liveness. A setter that clobbers a register file may only be placed where none of its registers is live.
 
 #include <set>
 #include <utility>
@@ -11,15 +10,15 @@
 
 namespace isamap {
 
-/// A memory and a number in it; only registers that isamap numbers itself.
+/// Register file and register number; only registers allocated by isamap.
 using LiveRegisters = std::set<std::pair<MemoryId, std::int64_t>>;
 
-/// What lives before each item of a block and, the last, after it. A loop keeps alive what lives after it: too much is
-/// safe.
+/// Live registers before each item of a block and, last, after it. Conservative: registers live after a loop are live
+/// in it.
 std::vector<LiveRegisters> live_before(const std::vector<Item>& items, const LiveRegisters& after,
                                        const Program& program, const HardwareModel& model);
 
-/// What lives at the end of the body of a loop (of either side of a guard), if `after` lives after the item.
+/// Live-out of the body of a loop (of either side of a guard), given the live-out `after` of the item.
 LiveRegisters live_at_end_of_body(const Item& item, const LiveRegisters& after, const Program& program,
                                   const HardwareModel& model);
 

@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-// Keywords of C++20, what our own text uses, and library names a kernel may well be called after.
+// Keywords of C++20, identifiers of our own text, and likely library names of kernels.
 constexpr std::array reserved =
     std::to_array<std::string_view>({"alignas",      "alignof",      "and",           "and_eq",
                                      "asm",          "auto",         "bitand",        "bitor",
@@ -40,8 +40,8 @@ constexpr std::array reserved =
                                      "uint16_t",     "uint32_t",     "uint64_t",      "size_t",
                                      "ptrdiff_t",    "uintptr_t"});
 
-// What the headers of C, of POSIX and of the driver of a run declare, and what the compiler knows by itself: a function
-// of our own with such a name clashes. Of functions on reals the forms for float and long double (`expf`, `expl`) too.
+// Functions declared by C, POSIX and the run driver, and compiler builtins: an entry with such a name clashes. Of math
+// functions also the forms for float and long double (`expf`, `expl`).
 constexpr std::string_view library =
     " "
     "main argc argv environ errno assert NULL EOF INFINITY NAN HUGE_VAL stdin stdout stderr size_t ssize_t "
@@ -65,8 +65,7 @@ constexpr std::string_view library =
     "isfinite isnormal signbit fpclassify finite significand drem pow10 sincos j0 j1 jn y0 y1 yn min max swap "
     "page Array up padded fail allocate transfer check_end now timed ascending measure ";
 
-// Those of them that the preprocessor replaces, so that not even an argument may have such a name; and how families of
-// them begin.
+// Macros among them, which are reserved for arguments too; and prefixes of families of macros.
 constexpr std::string_view macros =
     " "
     "errno NULL EOF NAN INFINITY SNAN SNANF SNANL MAXFLOAT BUFSIZ RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX "

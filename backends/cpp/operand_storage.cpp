@@ -19,7 +19,7 @@ AffineExpr of_term(const AffineTerm& term) {
          term.coefficient;
 }
 
-/// Those that share an operand.
+/// Uses that share an operand.
 std::int64_t instances_of(const Operand& operand) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   std::int64_t count = 1;
@@ -29,14 +29,13 @@ std::int64_t instances_of(const Operand& operand) {
 
 class Finder {
  public:
-  Finder(const Program& program, const HardwareModel& model, bool instances, Names& names, Places& places,
-         Diagnostics& diagnostics)
-      : program_(program),
-        model_(model),
-        instances_(instances),
-        names_(names),
+  Finder(const StorageContext& context, Places& places)
+      : program_(context.program),
+        model_(context.model),
+        instances_(context.instances),
+        names_(context.names),
         places_(places),
-        diagnostics_(diagnostics) {}
+        diagnostics_(context.diagnostics) {}
 
   std::vector<Item> items(const std::vector<Node>& nodes) {
     std::vector<Item> out;
@@ -50,7 +49,7 @@ class Finder {
     return out;
   }
 
-  /// After all uses are counted: what each item needs, bottom up.
+  /// After counting uses: pointers and variables of each item, bottom up.
   void needs(std::vector<Item>& items) {
     for (Item& item : items) {
       for (const Place& place : item.places) need(place, item);
@@ -82,7 +81,7 @@ class Finder {
     const Instruction& instruction = model_.instruction(call.instruction);
     const Ranges ranges = ranges_of_call(ranges_, instruction, call);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {  // positions of it are printed, no address
+      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {  // its positions are printed, not its address
         Place described;
         described.kind = Place::Kind::described;
         described.buffer = call.operands[i].buffer;
@@ -100,7 +99,7 @@ class Finder {
     const Operand& operand = operand_of(by, access);
     if (variable.shared_by != nullptr &&
         instances_of(operand) < instances_of(operand_of(*variable.shared_by, variable.access)))
-      return;  // it takes a part
+      return;  // it uses a part
     const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
     variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
                         fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
@@ -157,7 +156,7 @@ class Finder {
     return out;
   }
 
-  /// Each instance has its registers: its number chooses none.
+  /// Registers are per instance: not selected by its index.
   Ref of_own_instance(const Buffer& buffer, const Ref& ref) const {
     std::map<std::string, AffineExpr> zero;
     for (const auto& [variable, unit] : units_)
@@ -170,7 +169,7 @@ class Finder {
   Place register_place(const Buffer& buffer, const Ref& ref, const Ranges& ranges, const std::string& user, Place out) {
     const auto slot = slot_of(buffer, instances_ ? of_own_instance(buffer, ref) : ref, ranges);
     if (!slot) {
-      diagnostics_.push_back(error(fmt::format("{} selects a register of '{}' by a loop variable", user, buffer.name),
+      diagnostics_.push_back(error(fmt::format("{} indexes a register of '{}' by a loop variable", user, buffer.name),
                                    "unroll the loops over register tiles"));
       return out;
     }
@@ -208,7 +207,7 @@ class Finder {
   }
 
   /// Groups the terms of `base` by loop and makes the pointers of all groups. A pointer must not leave its array, not
-  /// even for a moment (C++ [expr.add]: compilers rely on it), so a group that can be negative takes its share of the
+  /// even for a moment (C++ [expr.add]: compilers rely on it), so a group that can be negative includes part of the
   /// constant: I[6 - 5*r - s] is { I_r = I + (5 - 5*r); ... I_r[1 - s] }.
   void split(const AffineExpr& base, const Ranges& ranges, Place& out) {
     std::map<std::size_t, AffineExpr> groups;
@@ -268,19 +267,19 @@ class Finder {
 
 }  // namespace
 
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              bool instances, Names& names, Places& places, Diagnostics& diagnostics) {
-  Finder finder(program, model, instances, names, places, diagnostics);
+std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageContext& context, Places& places) {
+  Finder finder(context, places);
   auto items = finder.items(nodes);
   for (Pointer& pointer : places.pointers)
-    if (pointer.uses > 1) pointer.name = names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
+    if (pointer.uses > 1)
+      pointer.name = context.names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
   finder.needs(items);
   return items;
 }
 
-std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
-                                              int access, const Ranges& ranges, const Program& program,
-                                              const HardwareModel& model) {
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const SharedRegisterUse& use,
+                                              const Program& program, const HardwareModel& model) {
+  const auto& [place, by, access, ranges] = use;
   const Operand& taken = operand_of(by, access);
   const Operand& shared = operand_of(*variable.shared_by, variable.access);
   if (instances_of(taken) >= instances_of(shared)) return RegisterPart{0, variable.count};

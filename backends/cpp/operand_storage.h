@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where every operand of a program lies in C++: a register variable, or a pointer and a subscript.
+// The C++ storage of every operand: a register variable, or a pointer and a subscript.
 //
 // The offset of a memory operand is a sum of terms in loop variables. Terms are grouped by the innermost loop whose
 // variable they contain; every group but the last becomes a pointer declared in that loop's body, as does the last one
@@ -39,21 +39,21 @@ struct Place {
   AffineExpr last;  ///< the innermost group
   std::int64_t constant = 0;
   AffineExpr offset;  ///< the whole, instruction dims included
-  AffineExpr inside;  ///< variable: which of its elements, row-major
+  AffineExpr inside;  ///< variable: element number, row-major
 };
 
 struct Variable {
   BufferId buffer;
   std::int64_t slot = 0;
   std::string name, type;
-  std::int64_t count = 0;  ///< an array: registers that a fragment takes of each instance
-  bool in_order = false;   ///< which hold elements 0, 1, 2.. of one instance
-  /// Of the instructions that use it, one of the most instances, and which of its operands it is.
+  std::int64_t count = 0;  ///< an array: registers of a fragment per instance
+  bool in_order = false;   ///< element order of one instance
+  /// The using instruction with most instances, and the operand of it.
   const Instruction* shared_by = nullptr;
   int access = 0;
 };
 
-/// A node with what it, and all nodes inside it, use.
+/// A node with the storage used by it and by nested nodes.
 struct Item {
   const Node* node = nullptr;
   std::vector<Place> places;  ///< calls: operands, then masks; elements: write, reads
@@ -68,21 +68,34 @@ struct Places {
   std::vector<std::string> buffers;  ///< name of each buffer
 };
 
-/// `nodes` are expanded (backends/common/expand_loops.h). `instances`: loops on units are instances that run side by
-/// side and have their own registers. Problems are appended to `diagnostics`.
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              bool instances, Names& names, Places& places, Diagnostics& diagnostics);
+/// The program whose operands get storage.
+struct StorageContext {
+  const Program& program;
+  const HardwareModel& model;
+  bool instances = false;  ///< loops on units are parallel instances with their own registers
+  Names& names;
+  Diagnostics& diagnostics;  ///< problems are appended
+};
 
-/// Registers that an instruction of fewer instances takes of a variable that many share: the first of them and how
-/// many. Nothing: its elements are not those registers in order, in every instance.
+/// `nodes` are expanded (backends/common/expand_loops.h).
+std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageContext& context, Places& places);
+
+/// Registers of a shared variable that an instruction of fewer instances uses: first and count. Nothing: its elements
+/// are not consecutive registers in order in every instance.
 struct RegisterPart {
   std::int64_t first = 0, count = 0;
 };
-std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
-                                              int access, const Ranges& ranges, const Program& program,
-                                              const HardwareModel& model);
+/// Use of a register variable by one operand (`access`) of an instruction.
+struct SharedRegisterUse {
+  const Place& place;
+  const Instruction& instruction;
+  int access = 0;
+  const Ranges& ranges;  ///< of the loops around
+};
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const SharedRegisterUse& use,
+                                              const Program& program, const HardwareModel& model);
 
-/// The pointer and the rest that name a memory place.
+/// Pointer and remaining index of a memory place.
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);
 
 }  // namespace isamap

@@ -83,7 +83,7 @@ class Printer {
     }
   }
 
-  /// A block of configuration as bytes, lowest first.
+  /// A packed configuration block as bytes, lowest first.
   std::string block_of(const Word& word) {
     const std::string name = names_.unique("block");
     std::string list;
@@ -92,9 +92,9 @@ class Printer {
     return name;
   }
 
-  // Who takes part ---------------------------------------------------------------------------------------------------
+  // Participating threads ---------------------------------------------------------------------------------------------
 
-  /// Statements that the same threads execute stand behind one condition.
+  /// Consecutive statements of the same threads share one condition.
   void take_part(const Item& item, const std::set<int>& fresh) {
     if (dialect_ == nullptr) return;
     std::string condition;
@@ -120,7 +120,7 @@ class Printer {
     condition_.clear();
   }
 
-  /// An instance asks for its number, unless nothing it does depends on it.
+  /// Reads the instance index, unless the body does not depend on it.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     line(number.opening(loop.unit, dialect_->loop_number));
@@ -140,8 +140,8 @@ class Printer {
 
   // Declarations -----------------------------------------------------------------------------------------------------
 
-  /// A pointer stands in the outermost block that has its loop variable and a use outside guards: what only guarded
-  /// statements use is computed behind the guard, where it is inside the buffer.
+  /// A pointer is declared in the outermost block with its loop variable and an unguarded use: a pointer used under
+  /// guards only is computed behind the guard, where it is inside the buffer.
   void declare_pointers(const std::vector<Item>& items) {
     std::set<int> wanted;
     for (const Item& item : items) {
@@ -208,9 +208,9 @@ class Printer {
     ranges_[loop.variable] = {0, loop.trip - 1};
     in_unit_ += loop.unit.empty() ? 0 : 1;
     ++depth_;
-    if (!threads.empty()) declare(fresh);  // each thread has its own
+    if (!threads.empty()) declare(fresh);  // private to each thread
     --depth_;
-    if (hints_.rolled.contains(&item))  // its number is not known: the steps cannot be told apart
+    if (hints_.rolled.contains(&item))  // unknown index: the steps are not distinguishable
       line(fmt::format(
           "  __asm__ volatile(\"\" : \"+r\"({}) : : \"memory\");  // step by step: no room to keep what is read",
           name));
@@ -294,16 +294,15 @@ class Printer {
         return one_of_several(buffer, variable, place.inside.constant());
     }
     if (place.kind != Place::Kind::memory) {
-      diagnostics_.push_back(
-          error("an element statement uses a register of several elements, which C++ cannot address one by one",
-                "stage the tensor in an addressed memory, or move it with an instruction"));
+      diagnostics_.push_back(error("an element statement uses a register of several elements, which C++ cannot index",
+                                   "stage the tensor in an addressed memory, or move it with an instruction"));
       return "x";
     }
     const auto [pointer, rest] = resolve(place, places_);
     return base_name(place, pointer) + "[" + permuted(place, index(rest, ranges_)) + "]";
   }
 
-  /// Elements that are smaller than a register share it, unless the memory has registers of their type.
+  /// Several small elements are packed in one register, unless the memory has registers of their type.
   std::string one_of_several(const Buffer& buffer, const Variable& variable, std::int64_t element) {
     const Memory& memory = model_.memory(buffer.memory);
     const bool own = std::any_of(memory.value.begin(), memory.value.end(),
@@ -374,7 +373,7 @@ class Printer {
     const std::string rest = index(offset, ranges);
     const bool several = offset.terms().size() + (offset.constant() != 0 ? 1 : 0) > 1;
     if (several && rest.find('-') != std::string::npos)
-      return base + " + (" + rest + ")";  // summed before it is a place
+      return base + " + (" + rest + ")";  // offset computed before it is dereferenced
     return rest.front() == '-' ? base + " - " + rest.substr(1) : base + " + " + rest;
   }
 
@@ -393,8 +392,8 @@ class Printer {
   const HardwareModel& model_;
   const Dialect* dialect_;
   std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
-  std::set<int> opened_;             ///< variables that calls behind a statement write, which opens them
-  std::string condition_;            ///< that stands open in the block
+  std::set<int> opened_;             ///< variables opened by a statement and written by later calls
+  std::string condition_;            ///< open condition of the block
   Places& places_;
   Names& names_;
   ElementText& elements_;
@@ -409,16 +408,15 @@ class Printer {
 
 }  // namespace
 
-Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements, const Dialect* dialect) {
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
+  const auto& [program, model, buffers, constant, elements, dialect] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
-  const auto items = find_places(*expanded, program, model, dialect != nullptr, names, places, diagnostics);
+  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics}, places);
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops, guards and statements of one function body.
+// Prints loops, guards and statements of one function body.
 
 #include <set>
 #include <string>
@@ -15,15 +15,22 @@ namespace isamap {
 
 struct Dialect;
 
-/// The inside of a function, and what stands before it: state that holds throughout it (`scope: function`).
+/// The body of a function, and its attributes: state of `scope: function`.
 struct FunctionBody {
   std::string text, attributes;
 };
 
-/// The lines of a function body, indented by two spaces. `buffers` are the names of memory buffers, `constant` those
-/// never written; `names` holds what the function may not reuse.
-Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements, const Dialect* dialect = nullptr);
+/// Where a function body is printed.
+struct BodyContext {
+  const Program& program;
+  const HardwareModel& model;
+  const std::vector<std::string>& buffers;  ///< names of memory buffers
+  const std::set<std::int32_t>& constant;   ///< buffers that the function never writes
+  ElementText& elements;
+  const Dialect* dialect = nullptr;
+};
+
+/// The lines of a function body, indented by two spaces. `names`: reserved names.
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names);
 
 }  // namespace isamap

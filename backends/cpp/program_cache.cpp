@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t max_entries = 400;
 constexpr std::size_t max_text = 256 << 20;
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries, where equality of the keys decides, and tells damaged files.
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries (keys are compared too) and detects damaged files.
 std::uint64_t hash(const std::string& text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return h;
 }
 
-/// A directory that belongs to this user and that nobody else can enter, or nothing: then nothing is cached.
+/// A directory owned by this user and not accessible to others, or nothing: caching is off.
 std::optional<fs::path> cache_directory() {
   fs::path path;
   if (const char* own = std::getenv("ISAMAP_CACHE"); own != nullptr && *own != 0)
@@ -49,7 +49,7 @@ std::optional<fs::path> cache_directory() {
   return path;
 }
 
-/// A line of what an entry says of itself.
+/// One line of an entry's manifest.
 std::string sum_of(const char* file, const std::string& content) {
   return fmt::format("{} {} {:016x}\n", file, content.size(), hash(content));
 }
@@ -58,7 +58,7 @@ struct KeptProgram {
   std::string key, content;
 };
 
-/// What an entry holds; nothing where a file is missing, cut short or changed.
+/// The contents of an entry; nothing if a file is missing, truncated or damaged.
 std::optional<KeptProgram> read_kept(const fs::path& entry) {
   KeptProgram found{read_file(entry / "key", max_text), read_file(entry / "program", max_text)};
   const std::string sums = read_file(entry / "sums", 1 << 10);
@@ -66,7 +66,7 @@ std::optional<KeptProgram> read_kept(const fs::path& entry) {
   return found;
 }
 
-/// On the disk when this returns: a name that survives a crash never stands for a file that does not.
+/// Flushed to disk (fsync) before returning, so that after a crash no entry refers to lost data.
 bool written_safely(const fs::path& path, const std::string& content) {
   if (!write_file(path, content.data(), content.size())) return false;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -81,13 +81,13 @@ bool executable_now(const fs::path& path) {
   return !failed;
 }
 
-/// "00c0ffee00c0ffee": the others are being made, or were left by a process that died.
+/// "00c0ffee00c0ffee": other names are in progress, or left by a process that died.
 bool is_entry(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// Keeps the directory small: the entries that were made first go first, and what nobody finished goes after an hour.
+/// Limits the size of the directory: evicts oldest entries first, and unfinished ones after an hour.
 void prune(const fs::path& cache) {
   std::error_code failed;
   std::vector<std::pair<fs::file_time_type, fs::path>> entries;
@@ -105,7 +105,7 @@ void prune(const fs::path& cache) {
   for (std::size_t i = 0; i < entries.size() - max_entries * 3 / 4; ++i) fs::remove_all(entries[i].second, failed);
 }
 
-/// Another process may do the same at any moment: whoever renames last stays, and both are whole.
+/// Concurrent processes may do the same: the last rename wins, and both entries are complete.
 void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made_of, bool replace) {
   std::string pattern = (cache / "new-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return;
@@ -117,12 +117,12 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
       written_safely(made / "sums", sums)) {
     fs::rename(made, entry, failed);
     if (failed && (replace || !read_kept(entry))) {
-      // A directory with files in it cannot be renamed over: it is moved aside first.
+      // rename cannot replace a non-empty directory: the old one is moved aside first.
       fs::rename(entry, folder / "aside", failed);
       fs::rename(made, entry, failed);
     }
   }
-  fs::remove_all(folder, failed);  // and what lost a race, or was moved aside
+  fs::remove_all(folder, failed);  // including the loser of a race and the entry moved aside
   prune(cache);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiled programs that are kept between runs, in $ISAMAP_CACHE, $XDG_CACHE_HOME/isamap or ~/.cache/isamap.
+// Persistent cache of compiled programs, in $ISAMAP_CACHE, $XDG_CACHE_HOME/isamap or ~/.cache/isamap.
 //
-// An entry is a directory named by a hash of its key; it holds key and program, and is used only if the keys are equal,
-// so a collision costs time and nothing else. It is made under another name and renamed: readers see all of it or
-// nothing. It also holds size and hash of both files: what a full disk or a crash has left of an entry is none, and the
-// next one replaces it.
+// An entry is a directory named by a hash of its key; it contains key and program and is used only if the keys are
+// equal, so a collision costs time only. Entries are created under a temporary name and renamed: readers see a complete
+// entry or none. Size and checksum of both files detect entries damaged by a full disk or a crash; they are replaced.
 
 #include <filesystem>
 #include <optional>
@@ -13,15 +12,15 @@
 
 namespace isamap {
 
-/// Is there a place for it?
+/// Is the cache enabled?
 bool has_cache();
 
-/// Copies the program of this key to `executable`; false: there is none.
+/// Copies the program of this key to `executable`; false: not cached.
 bool take_from_cache(const std::string& key, const std::filesystem::path& executable);
-/// What is whole stays.
+/// Keeps an existing intact entry.
 void put_into_cache(const std::string& key, const std::filesystem::path& executable);
 
-/// The same of a text. What is written replaces what there was.
+/// The same for a text; replaces an existing entry.
 std::optional<std::string> read_from_cache(const std::string& key);
 void write_to_cache(const std::string& key, const std::string& content);
 

@@ -151,9 +151,9 @@ void ProgramState::set(const KnownState& needed, const UserOf& user_of) {
     if (!may_erase(setter))
       context_.diagnostics.push_back(
           error_at(setter.where,
-                   fmt::format("'{}' needs '{}' in the middle of the program, which destroys the registers of '{}'",
+                   fmt::format("'{}' needs '{}' between uses of the registers of '{}', which it clobbers",
                                user_of(needed.begin()->first), setter.name, model_.memory(setter.clobbers[0]).name),
-                   "between two uses of a register its state must stay"));
+                   "while a register is live the state of its file must not change"));
     print_(setter_text(use, known_, context_));
     for (const auto& [field, value] : use.values) set_fields_.insert(field);
     if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())
@@ -161,17 +161,20 @@ void ProgramState::set(const KnownState& needed, const UserOf& user_of) {
   }
 }
 
-/// The state is entered with the function and left with it.
+/// State with `scope: function`: entered and left with the function.
 void ProgramState::set_throughout(const SetterUse& use, const std::string& user) {
   if (threads_ > 0)
     context_.diagnostics.push_back(error_at(
-        use.setter->where, fmt::format("'{}' needs '{}', which holds throughout a function; threads enter another",
-                                       user, use.setter->name)));
+        use.setter->where,
+        fmt::format(
+            "'{}' needs '{}', which is valid for one function; the threads of a parallel loop execute another function",
+            user, use.setter->name)));
   else if (!at_start_)
     context_.diagnostics.push_back(error_at(
         use.setter->where,
-        fmt::format("'{}' needs '{}', which holds throughout a function, and other uses in it need another state", user,
-                    use.setter->name)));
+        fmt::format(
+            "'{}' needs '{}', which is valid for a whole function, and other uses in the function need another state",
+            user, use.setter->name)));
   attributes_ += (attributes_.empty() ? "" : " ") + setter_text(use, known_, context_);
 }
 

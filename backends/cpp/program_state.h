@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The state that the machine is in at the place of a C++ program that is being printed, and the setters printed for it:
-// what all of a block needs alike is set before it, what a function or a thread changed is given back at its end.
+// Tracks the machine state at the current position of a printed C++ program and inserts setters: state with one value
+// in a block is set before the block (hoisted), and restored at the end of a function or thread.
 
 #include <functional>
 #include <set>
@@ -15,28 +15,27 @@ namespace isamap {
 
 class ProgramState {
  public:
-  /// `print` takes lines for the place that is printed. All references must outlive this.
+  /// `print` appends lines at the current position. All references must outlive this.
   ProgramState(const HardwareModel& model, CallContext& context, std::function<void(const std::string&)> print);
 
-  /// Does some instruction need or set state? If none does, nothing else here prints or changes anything.
+  /// Does any instruction need or set state? If not, all other members do nothing.
   bool matters() const { return matters_; }
 
-  /// A function: what all of it needs is set first, and what it changed is given back.
+  /// A function: sets state needed throughout at its start, restores changed state at its end.
   void function(const std::vector<Item>& items, const std::function<void()>& body);
-  /// A step that a thread takes. It has the state of its core, which is that of a fresh one whatever was set before the
-  /// loop; the thread that came here takes part, and gives its own back too. No register holds anything then: they
-  /// belong to the cores.
+  /// An iteration executed by a thread of a parallel loop. It starts with the initial state of its core, independent of
+  /// state set before the loop; the main thread takes part and restores its state too. No registers are live, since
+  /// they belong to the core.
   void thread(const std::vector<Item>& items, const std::function<void()>& body);
-  /// A block, whose items are then announced one after another.
+  /// A block; its items are then announced in order.
   void block(const std::vector<Item>& items, const std::function<void()>& body);
-  /// Where no register lives that a setter would erase, the state is set that the items need alike up to the next such
-  /// place.
+  /// Where no register clobbered by a setter is live: sets the state that all items up to the next such position need.
   void before_item(std::size_t item);
-  /// Sets what all iterations need alike, and forgets what they change.
+  /// Loop-invariant state is set before the loop; state changed in it becomes unknown.
   void before_loop(const std::vector<Item>& body);
   void before_call(const Item& item, const Call& call);
   void after_call(const Instruction& instruction);
-  /// One of two blocks is executed; each prints itself.
+  /// Either of two blocks is executed; each prints itself.
   void either(const std::function<void()>& one, const std::function<void()>& other);
 
   const std::string& attributes() const { return attributes_; }  ///< of the function
@@ -46,14 +45,14 @@ class ProgramState {
   void set(const KnownState& needed, const UserOf& user_of);
   void set_throughout(const SetterUse& use, const std::string& user);
 
-  /// A block that is being printed.
+  /// A block in progress.
   struct Open {
     const std::vector<Item>* items = nullptr;
-    std::vector<LiveRegisters> live;  ///< before each item, and after the last
+    std::vector<LiveRegisters> live;  ///< live registers before each item, and after the last
     std::size_t item = 0;
   };
 
-  /// Before the item that is being printed, does no register live that `setter` erases?
+  /// Before the current item: is no register live that `setter` clobbers?
   bool may_erase(const Instruction& setter) const;
   bool erases_something(std::size_t item) const;
 
@@ -62,13 +61,13 @@ class ProgramState {
   std::function<void(const std::string&)> print_;
   KnownState known_;
   std::set<std::string> set_fields_;
-  std::vector<std::string> resets_;  ///< texts that restore what setters changed
+  std::vector<std::string> resets_;  ///< texts that restore changed state
   std::string attributes_;
-  std::set<std::string> erasing_;  ///< fields whose setters erase registers
-  std::set<MemoryId> erased_;      ///< the memories of those
+  std::set<std::string> erasing_;  ///< fields whose setters clobber registers
+  std::set<MemoryId> erased_;      ///< the register files clobbered
   std::vector<Open> open_;
   bool matters_ = false;
-  bool at_start_ = true;  ///< nothing has needed any state yet
+  bool at_start_ = true;  ///< no state was needed so far
   int threads_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// exp, tanh, sigmoid and erf of floats as text that a C++ compiler turns into vector code: no branches, no tables, no
-// calls; a choice is a conditional expression of two values that are both there.
+// exp, tanh, sigmoid and erf of floats as vectorizable C++ text: no branches, tables or calls; a select is a
+// conditional expression of two computed values.
 //
 // exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2; n is taken from the last bits of a sum with 1.5 *
 // 2^23, and ln 2 is subtracted in two parts, the first so short that n times it is exact. The polynomials minimise the

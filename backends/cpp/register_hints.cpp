@@ -11,8 +11,8 @@ namespace {
 constexpr std::int64_t unrolled_by_compilers = 16;  ///< steps, at the most (GCC: max-completely-peel-times)
 constexpr std::int64_t unrolled_calls = 300;        ///< of all steps, at the most (GCC: max-completely-peeled-insns)
 constexpr std::int64_t spare = 2;                   ///< registers: compilers load somewhat earlier than written
-/// Reads from memory for each other call, from which on it is worth while to keep what is read again: loads and sums
-/// have ports of their own.
+/// Reads from memory for each other call, from which on it is worth while free registers for re-read values: loads and
+/// sums have ports of their own.
 constexpr double worth_keeping = 0.75;
 
 /// The registers that are taken at each moment; each call is one.
@@ -91,7 +91,7 @@ class Keeping {
     held_.clear();
     for (const int v : tile) file_of(v).tile += registers_of(v);
   }
-  /// Elements read from memory, and calls that are no moves.
+  /// Elements loaded from memory, and calls that are not moves.
   void count(const std::vector<Item>& items, double& reads, double& calls) const {
     for (const Item& item : items) {
       count(item.body, reads, calls);
@@ -104,7 +104,7 @@ class Keeping {
     }
   }
 
-  /// Variables that are written there without regard to what they held.
+  /// Variables overwritten there.
   void starts(const std::vector<Item>& items, std::set<int>& started) const {
     for (const Item& item : items) {
       starts(item.body, started);
@@ -118,8 +118,8 @@ class Keeping {
     }
   }
 
-  /// All steps of a loop and of those inside, one after another. False: what they read again had to be kept where there
-  /// is no room. Nothing: compilers do not print it so.
+  /// Simulates the fully unrolled loop nest. False: keeping re-read values would exceed the registers. Nothing:
+  /// compilers would not unroll it.
   std::optional<bool> steps(const Loop& loop, const Item& item, const RegisterHints& hints) {
     bool fits = true;
     for (std::int64_t step = 0; step < loop.trip; ++step) {
@@ -151,7 +151,7 @@ class Keeping {
     return fits;
   }
 
-  /// False: there is no room to keep what it reads again. It is kept all the same.
+  /// False: keeping the re-read values exceeds the registers. They are recorded as kept anyway.
   bool call(const Item& item) {
     const auto& call = std::get<Call>(item.node->is);
     if (item.places.empty() || item.places.front().kind != Place::Kind::variable) return true;
@@ -193,7 +193,7 @@ class Keeping {
     return file.count == 0 || file.tile + file.taken[moment] + spare <= file.count;
   }
 
-  /// Until now. False: there was no room.
+  /// So far. False: out of registers.
   bool keep(std::size_t number) {
     Life& life = lives_[number];
     File& file = files_.at(life.file);
@@ -227,8 +227,8 @@ class Keeping {
   std::map<MemoryId, File> files_;
   std::map<std::string, AffineExpr> at_;  // values of loop variables
   std::vector<Life> lives_;
-  std::map<Key, std::size_t> known_;  // what was read and could be kept
-  std::map<int, std::size_t> held_;   // what variables hold
+  std::map<Key, std::size_t> known_;  // loaded values that could be kept
+  std::map<int, std::size_t> held_;   // current contents of variables
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a program tells the target's compiler about registers that the compiler allocates.
+// Hints for the target compiler's register allocation: where not to unroll, where to forget loaded values.
 
 #include <set>
 
@@ -8,18 +8,18 @@
 
 namespace isamap {
 
-/// Compilers keep an element that is read again (`I[2*q + s]` by several steps of a window) from the first to the last
-/// time, without asking whether there is room, and spill the tile of sums instead: GCC 12 made 60 of 95 GFLOP/s of a
+/// Compilers keep a re-read element (`I[2*q + s]` by several steps of a window) in a register from its first to its
+/// last use regardless of register pressure, and spill the accumulators instead: GCC 12 reached 60 of 95 GFLOP/s for a
 /// 7x7 window.
 struct RegisterHints {
-  /// Loops of few steps that would be printed one step after another, and must not be; each step forgets, too.
+  /// Short loops that the compiler would unroll and must not; loaded values are forgotten in each iteration, too.
   std::set<const Item*> rolled;
-  /// Calls and loops in front of which all that was read from memory is forgotten: it is read again where it is needed.
+  /// Calls and loops preceded by a compiler memory barrier: loaded values are reloaded at their next use.
   std::set<const Item*> forget;
 };
 
-/// Follows the values that are read from memory. What is kept because it is kept anyway (a tile, what a later call of
-/// the same step takes) is not counted twice.
+/// Tracks values loaded from memory. Values in registers anyway (a tile, an operand of a later call of the same
+/// iteration) are not counted twice.
 RegisterHints register_hints(const std::vector<Item>& items, const Places& places, const Program& program,
                              const HardwareModel& model);
 

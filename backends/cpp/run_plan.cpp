@@ -11,7 +11,7 @@
 
 namespace isamap {
 
-/// What stands between rows, where nobody writes; the driver fills arrays with it.
+/// Guard value between rows; the driver fills arrays with it.
 constexpr std::uint8_t gap = 0xff;
 
 RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool by_name) {
@@ -75,8 +75,8 @@ std::optional<Diagnostic> read_outputs(const RunPlan& plan, const Program& progr
     });
     for (std::size_t at = 0; at < found.size() && to.count() > 0; ++at)
       if (!written[at] && static_cast<std::uint8_t>(found[at]) != gap)
-        return error(fmt::format("'{}' wrote between the rows of '{}', {} bytes behind its first element", program.name,
-                                 program.kernel.tensors[plan.tensors[a].index()].name, at));
+        return error(fmt::format("'{}' wrote into the padding between rows of '{}', {} bytes after its first element",
+                                 program.name, program.kernel.tensors[plan.tensors[a].index()].name, at));
   }
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which arrays a run has, and what it passes to the entries of a printed file.
+// The arrays of a run and the arguments of the entries of a printed file.
 
 #include <filesystem>
 #include <vector>
@@ -12,18 +12,18 @@ namespace isamap {
 
 struct RunPlan {
   std::vector<RunArray> arrays;
-  std::vector<TensorId> tensors;                   ///< of each array; invalid for packed buffers and the workspace
-  std::vector<std::vector<std::int64_t>> strides;  ///< of each array
+  std::vector<TensorId> tensors;                   ///< by array; invalid for packed buffers and the workspace
+  std::vector<std::vector<std::int64_t>> strides;  ///< by array
   RunCall pack, entry;
 };
 
-/// `by_name`: the entries themselves are called, not what stands for them where the language has no other way.
+/// `by_name`: calls the entries themselves, not their wrappers (CUDA).
 RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool by_name);
 
-/// Writes "N.in" for each array that is read; false: it cannot.
+/// Writes "N.in" for each array that is read; false: writing failed.
 bool write_inputs(const RunPlan& plan, const std::vector<TensorData>& data, const std::filesystem::path& folder);
 
-/// Takes each output from "N.out". A file that is missing or too short is a diagnostic.
+/// Reads each output from "N.out". A missing or short file is a diagnostic.
 std::optional<Diagnostic> read_outputs(const RunPlan& plan, const Program& program, std::vector<TensorData>& data,
                                        const std::filesystem::path& folder);
 

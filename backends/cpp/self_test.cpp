@@ -20,10 +20,10 @@
 namespace isamap {
 namespace {
 
-constexpr double max_points = 1e10;  // a minute of interpretation
+constexpr double max_points = 1e10;  // about a minute of interpretation
 
-/// Number i of tensor t, here and in the printed program. Multiples of 1/8 from -1 to 1 are numbers of every format,
-/// small integers as in include/isamap/interpret.h keep sums exact.
+/// Pseudo-random element i of tensor t, here and in the printed program. Multiples of 1/8 from -1 to 1 are
+/// representable in every format; small integers as in include/isamap/interpret.h keep sums exact.
 std::uint32_t mixed(std::uint32_t i, std::uint32_t t) {
   std::uint32_t h = i * 2654435761U + t * 40503U + 1U;
   h = (h ^ (h >> 15)) * 2246822519U;
@@ -36,7 +36,7 @@ constexpr const char* mixed_text = R"(std::uint32_t mixed(std::uint32_t i, std::
 }
 )";
 
-/// Values are first + step * (mixed % count), brought into the tensor's type.
+/// Values are first + step * (mixed % count), converted to the tensor's type.
 struct Values {
   double first = -1, step = 0.125;
   std::uint32_t count = 17;
@@ -85,7 +85,7 @@ void check_rest(const char* tensor, const Array& found, const Array& expected) {
 }
 )";
 
-/// Loops that are open, the ranges of their variables, and lines inside them.
+/// Open loops, the ranges of their variables, and the lines inside them.
 struct Nest {
   std::string open, lines, indent = "  ";
   int depth = 0;
@@ -108,7 +108,7 @@ struct Nest {
   }
 };
 
-/// The kernel as plain loops: the meaning of its statements, with nothing of a schedule.
+/// The kernel as naive loops, the semantics of its statements without a schedule.
 class PlainLoops {
  public:
   PlainLoops(const Kernel& kernel, const std::vector<std::string>& tensors, const Names& names, ElementText& elements)
@@ -134,7 +134,7 @@ class PlainLoops {
     return "void reference(" + list + ") {\n" + unused(body) + body + "}\n\n}  // namespace\n\n";
   }
 
-  /// A loop for each dimension of the tensor; `index` gets their variables.
+  /// One loop per dimension of the tensor; `index` gets their variables.
   Nest nest_of(const Tensor& tensor, std::vector<AffineExpr>& index) const {
     Nest nest;
     Names names = names_;
@@ -160,7 +160,7 @@ class PlainLoops {
     return text;
   }
 
-  /// What is not `inout` starts at the identity of its first statement.
+  /// Outputs that are not `inout` start at the identity of their first reduction.
   std::string start(const Computation& s) {
     const std::size_t t = s.write.tensor.index();
     const Tensor& tensor = kernel_.tensors[t];
@@ -236,7 +236,7 @@ class SelfTest {
 
   Result<std::string> print() {
     if (point_count(kernel_) > max_points)
-      return error(fmt::format("kernel '{}' has {:.3g} points; a test of at most {:.3g} is written", kernel_.name,
+      return error(fmt::format("kernel '{}' has {:.3g} points; the limit of a test is {:.3g}", kernel_.name,
                                point_count(kernel_), max_points),
                    "choose smaller sizes for the test");
     bounds_ = bounds();
@@ -264,19 +264,19 @@ class SelfTest {
   }
 
  private:
-  /// The test is compiled without the machine's headers.
+  /// The test compiles without the target's headers.
   static HardwareModel portable(HardwareModel model) {
     model.program.types.clear();
     return model;
   }
 
-  // What the interpreter says ---------------------------------------------------------------------------------------
+  // Tolerances by the interpreter -------------------------------------------------------------------------------------
 
   bool given(std::size_t t) const {
     return role_of(kernel_, make_id<TensorId>(t)) == Role::input || kernel_.tensors[t].inout;
   }
 
-  /// The largest bound of each tensor's elements; sums and means of NaN have none.
+  /// The largest error bound of each tensor's elements; NaN has none.
   std::vector<double> bounds() const {
     std::vector<TensorData> data;
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
@@ -338,7 +338,7 @@ class SelfTest {
   std::string found(std::size_t t) const { return (output(t) ? "found_" : "array_") + tensors_[t]; }
   std::string expected(std::size_t t) const { return (output(t) ? "expected_" : "array_") + tensors_[t]; }
 
-  /// Inputs are there once, outputs twice.
+  /// Inputs exist once, outputs twice.
   std::string arrays(std::size_t t) {
     const Tensor& tensor = kernel_.tensors[t];
     std::int64_t span = element_count(tensor) == 0 ? 0 : 1;

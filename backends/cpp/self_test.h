@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A program that calls a printed kernel and compares what it computes with the kernel's statements as plain loops.
+// A self-checking program: calls a printed kernel and compares with the kernel's statements as plain loops.
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace isamap {
 
-/// The text of `main`: exit code 0 if all outputs are right, 1 if not. Inputs are the same at every run. How far floats
-/// may be apart is found here, with the interpreter, by the bounds of include/isamap/interpret.h: kernels of more
-/// points than it takes in a minute are refused.
+/// The text of `main`: exit code 0 if all outputs are correct, otherwise 1. Inputs are deterministic. Floating-point
+/// tolerances are computed here with the interpreter, by the error bounds of include/isamap/interpret.h: kernels that
+/// would take it more than a minute are refused.
 Result<std::string> print_self_test(const TranslationUnit& unit, const Program& program, const HardwareModel& model);
 
 }  // namespace isamap

@@ -48,7 +48,7 @@ StateNeeds state_needs(std::span<const Item> items, CallContext& context) {
                          all.disturbed.insert(field);
                      if (instruction.needs.empty()) return;
                      const auto needed = needed_by(item, call, context);
-                     if (!needed) return;  // reported where the call is printed
+                     if (!needed) return;  // reported when the call is printed
                      for (const auto& [field, value] : *needed) need(all, field, value, instruction.name);
                    },
                    [](const auto&) {},

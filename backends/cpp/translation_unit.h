@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A program as one self-contained C++ file, and what the outside must know to call it.
+// A program as one self-contained C++ file, and its calling interface.
 
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ struct EntryArgument {
   std::int64_t bytes = 0;
 };
 
-/// Memory that the caller passes for local arrays: one for each call that runs at a time.
+/// Memory that the caller passes for local arrays: one per concurrent call.
 struct Workspace {
   std::int64_t bytes = 0, align = 64;
 };
@@ -31,18 +31,18 @@ struct TranslationUnit {
   std::string text;
   std::vector<EntryArgument> arguments;     ///< of the entry: kernel arguments, then packed buffers
   std::vector<EntryArgument> pack;          ///< of NAME_pack: inputs, then packed buffers; empty: there is none
-  std::string run_as, pack_as;              ///< what a run calls instead; empty: NAME, NAME_pack
+  std::string run_as, pack_as;              ///< wrappers that a run calls instead; empty: NAME, NAME_pack
   std::optional<Workspace> workspace = {};  ///< the last argument of both; nothing: they have none
 };
 
-/// What a file says first: what compiles it where `needs` says so, the kernel, the schedule, what is assumed.
+/// The header comment of a file: compile flags if `needs`, kernel, schedule, assumptions.
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs = "");
 
-/// `workspace`: both entries have a last argument, memory for local arrays that do not fit the stack; otherwise each
-/// thread keeps a block of its own.
+/// `workspace`: both entries have a last argument, memory for local arrays that do not fit the stack; otherwise these
+/// are thread-local.
 Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model, bool workspace = false);
 
-/// What entries call it: "workspace".
+/// Its parameter name: "workspace".
 inline constexpr const char* workspace_name = "workspace";
 
 }  // namespace isamap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The C++ types of elements and registers: from the model, or portable ones where it names none.
+// The C++ types of elements and registers: from the model, otherwise portable types.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-/// `float`, `std::int8_t`, ...; f16, bf16 and the 8-bit floats travel as unsigned integers of their size.
+/// `float`, `std::int8_t`, ...; f16, bf16 and the 8-bit floats are stored as unsigned integers of their size.
 std::string portable_type(DType type);
 
 /// `program.types`, else the portable type.

@@ -34,7 +34,7 @@ struct Version {
   const HardwareModel* model;
   TranslationUnit unit;
 
-  /// "VB >= 32", or "VB == 32" if it is right at that size alone; empty: at any.
+  /// "VB >= 32", or "VB == 32" if valid at that size only; empty: valid at any size.
   std::string condition(const std::map<std::string, std::string>& variables) const {
     const bool grows = grow(program->body, *model) && grow(program->prepack, *model);
     std::string text;
@@ -117,7 +117,7 @@ class Dispatch {
                               format, shown);
   }
 
-  /// The caller's arguments in the order of a version; a packed buffer of its own it has none of.
+  /// The caller's arguments in the order of a version, without packed buffers that it does not have.
   std::string values(const std::vector<EntryArgument>& taken, const std::vector<EntryArgument>& given,
                      const std::string& last) const {
     std::string text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One entry for a machine whose sizes are known when the program runs: it asks for them and chooses among programs.
+// Multi-versioning for machine sizes known at run time only: the entry reads them and dispatches to a version.
 
 #include <string>
 
@@ -8,14 +8,14 @@
 
 namespace isamap {
 
-/// Was the program made for sizes that it must ask the machine for?
+/// Does the program depend on sizes read at run time?
 bool asks_for_sizes(const Program& program, const HardwareModel& model);
 
-/// The functions of the program and of its versions, and the entry that chooses: the largest version that is right at
-/// the machine's sizes. Where none is, it says so and ends the process.
+/// The functions of the program and of its versions, and the dispatching entry: it selects the largest version valid at
+/// the machine's sizes; if none is, it prints a message and aborts.
 Result<TranslationUnit> print_versions(const Program& program, const HardwareModel& model, Surroundings& around);
 
-/// Sizes known when the program is compiled are compared with what was assumed.
+/// Compile-time sizes are checked against the assumption.
 std::string compiled_for(const HardwareModel& model);
 
 }  // namespace isamap

@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-/// Text of an assembly line as part of a string of C++.
+/// An assembly line escaped for a C++ string literal.
 inline void add_assembly(std::string& text, const std::string& s) {
   for (const char c : s) {
     if (c == '%') text += '%';
@@ -25,7 +25,7 @@ inline std::string assembly_line(const std::string& text) {
   return fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", escaped);
 }
 
-/// How inline assembly is handed a register of the memory, or an address in it; empty: the file does not say.
+/// Inline assembly constraint of a register of the memory, or of an address in it; empty: not described.
 inline std::string constraint_of(const Memory& memory, DType type, bool address) {
   if (address) return memory.pointer_constraint;
   for (const std::string& key : {std::string(name(type)), std::string("any"), std::string()})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Programs for another machine: each a folder with all that it takes to run there, and to take back what it computed.
+// Cross execution: programs for another machine, each a self-contained folder, and the import of its results.
 
 #include <filesystem>
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace isamap {
 
-/// The folder of a program below `folder`: named by its text, so that it is found again, and only if it is the same.
+/// The folder of a program below `folder`: named by a hash of its text, so that it is found again only if it is
+/// unchanged.
 std::filesystem::path device_program_folder(const std::filesystem::path& folder, const std::string& text);
 
-/// Runs nothing: writes kernel.cu, program.cpp (the host's part, and a main that runs it on a GPU), N.in, and in
-/// N.expected what the interpreter makes of them. `executed` is "written".
+/// Runs nothing: writes kernel.cu, program.cpp (host code and a main that runs it on a GPU), the inputs N.in, and the
+/// interpreter's results N.expected. `executed` is "written".
 std::unique_ptr<Runner> make_device_writer(const HardwareModel& model, const std::filesystem::path& folder);
 
-/// Takes what a machine left in those folders (N.out) for the result: `executed` is "native"; where there is none,
-/// `missing` says so.
+/// Reads the results of a machine in those folders (N.out): `executed` is "native"; without results, `missing` says so.
 std::unique_ptr<Runner> make_device_reader(const HardwareModel& model, const std::filesystem::path& folder);
 
-/// Code for the GPU beside every kernel.cu below `folder`, where nvcc is installed. What was made: a count, or why not.
+/// Compiles every kernel.cu below `folder` to GPU code if nvcc is installed. Returns the count, or the reason.
 Result<std::int64_t> make_device_code(const HardwareModel& model, const std::filesystem::path& folder);
 
 }  // namespace isamap

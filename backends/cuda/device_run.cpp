@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
 }
 )";
 
-/// As a literal of C++.
+/// As a C++ string literal.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -123,15 +123,15 @@ std::string call(const std::string& name, const RunCall& call) {
                      call.function);
 }
 
-/// Makes and runs the probe.
+/// Compiles and runs the probe.
 DeviceProbe ask() {
-  // Where the library cannot even be opened there is nothing to ask; this is the common case, so it is quick.
+  // Fast path of the common case: without the driver library there is no GPU to probe.
   std::string why;
   void* const library = device::open_library("ISAMAP_CUDA_DRIVER", {"libcuda.so.1"}, why);
   if (library == nullptr) return {"", "", why + " (the driver of a GPU)"};
   dlclose(library);
   const TemporaryDirectory folder;
-  if (!folder.ok()) return {"", "", "no folder for temporary files can be made in " + TemporaryDirectory::parent()};
+  if (!folder.ok()) return {"", "", "cannot create a temporary folder in " + TemporaryDirectory::parent()};
   const std::string key = "probe\n" + device_header() + probe_text, source = (folder.path() / "probe.cpp").string();
   const std::filesystem::path program = folder.path() / "probe";
   if (!take_from_cache(key, program)) {
@@ -140,7 +140,7 @@ DeviceProbe ask() {
     std::vector<std::string> command = system_compiler();
     command.insert(command.end(), {"-std=c++20", source, "-o", program.string(), "-ldl"});
     const auto made = run_process(command, {60, 0, 0}, folder.path() / "log");
-    if (made.exit_code != 0) return {"", "", "the program that asks the driver does not compile: " + made.output};
+    if (made.exit_code != 0) return {"", "", "the program that probes the driver does not compile: " + made.output};
     put_into_cache(key, program);
   }
   constexpr double seconds = 30;
@@ -157,7 +157,7 @@ DeviceProbe ask() {
 
 const DeviceProbe& probe_device() {
   static std::mutex mutex;
-  static std::map<std::string, DeviceProbe> known;  // by what decides the answer
+  static std::map<std::string, DeviceProbe> known;  // key: everything that determines the answer
   std::string key;
   for (const char* variable : {"ISAMAP_CUDA_DRIVER", "ISAMAP_NVRTC", "CUDA_VISIBLE_DEVICES"})
     if (const char* value = std::getenv(variable)) key += std::string(variable) + "=" + value + "\n";
@@ -186,7 +186,7 @@ std::string no_device_for(const HardwareModel& model) {
   if (!probe.why_not.empty()) return probe.why_not;
   const std::string wanted = wanted_arch(model);
   if (!device::is_arch(probe.arch, wanted))
-    return fmt::format("the GPU here, {}, is of {}, and '{}' is for {}", probe.name, probe.arch, model.name,
+    return fmt::format("the GPU here, {}, has architecture {}; '{}' is for {}", probe.name, probe.arch, model.name,
                        wanted.empty() ? "none that it names (requires: arch)" : wanted);
   return "";
 }

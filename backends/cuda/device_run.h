@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Kernels on the GPU of this machine: is there one, and the program around a printed file that runs it there.
+// Kernels on the local GPU: detection, and the driver program around a printed file.
 
 #include <string>
 #include <vector>
@@ -13,29 +13,29 @@ namespace isamap {
 /// The GPU of this machine, as its driver describes it.
 struct DeviceProbe {
   std::string name, arch;  ///< "sm_90"
-  std::string why_not;     ///< there is none that can be used, and why; empty: there is
+  std::string why_not;     ///< why no GPU can be used; empty: one can
 };
 
-/// Asked once in a process, and by a child: a driver may crash or hang.
+/// Probed once per process, in a child process, since a driver may crash or hang.
 const DeviceProbe& probe_device();
 
-/// The architecture that programs of this model are for: the newest that the file requires, since a file also requires
-/// what the one does that it extends; empty: it names none.
+/// The target architecture of the model: the newest that the file requires (it inherits the requirements of its base);
+/// empty: none named.
 std::string wanted_arch(const HardwareModel& model);
 
-/// Why programs of this model are not run on the GPU of this machine; empty: they are.
+/// Why programs of this model do not run on the local GPU; empty: they do.
 std::string no_device_for(const HardwareModel& model);
 
-/// In the folder of a run: the kernels as text, and their code when it is there.
+/// File names in the folder of a run: kernel source, and its compiled code if present.
 constexpr const char* device_text_name = "kernel.cu";
 constexpr const char* device_code_name = "kernel.cubin";
-/// Decides what the runtime compiler makes of a text.
+/// Everything but the source that determines the output of the runtime compiler.
 std::string device_code_key(const HardwareModel& model, const std::string& text);
 
-/// What stands behind the host's part of a printed file: `driver DIRECTORY MIN_SECONDS` as driver_text() says, but on
-/// the GPU: the kernels are in DIRECTORY/kernel.cubin, or are compiled from DIRECTORY/kernel.cu and left there. Arrays
-/// lie between guards that must stay as they are; time is that of a graph of launches. Ends with 77 and words when the
-/// GPU lacks something, with 3 when the program is wrong.
+/// Appended to the host part of a printed file: `driver DIRECTORY MIN_SECONDS` as in driver_text(), but on the GPU:
+/// kernels are loaded from DIRECTORY/kernel.cubin, or compiled from DIRECTORY/kernel.cu and stored there. Arrays are
+/// surrounded by guard bytes that are checked; the time is that of a graph of launches. Exit code 77 with a reason when
+/// the GPU lacks something, 3 when the program is wrong.
 std::string device_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
                                const HardwareModel& model);
 

@@ -12,7 +12,7 @@
 namespace isamap {
 namespace {
 
-/// Instances of the innermost unit that execute one use.
+/// Number of innermost instances (lanes) that execute one use.
 std::int64_t threads_of(const Instruction& instruction, const HardwareModel& model) {
   std::int64_t count = 1;
   for (std::size_t u = 0; u < model.units().size(); ++u) {
@@ -22,57 +22,30 @@ std::int64_t threads_of(const Instruction& instruction, const HardwareModel& mod
   return count;
 }
 
-class Meaning {
+Diagnostic not_executable(const Instruction& instruction, const std::string& what) {
+  return error_at(instruction.where, fmt::format("the emulation cannot execute '{}': it {}", instruction.name, what));
+}
+
+/// One use of an instruction: its dims, operands and extents, and text about them.
+struct InstructionUse {
+  const Instruction& instruction;
+  const std::vector<WrapperOperand>& operands;
+  const std::vector<std::int64_t>& extents;
+  const HardwareModel& model;
+};
+
+/// The text of one use's function so far, and expressions over the dims of its statement.
+class UseText {
  public:
-  Meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
-          const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model, ElementText& elements)
-      : instruction_(instruction),
-        statement_(instruction.statement()),
-        operands_(operands),
-        extents_(extents),
-        start_(start),
-        model_(model),
-        elements_(elements),
-        threads_(threads_of(instruction, model)) {}
+  explicit UseText(const InstructionUse& use)
+      : instruction_(use.instruction),
+        statement_(use.instruction.statement()),
+        operands_(use.operands),
+        extents_(use.extents),
+        model_(use.model) {}
 
-  Result<std::string> print() {
-    if (instruction_.semantics.size() != 1) return refuse("is a sequence of statements");
-    if (!instruction_.masks.empty()) return refuse("has masks");
-    if (!instruction_.async_by.empty() && is_move(instruction_))
-      return operands_.size() > 1 && (operands_[0].described || operands_[1].described) ? described_copy()
-                                                                                        : asynchronous_copy();
-    begin();
-    for (int a = 0; a < access_count(statement_); ++a) {
-      declare(a);
-      if (a == 0 ? starts_from_old() : true)
-        if (auto problem = move_operand(a, true)) return *problem;
-    }
-    compute();
-    if (auto problem = move_operand(0, false)) return *problem;
-    end();
-    return text_;
-  }
-
- private:
-  Diagnostic refuse(const std::string& what) const {
-    return error_at(instruction_.where,
-                    fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
-  }
-  /// Is it known which lane asks for what of shared memory? Not of an operand that all of them name by one address.
-  bool asked_by_lanes(int access) const {
-    const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
-    return strided != nullptr && instruction_.async_by.empty() &&
-           (threads_ == 1 || std::any_of(strided->terms.begin(), strided->terms.end(),
-                                         [](const StrideTerm& term) { return !term.each.empty(); }));
-  }
-  /// Are its requests counted? Where in the text it is used tells them apart.
-  bool asks() const {
-    for (std::size_t a = 0; a < operands_.size(); ++a) {
-      const WrapperOperand& o = operands_[a];
-      if (o.registers == 0 && !o.described && (!o.shared || asked_by_lanes(static_cast<int>(a)))) return true;
-    }
-    return false;
-  }
+ protected:
+  Diagnostic refuse(const std::string& what) const { return not_executable(instruction_, what); }
   void line(const std::string& s) { text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
   void open(const std::string& s) {
     line(s + " {");
@@ -92,7 +65,7 @@ class Meaning {
     return operand.dtype.value_or(tensor.dtype);
   }
   std::string array(int access) const { return operands_[static_cast<std::size_t>(access)].name + "_"; }
-  /// All that one use reads or writes, row-major.
+  /// The whole operand of one use, row-major.
   std::vector<std::int64_t> box(int access) const { return operand_box(instruction_, access); }
   std::string flat(int access, const std::vector<std::string>& index) const {
     const auto extents = box(access);
@@ -111,7 +84,152 @@ class Meaning {
     return out;
   }
 
-  /// Together with the other threads that execute the use.
+  std::optional<std::int64_t> extent(const Reference& r) const {
+    const int d = r.object == "extent" ? statement_.domain.find(r.argument) : -1;
+    return d < 0 ? std::nullopt : std::optional(extents_[static_cast<std::size_t>(d)]);
+  }
+
+  /// A term of a layout (over the operand's subscripts) in terms of the dims of the statement.
+  std::string in_subscripts(int access, const Operand& operand, const AffineExpr& term) const {
+    std::map<std::string, AffineExpr> values;
+    const auto& index = access_of(statement_, access).index;
+    for (std::size_t s = 0; s < operand.index_names.size() && s < index.size(); ++s)
+      values[operand.index_names[s]] = index[s];
+    return isamap::print(substitute(term, values));
+  }
+
+  /// Loops over all dims, or over those of one operand only: the others repeat its elements.
+  bool loops_over(std::size_t d, int access) const {
+    return access < 0 || uses(access_of(statement_, access), statement_.domain.dims[d].name);
+  }
+  void open_dims(int access = -1) {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
+      if (loops_over(d, access)) loop(statement_.domain.dims[d].name, extents_[d]);
+  }
+  void close_dims(int access = -1) {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
+      if (loops_over(d, access)) close();
+  }
+
+  const Instruction& instruction_;
+  const Computation& statement_;
+  const std::vector<WrapperOperand>& operands_;
+  const std::vector<std::int64_t>& extents_;
+  const HardwareModel& model_;
+  std::string text_;
+  int depth_ = 1;
+};
+
+/// Copies that complete later: they are issued by one thread, and executed when they are waited for.
+class AsynchronousCopy : UseText {
+ public:
+  using UseText::UseText;
+  Result<std::string> print() {
+    return operands_.size() > 1 && (operands_[0].described || operands_[1].described) ? described_copy()
+                                                                                      : asynchronous_copy();
+  }
+
+ private:
+  /// A box of a tensor described by the host (TMA): an asynchronous load counted by a barrier, or a store in a group.
+  Result<std::string> described_copy() {
+    const int near = operands_[0].described ? 1 : 0;
+    const WrapperOperand &inside = operands_[static_cast<std::size_t>(near)],
+                         &box_of = operands_[static_cast<std::size_t>(1 - near)];
+    const Operand& operand = operand_of(instruction_, near);
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    if (strided == nullptr || !inside.shared || (near == 0 && !instruction_.async_bytes))
+      return refuse("is asynchronous, and neither a counted copy into shared memory nor a copy out of it");
+    const int size = bytes(type_of(near));
+    if (operand.align > 1)
+      line(fmt::format("emulation::aligned({}, {}, \"{}\");", inside.name, operand.align, instruction_.name));
+    std::string box, offset, at;
+    for (std::size_t d = 0; d < box_of.positions.size(); ++d) {
+      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", box_of.fused_dim_of[d]}));
+      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", box_of.positions[d], box_of.fused_dim_of[d]);
+    }
+    for (const StrideTerm& term : strided->terms) {
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
+      if (!stride) return refuse(fmt::format("reads or writes {} with a free stride", inside.name));
+      offset += fmt::format(" + {}*({})", *stride * size, in_subscripts(near, operand, term.term));
+    }
+    std::string place = inside.name + offset;
+    if (strided->swizzle)
+      place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits, strided->swizzle->from,
+                          strided->swizzle->to);
+    line(fmt::format("emulation::check_box({}, {{{}}}, {}, \"{}\");", box_of.name, box,
+                     strided->swizzle ? strided->swizzle->bits : 0, instruction_.name));
+    open(near == 0 ? fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size)
+                   : fmt::format("emulation::issue_store(\"{}\", {}, {}, [=](auto each)", instruction_.async_by, size,
+                                 !operand.view.empty()));
+    open_dims();
+    line(fmt::format("each({}, {{{}}});", place, at));
+    close_dims();
+    --depth_;
+    line(near == 0 ? fmt::format("}}, {});", box_of.name)
+                   : fmt::format("}}, {}, \"{}\");", box_of.name, instruction_.name));
+    return text_;
+  }
+
+  /// An asynchronous copy of contiguous bytes.
+  Result<std::string> asynchronous_copy() {
+    const auto dense = [&](int access) {
+      const auto* s = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
+      if (s == nullptr || s->terms.size() != 1 || s->swizzle || !s->terms[0].each.empty() || !s->terms[0].stride)
+        return false;
+      const IntExpr& stride = *s->terms[0].stride;
+      return stride.op == IntExpr::Op::number && stride.number == 1;
+    };
+    if (!is_move(instruction_) || statement_.domain.dims.size() != 1 || !dense(0) || !dense(1) || !operands_[0].shared)
+      return refuse("is asynchronous and not a copy of contiguous elements into shared memory");
+    const int size = bytes(type_of(0));
+    const std::int64_t all = statement_.domain.dims[0].extent * size, valid = extents_[0] * size;
+    for (int a = 0; a < 2; ++a)
+      if (const Operand& operand = operand_of(instruction_, a); operand.align > 1 && (a == 0 || valid > 0))
+        line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name,
+                         operand.align, instruction_.name));
+    line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {}, here);",
+                     instruction_.async_by, operands_[0].name, operands_[1].name, all, valid));
+    return text_;
+  }
+};
+
+/// All other instructions: operands are copied to arrays, the statement is executed, the result is copied back.
+class Meaning : UseText {
+ public:
+  Meaning(const InstructionUse& use, Start start, ElementText& elements)
+      : UseText(use), start_(start), elements_(elements), threads_(threads_of(use.instruction, use.model)) {}
+
+  Result<std::string> print() {
+    begin();
+    for (int a = 0; a < access_count(statement_); ++a) {
+      declare(a);
+      if (a == 0 ? starts_from_old() : true)
+        if (auto problem = move_operand(a, true)) return *problem;
+    }
+    compute();
+    if (auto problem = move_operand(0, false)) return *problem;
+    end();
+    return text_;
+  }
+
+ private:
+  /// Are the shared-memory addresses known per lane? Not for an operand with one address for all lanes.
+  bool asked_by_lanes(int access) const {
+    const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
+    return strided != nullptr && instruction_.async_by.empty() &&
+           (threads_ == 1 || std::any_of(strided->terms.begin(), strided->terms.end(),
+                                         [](const StrideTerm& term) { return !term.each.empty(); }));
+  }
+  /// Are its requests counted? They are identified by source location.
+  bool asks() const {
+    for (std::size_t a = 0; a < operands_.size(); ++a) {
+      const WrapperOperand& o = operands_[a];
+      if (o.registers == 0 && !o.described && (!o.shared || asked_by_lanes(static_cast<int>(a)))) return true;
+    }
+    return false;
+  }
+  /// A collective operation of the threads that execute the use.
   void begin() {
     std::string members, list;
     for (const WrapperOperand& o : operands_) {
@@ -139,13 +257,13 @@ class Meaning {
     line(fmt::format("{} {}[{}] = {{}};", element_type(model_, type_of(access)), array(access), count));
   }
 
-  /// Does the result depend on what the written operand held?
+  /// Does the result depend on the old value of the written operand?
   bool starts_from_old() const {
     if (start_ == Start::zero) return false;
     return statement_.reduction != Reduction::assign || instruction_.inactive == Inactive::keep;
   }
 
-  /// Between an operand's array and the registers or the memory where it is.
+  /// Copies between an operand's array and its registers or memory.
   std::optional<Diagnostic> move_operand(int access, bool gather) {
     const Operand& operand = operand_of(instruction_, access);
     if (const auto* fragment = std::get_if<FragmentLayout>(&operand.layout)) {
@@ -184,11 +302,6 @@ class Meaning {
         if (const auto value = evaluate(formula, [&](const Reference& r) { return extent(r); })) return *value;
     return fragment.over.back().second;
   }
-  std::optional<std::int64_t> extent(const Reference& r) const {
-    const int d = r.object == "extent" ? statement_.domain.find(r.argument) : -1;
-    return d < 0 ? std::nullopt : std::optional(extents_[static_cast<std::size_t>(d)]);
-  }
-
   std::optional<Diagnostic> move_memory(int access, const Operand& operand, bool gather) {
     const WrapperOperand& o = operands_[static_cast<std::size_t>(access)];
     const auto* strided = std::get_if<StridedLayout>(&operand.layout);
@@ -235,28 +348,6 @@ class Meaning {
     close_dims(access);
     return std::nullopt;
   }
-  /// A term of a layout, which speaks of the operand's subscripts, in the dims of the statement.
-  std::string in_subscripts(int access, const Operand& operand, const AffineExpr& term) const {
-    std::map<std::string, AffineExpr> values;
-    const auto& index = access_of(statement_, access).index;
-    for (std::size_t s = 0; s < operand.index_names.size() && s < index.size(); ++s)
-      values[operand.index_names[s]] = index[s];
-    return isamap::print(substitute(term, values));
-  }
-
-  /// Loops over the dims, or over those of one operand: the others reach the same elements again.
-  bool loops_over(std::size_t d, int access) const {
-    return access < 0 || uses(access_of(statement_, access), statement_.domain.dims[d].name);
-  }
-  void open_dims(int access = -1) {
-    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
-      if (loops_over(d, access)) loop(statement_.domain.dims[d].name, extents_[d]);
-  }
-  void close_dims(int access = -1) {
-    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
-      if (loops_over(d, access)) close();
-  }
-
   void compute() {
     open_dims();
     std::vector<std::string> reads;
@@ -270,79 +361,9 @@ class Meaning {
     close_dims();
   }
 
-  /// A box of a tensor that the host described: it arrives later and is counted, or leaves as one of a group.
-  Result<std::string> described_copy() {
-    const int near = operands_[0].described ? 1 : 0;
-    const WrapperOperand &inside = operands_[static_cast<std::size_t>(near)],
-                         &box_of = operands_[static_cast<std::size_t>(1 - near)];
-    const Operand& operand = operand_of(instruction_, near);
-    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
-    if (strided == nullptr || !inside.shared || (near == 0 && !instruction_.async_bytes))
-      return refuse("is asynchronous, and no copy into shared memory whose bytes are counted, or out of it");
-    const int size = bytes(type_of(near));
-    if (operand.align > 1)
-      line(fmt::format("emulation::aligned({}, {}, \"{}\");", inside.name, operand.align, instruction_.name));
-    std::string box, offset, at;
-    for (std::size_t d = 0; d < box_of.positions.size(); ++d) {
-      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", box_of.fused_dim_of[d]}));
-      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", box_of.positions[d], box_of.fused_dim_of[d]);
-    }
-    for (const StrideTerm& term : strided->terms) {
-      const auto stride =
-          term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
-      if (!stride) return refuse(fmt::format("reads or writes {} with a free stride", inside.name));
-      offset += fmt::format(" + {}*({})", *stride * size, in_subscripts(near, operand, term.term));
-    }
-    std::string place = inside.name + offset;
-    if (strided->swizzle)
-      place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits, strided->swizzle->from,
-                          strided->swizzle->to);
-    line(fmt::format("emulation::check_box({}, {{{}}}, {}, \"{}\");", box_of.name, box,
-                     strided->swizzle ? strided->swizzle->bits : 0, instruction_.name));
-    open(near == 0 ? fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size)
-                   : fmt::format("emulation::issue_store(\"{}\", {}, {}, [=](auto each)", instruction_.async_by, size,
-                                 !operand.view.empty()));
-    open_dims();
-    line(fmt::format("each({}, {{{}}});", place, at));
-    close_dims();
-    --depth_;
-    line(near == 0 ? fmt::format("}}, {});", box_of.name)
-                   : fmt::format("}}, {}, \"{}\");", box_of.name, instruction_.name));
-    return text_;
-  }
-
-  /// A copy of neighbouring bytes that arrives later.
-  Result<std::string> asynchronous_copy() {
-    const auto dense = [&](int access) {
-      const auto* s = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
-      if (s == nullptr || s->terms.size() != 1 || s->swizzle || !s->terms[0].each.empty() || !s->terms[0].stride)
-        return false;
-      const IntExpr& stride = *s->terms[0].stride;
-      return stride.op == IntExpr::Op::number && stride.number == 1;
-    };
-    if (!is_move(instruction_) || statement_.domain.dims.size() != 1 || !dense(0) || !dense(1) || !operands_[0].shared)
-      return refuse("is asynchronous and no copy of neighbouring elements into shared memory");
-    const int size = bytes(type_of(0));
-    const std::int64_t all = statement_.domain.dims[0].extent * size, valid = extents_[0] * size;
-    for (int a = 0; a < 2; ++a)
-      if (const Operand& operand = operand_of(instruction_, a); operand.align > 1 && (a == 0 || valid > 0))
-        line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name,
-                         operand.align, instruction_.name));
-    line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {}, here);",
-                     instruction_.async_by, operands_[0].name, operands_[1].name, all, valid));
-    return text_;
-  }
-
-  const Instruction& instruction_;
-  const Computation& statement_;
-  const std::vector<WrapperOperand>& operands_;
-  const std::vector<std::int64_t>& extents_;
   Start start_;
-  const HardwareModel& model_;
   ElementText& elements_;
   std::int64_t threads_;
-  std::string text_;
-  int depth_ = 1;
 };
 
 }  // namespace
@@ -350,7 +371,11 @@ class Meaning {
 Result<std::string> meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
                             const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model,
                             ElementText& elements) {
-  return Meaning(instruction, operands, extents, start, model, elements).print();
+  if (instruction.semantics.size() != 1) return not_executable(instruction, "is a sequence of statements");
+  if (!instruction.masks.empty()) return not_executable(instruction, "has masks");
+  const InstructionUse use{instruction, operands, extents, model};
+  if (!instruction.async_by.empty() && is_move(instruction)) return AsynchronousCopy(use).print();
+  return Meaning(use, start, elements).print();
 }
 
 }  // namespace isamap

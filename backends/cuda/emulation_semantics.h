@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an instruction does, as plain C++ for the emulation: from the statement and the layouts of its description.
+// The semantics of an instruction as plain C++ for the emulation, from the statement and the layouts of its
+// description.
 
 #include <string>
 #include <vector>
@@ -11,21 +12,21 @@
 
 namespace isamap {
 
-/// A parameter of the function that stands for an instruction, in access order (the write first).
+/// A parameter of an instruction's function, in access order (the write first).
 struct WrapperOperand {
-  std::string name, type;      ///< "A", "std::uint32_t"
-  std::int64_t registers = 0;  ///< > 0: an array of registers of each instance
-  bool shared = false;         ///< an address of shared memory, as a number
-  std::string each;            ///< the unit of which every instance gives an address of its own; empty: one for all
-  std::vector<std::int64_t> pitches;  ///< bytes between neighbours along each term of its layout that is free; else 0
-  std::string word, constraint;       ///< what is handed over instead of the address, and how
+  std::string name, type;             ///< "A", "std::uint32_t"
+  std::int64_t registers = 0;         ///< > 0: an array of registers of each instance
+  bool shared = false;                ///< an address of shared memory, as a number
+  std::string each;                   ///< the unit whose instances give one address each; empty: one address for all
+  std::vector<std::int64_t> pitches;  ///< stride in bytes along each free term of its layout; else 0
+  std::string word, constraint;       ///< packed descriptor instead of the address
   bool written = false;
   bool described = false;                            ///< an object of the host
-  std::vector<std::string> positions, fused_dim_of;  ///< of it, innermost first: parameters, dims
+  std::vector<std::string> positions, fused_dim_of;  ///< box position, innermost first: parameters, dims
 };
 
-/// The body, indented by two spaces. `extents`: one for each dim; `start`: of the written operand. Errors: what the
-/// emulation has no words for (several statements, free strides, masks), at the instruction.
+/// The body, indented by two spaces. `extents`: one for each dim; `start`: of the written operand. Errors, at the
+/// instruction: features that the emulation does not support (several statements, free strides, masks).
 Result<std::string> meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
                             const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model,
                             ElementText& elements);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The word that an instruction takes instead of an address, computed where the kernel runs.
+// Packed operands (matrix descriptors) as C++ expressions that the kernel evaluates.
 
 #include <functional>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace isamap {
 
-/// `text_of` a reference: "A" for the operand's address, a number for anything else. As an expression of 64 bits at
-/// most.
+/// `text_of` a reference: "A" for the operand's address, a number for anything else. The result is an expression of at
+/// most 64 bits.
 std::string word_text(const FormatUse& use, const Format& format,
                       const std::function<std::string(const Reference&)>& text_of);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What launching functions build from tensors and pass to kernels (`objects` of the description).
+// Host-side descriptors of tensors that launching functions build and pass to kernels (`objects` of the description;
+// tensor maps).
 
 #include <map>
 #include <string>
@@ -13,18 +14,18 @@ namespace isamap {
 
 class HostObjects {
  public:
-  /// `buffers`: how arrays are called.
+  /// `buffers`: names of the arrays.
   HostObjects(const Program& program, const HardwareModel& model, const std::vector<std::string>& buffers, Names& names)
       : program_(program), model_(model), buffers_(buffers), names_(names) {}
 
-  void clear() { built_.clear(); }  ///< another entry begins
+  void clear() { built_.clear(); }  ///< start of another entry
   bool empty() const { return built_.empty(); }
   void begin_kernel() { of_kernel_.clear(); }
 
-  /// The object by which a use takes boxes of the tensor; uses that say the same share one.
+  /// The descriptor for a use's boxes of the tensor; equal ones are shared.
   std::string use(const Operand& operand, BufferId tensor, const DescribedTensor& box);
 
-  /// Name and declaration of the parameters of the kernel that is printed.
+  /// Name and declaration of the parameters of the current kernel.
   const std::map<std::string, std::string>& of_kernel() const { return of_kernel_; }
   std::string text() const;  ///< builds them all
 

@@ -12,12 +12,12 @@
 namespace isamap {
 namespace {
 
-/// One access of a buffer. Where an index depends on loops around alone, it may tell two accesses apart: tiles that
-/// take turns in several places.
+/// One access of a buffer. An index over enclosing loops only may prove two accesses disjoint: the buffers of a
+/// multi-buffered tile.
 struct MemoryAccess {
   std::int32_t buffer = -1;
   bool written = false;
-  bool many = false;  ///< by several of the threads that meet here, not by one of them
+  bool many = false;  ///< by several of the threads of the barrier, not by one
   std::vector<std::optional<AffineExpr>> index;
   Ranges ranges;  ///< of the variables in it
 
@@ -30,9 +30,9 @@ void add(Touches& to, const Touches& from) {
     if (std::find(to.begin(), to.end(), touch) == to.end()) to.push_back(touch);
 }
 
-constexpr std::int64_t most_values = 4096;  // of a loop variable that are tried one by one
+constexpr std::int64_t most_values = 4096;  // values of a loop variable that are tested exhaustively
 
-/// Do the two indices differ for every value of the one variable they have?
+/// Do the two indices differ for every value of their one variable?
 bool never_equal(const AffineExpr& a, const AffineExpr& b, const Ranges& x, const Ranges& y) {
   std::set<std::string> names = a.names();
   names.merge(b.names());
@@ -62,7 +62,7 @@ class Synchronizer {
   Synchronizer(const Program& program, const HardwareModel& model, UnitId grid, bool blocks)
       : program_(program), model_(model), grid_(grid), blocks_(blocks) {}
 
-  /// The list with barriers of `unit`; `pending` is what was touched since the last one, before and then after it.
+  /// The list with barriers of `unit`; `pending`: accesses since the last barrier, updated.
   std::vector<Node> list(const std::vector<Node>& nodes, UnitId unit, Touches& pending) {
     std::vector<Node> out;
     for (const Node& node : nodes) {
@@ -102,14 +102,15 @@ class Synchronizer {
     return program_.buffers[static_cast<std::size_t>(touch.buffer)];
   }
 
-  /// Buffers of a block's own memory lie where others lay before them, if those are needed no more.
+  /// Shared-memory buffers may reuse the bytes of dead ones.
   bool share_bytes(const Buffer& a, const Buffer& b) const {
     if (a.memory != b.memory || !model_.inside(model_.memory(a.memory).per, grid_)) return false;
     return a.address < b.address + size(b) && b.address < a.address + size(a);
   }
   static std::int64_t size(const Buffer& b) { return element_span(b) * bytes(b.dtype); }
 
-  /// What was on its way is written only now; a counter tells everyone who waits, groups only those who began them.
+  /// Asynchronous copies write at their wait; a counter (mbarrier) makes them visible to all waiting threads, a group
+  /// only to the issuing thread.
   void arrive(const Sync& sync, Touches& pending) const {
     if (!sync.counter.buffer.valid()) return add(pending, on_their_way_);
     std::erase_if(pending, [&](const MemoryAccess& touch) {
@@ -164,8 +165,8 @@ class Synchronizer {
                       node.is);
   }
 
-  /// The end of a step is followed by the begin of the next. `turns`: they are instances all the same, and meet only in
-  /// what the block has for itself.
+  /// Loop-carried dependences: the end of a step precedes the start of the next. `turns`: the iterations of a
+  /// persistent block, independent except for shared memory.
   std::vector<Node> repeated(const std::vector<Node>& body, UnitId unit, Touches& pending, bool turns) {
     std::vector<Node> out = list(body, unit, pending);
     Touches first;
@@ -183,14 +184,14 @@ class Synchronizer {
     return out;
   }
 
-  /// What a loop variable told apart tells nothing behind its loop.
+  /// Behind a loop its variable no longer proves accesses disjoint.
   static void forget(Touches& touches, const std::string& variable) {
     for (MemoryAccess& touch : touches)
       for (auto& index : touch.index)
         if (index && index->names().contains(variable)) index.reset();
   }
 
-  /// `unit`: whose threads meet. A leaf here is done by one of them unless its executor is as large.
+  /// `unit`: the scope of the barrier. A leaf is executed by one of its threads unless its executor is as large.
   Touches accesses(const Node& node, UnitId unit) {
     Touches found;
     const auto note = [&](const Ref& ref, bool written, bool many) {
@@ -250,9 +251,9 @@ class Synchronizer {
   const HardwareModel& model_;
   UnitId grid_;
   bool blocks_;
-  Ranges ranges_;         ///< of the loops in time around
-  Touches on_their_way_;  ///< by calls that complete later
-  Touches unfenced_;      ///< written: a fence makes it visible, so a barrier before the fence is none for its readers
+  Ranges ranges_;         ///< of the enclosing sequential loops
+  Touches on_their_way_;  ///< by asynchronous calls
+  Touches unfenced_;      ///< written: visible after a fence only, so a barrier before the fence does not suffice
   bool asynchronous_only_ = false;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Barriers where threads of a kernel meet the same memory.
+// Inserts barriers between dependent accesses of different threads of a kernel.
 //
-// In the program's order everything comes one after another; side by side, a thread may be anywhere. A barrier stands
-// between two nodes of a list if one writes a buffer that the other touches (or another buffer in the same bytes), and
-// not both are done by one and the same thread. Instances of one loop need none: their order means nothing, or they
-// could not run side by side.
+// The program is sequential; threads are not. A barrier is needed between two nodes of a list if one writes a buffer
+// that the other accesses (or a buffer in the same bytes), unless the same thread does both. Instances of one parallel
+// loop need none: they are independent.
 
 #include <vector>
 
@@ -14,8 +13,8 @@
 
 namespace isamap {
 
-/// `kernel` with barriers of the grid unit and of the units inside it. `blocks`: loops on the grid unit are instances
-/// too, not steps.
+/// `kernel` with barriers of the grid unit and of the units inside it. `blocks`: loops on the grid unit are thread
+/// blocks, not sequential steps.
 std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
                               UnitId grid, bool blocks);
 

@@ -57,7 +57,7 @@ BufferUse buffer_use(const std::vector<Node>& nodes, const Program& program) {
 
 std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
                                UnitId grid) {
-  // last[i]: the last node that shares a block's own buffer with node i or one before it.
+  // last[i]: the last node that shares a block-private buffer with node i or an earlier one.
   std::vector<std::size_t> last(body.size());
   std::vector<std::size_t> first_use(program.buffers.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {

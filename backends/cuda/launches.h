@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A program's body as steps of the host: loops in time around launches of kernels.
+// Partitions a program's body into kernel launches and sequential host loops around them.
 //
-// A kernel is a node with all it contains, or several nodes that share a buffer which a block has for itself: such a
-// buffer lives no longer than a launch.
+// A kernel is one node, or several nodes that share a buffer in block-private memory, whose lifetime is one launch.
 
 #include <string>
 #include <vector>
@@ -29,7 +28,7 @@ struct HostStep {
 std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
                                UnitId grid);
 
-/// Buffers that the nodes read or write.
+/// Buffers read or written by the nodes.
 struct BufferUse {
   std::vector<bool> read, written;  ///< by buffer
 };

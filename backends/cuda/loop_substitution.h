@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops that are counted in another way: their variables become expressions of other numbers.
+// Loop variable substitution: variables become expressions of other variables.
 
 #include <map>
 #include <string>
@@ -13,10 +13,11 @@ namespace isamap {
 
 using Values = std::map<std::string, AffineExpr>;
 
-/// The variables of `loops`, one inside the other, whose steps are counted as one `number`, the last loop fastest.
+/// Loop fusion: the variables of nested `loops` as digits of one `number`, the last loop fastest.
 Values numbers_of(const std::vector<Loop>& loops, const AffineExpr& number, const Ranges& ranges);
 
-/// The nodes with values in place of variables. `ranges`: of the variables in the values and of the loops around.
+/// The nodes with values substituted for variables. `ranges`: of the variables in the values and of the enclosing
+/// loops.
 std::vector<Node> with_values(const std::vector<Node>& nodes, const Values& values, Ranges ranges,
                               const HardwareModel& model);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Names that a printed file of many threads may give nobody: what the language and its runtime declare, and what the
-// file's own first lines define.
+// Reserved identifiers of a printed CUDA file: those of the language and its runtime, and of the file's own prologue.
 
 #include <algorithm>
 #include <array>
@@ -61,7 +60,7 @@ inline constexpr std::array language_words = std::to_array<std::string_view>({
     "cuTensorMapEncodeTiled",
     "cuuint32_t",
     "cuuint64_t",
-    // our own first lines, and names that the launching function gives
+    // our prologue, and names in the launching function
     "global_pointer",
     "shared_pointer",
     "shared_array",
@@ -69,7 +68,7 @@ inline constexpr std::array language_words = std::to_array<std::string_view>({
     "e",
 });
 
-/// The name of a program's function: `entry_name`, with "_kernel" behind it where the language owns that.
+/// The name of a program's function: `entry_name`, with suffix "_kernel" where that is reserved.
 inline std::string own_name(const std::string& program) {
   const std::string name = entry_name(program);
   const bool taken = std::find(language_words.begin(), language_words.end(), name) != language_words.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers, fences and the steps of what completes later, as functions of a printed kernel.
+// Barriers, fences and the steps of asynchronous completion, as functions of a printed kernel.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
         text += std::get<Placeholder>(part).expr.reference.object == "index" ? index : std::to_string(threads);
     return text;
   };
-  // Of a number in a register a compiler knows nothing and sets all barriers aside.
+  // Barrier numbers must be constants: for a number in a register ptxas reserves all barriers.
   std::string device;
   for (std::int64_t n = 1; n <= most_numbered && n < barrier.count; ++n)
     device += fmt::format("  {}if (index == {}) asm volatile(\"{}\" ::: \"memory\");\n", n > 1 ? "else " : "", n,
@@ -40,16 +40,15 @@ std::int64_t Wrappers::numbered(const Sync& sync, std::int64_t threads) const {
   return found || model_.unit(sync.unit).index.empty() ? 0 : threads / threads_in(sync.unit);
 }
 
-// A compiler sets as many barriers aside as the largest number that is used says: the first free one is taken.
+// ptxas reserves barriers up to the largest number used, so the lowest free one is allocated.
 std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics) {
-  std::string missing =
-      fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which those beside a role need",
-                  model_.unit(unit).name);
+  std::string missing = fmt::format(
+      "the machine has no partial barrier of '{}' (`partial`), which kernels with roles need", model_.unit(unit).name);
   for (const Barrier& barrier : model_.barriers()) {
     if (!barrier.partial || !(barrier.unit == unit) || barrier.assembly.empty()) continue;
-    const std::int64_t number = 1 + most_numbered;  // 0 is that of all
+    const std::int64_t number = 1 + most_numbered;  // 0 is the barrier of all threads
     if (number >= barrier.count) {
-      missing = fmt::format("'{}' has {} barriers; {} are needed, as {} parts of a block have one each", barrier.name,
+      missing = fmt::format("'{}' has {} barriers; {} are needed, one for each of {} parts of a block", barrier.name,
                             barrier.count, number + 1, most_numbered);
       continue;
     }
@@ -137,7 +136,7 @@ std::string Wrappers::begin(const Buffer& counter, std::int64_t arrivals, Diagno
   return "";
 }
 
-/// One wait, arrival or announcement.
+/// One wait, arrival or expected byte count.
 std::string Wrappers::counter_step(const Sync& sync, const AsyncObject& object, const Program& program,
                                    const std::function<std::string(const AffineExpr&)>& index,
                                    Diagnostics& diagnostics) {
@@ -184,8 +183,7 @@ std::string Wrappers::sync(const Sync& sync, const Program& program,
       if (barrier.unit != sync.unit || barrier.partial) continue;
       if (!barrier.emit.empty()) return fill(barrier.emit, [](const Placeholder&) { return std::string("0"); });
     }
-    for (const Barrier& barrier :
-         model_.barriers())  // one of several, told apart by their numbers: each instance has its own
+    for (const Barrier& barrier : model_.barriers())  // each instance has its own barrier, selected by its index
       if (barrier.partial && barrier.unit != sync.unit && model_.inside(sync.unit, barrier.unit) &&
           !barrier.assembly.empty() && !model_.unit(sync.unit).index.empty())
         return partial_barrier(barrier, sync.unit);

@@ -87,7 +87,7 @@ void ThreadBinding::collect(const std::vector<Node>& nodes, std::vector<const Lo
       const std::size_t depth = depth_of(around, *unit, around.size());
       if (digits.size() <= depth) digits.resize(depth + 1, 1);
       digits[depth] = std::max(digits[depth], loop->trip);
-      if (key == grid_) {  // all loops on blocks take turns, by as many, or none does
+      if (key == grid_) {  // all loops on blocks are persistent with the same number of blocks, or none is
         if (seen_grid_ && turns_ != loop->instances) grid_loops_ = false;
         seen_grid_ = true;
         turns_ = loop->instances;
@@ -99,7 +99,7 @@ void ThreadBinding::collect(const std::vector<Node>& nodes, std::vector<const Lo
   }
 }
 
-/// Of a unit with a fixed count all are there.
+/// A unit with a fixed count has all of its instances.
 std::int64_t ThreadBinding::instances(UnitId unit) const {
   return model_.unit(unit).at_most ? used(unit) : std::max(model_.unit(unit).count, used(unit));
 }
@@ -113,7 +113,7 @@ std::vector<std::int64_t> ThreadBinding::digits(UnitId unit) const {
   return found == digits_.end() ? std::vector<std::int64_t>{} : found->second;
 }
 
-/// Of a unit inside the grid unit that has others inside it.
+/// For a unit inside the grid unit that contains other units.
 bool ThreadBinding::of_several_threads(const Call& call) const {
   const UnitId unit = model_.instruction(call.instruction).unit;
   return unit != grid_ && model_.inside(unit, grid_) && !inside_.empty() && unit != inside_.back();
@@ -150,7 +150,7 @@ std::optional<Dialect::Number> ThreadBinding::number(const Dialect::Around& arou
   std::string text = below == 1 && depth == 0 ? index : simple ? index : "(" + index + ")";
   if (below > 1) text += fmt::format(" / {}", below);
   if (depth > 0) text += fmt::format(" % {}", digits[depth]);
-  // Beyond: numbers of this digit that no iteration has.
+  // Guards against index values of this digit beyond the trip count.
   const std::int64_t numbers = depth > 0 ? digits[depth] : (all + below - 1) / below;
   Dialect::Number number{text, loop.trip < numbers ? fmt::format("{} < {}", text, loop.trip) : "", 0, 0, ""};
   if (takes_turns && depth == 0) {
@@ -170,7 +170,7 @@ std::string ThreadBinding::chosen(const Dialect::Around& around, UnitId executor
     if (all == 1) continue;
     const auto found = digits_.find(unit.value);
     const std::size_t depth = depth_of(around, unit, around.size());
-    // Digits that no loop around has decided: one of their numbers does it.
+    // Digits not bound by an enclosing loop: one instance executes.
     const std::int64_t below = found == digits_.end() ? all : product(found->second, depth);
     const std::string& index = model_.unit(unit).index;
     if (depth == 0)

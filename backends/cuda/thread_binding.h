@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which loops of a kernel are instances that run side by side, and how each asks for its number.
+// Binds loops of a kernel to blocks and threads, and computes loop variables from the thread indices.
 //
-// The grid unit is the outermost one whose instances can tell themselves apart (`index`); its instances are the blocks
-// of a launch, and what is inside it are the threads of a block. Several loops on one unit, one inside the other, are
-// digits of its number: with trips 4 and 2 the outer loop's is index / 2, the inner one's index % 2.
+// The grid unit is the outermost unit with an `index`; its instances are the thread blocks of a launch, the units
+// inside it are the threads of a block. Nested loops on one unit are digits of its index: with trip counts 4 and 2 the
+// outer variable is index / 2, the inner one index % 2.
 
 #include <map>
 #include <optional>
@@ -17,16 +17,17 @@
 
 namespace isamap {
 
-/// Nothing: the machine has no unit of that kind.
+/// Nothing: the machine has no such unit.
 std::optional<UnitId> grid_unit(const HardwareModel& model);
 
-/// Does the unit stand for blocks: is it the grid unit, or around it?
+/// Is the unit mapped to thread blocks: the grid unit or one around it?
 bool is_grid_level(const HardwareModel& model, UnitId grid, UnitId unit);
 
-/// How many instances of each unit the nodes of a kernel ask for.
+/// Number of instances of each unit that the nodes of a kernel use: grid and block size.
 class ThreadBinding {
  public:
-  /// `grid_loops`: loops on grid units are blocks, as all statements of the kernel stand inside as many of them.
+  /// `grid_loops`: loops on grid units are blocks, since all statements of the kernel are nested in the same number of
+  /// them.
   ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
 
   std::int64_t blocks() const;
@@ -34,9 +35,11 @@ class ThreadBinding {
   std::int64_t threads() const;                            ///< of a block
   UnitId first_inside() const { return inside_.front(); }  ///< the outermost unit of the threads of a block
   bool has_threads() const { return !inside_.empty(); }
-  std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances that loops ask for
-  std::vector<std::int64_t> digits(UnitId unit) const;          ///< of its number, outermost first; empty: no loop asks
-  bool asks_for_threads() const;  ///< a loop is on a unit inside the grid unit, or a call is of several of its threads
+  std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances used by loops
+  std::vector<std::int64_t> digits(
+      UnitId unit) const;  ///< digits of its index, outermost first; empty: no loop uses it
+  bool asks_for_threads()
+      const;  ///< a loop is on a unit inside the grid unit, or a call is collective over several of its threads
 
   std::optional<Dialect::Number> number(const Dialect::Around& around) const;
   std::string chosen(const Dialect::Around& around, UnitId executor, bool one) const;
@@ -52,7 +55,7 @@ class ThreadBinding {
   const HardwareModel& model_;
   UnitId grid_;
   bool grid_loops_ = true, seen_grid_ = false, calls_of_several_ = false;
-  std::int64_t turns_ = 0;      ///< blocks that take turns; 0: each does one iteration
+  std::int64_t turns_ = 0;      ///< persistent blocks of a kernel; 0: one iteration per block
   std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
   std::map<std::int32_t, std::vector<std::int64_t>>
       digits_;  ///< largest trip at each depth, by unit (grid: all grid units)

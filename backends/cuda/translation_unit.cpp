@@ -25,11 +25,11 @@
 namespace isamap {
 namespace {
 
-constexpr const char* launch_unit = "(launch)";  // of loops that the host runs: a kernel is given their variable
+constexpr const char* launch_unit = "(launch)";  // of host loops, whose variables are kernel parameters
 
-// A printed file is read by up to three compilers: nvcc takes all of it; the runtime compiler (__CUDACC_RTC__) takes
-// the kernels and nothing of the host; the system's compiler takes all of it beside the emulation, or, with
-// ISAMAP_HOST_PART, only the launching functions, whose kernels are then in a module of the driver.
+// A printed file is compiled by up to three compilers: nvcc compiles all of it; the runtime compiler NVRTC
+// (__CUDACC_RTC__) only the kernels; the system's compiler all of it with the emulation or, with ISAMAP_HOST_PART, only
+// the launching functions, whose kernels are then in a module of the driver.
 constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
   device::launch(#kernel, blocks, threads, bytes, stream __VA_OPT__(, ) __VA_ARGS__)
@@ -130,8 +130,8 @@ class KernelFile {
   }
 
   static std::string global_pointer(const std::string& type) { return "global_pointer<" + type + ">"; }
-  /// What the emulation counts by: bytes that the memory of the arguments moves at once; banks of that of a block, and
-  /// bytes of a bank. 0: it is not said, or buffers lie in memories that differ.
+  /// Parameters of the emulation's counters: transaction bytes of global memory; banks of shared memory, and bytes of a
+  /// bank. 0: not described, or buffers are in different memories.
   std::string memories() const {
     std::set<std::int64_t> transactions;
     std::set<std::pair<std::int64_t, std::int64_t>> banks;
@@ -143,7 +143,7 @@ class KernelFile {
     const auto [count, width] = banks.size() == 1 ? *banks.begin() : std::pair<std::int64_t, std::int64_t>();
     return fmt::format("{{{}, {}, {}}}", transactions.size() == 1 ? *transactions.begin() : 0, count, width);
   }
-  bool on_device(const Buffer& buffer) const {  // reached by all blocks
+  bool on_device(const Buffer& buffer) const {  // shared by all blocks
     return buffer.slots < 0 && !model_.inside(model_.memory(buffer.memory).per, grid_);
   }
 
@@ -203,7 +203,7 @@ class KernelFile {
 
   // Kernels ----------------------------------------------------------------------------------------------------------
 
-  /// The buffers that a kernel uses: as its parameters, in the memory of a block, and those that it only reads.
+  /// The buffers of a kernel: its parameters, those in shared memory, and the read-only ones.
   struct KernelBuffers {
     std::string parameters, arguments, locals;
     std::int64_t shared_bytes = 0;
@@ -232,7 +232,7 @@ class KernelFile {
     return made;
   }
 
-  /// Adds the kernel; the text of its launch.
+  /// Adds the kernel; returns the text of its launch.
   std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
     std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
     for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
@@ -290,8 +290,8 @@ class KernelFile {
   }
 
   struct Around {
-    const std::vector<Loop>& host;           ///< loops of the host around the launch
-    const std::set<std::int32_t>& constant;  ///< buffers that the kernel only reads
+    const std::vector<Loop>& host;           ///< host loops around the launch
+    const std::set<std::int32_t>& constant;  ///< read-only buffers of the kernel
   };
   /// The text of a kernel's nodes.
   std::string body(std::vector<Node> nodes, const ThreadBinding& spread, const Around& around, bool alone = false) {
@@ -301,7 +301,7 @@ class KernelFile {
       nodes = {Node{std::move(copy)}};
     }
     const Dialect dialect = dialect_of(spread, alone);
-    const auto printed = print_body(nodes, program_, model_, buffers_, around.constant, names_, elements_, &dialect);
+    const auto printed = print_body(nodes, {program_, model_, buffers_, around.constant, elements_, &dialect}, names_);
     if (printed) return printed->text;
     for (const Diagnostic& d : printed.diagnostics()) diagnostics_.push_back(d);
     return "";
@@ -311,7 +311,7 @@ class KernelFile {
 
   std::int64_t role_threads(const ThreadBinding& spread) const { return wrappers_.threads_in(spread.first_inside()); }
 
-  /// One thread sets all counters up before anyone goes on.
+  /// One thread initializes all counters (mbarriers), then a barrier of the block.
   std::string counters(const std::vector<Node>& nodes, const ThreadBinding& spread) {
     const BufferUse use = buffer_use(nodes, program_);
     std::string text;
@@ -322,7 +322,7 @@ class KernelFile {
       text += wrappers_.begin(buffer, each.valid() ? spread.threads() / wrappers_.threads_in(each) : 1, diagnostics_);
     }
     if (text.empty()) return "";
-    // Threads of roles are further instances of the outermost unit, of which the others need not know.
+    // Threads of specialized warps are additional instances of the outermost unit, invisible to the others.
     std::string first = spread.chosen({}, grid_, true);
     if (!roles_of(nodes).empty())
       first = fmt::format("{} == 0 && {}", model_.unit(spread.first_inside()).index,
@@ -334,7 +334,7 @@ class KernelFile {
                        wrappers_.sync(all, program_, {}, diagnostics_));
   }
 
-  /// Further threads behind those that compute; one of them does it all.
+  /// Additional threads behind the computing ones; one of them executes the role.
   std::string role(std::vector<Node> nodes, const std::string& name, std::size_t number, const ThreadBinding& spread,
                    const Around& around) {
     const UnitId unit = spread.first_inside();
@@ -360,7 +360,7 @@ class KernelFile {
     return out;
   }
 
-  /// `alone`: one thread does everything.
+  /// `alone`: a single thread executes everything.
   Dialect dialect_of(const ThreadBinding& spread, bool alone) {
     Dialect dialect;
     dialect.number = [this, &spread](const Dialect::Around& around) -> std::optional<Dialect::Number> {
@@ -383,7 +383,7 @@ class KernelFile {
       return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
              wrappers_.sync(sync, program_, index, diagnostics_);
     };
-    // What stands in shared or device memory is an object that watches its uses when it is emulated.
+    // In the emulation, pointers to shared or device memory are objects that record accesses.
     dialect.value = [this](BufferId id, const std::string& element) {
       return element_type(model_, program_.buffers[id.index()].dtype) + "(" + element + ")";
     };
@@ -391,7 +391,7 @@ class KernelFile {
       return on_device(program_.buffers[id.index()]) ? global_pointer(type) : "shared_pointer<" + type + ">";
     };
     dialect.loop_number = "loop_number";
-    if (alone) dialect.before_loop = "#pragma unroll 1";  // a role keeps few registers
+    if (alone) dialect.before_loop = "#pragma unroll 1";  // specialized warps have few registers
     dialect.address = [](BufferId, const std::string& address) { return address; };
     return dialect;
   }
@@ -420,7 +420,7 @@ class KernelFile {
   std::string functions() const {
     const std::string code = wrappers_.device() + wrappers_.host() + kernels_;
     std::string text = machine_helpers(model_.program, code);
-    // Some are used by the emulation only.
+    // some are used by the emulation only
     const std::string helpers =
         replaced(helper_text(elements_.used_helpers(), code), "[[maybe_unused]] inline ", "inline ");
     text += replaced(helpers, "inline ", "[[maybe_unused]] __host__ __device__ inline ");
@@ -429,7 +429,7 @@ class KernelFile {
     return text;
   }
 
-  Program program_;  ///< gets the registers of partial sums
+  Program program_;  ///< gets registers for partial sums
   const HardwareModel& model_;
   UnitId grid_;
   std::string name_;
@@ -439,9 +439,9 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
-  Budgets budgets_;          ///< of the kernel that is printed
-  HostObjects objects_;      ///< of the entry that is printed
+  std::int64_t others_ = 0;  ///< computing threads, without those of roles; 0: no roles
+  Budgets budgets_;          ///< of the current kernel
+  HostObjects objects_;      ///< of the current entry
   Diagnostics diagnostics_;
 };
 
@@ -450,8 +450,8 @@ class KernelFile {
 Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model) {
   const auto grid = grid_unit(model);
   if (!grid)
-    return error(fmt::format("no unit of '{}' can ask for its number: a program in its language needs one", model.name),
-                 "give the unit that blocks are an `index`, and those inside it");
+    return error(fmt::format("no unit of '{}' has an index, which a program in its language needs", model.name),
+                 "give an `index` to the unit of thread blocks and to the units inside it");
   return KernelFile(program, model, *grid).print();
 }
 

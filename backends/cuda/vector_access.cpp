@@ -10,9 +10,9 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_at_once = 16;  // elements of a chunk: one byte each in the widest moves there are
+constexpr std::int64_t most_at_once = 16;  // elements of a chunk: one-byte elements in the widest moves
 
-/// Registers of one instance that hold elements 0, 1, 2.. in this order.
+/// Registers of one instance that contain elements 0, 1, 2.. in order.
 bool holds_in_order(const Operand& operand) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   return fragment != nullptr && fragment->over.size() == 1 && fragment->varying.empty() &&
@@ -26,7 +26,7 @@ bool lies_side_by_side(const Operand& operand) {
          term.term == AffineExpr::dim(operand.index_names[0]);
 }
 
-/// A move of `count` neighbours between `memory` and registers of `unit`, into them or from there.
+/// A load or store of `count` contiguous elements between `memory` and registers of `unit`.
 std::optional<InstructionId> move_of(const HardwareModel& model, UnitId unit, MemoryId memory, DType type,
                                      std::int64_t count, bool fetch) {
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
@@ -49,7 +49,7 @@ std::optional<InstructionId> move_of(const HardwareModel& model, UnitId unit, Me
   return std::nullopt;
 }
 
-/// Does `offset` begin at a multiple of `to` elements, wherever the numbers in it stand?
+/// Is `offset` a multiple of `to` elements for all values of its variables?
 bool multiple_of(const AffineExpr& offset, std::int64_t to) {
   return offset.constant() % to == 0 && std::all_of(offset.terms().begin(), offset.terms().end(),
                                                     [&](const AffineTerm& t) { return t.coefficient % to == 0; });
@@ -67,7 +67,7 @@ struct Judged {
   double requests = 0;  ///< for each element
 };
 
-/// Nothing: an access along neighbours would fall apart.
+/// Nothing: a contiguous access would be split.
 std::optional<Judged> judged(const Program& program, const HardwareModel& model, UnitId unit, const ChunkElement& chunk,
                              std::int64_t count, bool stores) {
   Judged result;
@@ -125,7 +125,7 @@ std::vector<Node> chunk_nodes(Program& program, const HardwareModel& model, cons
   std::vector<Node> fetches, stores;
   std::vector<std::pair<Ref, BufferId>> fetched;
   Element element = chunk.element;
-  const auto hold = [&](const Ref& ref, std::size_t access) {  // the element's place; its move, if it is a new one
+  const auto hold = [&](const Ref& ref, std::size_t access) {  // register of the element; its move, if new
     const Instruction& move = model.instruction(*how.moves[access]);
     const bool store = access == 0;
     for (const auto& [known, registers] : fetched)

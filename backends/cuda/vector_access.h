@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Elements that lie side by side in the memory of all blocks, fetched and stored several at a time.
+// Vectorized access to global memory: contiguous elements are loaded and stored several at a time.
 //
 //   for n, on lanes:  Y[n] = f(X[n])      becomes      for n, on lanes:  R = X[4n..4n+3]     one request of 16 bytes
 //                                                                        for e in 4:  S_e = f(R_e)
 //                                                                        Y[4n..4n+3] = S     one request of 16 bytes
 //
-// Which moves there are is found from what they mean: neighbours between registers of one instance and that memory, in
-// the same order. How many elements are taken at a time follows from them: as many as make the fewest requests for an
-// element, where every access that runs over along neighbours is one move, at a multiple of what the move asks for.
+// Vector moves are found by their semantics: contiguous elements between registers of one instance and that memory, in
+// order. The vector width minimizes requests per element, where every contiguous access is one move, aligned as the
+// move requires.
 
 #include <functional>
 #include <optional>
@@ -21,7 +21,7 @@
 
 namespace isamap {
 
-/// An element statement in terms of numbers that stand around it, and which of its chunk it is (`each`, below `count`).
+/// An element statement over the surrounding variables and its position in the chunk (`each`, below `count`).
 struct ChunkElement {
   Element element;
   std::string each;
@@ -30,16 +30,16 @@ struct ChunkElement {
 
 struct Neighbours {
   std::int64_t count = 1;                           ///< elements of one chunk
-  std::vector<std::optional<InstructionId>> moves;  ///< for the write, then for each read; nothing: element by element
+  std::vector<std::optional<InstructionId>> moves;  ///< for the write, then each read; nothing: scalar access
 };
 
-/// `chunk(count)`: the statement when chunks have so many elements. `stores`: the write goes to that memory too, and is
-/// part of it. Nothing: element by element is no worse.
+/// `chunk(count)`: the statement for chunks of `count` elements. `stores`: the write goes to global memory too, and is
+/// vectorized as well. Nothing: scalar access is no worse.
 std::optional<Neighbours> neighbours(const Program& program, const HardwareModel& model, UnitId unit,
                                      const std::function<ChunkElement(std::int64_t count)>& chunk, bool stores);
 
-/// Chunks as nodes: everything is fetched, then computed, then stored. The program gets registers. `rounds`: so many
-/// chunks, told apart by the variable `round` in `element`, are fetched before the first is used; empty: one.
+/// Chunks as nodes: load all, compute, store all. Adds registers to the program. `rounds` chunks, numbered by the
+/// variable `round` in `element`, are loaded before the first is used; empty: one.
 std::vector<Node> chunk_nodes(Program& program, const HardwareModel& model, const Neighbours& how,
                               const ChunkElement& element, const std::string& round = "", std::int64_t rounds = 1);
 

@@ -20,7 +20,7 @@ void collect(const std::vector<Node>& nodes, std::vector<std::string>& names) {
   }
 }
 
-/// `for v in 8 { if (5 - v >= 0) .. }` is `for v in 6 { .. }`.
+/// `for v in 8 { if (5 - v >= 0) .. }` becomes `for v in 6 { .. }`.
 Loop shortened(Loop loop) {
   while (loop.body.size() == 1 && loop.unit.empty()) {
     auto* guard = std::get_if<Guard>(&loop.body.front().is);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What each role of a kernel does, and what is left for the others: the same loops, with the rest taken out.
+// Warp specialization: the part of a kernel that each role executes, and the part of all other warps; the same loops,
+// filtered.
 //
 //   for n in 64                       loader: for n in 64                others: for n in 64
 //     role loader                               wait until free[n % 4]             wait until ready[n % 4]
@@ -10,8 +11,8 @@
 //     products
 //     arrive at free[n % 4]
 //
-// In the program's order the copies of a step come some steps before its products; what really orders them are the
-// counters, so each part may run ahead of the other as far as there are places.
+// In program order the copies of a step precede its products by some steps; at run time the counters order them, so the
+// producer may run ahead by the number of buffers.
 
 #include <string>
 #include <vector>
@@ -20,10 +21,11 @@
 
 namespace isamap {
 
-/// Names of the roles, in the order in which they appear.
+/// Names of the roles, in order of appearance.
 std::vector<std::string> roles_of(const std::vector<Node>& nodes);
 
-/// What `role` does; empty: what no role does. Loops that only a condition on their variable shortens are shorter.
+/// The nodes of `role`; empty: the nodes of no role. A loop whose body is guarded by a bound on its variable is
+/// shortened.
 std::vector<Node> part_of(const std::vector<Node>& nodes, const std::string& role);
 
 }  // namespace isamap

@@ -26,18 +26,17 @@ std::string Wrappers::own_address(const Instruction& instruction, const Call& ca
   const auto steps = per_lane_offsets(instruction, access, call.extents, offset);
   const auto unit = model_.find_unit(own->each);
   if (!steps || steps->empty() || !unit) {
-    context.diagnostics.push_back(
-        error(fmt::format("'{}' has no address that its instances could give", instruction.name)));
+    context.diagnostics.push_back(error(fmt::format("'{}' has no per-instance address", instruction.name)));
     return "";
   }
-  // Instances beyond those that are asked give an address too.
+  // Instances beyond the used ones give an address too.
   std::vector<std::int64_t> all;
   for (std::int64_t p = 0; p < model_.unit(*unit).count; ++p)
     all.push_back((*steps)[static_cast<std::size_t>(p) % steps->size()]);
   const auto text = digits_of(all, "(" + model_.unit(*unit).index + ")");
   if (!text)
-    context.diagnostics.push_back(error(fmt::format(
-        "the addresses of '{}' are no sum of digits of the number of the {}", instruction.name, own->each)));
+    context.diagnostics.push_back(error(
+        fmt::format("the addresses of '{}' are not a sum of digits of the index of {}", instruction.name, own->each)));
   return text.value_or("");
 }
 
@@ -54,15 +53,15 @@ std::string Wrappers::add(const std::string& wish, const std::string& parameters
   return name;
 }
 
-/// How a use hands its operands to the function that stands for the instruction.
+/// The arguments of a use for the instruction's function.
 struct Wrappers::Interface {
   std::vector<WrapperOperand> operands;
-  std::vector<std::string> constraints;  ///< of the inline assembly, one for each operand
+  std::vector<std::string> constraints;  ///< of the inline assembly, one per operand
   std::string parameters, arguments;
-  std::string before;  ///< of the function: "template <class S_type>\n"
+  std::string before;  ///< template header: "template <class S_type>\n"
 };
 
-/// Of a tensor that the host describes: the object, and where the box begins.
+/// A tensor described by the host: the descriptor and the box position.
 void Wrappers::describe(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
                         CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
@@ -95,7 +94,7 @@ void add_to(std::string& list, const std::string& one) { list += (list.empty() ?
 
 }  // namespace
 
-/// Of a variable: the array itself, or the part of it that the operand takes.
+/// A register variable: the array, or the operand's part of it.
 void Wrappers::in_registers(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
                             CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
@@ -103,10 +102,10 @@ void Wrappers::in_registers(const Item& item, const Call& call, int access, Wrap
   const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
   operand.type = variable.type;
   operand.registers = std::max<std::int64_t>(variable.count, 1);
-  const auto part = part_of_registers(variable, place, instruction, access, item.ranges, context.program, model_);
+  const auto part = part_of_registers(variable, {place, instruction, access, item.ranges}, context.program, model_);
   if (!part)
-    context.diagnostics.push_back(error(fmt::format("{} of '{}' is not in registers of '{}' that follow one another",
-                                                    operand.name, instruction.name, variable.name)));
+    context.diagnostics.push_back(error(fmt::format("{} of '{}' is not in consecutive registers of '{}'", operand.name,
+                                                    instruction.name, variable.name)));
   const bool all = !part || part->count == variable.count;
   if (!all) operand.registers = part->count;
   add_to(made.arguments, all ? variable.name
@@ -116,7 +115,7 @@ void Wrappers::in_registers(const Item& item, const Call& call, int access, Wrap
          fmt::format("{}{} (&{})[{}]", operand.written ? "" : "const ", operand.type, operand.name, operand.registers));
 }
 
-/// Of a place in a memory: where it begins, and how far its rows lie apart.
+/// A memory operand: its address and row strides.
 void Wrappers::in_memory(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
                          CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
@@ -181,7 +180,7 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
   return made;
 }
 
-/// A word instead of the address.
+/// A packed descriptor instead of the address.
 void Wrappers::pack_operand(const FormatUse& pack, const Item& item, const Call& call, WrapperOperand& operand,
                             std::string& constraint, CallContext& context) const {
   const Format* format = find_format(model_, pack.format);
@@ -199,7 +198,7 @@ void Wrappers::pack_operand(const FormatUse& pack, const Item& item, const Call&
   });
 }
 
-/// The parameter that a reference such as {S.coord[x]} or {phases.at} is to; empty: it is to none of them.
+/// The parameter that a reference such as {S.coord[x]} or {phases.at} denotes; empty: none.
 namespace {
 std::string further_input(const Placeholder& p, const std::vector<WrapperOperand>& operands,
                           const Instruction& instruction) {
@@ -213,7 +212,7 @@ std::string further_input(const Placeholder& p, const std::vector<WrapperOperand
 }
 }  // namespace
 
-/// Registers of an operand are operands of the assembly one by one; those that are written stand first.
+/// Each register of an operand is an operand of the assembly; outputs come first.
 std::string Wrappers::inline_assembly(const Interface& use, const Item& item, const Call& call,
                                       CallContext& context) const {
   const Instruction& instruction = model_.instruction(call.instruction);
@@ -223,7 +222,7 @@ std::string Wrappers::inline_assembly(const Interface& use, const Item& item, co
   bool in_memory = use.operands.empty();
   for (std::size_t i = 0; i < use.operands.size(); ++i) {
     const WrapperOperand& o = use.operands[i];
-    if (o.type.empty()) continue;  // a number in the text
+    if (o.type.empty()) continue;  // a literal in the text
     const bool output = i == 0 && o.registers > 0;
     in_memory = in_memory || o.registers == 0;
     std::string& list = output ? outputs : inputs;
@@ -264,12 +263,12 @@ std::string Wrappers::inline_assembly(const Interface& use, const Item& item, co
 
 std::string Wrappers::call(const Item& item, const Call& call, CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
-  if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // which says why not
+  if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // with the reason
   const Interface use = interface_of(item, call, context);
   const std::string device = inline_assembly(use, item, call, context);
   auto body = meaning(instruction, use.operands, call.extents, call.start, model_, elements_);
   std::string host = body ? *body : "";
-  if (!body) {  // known when it is executed
+  if (!body) {  // reported when it is executed
     for (const WrapperOperand& o : use.operands)
       if (!o.type.empty()) host += fmt::format("  (void){};\n", o.name);
     host += fmt::format("  emulation::fail(\"%s\", \"{}\");\n", body.diagnostics().front().message);

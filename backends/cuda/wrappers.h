@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The functions by which printed kernels use instructions that are described as assembly lines: inline assembly for
-// the compiler of the target, their meaning in C++ for the emulation.
+// Functions of printed kernels for instructions that are described as assembly lines: inline assembly for the target's
+// compiler, their semantics in C++ for the emulation.
 
 #include <functional>
 #include <map>
@@ -22,27 +22,27 @@ class Wrappers {
   Wrappers(const HardwareModel& model, ElementText& elements, Names& names)
       : model_(model), elements_(elements), names_(names) {}
 
-  /// "mma(C_0, A_0, B_0);". What the emulation cannot execute fails when it does, not before.
+  /// "mma(C_0, A_0, B_0);". Instructions that the emulation does not support fail at execution.
   std::string call(const Item& item, const Call& call, CallContext& context);
   /// A barrier, or one step of asynchronous completion. `index` prints an expression over loop variables.
   std::string sync(const Sync& sync, const Program& program, const std::function<std::string(const AffineExpr&)>& index,
                    Diagnostics& diagnostics);
-  /// Keeps the compiler from writing these registers later than here.
+  /// Prevents the compiler from moving writes of these registers below this point.
   std::string hold(const std::vector<Variable>& variables, const Program& program);
   /// A barrier of the first `threads` threads of a block.
   std::string barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics);
-  /// Of the kernel that is printed: the largest number that a barrier of a unit inside the block has.
+  /// The largest barrier number of a unit inside the block, in the current kernel.
   std::int64_t most_numbered = 0;
-  /// How many instances of the sync's unit have barriers of their own among `threads` threads, told apart by numbers.
+  /// Number of instances of the sync's unit with numbered barriers among `threads` threads.
   std::int64_t numbered(const Sync& sync, std::int64_t threads) const;
-  /// A counter begins: every element of its buffer, by one thread.
+  /// Initializes a counter: every element of its buffer, by one thread.
   std::string begin(const Buffer& counter, std::int64_t arrivals, Diagnostics& diagnostics);
-  /// A setter of one field to this value.
+  /// Sets one field to this value.
   std::string set(const Instruction& setter, std::int64_t value);
   std::int64_t threads_in(UnitId unit) const;  ///< of one instance
-  std::string first_of(UnitId unit) const;     ///< the condition of its first thread; "true": it is one thread
+  std::string first_of(UnitId unit) const;     ///< condition of its first thread; "true": a single thread
 
-  /// What the host describes to the machine, by the name of the parameter that the kernel gets.
+  /// Host-side descriptors, by the name of the kernel parameter.
   std::function<std::string(const Operand& operand, BufferId tensor, const DescribedTensor& box)> described;
 
   const std::string& device() const { return device_; }  ///< definitions for the target's compiler
@@ -52,7 +52,7 @@ class Wrappers {
   struct Interface;
   Interface interface_of(const Item& item, const Call& call, CallContext& context);
   std::string inline_assembly(const Interface& use, const Item& item, const Call& call, CallContext& context) const;
-  /// What the innermost instances add to the address, each for itself: "8*(lane%16)"; empty: one address for all.
+  /// The per-lane address offset: "8*(lane%16)"; empty: one address for all.
   std::string own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
                           const Ranges& ranges, CallContext& context) const;
   void pack_operand(const FormatUse& pack, const Item& item, const Call& call, WrapperOperand& operand,

@@ -12,7 +12,7 @@ std::uint64_t mask_of(int width) { return width >= 64 ? ~std::uint64_t{0} : (std
 
 int width_of(const FormatField& field) { return field.high - field.low + 1; }
 
-/// Does the value fit the field? A field of 64 bits or more takes every value that is not cut off at its sign.
+/// Is the value encodable in the field? Fields wider than 64 bits are zero-extended: no negative values.
 bool fits(std::int64_t value, const FormatField& field) {
   const int width = width_of(field);
   if (width > 64) return value >= 0;
@@ -27,7 +27,7 @@ void put(Word& word, const FormatField& field, std::int64_t value) {
   word.set(field.low, std::min(width_of(field), 64), static_cast<std::uint64_t>(value));
 }
 
-/// What a plain number or a constant leaves in its field.
+/// Bits of a plain number or a constant in its field.
 std::uint64_t pattern(std::int64_t value, const FormatField& field) {
   return static_cast<std::uint64_t>(value) & mask_of(width_of(field));
 }
@@ -42,7 +42,7 @@ std::optional<std::int64_t> read(const Word& word, const FormatField& field) {
   return static_cast<std::int64_t>(raw);
 }
 
-/// Element n of an array, else the field itself.
+/// Element n of a field array, else the field itself.
 FormatField element(const FormatField& field, int n) {
   if (field.count == 0) return field;
   FormatField one = field;
@@ -52,7 +52,7 @@ FormatField element(const FormatField& field, int n) {
   return one;
 }
 
-/// `tile.rows` means that of register n: `tile3.rows`.
+/// `tile.rows` is that of register n: `tile3.rows`.
 ValueOf of_register(const ValueOf& value_of, int n) {
   return [&value_of, n](const Reference& r) {
     Reference numbered = r;
@@ -77,9 +77,9 @@ std::optional<Diagnostic> put_value(Word& word, const FormatField& field, const 
   if (!fits(*value, field))
     return error_at(
         where,
-        fmt::format("'{}' puts {} = {} into field '{}' of format '{}', which has {} bits{}", user.instruction.name,
+        fmt::format("'{}' encodes {} = {} in field '{}' of format '{}', which has {} bits{}", user.instruction.name,
                     print(expr), *value, field.name, user.format, width_of(field), field.is_signed ? " with sign" : ""),
-        *value < 0 && !field.is_signed ? "`signed: true` makes a field hold negative numbers" : "");
+        *value < 0 && !field.is_signed ? "`signed: true` makes negative numbers encodable" : "");
   put(word, field, *value);
   return std::nullopt;
 }

@@ -13,7 +13,7 @@
 namespace isamap {
 namespace {
 
-/// A decimal number, or hexadecimal behind 0x; nothing when it is malformed or does not fit 64 bits.
+/// A decimal number, or hexadecimal with prefix 0x; nothing if malformed or wider than 64 bits.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   const bool negative = text.starts_with('-');
   std::string_view digits = text.substr(negative ? 1 : 0);
@@ -38,8 +38,8 @@ std::pair<std::string_view, std::string_view> split(std::string_view line, const
   return {line.substr(0, end == std::string_view::npos ? 0 : end + 1), line.substr(at + mark.size() - 2)};
 }
 
-/// Is an address inside its memory, a register one that exists? Tells apart instructions whose words differ in nothing
-/// else.
+/// Is an address inside its memory, a register number in range? Disambiguates instructions whose encodings differ in
+/// nothing else.
 std::optional<Diagnostic> outside(const Operand& operand, std::int64_t at, const HardwareModel& model) {
   const Memory& memory = model.memory(operand.memory);
   const std::int64_t steps = memory.is_register() ? memory.count : memory.capacity / memory.granularity;
@@ -56,7 +56,7 @@ std::optional<Diagnostic> misplaced(const Instruction& instruction, const Values
   return std::nullopt;
 }
 
-/// What equations may leave open and the description lists: how an operand starts, a constant out of `immediate`.
+/// Values that the equations may leave open and the description enumerates: start of an operand, `immediate` constants.
 std::vector<std::pair<std::string, std::vector<std::int64_t>>> listed_choices(const Instruction& instruction) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
   for (const auto& [operand, choices] : instruction.start) {
@@ -68,7 +68,7 @@ std::vector<std::pair<std::string, std::vector<std::int64_t>>> listed_choices(co
   return all;
 }
 
-/// Do two commands leave the same values in the same places?
+/// Do two commands have the same effect?
 bool same_effect(const Command& a, const Command& b) {
   if (!(a.instruction->semantics == b.instruction->semantics) || !(a.instruction->sets == b.instruction->sets) ||
       a.values != b.values)
@@ -259,7 +259,7 @@ Result<Decoder::Decoded> Decoder::decode_word(std::string_view digits, const Kno
       continue;
     }
     if (found && !same_effect(found->command, (*decoded)->command))
-      return error(fmt::format("word {} is '{}' and '{}' alike, which do different things", digits,
+      return error(fmt::format("word {} decodes as '{}' and as '{}', which have different effects", digits,
                                found->command.instruction->name, instruction.name));
     if (!found || &instruction == meant) found = std::move(**decoded);
   }
@@ -268,7 +268,7 @@ Result<Decoder::Decoded> Decoder::decode_word(std::string_view digits, const Kno
     return error(fmt::format("the text says '{}', its word {} is '{}'", meant->name, digits.substr(0, 80),
                              found->command.instruction->name));
   if (first) return *first;
-  return error(fmt::format("word {} is no command of {}", digits.substr(0, 80), model_.name));
+  return error(fmt::format("word {} is no encoding of a command of {}", digits.substr(0, 80), model_.name));
 }
 
 Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std::vector<Equation>& read,
@@ -286,7 +286,7 @@ Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std:
     if (const auto said = text->command.values.find(name); said != text->command.values.end() && said->second != value)
       return error(
           fmt::format("the text of '{}' says {} = {}, its word says {}", instruction.name, name, said->second, value));
-  // What the word does not say would be the largest, whatever the text says.
+  // An extent without a field in the word would decode as its maximum, whatever the text says.
   if (!instruction.semantics.empty())
     for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
       const std::string name = "extent[" + instruction.statement().domain.dims[d].name + "]";

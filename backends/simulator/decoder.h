@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From a printed command back to the instruction and its values: the inverse of filling a template and of encoding.
+// Decoder: from a printed command to the instruction and its operand values, the inverse of filling its text template
+// and of encoding it.
 //
 // A line is the text and, for an instruction with an encoding, its word behind the comment sign:
 //   mvin 256, 2048, 8, 16, 8  # 0x01...
-// The word is what is executed. The text is read as well and must say the same, so that both printings are tested. A
-// line `.word 0x01...` is a command without text.
+// The word is executed. The text is decoded too and must agree, which tests both forms. A line `.word 0x01...` is a
+// command without text.
 
 #include <cstdint>
 #include <optional>
@@ -32,10 +33,10 @@ class Decoder {
  public:
   explicit Decoder(const HardwareModel& model);
 
-  /// Why a line cannot be decoded is told in words: no template matches, text and word differ, or the state holds
-  /// another value than is needed. Fields that the command sets are in `state` afterwards.
+  /// Diagnostics when no template matches, when text and word disagree, or when the state holds another value than the
+  /// command needs. `state` is updated with the fields that the command sets.
   Result<Command> decode(std::string_view line, KnownState& state) const;
-  /// The line as a command of this instruction, whatever others it may be; nothing: it is none.
+  /// The line decoded as a command of this instruction, even if others match too; nothing: it does not match.
   std::optional<Command> as(const Instruction& instruction, std::string_view line, KnownState& state) const;
 
  private:
@@ -58,13 +59,13 @@ class Decoder {
 
   Piece piece_of(const Placeholder& placeholder, const Instruction& instruction) const;
   std::optional<std::vector<Equation>> match(const Pattern& pattern, std::string_view text) const;
-  /// Nothing: the constants in the word are another instruction's.
+  /// Nothing: the constant fields do not match this instruction.
   std::optional<Result<Decoded>> from_word(const Instruction& instruction, std::string_view digits,
                                            const KnownState& state) const;
   std::optional<Diagnostic> learn(const Instruction& instruction, const std::vector<Equation>& equations,
                                   const KnownState& state, Values& values) const;
-  /// The same, where the description lists what the equations leave open (how an operand starts, an immediate): of the
-  /// choices the only one that they allow and whose addresses lie in their memories.
+  /// The same where the equations leave values open that the description enumerates (start of an operand, immediate):
+  /// the only choice that satisfies them with all addresses inside their memories.
   std::optional<Diagnostic> learn_listed(const Instruction& instruction, const std::vector<Equation>& equations,
                                          const KnownState& state, Values& values) const;
   Result<Decoded> understand(const Instruction& instruction, std::vector<Equation> equations,

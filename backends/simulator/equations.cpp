@@ -63,7 +63,7 @@ std::optional<Slice> slice_of(const IntExpr& e) {
   }
 }
 
-/// Does every reference stand under + - * << only? Then two evaluations tell the slope.
+/// Is the expression built of + - * << only? Then two evaluations give the slope.
 bool looks_linear(const IntExpr& e, const Reference& unknown) {
   const auto all = references(e);
   if (std::find(all.begin(), all.end(), unknown) == all.end()) return true;
@@ -121,7 +121,7 @@ class Solver {
     return found == values_.end() ? outer_(r) : std::optional(found->second);
   }
 
-  /// True: nothing more is to be learned from the equation before the last test.
+  /// True: the equation gives no further value; it is only checked at the end.
   bool step(const Equation& e) {
     std::vector<Reference> unknown;
     for (const Reference& r : references(*e.expr))
@@ -153,8 +153,8 @@ class Solver {
     std::string names;
     for (const Reference& r : references(*e.expr))
       if (!known(r)) names += (names.empty() ? "" : ", ") + key(r);
-    return error(fmt::format("'{}' needs {} = {}, which is {}: that does not decide {}", user_, e.what, print(*e.expr),
-                             e.value, names));
+    return error(fmt::format("'{}' needs {} = {}, which is {}: that does not determine {}", user_, e.what,
+                             print(*e.expr), e.value, names));
   }
 
   Values& values_;

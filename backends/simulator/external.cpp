@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::int64_t file_limit = std::int64_t{1} << 30;
 
-/// Memories in which arguments or what the host works on stand: those that both sides know.
+/// Memories shared with the host: those of arguments and of host nests.
 std::vector<std::size_t> shared_memories(const Program& program, const HardwareModel& model) {
   std::vector<std::size_t> found;
   for (std::size_t m = 0; m < model.memories().size(); ++m)
@@ -54,7 +54,7 @@ Diagnostic failure(const std::string& who, const ProcessResult& result) {
   return problem;
 }
 
-/// What it printed last; empty: nothing.
+/// Its last line of output; empty: none.
 std::string last_line(const std::string& output) {
   const std::size_t end = output.find_last_not_of(" \n\r");
   if (end == std::string::npos) return "";
@@ -63,17 +63,17 @@ std::string last_line(const std::string& output) {
                        end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-/// It was killed at the limit, or says with exit code 77 that it lacks something: neither is a wrong result.
+/// Killed at the time limit, or exit code 77 (something is missing): not a wrong result.
 std::optional<ExternalRun> without_result(const std::string& who, const ProcessResult& result, double seconds) {
   constexpr int lacks_something = 77;
   if (!result.started) return std::nullopt;
   const std::string last = last_line(result.output);
   ExternalRun ended;
   if (result.timed_out)
-    ended.limit = fmt::format("{} was killed: it had not ended after {:g} s, the limit ('seconds' of program.run){}",
-                              who, seconds, last.empty() ? "" : "; its last line: " + last);
+    ended.limit = fmt::format("{} was killed after {:g} s, its time limit ('seconds' of program.run){}", who, seconds,
+                              last.empty() ? "" : "; its last line: " + last);
   else if (result.signal == 0 && result.exit_code == lacks_something)
-    ended.missing = fmt::format("{} cannot run here: {}", who, last.empty() ? "it does not say why" : last);
+    ended.missing = fmt::format("{} cannot run here: {}", who, last.empty() ? "it gave no reason" : last);
   else
     return std::nullopt;
   return ended;
@@ -97,7 +97,7 @@ std::string simulator_title(const HardwareModel& model) {
 Result<ExternalRun> run_external(const std::string& text, const Program& program, const HardwareModel& model,
                                  Machine& machine, double seconds) {
   const TemporaryDirectory folder;
-  if (!folder.ok()) return error("no folder for temporary files can be made in " + TemporaryDirectory::parent());
+  if (!folder.ok()) return error("cannot create a temporary folder in " + TemporaryDirectory::parent());
   const auto memories = shared_memories(program, model);
   bool written =
       put(folder.path() / "program.s", text) && put(folder.path() / "arguments", argument_list(program, model));
@@ -105,7 +105,7 @@ Result<ExternalRun> run_external(const std::string& text, const Program& program
     const auto& image = machine.image(make_id<MemoryId>(m));
     written = written && write_file(folder.path() / (model.memories()[m].name + ".in"), image.data(), image.size());
   }
-  if (!written) return error("cannot write the files of a simulation", "is the disk full?");
+  if (!written) return error("cannot write the input files of the simulator", "is the disk full?");
   const std::string who = simulator_title(model);
   auto command = simulator_command(model);
   for (std::string& word : command) {

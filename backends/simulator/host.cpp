@@ -71,7 +71,7 @@ Host::Place Host::place(const Ref& ref) {
   return {ref.buffer.index(), CompiledAffine(offset, slots_.names())};
 }
 
-/// The place in the image, or nothing (and a problem) when it is outside the buffer.
+/// The offset in the image, or nothing (and a diagnostic) when outside the buffer.
 std::uint8_t* Host::at(const Place& place) {
   const Buffer& buffer = program_.buffers[place.buffer];
   const std::int64_t offset = place.offset(values_.data());

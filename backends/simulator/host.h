@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Nests of element statements, executed on the memory images: what a scalar unit does between the commands of a device.
+// Element statements executed by the host (the scalar unit) on the memory images between the commands of a device.
 
 #include <map>
 #include <vector>
@@ -17,7 +17,7 @@ class Host {
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
-  /// Spent so far, by element_cycles.
+  /// Cycles so far, by element_cycles.
   double cycles() const { return cycles_; }
 
  private:
@@ -40,7 +40,7 @@ class Host {
   const LoopSlots& slots_;
   Machine& machine_;
   std::vector<std::int64_t> values_;
-  std::vector<std::string> loops_;  ///< variables around the node in work
+  std::vector<std::string> loops_;  ///< variables of the loops around the current node
   double cycles_ = 0;
   std::map<const Element*, Statement> statements_;
   std::map<const Guard*, std::vector<CompiledAffine>> guards_;

@@ -46,7 +46,7 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
   }
   for (std::size_t m = 0; m < images_.size(); ++m) {
     const Memory& memory = model.memories()[m];
-    // A scratch memory is there as a whole; of a large one, what the program has in it.
+    // A scratchpad is allocated whole; of a large memory only the bytes that the program uses.
     std::int64_t size = needed[m];
     if (memory.kind != MemoryKind::dram && memory.kind != MemoryKind::cache && memory.capacity <= max_scratch)
       size = std::max(size, memory.capacity);
@@ -58,12 +58,12 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
   }
 }
 
-/// Positions of a dim that its mask lets take part: the first so many. All of them without a mask.
+/// Number of leading positions of a dim that its mask enables. All of them without a mask.
 Result<std::int64_t> Machine::masked_extent(const Command& command, const Dim& dim) const {
   for (const auto& [name, memory] : command.instruction->masks) {
     if (name != dim.name) continue;
     const auto number = command.value({"mask", "", name});
-    if (!number) return error(fmt::format("the command does not say which mask '{}' has", dim.name));
+    if (!number) return error(fmt::format("the command does not encode the mask of '{}'", dim.name));
     const std::vector<std::uint8_t>& image = images_[memory.index()].bytes;
     const std::int64_t from = *number * std::max<std::int64_t>(model_.memory(memory).size, 1);
     if (*number < 0 || from + dim.extent > static_cast<std::int64_t>(image.size()))
@@ -73,8 +73,8 @@ Result<std::int64_t> Machine::masked_extent(const Command& command, const Dim& d
     while (count < dim.extent && set(count)) ++count;
     for (std::int64_t p = count; p < dim.extent; ++p)
       if (set(p))
-        return error(fmt::format("mask {} of '{}' has a gap at {}: only the first positions can be masked in", *number,
-                                 dim.name, count));
+        return error(fmt::format("mask {} of '{}' has a gap at {}: a mask must enable a prefix of the positions",
+                                 *number, dim.name, count));
     return count;
   }
   return dim.extent;
@@ -120,7 +120,8 @@ Result<AffineExpr> Machine::position_of(const Command& command, const Operand& o
       else if (const auto pitch = command.value({operand.name, "pitch", term.text});
                pitch && *pitch % bytes(use.accesses.back().dtype) == 0)
         stride = *pitch / bytes(use.accesses.back().dtype);
-      if (!stride) return error(fmt::format("the stride of '{}' along {} is not told", operand.name, term.text));
+      if (!stride)
+        return error(fmt::format("the command does not encode the stride of '{}' along {}", operand.name, term.text));
       if (*stride > (std::int64_t{1} << 40) || *stride < -(std::int64_t{1} << 40))
         return error(fmt::format("the stride of '{}' along {} is out of range", operand.name, term.text));
       std::map<std::string, AffineExpr> by = index;
@@ -162,13 +163,13 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   auto at = command.value({operand.name, "", ""});
   if (!at && operand.memory.valid() && model_.memory(operand.memory).is_register() &&
       model_.memory(operand.memory).count == 1)
-    at = 0;  // the only register needs no name
+    at = 0;  // a file of one register: index 0
   if (!operand.memory.valid()) {
     if (at) access.number = constant_value(operand, Ref{BufferId{}, {AffineExpr(*at)}});
     if (!access.number) return error(fmt::format("'{}' of '{}' has no value", operand.name, instruction.name));
     return std::nullopt;
   }
-  if (!at) return error(fmt::format("the command does not say where '{}' is", operand.name));
+  if (!at) return error(fmt::format("the command does not encode the address of '{}'", operand.name));
   access.memory = operand.memory;
   const Memory& memory = model_.memory(operand.memory);
   const std::int64_t step = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : memory.granularity;
@@ -184,7 +185,7 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   if (!position) return position.diagnostics().front();
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;
-  // Positions that become zero or garbage behind the extents are touched too.
+  // Positions beyond the extents that become zero or garbage are written too.
   const std::vector<std::int64_t> touched = number == 0 ? touched_extents(instruction, use.extents) : use.extents;
   for (std::size_t d = 0; d < dims.size(); ++d) ranges[dims[d].name] = {0, touched[d] - 1};
   const auto span = bounds(*position, ranges);
@@ -269,7 +270,7 @@ void Machine::deaden(const Use& use) {
   });
 }
 
-/// Every byte at which an element of the access begins, once for each point that moves it.
+/// Start byte of each accessed element, once for each point of the domain.
 template <class F>
 void Machine::for_each_element(const Use& use, std::size_t access, F&& f) const {
   const Access& a = use.accesses[access];
@@ -326,7 +327,7 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
       start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
     });
   std::int64_t interval = cycles(instruction.timing.interval), moved = 0;
-  if (instruction.link.valid()) {  // no faster than its link
+  if (instruction.link.valid()) {  // at least the transfer time of its link
     moved = bytes(use.accesses[0].dtype);
     for (const std::int64_t extent : use.extents) moved *= extent;
     if (const double rate = model_.link(instruction.link).bandwidth; rate > 0)
@@ -349,13 +350,14 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
 std::optional<Diagnostic> Machine::execute(const Command& command, Turn* turn) {
   const Instruction& instruction = *command.instruction;
   if (is_setter(instruction)) {
-    if (turn) return turn->end = turn->earliest, std::nullopt;  // it passes tokens on
+    if (turn) return turn->end = turn->earliest, std::nullopt;  // it forwards tokens
     ++issue_;
     time_.cycles = std::max(time_.cycles, issue_);
     return std::nullopt;
   }
   if (instruction.semantics.size() != 1)
-    return error(fmt::format("the simulator does not execute the several statements of '{}'", instruction.name));
+    return error(
+        fmt::format("'{}' has several statements; the simulator executes instructions of one", instruction.name));
   Use use;
   use.instruction = &instruction;
   if (auto problem = extents_of(command, use)) return problem;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memories as bytes, and commands executed on them by their described semantics.
+// Memories as bytes, and commands executed on them by the semantics in the description.
 //
-// Time: commands start in order; one waits for a free port and for the data of those before it (tracked by register, in
-// memories by the narrowest element there); a port is busy for the interval, results are there after the latency.
+// Timing: in-order issue; a command waits for a free port and for its operands (dependences tracked by register, in
+// memories at the granularity of the narrowest element); a port is busy for the interval, results are available after
+// the latency.
 
 #include <functional>
 #include <map>
@@ -17,16 +18,15 @@
 namespace isamap {
 
 struct SimulatedTime {
-  std::int64_t cycles = 0;                         ///< until the last result; the host takes none of it
-  double scalar_cycles = 0;                        ///< of the host
+  std::int64_t cycles = 0;                         ///< until the last result; excludes the host
+  double scalar_cycles = 0;                        ///< cycles of the host
   std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
   std::map<std::string, std::int64_t> port_busy;
-  std::string missing;  ///< nothing was executed: what a simulator of the user lacks
-  std::string limit;    ///< not finished: a simulator of the user was killed at its limit
+  std::string missing;  ///< not executed: what the external simulator lacks
+  std::string limit;    ///< not finished: the external simulator was killed at its time limit
 };
 
-/// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what
-/// it touches.
+/// A command of an independent queue: earliest start, time of its results, and the callback for its accesses.
 struct Turn {
   std::int64_t earliest = 0, end = 0;
   std::function<void(MemoryId memory, std::size_t at, int count, bool write)> touch;
@@ -34,11 +34,11 @@ struct Turn {
 
 class Machine {
  public:
-  /// Memory sizes follow from the buffers of the program; all bytes start as garbage.
+  /// Memory sizes follow from the buffers of the program; the initial contents are garbage.
   Machine(const Program& program, const HardwareModel& model);
 
-  /// Nothing, or why the command cannot be executed: an address outside the memory, an extent out of range.
-  /// `turn`: nothing for a unit that executes in the order of the program.
+  /// Nothing, or why the command cannot be executed: an address outside the memory, an extent out of range. `turn`:
+  /// null for a unit with in-order issue.
   std::optional<Diagnostic> execute(const Command& command, Turn* turn = nullptr);
 
   /// Bytes of an addressed memory from its start.
@@ -48,7 +48,7 @@ class Machine {
  private:
   struct Image {
     std::vector<std::uint8_t> bytes;
-    std::int64_t block = 1;  ///< bytes whose times are kept together: a register, or the narrowest element
+    std::int64_t block = 1;  ///< bytes with one ready time: a register, or the narrowest element
     std::vector<std::int64_t> written, read;
   };
 

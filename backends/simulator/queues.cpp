@@ -121,7 +121,7 @@ std::optional<Diagnostic> Queues::drain(int& line, const std::function<std::opti
   for (const Queue& queue : queues_)
     if (!queue.entries.empty()) {
       line = queue.entries.front().line;
-      return error("all queues wait for ever: " + waiting());
+      return error("deadlock: " + waiting());
     }
   std::int64_t end = machine_.time().cycles;
   for (std::size_t q = 0; q < queues_.size(); ++q)

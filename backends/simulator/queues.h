@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The queues of a unit of `order: tokens`: each runs by itself and stops at a command that takes a token nobody has
+// The queues of a unit of `order: tokens`: each runs independently and blocks at a command that takes a token not yet
 // given.
 //
-// Commands are put into the queue of their port in the order of the text. Which queue runs next is decided by time, not
-// by the text, so a token that is missing shows: a queue that waits for ever is an error, and so are two accesses to
-// one byte that no token orders (races.h), a token that is never taken, or a result that is wrong.
+// Commands enter the queue of their port in text order. The queue that runs next is chosen by simulated time, not by
+// the text, so a missing token shows: errors are deadlock, two unordered accesses to one byte (races.h), a token never
+// taken, and a wrong result.
 
 #include <deque>
 #include <map>
@@ -23,13 +23,12 @@ class Queues {
 
   bool takes(const Instruction& instruction) const { return unit_.valid() && instruction.unit == unit_; }
   void add(const Command& command, int line);
-  /// A line that is a token of its own; false: it is none.
+  /// A line that only gives or takes a token; false: it does not.
   bool add_token(std::string_view text, int line);
 
-  /// Runs until all queues are empty; afterwards everything is ordered with everything. `line` is where the error
-  /// stands; `stop` is asked now and then.
+  /// Runs until all queues are empty, a barrier between all queues. `line`: the line of the error; `stop` is polled.
   std::optional<Diagnostic> drain(int& line, const std::function<std::optional<Diagnostic>()>& stop);
-  /// Tokens that nobody took.
+  /// Tokens given and never taken.
   std::optional<Diagnostic> leftover() const;
 
  private:

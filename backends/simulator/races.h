@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Does anything order two commands of different queues that touch the same byte? Happens-before by vector clocks: an
-// access is ordered after an earlier one of queue q if the command knows that q's commands up to that one have ended.
+// Data race detection between queues. Happens-before by vector clocks: an access is ordered after an earlier one of
+// queue q if the clock of its command covers that command of q.
 
 #include <cstdint>
 #include <optional>
@@ -11,20 +11,20 @@
 
 namespace isamap {
 
-/// Of each queue the number of commands that are known to have ended.
+/// By queue: number of commands known to have ended.
 using Clock = std::vector<std::int64_t>;
 
 struct Race {
   std::size_t queue = 0;  ///< of the other command
   std::int64_t number = 0;
-  bool write = false;  ///< the other one writes
+  bool write = false;  ///< the other command writes
 };
 
 class Races {
  public:
   Races(std::size_t memories, std::size_t queues) : queues_(queues), bytes_(memories) {}
 
-  /// Command `clock[queue]` of `queue` reads or writes `count` bytes. What it is not ordered with, or nothing.
+  /// Command `clock[queue]` of `queue` reads or writes `count` bytes. An access it is not ordered with, or nothing.
   std::optional<Race> touch(MemoryId memory, std::size_t at, int count, bool write, std::size_t queue,
                             const Clock& clock);
 

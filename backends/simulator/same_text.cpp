@@ -10,6 +10,7 @@
 #include "backends/assembly/command_text.h"
 #include "backends/simulator/decoder.h"
 #include "backends/simulator/machine.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "isamap/interpret.h"
 #include "isamap/program.h"
@@ -17,13 +18,13 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t room = std::int64_t{1} << 16;        // bytes of each memory that are filled and compared
+constexpr std::int64_t room = std::int64_t{1} << 16;        // bytes of each memory that are initialized and compared
 constexpr std::int64_t image_size = std::int64_t{1} << 20;  // bytes of a large memory
 
-/// Which of an instruction's values a command has.
+/// The operand values of a test command.
 struct Sample {
   bool smallest = false;  ///< extents
-  bool apart = true;      ///< operands at places of their own
+  bool apart = true;      ///< operands at distinct addresses
   std::size_t choice = 0;
 };
 constexpr std::array<Sample, 6> samples{
@@ -35,7 +36,7 @@ const Operand* operand_named(const Instruction& instruction, const std::string& 
   return nullptr;
 }
 
-/// A command of one instruction with values of its own choice.
+/// A test command of one instruction.
 class Written {
  public:
   Written(const HardwareModel& model, const Instruction& instruction, const Sample& sample)
@@ -56,7 +57,7 @@ class Written {
     return field(field_name(r));
   }
 
-  /// Before the command: what it needs, and what `other` would need where that is the same for all its commands.
+  /// State before the command: its needs, and the needs of `other` that are the same for all its commands.
   KnownState state(const Instruction& other) const {
     KnownState known;
     for (const Operand& operand : other.operands)
@@ -122,7 +123,7 @@ class Written {
     return found == at_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// A value that the field may hold.
+  /// A legal value of the field.
   std::optional<std::int64_t> field(const std::string& name) const {
     for (const State& state : model_.states())
       for (const StateField& f : state.fields)
@@ -146,7 +147,7 @@ class Written {
   std::map<std::string, std::int64_t> at_;
 };
 
-/// A program that has something in every memory: the machine's memories are as large as what it uses.
+/// A program with a buffer in every memory, since memories are sized by their use.
 Program touching_all(const HardwareModel& model) {
   Program program;
   for (std::size_t m = 0; m < model.memories().size(); ++m) {
@@ -196,15 +197,15 @@ class Telling {
     const Instruction& later = a < b ? other : own;
     Diagnostic problem =
         error_at(later.where,
-                 fmt::format("instructions '{}' and '{}' print the same command and do different things: {}",
+                 fmt::format("instructions '{}' and '{}' print the same command and have different effects: {}",
                              earlier.name, later.name, line),
-                 "give them different texts or words, or let a state tell them apart (`needs`)");
-    problem.notes.push_back(fmt::format("'{}' stands at {}:{}:{}", earlier.name, earlier.where.file, earlier.where.line,
-                                        earlier.where.column));
+                 "give them different texts or encodings, or distinguish them by state (`needs`)");
+    problem.notes.push_back(
+        fmt::format("'{}' is at {}:{}:{}", earlier.name, earlier.where.file, earlier.where.line, earlier.where.column));
     problems_.push_back(std::move(problem));
   }
 
-  /// Conditions on extents may tell two instructions apart.
+  /// Conditions on extents may distinguish two instructions.
   static bool legal(const Command& command) {
     const Instruction& instruction = *command.instruction;
     if (instruction.semantics.empty()) return true;
@@ -214,14 +215,14 @@ class Telling {
     return extents_fit(instruction, extents);
   }
 
-  /// By what they say: no need to run them.
+  /// Equal semantics in the description: no need to execute.
   static bool same_meaning(const Command& a, const Command& b) {
     const Instruction &x = *a.instruction, &y = *b.instruction;
     return x.semantics == y.semantics && x.tensors == y.tensors && x.operands == y.operands && x.start == y.start &&
            x.inactive == y.inactive && x.ranges == y.ranges && a.values == b.values;
   }
 
-  /// Executed on the same bytes, they leave others. What cannot be executed is no command.
+  /// Executed on the same bytes, do they leave different ones? What cannot be executed is no legal command.
   bool differ(const Command& a, const Command& b) {
     if (is_setter(*a.instruction) || is_setter(*b.instruction))
       return is_setter(*a.instruction) != is_setter(*b.instruction);
@@ -255,7 +256,7 @@ class Telling {
   const HardwareModel& model_;
   Decoder decoder_;
   Program program_;
-  std::vector<Machine> machines_;  ///< two, of the same bytes; made when commands are executed
+  std::vector<Machine> machines_;  ///< two with the same contents; created on first use
   std::map<std::pair<std::size_t, std::size_t>, int> executed_;
   std::set<std::pair<std::size_t, std::size_t>> said_;
   Diagnostics problems_;
@@ -265,7 +266,7 @@ class Telling {
 
 Diagnostics same_texts(const HardwareModel& model) {
   constexpr std::size_t many = 512;  // pairs of them are compared
-  if (model.program.language != "asm" || model.instructions().size() > many) return {};
+  if (!is_command_stream(model) || model.instructions().size() > many) return {};
   return Telling(model).run();
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Commands of two instructions that are one line, or one word, and do different things: a simulator, an assembler or
-// the machine cannot tell which was meant.
+// Ambiguous commands: two instructions that print the same line or encode to the same word and have different effects.
+// A simulator, an assembler or the machine cannot distinguish them.
 
 #include "isamap/hardware.h"
 
 namespace isamap {
 
-/// An error for each such pair, with both places and a line that both print. Found by trying: commands of each
-/// instruction at the ends of its ranges are read as every other one, and where that succeeds both are executed on the
-/// same bytes, among them NaNs that arithmetic would quiet. Nothing for languages whose text is compiled.
+/// An error for each such pair, with both source locations and a line that both print. Found by testing: commands of
+/// each instruction at the bounds of its ranges are decoded as every other one; where that succeeds both are executed
+/// on the same bytes, which include signalling NaNs. Nothing for compiled languages.
 Diagnostics same_texts(const HardwareModel& model);
 
 }  // namespace isamap

@@ -77,12 +77,12 @@ class Simulation {
 
   bool external() const { return !model_.program.simulator.command.empty(); }
 
-  /// What was collected since the host worked last goes to the simulator of the user. Its own memories and state are
-  /// gone when it ends, so a program is handed over once.
+  /// Runs the commands since the last host nest in the external simulator. It loses its memories and state when it
+  /// exits, so a program is given to it in one piece.
   void hand_over() {
     if (collected_.empty()) return;
     if (handed_over_)
-      return fail(error("the host works between commands, which an external simulator cannot be told",
+      return fail(error("the program has host nests between commands, which an external simulator cannot execute",
                         "choose another schedule, or leave out program.run.simulator"));
     handed_over_ = true;
     const auto& text = model_.program;
@@ -131,7 +131,7 @@ class Simulation {
         const std::string_view rest = line.substr(sign_.size());
         if (!rest.starts_with(" host ")) continue;
         if (stop >= 0 && rest.substr(1) == host_marker(stop)) return;
-        return fail(error(fmt::format("'{}' stands where {} was expected", rest.substr(1, 80),
+        return fail(error(fmt::format("expected {1}, found '{0}'", rest.substr(1, 80),
                                       stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
       }
       if (external()) {
@@ -172,7 +172,7 @@ class Simulation {
   std::size_t at_ = 0;
   int number_ = 0;
   std::int64_t hosts_ = 0, executed_ = 0, cycles_ = 0;
-  std::string collected_;  ///< commands for an external simulator
+  std::string collected_;  ///< commands for the external simulator
   std::string missing_, limit_;
   bool handed_over_ = false;
   std::optional<Diagnostic> problem_;

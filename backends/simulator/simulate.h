@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs printed assembly: every line is decoded by the instructions' own templates and executed by their semantics.
+// Simulates printed assembly: each line is decoded with the instructions' text templates and executed by their
+// semantics.
 
 #include <memory>
 #include <string>
@@ -12,9 +13,8 @@
 
 namespace isamap {
 
-/// `text` is what print_assembly gave for this program, or another text with the same host markers. The program gives
-/// the places of tensors and the host's nests, nothing else. A line that cannot be decoded or executed is named with
-/// its number.
+/// `text`: the output of print_assembly for this program, or a text with the same host markers. Of the program only
+/// tensor addresses and host nests are used. Diagnostics name the line number.
 Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model,
                                std::vector<TensorData>& data, double seconds);
 

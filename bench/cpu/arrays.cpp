@@ -31,7 +31,7 @@ double difference(const TensorData& a, const TensorData& b) {
     };
     const double x = value(a), y = value(b);
     largest = std::max(largest, std::fabs(x));
-    // What is no number differs from everything, which a maximum would not see.
+    // NaN differs from everything, which std::max would ignore.
     off = std::isfinite(x - y) ? std::max(off, std::fabs(x - y)) : HUGE_VAL;
   }
   return off / std::max(largest, 1e-30);

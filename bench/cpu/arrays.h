@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The tensors of a case as applications hold them: each begins at a cache line; every candidate has its own, so that
-// what one leaves in the caches does not serve the next.
+// The tensors of a case: aligned to cache lines, and private to each candidate so that none finds warm caches of
+// another.
 
 #include <cstdint>
 #include <memory>
@@ -32,12 +32,12 @@ double difference(const TensorData& a, const TensorData& b);
 class CaseData {
  public:
   explicit CaseData(const CpuCase& what);
-  double bytes() const;                                       ///< of what the kernel reads and writes, once
-  std::vector<TensorView> views(TensorArrays& arrays) const;  ///< of the kernel's tensors, which may be parts of them
+  double bytes() const;                                       ///< bytes that the kernel reads and writes, once
+  std::vector<TensorView> views(TensorArrays& arrays) const;  ///< views of the kernel's tensors, which may be subarrays
   Arrays pointers(TensorArrays& arrays) const;
-  TensorArrays& more();  ///< lives as long as this
-  /// Between the results of the first arrays and all others that somebody writes: the largest. A library that does not
-  /// know a case has been given arrays too.
+  TensorArrays& more();  ///< must outlive this
+  /// Largest difference between the results of the first arrays and of all others that were written; arrays of
+  /// unsupported cases are skipped.
   double worst_difference(const std::vector<const void*>& written) const;
   double worst_difference() const;  ///< all are written
 
@@ -48,7 +48,7 @@ class CaseData {
   std::vector<std::unique_ptr<TensorArrays>> all_;
 };
 
-/// What may be between two right results.
+/// Tolerance between two correct results.
 double tolerance(const CpuCase& what);
 
 }  // namespace isamap::bench

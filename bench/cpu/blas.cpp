@@ -13,7 +13,7 @@
 namespace isamap::bench {
 namespace {
 
-// Numbers of the interface: orders, transpositions, which factor is packed, one offset for all results.
+// Constants of the CBLAS interface: orders, transpositions, packed factor, offsets.
 constexpr int row_major = 101, plain = 111, transposed = 112, packed = 151, second_factor = 162, fixed_offset = 173;
 
 using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -46,7 +46,7 @@ std::string first_words(const std::string& text, int count) {
   return words;
 }
 
-/// Each says in its own way what it is and which kernels it took.
+/// Library-specific queries of version and selected kernels.
 std::string version_of(const Blas& blas) {
   if (const auto config = blas.entry<char* (*)()>("openblas_get_config")) {
     const auto core = blas.entry<char* (*)()>("openblas_get_corename");
@@ -76,7 +76,8 @@ const std::vector<Blas>& libraries() {
                             {"MKL", "", "", open_library({"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"})}};
     for (Blas& blas : found) {
       if (blas.library == nullptr) continue;
-      if (blas.entry<Sgemm>("cblas_sgemm") == nullptr) blas.prefix = "scipy_";  // its build for wheels renames all
+      if (blas.entry<Sgemm>("cblas_sgemm") == nullptr)
+        blas.prefix = "scipy_";  // the build in Python wheels prefixes all symbols
       if (blas.entry<Sgemm>("cblas_sgemm") == nullptr) blas.library = nullptr;
       if (blas.library != nullptr) blas.version = version_of(blas);
     }
@@ -115,7 +116,7 @@ Call call_of(const CpuCase& c, const Arrays& at) {
           at};
 }
 
-/// The second factor, packed once: what it is packed into lives as long as the peer.
+/// The second factor, packed once; the peer owns the packed copy.
 std::shared_ptr<void> packed_factor(const Blas& blas, const std::string& kind, const Call& x) {
   const auto size = blas.entry<PackSize>(kind + "_pack_get_size");
   if (size == nullptr || blas.entry<void*>(kind + "_compute") == nullptr) return nullptr;
@@ -170,7 +171,7 @@ std::function<void()> f32_run(const Blas& blas, const CpuCase& c, const Call& x)
              x.c<float>() + i * out, x.ldc);
     };
   }
-  // One row or column: the entry made for it, on the matrix as it lies.
+  // One row or column: GEMV on the unpacked matrix.
   const auto gemv = blas.entry<Sgemv>("cblas_sgemv");
   const bool dense = c.gap == 0 && x.ta == plain && x.tb == plain;
   if (gemv != nullptr && dense && x.m == 1)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Libraries with the C interface of BLAS: products in f32 of any, and what else some have (bf16, bytes, packed weights,
-// batches).
+// CBLAS libraries: f32 products, and extensions of some (bf16, 8-bit integers, packed weights, batches).
 
 #include <functional>
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t smallest = std::int64_t{1} << 14, largest = std::int64_t{1} << 28;
 constexpr double sample_operations = 2e8, sample_bytes = 4e6;
 
-/// Products of these types summed into their result, by an instruction's own statement.
+/// Is it a multiply-accumulate of these types, by the instruction's statement?
 bool multiplies(const Instruction& instruction, const std::string& types) {
   if (!is_compute(instruction) || instruction.semantics.size() != 1) return false;
   const Computation& statement = instruction.statement();
@@ -46,7 +46,7 @@ double best_rate(PeakProgram& program, double work) {
   return best;
 }
 
-/// The same operations for all, so that none pays more for being called.
+/// The same number of operations for all, so that call overhead is equal.
 std::unique_ptr<PeakProgram> with_results(const HardwareModel& model, InstructionId id, std::int64_t results) {
   const auto one = peak_code(model, id, {results});
   if (!one) return nullptr;
@@ -67,7 +67,7 @@ PeakProgram* Calibration::compute(const std::string& types) {
       const auto id = make_id<InstructionId>(i);
       if (!multiplies(model.instruction(id), types)) continue;
       const std::int64_t room = results_in_registers(model, id);
-      // All registers, and a few less: what the system's compiler puts beside them must not push sums out.
+      // All registers and a few fewer, since compiler temporaries may spill accumulators.
       for (const std::int64_t results : {room, room - room / 8}) {
         auto program = results > 0 ? with_results(model, id, results) : nullptr;
         if (!program) continue;
@@ -97,11 +97,11 @@ PeakProgram* Calibration::stream(double bytes) {
       if (!multiplies(instruction, "f32") || results_in_registers(model, id) < streams) continue;
       const auto& first = instruction.statement().reads[0];
       const auto one = peak_code(model, id, {streams, 1, 1, true});
-      if (!one || first.index.empty()) continue;  // an operand that is one element says little about reading
+      if (!one || first.index.empty()) continue;  // a scalar operand does not measure bandwidth
       const Tensor& read = one->kernel.tensors[one->kernel.statements[0].reads[0].tensor.index()];
       const std::int64_t step = element_count(read) * isamap::bytes(read.dtype);
       const auto passes = std::max<std::int64_t>(1, static_cast<std::int64_t>(sample_bytes) / size);
-      // What a processor fetches ahead likes one order or the other, by size.
+      // Hardware prefetchers favour one order or the other, depending on the size.
       double best = 0;
       for (const bool apart : {false, true}) {
         auto made = peak_program(model, id, {streams, std::max<std::int64_t>(size / step, 1), passes, true, apart});
@@ -125,7 +125,8 @@ std::vector<Level> Calibration::levels() {
     if (PeakProgram* program = stream(size))
       found.push_back({fmt::format("{}, {}", name, text), size, best_rate(*program, program->bytes())});
   };
-  // Half of a cache: the rest holds what else is in use. A last level is shared, so a small part of it counts apart.
+  // Half of a cache, leaving room for other data. The last level is shared, so a small part of it is measured
+  // separately.
   const long first = sysconf(_SC_LEVEL1_DCACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE),
              third = sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (first > 0) add("L1", static_cast<double>(first) / 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the processor can do, measured in the same process as everything else: for types of operands the instruction
-// that does most, and for a size of data the rate at which it is read again and again.
+// Peak rates measured in the same process: by operand types the fastest instruction, and by data size the sustained
+// read bandwidth.
 
 #include <map>
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace isamap::bench {
 
-/// Reading `bytes` of data over and over, at the start of the run.
+/// Read bandwidth of a working set of `bytes`, at the start of the run.
 struct Level {
-  std::string name;  ///< "L2, 1 MiB": the cache that holds them by its size, "memory" where none does
+  std::string name;  ///< "L2, 1 MiB": the smallest cache that fits, or "memory"
   double bytes = 0, rate = 0;
 };
 
@@ -22,10 +22,10 @@ class Calibration {
  public:
   /// "f32", "bf16", "u8s8". Nothing: no instruction for them runs here.
   PeakProgram* compute(const std::string& types);
-  /// Data of at least so many bytes, up to the largest that is measured.
+  /// The smallest measured working set of at least so many bytes, or the largest.
   PeakProgram* stream(double bytes);
   static double stream_size(double bytes);  ///< which that is
-  /// From small to large, the largest data of each level.
+  /// Ascending, the largest working set of each level.
   std::vector<Level> levels();
 
  private:

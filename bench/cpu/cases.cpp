@@ -64,7 +64,7 @@ CpuCase image(CpuCase::Kind kind, const Filter& f, std::int64_t mixed = 0) {
   return made;
 }
 
-/// Of layers that keep an image's size: a square image, a square window, as much padding as that takes.
+/// Layers with `same` padding: square image, square window.
 Filter square(std::int64_t in, std::int64_t size, std::int64_t out, std::int64_t window, std::int64_t stride) {
   const Axis axis{size, window, stride, window / 2};
   return {false, 1, in, out, axis, axis};
@@ -76,7 +76,7 @@ Filter depthwise(std::int64_t channels, std::int64_t size, std::int64_t stride) 
   return f;
 }
 
-/// A sequence with gates. Small weights, as trained ones: with large ones all gates are open or shut.
+/// A recurrent layer with gates. Small weights, as after training: large ones saturate all gates.
 CpuCase sequence(CpuCase::Kind kind, std::int64_t state, std::int64_t batch, std::int64_t steps) {
   CpuCase made;
   const bool lstm = kind == CpuCase::Kind::lstm;

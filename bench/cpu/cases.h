@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `bench cpu` measures: shapes of published networks and benchmarks, and odd ones, each as a kernel of ours.
+// The cases of `bench cpu`: shapes of published networks and benchmarks, and odd sizes, each as a kernel.
 
 #include <cstdint>
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace isamap::bench {
 
-/// A window that moves along one axis of an image.
+/// A sliding window along one axis of an image.
 struct Axis {
   std::int64_t size = 0, window = 0, stride = 1, pad = 0;
   std::int64_t out() const { return (size + 2 * pad - window) / stride + 1; }
 };
 
-/// A window over each of some images, every output channel from all input channels or (depthwise) from its own.
+/// A convolution: every output channel from all input channels or (depthwise) from its own.
 struct Filter {
   bool depthwise = false;
   std::int64_t images = 1, in = 0, out = 0;  ///< out: = in if depthwise
@@ -35,13 +35,12 @@ struct CpuCase {
   std::int64_t m = 0, n = 0, k = 0;
   Filter filter;           ///< of images
   std::int64_t mixed = 0;  ///< of a block: the channels that the depthwise layer's are mixed into
-  // gemm, besides: in turn for each of a batch; a factor may lie transposed; `gap` elements that belong to others
-  // follow every row of the caller's arrays.
+  // gemm also: batched; transposed factors; `gap` padding elements after every row of the caller's arrays.
   std::int64_t batch = 1, gap = 0;
   bool transposed_a = false, transposed_b = false;
 };
 
-/// How a factor or the result of a product lies: `rows` x `columns` as written, rows `step` elements apart.
+/// Layout of a factor or result of a product: `rows` x `columns`, row stride of `step` elements.
 struct MatrixPlace {
   std::int64_t rows = 0, columns = 0, step = 0;
   bool transposed = false;
@@ -50,15 +49,15 @@ MatrixPlace place_a(const CpuCase& c);
 MatrixPlace place_b(const CpuCase& c);
 MatrixPlace place_c(const CpuCase& c);
 
-/// Of a block: its second layer, and how much the first hands to it.
+/// Of a block: its second layer, and the size of the intermediate tensor.
 Filter pointwise_of(const CpuCase& c);
 std::size_t elements_between(const CpuCase& c);
 
-/// Two for each multiply-add, those with padding left out: what no implementation can do without.
+/// Two per multiply-add, excluding padding: the minimum of any implementation.
 double needed_operations(const CpuCase& c);
 
 CpuCase product(const std::string& types, bool packed, std::int64_t m, std::int64_t n, std::int64_t k);
-/// Transposed factors, rows that lie apart, batches, one or few columns.
+/// Transposed factors, row strides, batches, one or few columns.
 void add_product_families(std::vector<CpuCase>& cases);
 std::vector<CpuCase> cpu_cases();
 

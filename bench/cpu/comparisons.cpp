@@ -25,7 +25,7 @@ Candidate candidate(const std::string& name, LoadedKernel& loaded, std::vector<T
           }};
 }
 
-/// Of the rounds with this remainder by two.
+/// Median of the even or odd rounds.
 double median_of_half(const Candidate& candidate, std::size_t half) {
   std::vector<double> values;
   for (std::size_t i = half; i < candidate.seconds.size(); i += 2) values.push_back(candidate.seconds[i]);

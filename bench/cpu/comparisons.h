@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ours against ours: what the model chose against what it did not, and two threads against one.
+// Ours against ours: the model's choice against its alternatives, and two threads against one.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,18 +25,18 @@ struct Comparison {
 nlohmann::json to_json(const Comparison& comparison);
 Comparison comparison_of(const nlohmann::json& line);
 std::string line_text(const Comparison& comparison);
-/// What is claimed of a part and what was found: "geomean 0.97, worst 0.90 (...); claimed: at least 0.95"
+/// Claim and result of a part: "geomean 0.97, worst 0.90 (...); claimed: at least 0.95"
 std::string summary_text(const std::string& part, const std::vector<Comparison>& all);
 
 constexpr const char* choice_part = "choice of the model";
 constexpr const char* threads_part = "two threads";
 
-/// The schedule that the search returns and others that it saw, all measured in turn. The best is named by every second
-/// round and its time is that of the rounds between: the least of noisy numbers would flatter it.
+/// The schedule returned by the search and others that it evaluated, interleaved. The best is selected by the even
+/// rounds and timed by the odd ones, which avoids the bias of a minimum of noisy numbers.
 Comparison compare_choice(const CpuCase& what, double seconds);
 std::vector<CpuCase> choice_cases();
 
-/// Wall time, the least of interleaved samples: only for a process whose OpenMP has two threads.
+/// Wall time, the minimum of interleaved samples: only for a process whose OpenMP has two threads.
 Comparison compare_threads(const CpuCase& what, double seconds);
 std::vector<CpuCase> thread_cases();
 

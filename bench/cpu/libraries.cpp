@@ -33,7 +33,8 @@ std::map<std::string, std::string> found_below(const char* folders) {
 
 void* open_library(const std::vector<std::string>& names) {
   static const auto own = found_below(std::getenv("ISAMAP_BENCH_PEERS"));
-  // A library's calls to itself stay inside it, also where the program is linked to an older one of the same entries.
+  // RTLD_DEEPBIND: a library's internal calls stay inside it even if the program links an older version with the same
+  // symbols.
   constexpr int apart = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
   for (const std::string& name : names)
     if (const auto file = own.find(name); file != own.end()) {

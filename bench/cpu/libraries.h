@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Shared libraries found when the benchmark runs: what is not there is left out and said.
+// Shared libraries loaded at run time; missing ones are reported and omitted.
 //
 // Folders of ISAMAP_BENCH_PEERS (FOLDER[:FOLDER...], looked through with all below them) come before those of the
-// system. Symbols stay apart, so that several libraries with the same entries live in one process.
+// system. Symbols are local, so that several libraries with equal symbols coexist.
 
 #include <dlfcn.h>
 
@@ -12,7 +12,8 @@
 
 namespace isamap::bench {
 
-/// The first of these names that can be opened; nullptr: none. What is found but cannot be opened is told once.
+/// The first of these names that can be opened; nullptr: none. A library that is found but cannot be opened is reported
+/// once.
 void* open_library(const std::vector<std::string>& names);
 
 template <class Function>

@@ -10,7 +10,7 @@
 namespace isamap::bench {
 namespace {
 
-/// Long enough that a sample's first call, which finds what others left in the caches, counts little.
+/// Long enough that the first call of a sample, with cold caches, has little weight.
 constexpr double least_sample = 0.003, shake = 1.03;
 constexpr std::size_t least_rounds = 5, most_rounds = 41;
 
@@ -32,7 +32,7 @@ double quantile(std::vector<double> values, double share) {
 void measure(std::vector<Candidate>& candidates, double budget) {
   std::vector<int> calls;
   for (Candidate& c : candidates) {
-    c.run();  // packs, touches pages, loads code
+    c.run();  // warm-up: packs, touches pages, loads code
     int count = 1;
     for (;; count *= 2) {
       const double begin = thread_seconds();

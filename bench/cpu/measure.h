@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Candidates in one process: every round runs each once, in an order that rotates, beside programs that show what the
-// processor can do at that moment. Other processes do not count: time is that of the thread.
+// Interleaved timing in one process: every round runs each candidate once in rotating order, together with peak
+// programs. Thread CPU time, so other processes do not count.
 
 #include <functional>
 #include <string>
@@ -24,11 +24,11 @@ inline double median(const std::vector<double>& values) { return quantile(values
 /// Samples of at least 2 ms, five rounds or more, until `budget` seconds are spent or 41 rounds are done.
 void measure(std::vector<Candidate>& candidates, double budget);
 
-/// Why a time is not believed: it needs more operations a second than the processor was seen to do. Empty: it is fine.
-/// `peak` is the best operations a second of the same rounds. Clocks and frequencies shake by a few per cent.
+/// Why a time is rejected: it implies more operations per second than the measured peak. Empty: accepted. `peak`: best
+/// operations per second of the same rounds; clocks and frequencies vary by a few per cent.
 std::string above_peak(double operations, double seconds, double peak);
 
-/// The thread stays on one processor: the one it runs on, or the given one. Returns which, -1 where none was allowed.
+/// Pins the thread to its current or the given processor. Returns its number, -1 if not permitted.
 int pin(int processor);
 
 }  // namespace isamap::bench

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that no implementation can do without.
+// Minimum work of any implementation.
 
 #include "bench/cpu/cases.h"
 
 namespace isamap::bench {
 namespace {
 
-/// Taps inside the image, all positions of the window together.
+/// Taps inside the image, summed over all positions of the window.
 double taps_inside(const Axis& axis) {
   double taps = 0;
   for (std::int64_t p = 0; p < axis.out(); ++p)

@@ -25,13 +25,13 @@ struct Version {
   unsigned cpu_runtime, gpu_runtime;
 };
 
-// Numbers of the interface.
+// Constants of the C API.
 constexpr int cpu = 1, in_order = 1, any_layout = 1, inference = 96, automatic = 3, weights_query = 131;
 constexpr int source = 1, target = 17, weights = 33;
 constexpr int bf16 = 2, f32 = 3, s32 = 4, s8 = 5, u8 = 6;
-constexpr unsigned runs_in_this_thread = 1u | 2u;  // no threads, or those of OpenMP, of which there is one
+constexpr unsigned runs_in_this_thread = 1u | 2u;  // runtimes: sequential, or OpenMP with one thread
 
-/// A layout: sizes and where neighbours lie; no steps: whatever the library likes.
+/// A memory layout: sizes and strides; no strides: chosen by the library.
 struct Layout {
   int type = f32;
   std::vector<std::int64_t> sizes, steps;
@@ -71,7 +71,7 @@ struct Library {
            call("dnnl_stream_wait", stream);
   }
 
-  /// The weights as the plan wants them, reordered once, which is not timed. `kept` holds them.
+  /// The weights in the primitive's layout, reordered once, not timed. `kept` owns them.
   Handle ready(Handle plan, const Layout& plain, void* data, std::shared_ptr<void>& kept) const {
     const auto query = symbol<Handle (*)(Handle, int, int)>(file, "dnnl_primitive_desc_query_md");
     const auto size = symbol<std::size_t (*)(Handle)>(file, "dnnl_memory_desc_get_size");
@@ -156,8 +156,7 @@ const Library& library() {
     if (version == nullptr) return Library{};
     l.version = *version();
     if ((l.version.cpu_runtime & ~runs_in_this_thread) != 0) {
-      fmt::print(stderr,
-                 "oneDNN {}.{} runs on threads of its own, which the clock of this thread does not see: left out\n",
+      fmt::print(stderr, "oneDNN {}.{} uses its own threads, which the thread clock does not measure: left out\n",
                  l.version.major, l.version.minor);
       return Library{};
     }

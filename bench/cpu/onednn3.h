@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// oneDNN 3, found when the benchmark runs: its C interface, which all of 3.x share.
+// oneDNN 3, loaded at run time through its C API, stable over 3.x.
 
 #include <functional>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace isamap::bench {
 
-/// False: it is not there, or does not know the case.
+/// False: missing, or the case is not supported.
 bool add_onednn3(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found);
-/// "oneDNN 3.2.0"; empty: it is not there, or it runs on threads of its own, which is told once.
+/// "oneDNN 3.2.0"; empty: missing, or it uses its own threads, which is reported once.
 std::string onednn3_version();
 
 }  // namespace isamap::bench

@@ -22,7 +22,7 @@ namespace {
 
 const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
 
-/// With the caller's arrays as they lie.
+/// With the strides of the caller's arrays.
 Kernel kernel_of(const CpuCase& c) {
   Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, c.name));
   for (const TensorId t : arguments(kernel))
@@ -81,7 +81,7 @@ std::optional<Ours> ours(const CpuCase& c, int cores) {
 std::vector<Seen> candidates_of(const CpuCase& c, const HardwareModel& model, std::size_t count) {
   const Kernel kernel = kernel_of(c);
   const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
-  std::map<std::string, std::pair<double, Nest>> seen;  // by text: a search comes back to what it knows
+  std::map<std::string, std::pair<double, Nest>> seen;  // by text: a search revisits schedules
   ScheduleOptions options;
   options.objective = Objective::cycles;
   options.watch = [&](const Trial& trial) {

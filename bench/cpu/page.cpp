@@ -21,7 +21,7 @@ PlotAxis decades(const std::string& label, double low, double high) {
   return {label, true, std::pow(10, std::floor(std::log10(low))), std::pow(10, std::ceil(std::log10(high)))};
 }
 
-/// Peak of the family's rounds (its median: frequencies change in a run) and what each level of memory allows.
+/// Peak (median over the family's rounds, since frequencies vary) and the bandwidth roof of each memory level.
 std::string roofline(const std::vector<const Record*>& family, const std::vector<Level>& levels) {
   std::vector<double> peaks;
   double low = HUGE_VAL, high = 0, slowest = HUGE_VAL;
@@ -49,7 +49,7 @@ std::string roofline(const std::vector<const Record*>& family, const std::vector
   for (std::size_t l = 0; l < levels.size(); ++l) {
     const double rate = 1e-9 * levels[l].rate, knee = peak / rate;
     Series line{fmt::format("{}: {:.0f} GB/s", levels[l].name, rate), 3 + l, {}, {}, false, false, {}};
-    // From where it enters the picture.
+    // Clipped to the figure.
     const double left = std::max(x.low, y.low / rate);
     if (left < knee) line.points.emplace_back(left, left * rate);
     line.points.emplace_back(std::clamp(knee, x.low, x.high), std::min(peak, std::clamp(knee, x.low, x.high) * rate));
@@ -110,7 +110,7 @@ std::string shape_row(const Record& r) {
                    escaped(r.peak_of));
 }
 
-/// The worst first.
+/// Worst first.
 std::string shapes_table(std::vector<const Record*> family) {
   std::stable_sort(family.begin(), family.end(),
                    [](const Record* a, const Record* b) { return ratio(*a) < ratio(*b); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A run as one HTML file: what the machine is and can do, and for each family a summary, a roofline with ours and the
-// best peer, and every shape with every candidate.
+// A run as one HTML file: machine and its peaks, and for each family a summary, a roofline with ours and the best peer,
+// and every shape with every candidate.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,7 +18,7 @@ struct Machine {
   std::vector<std::string> peers;
   std::vector<Level> levels;
   int pinned = -1;
-  double load = 0;  ///< of the minute before
+  double load = 0;  ///< one-minute load average
 };
 nlohmann::json to_json(const Machine& machine);
 Machine machine_of(const nlohmann::json& line);

@@ -21,7 +21,7 @@ constexpr const char* result_dim = "pu";
 constexpr const char* repeat_dim = "pr";
 constexpr const char* pass_dim = "pp";
 
-/// An operand that the text reads several times is fetched once: the sum over its reads is run over.
+/// An operand read several times by the text is loaded once: iterate over the sum of its reads.
 InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
   const auto& reads = model.instruction(id).statement().reads;
   for (std::size_t a = 0; a < reads.size(); ++a)
@@ -31,7 +31,7 @@ InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
   return written_form(model, id);
 }
 
-/// Not verified: a dim that no tensor has is a mistake elsewhere, and here it is the repetition.
+/// Not verified: the repetition is a dim of no tensor, which the verifier rejects.
 Result<Kernel> kernel_of(const Instruction& instruction, const PeakShape& shape) {
   Kernel kernel;
   kernel.name = "peak";
@@ -63,7 +63,7 @@ Result<Kernel> kernel_of(const Instruction& instruction, const PeakShape& shape)
     }
     access.index = std::move(index);
   }
-  // Sums begin at what the caller left: equal ones would be one sum to the system's compiler.
+  // Accumulators start at the caller's values: the compiler would merge equal ones.
   kernel.tensors[statement.write.tensor.index()].inout = true;
   statement.domain.dims.insert(statement.domain.dims.begin(), {result_dim, shape.results, DimKind::parallel});
   statement.domain.dims.push_back({pass_dim, shape.passes, DimKind::reduction});
@@ -88,7 +88,7 @@ Line loop(const std::string& dim, std::int64_t tile, bool unroll) {
   return {For{{{dim, tile}}, "", Tail::none, unroll, ""}};
 }
 
-/// Packed copies; the tiles that stay; the repetitions; the results; what is streamed; the instruction.
+/// Lines: packed copies; resident tiles; repetitions; results; streamed operands; the instruction.
 Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
              const std::vector<Route>& chosen, const PeakShape& shape, const HardwareModel& model) {
   const Computation& statement = kernel.statements[0];
@@ -178,7 +178,7 @@ Result<PeakCode> peak_code(const HardwareModel& model, InstructionId id, const P
   schedule.nests = {nest_of(*kernel, *form, mapping, chosen, shape, model)};
   auto program = lower(schedule, *kernel, model, DoLines::trusted);
   if (!program) return program.diagnostics();
-  program->as_named = true;  // what states the same in another state is another instruction
+  program->as_named = true;  // equal semantics in another state is another instruction
   return PeakCode{std::move(*kernel), std::move(*program)};
 }
 
@@ -203,7 +203,7 @@ Result<PeakProgram> peak_program(const HardwareModel& model, InstructionId id, c
     const auto size = static_cast<std::size_t>(element_count(tensor) * bytes(tensor.dtype));
     auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(page, (size / page + 1) * page));
     if (memory == nullptr) return error(fmt::format("no memory for {} bytes", size));
-    // Zeros: sums stay finite. They are written, so the pages are there.
+    // Zeros keep sums finite; writing them maps the pages.
     std::memset(memory, 0, size);
     state->memory.emplace_back(memory);
     state->views.push_back({memory, tensor.dtype, tensor.shape, {}});

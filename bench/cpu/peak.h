@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What this processor can do at most, measured with programs that the library makes from a machine's description.
+// Peak rates of this processor, measured with programs generated from a machine's description.
 //
-// An instruction's own statement over one more dim, the results, and repeated:
+// The instruction's statement over an additional dim u of independent results, repeated:
 //
 //   C[u,j] += A[j] * B[j]   r times      all in registers: the rate of the instruction
 //   C[u,j] += X[r,u,j] * B[j]            one operand comes from memory, in several passes: the rate of reading
@@ -23,19 +23,19 @@ namespace isamap::bench {
 struct PeakShape {
   std::int64_t results = 1;  ///< independent outputs
   std::int64_t repeats = 1;  ///< uses for each
-  std::int64_t passes = 1;   ///< times all of that
-  bool stream = false;       ///< the first operand comes from memory, another element at every use of a pass
-  bool apart = false;        ///< and each output reads a place of its own, not its neighbour's: several streams
+  std::int64_t passes = 1;   ///< repetitions of all of that
+  bool stream = false;       ///< the first operand streams from memory, a new element at each use of a pass
+  bool apart = false;        ///< and each output reads its own stream
 };
 
-/// The kernel and its program, as text for others to look at.
+/// The kernel and its program as text.
 struct PeakCode {
   Kernel kernel;
   Program program;
 };
 Result<PeakCode> peak_code(const HardwareModel& model, InstructionId instruction, const PeakShape& shape);
 
-/// Compiled, with the tensors it is called on.
+/// Compiled, with its tensors.
 class PeakProgram {
  public:
   PeakProgram(PeakProgram&&) noexcept;
@@ -44,7 +44,7 @@ class PeakProgram {
 
   void run();
   double operations() const;  ///< of one run; two for each multiply-add
-  double bytes() const;       ///< read from memory by one run; 0: everything stays in registers
+  double bytes() const;       ///< bytes read from memory by one run; 0: all operands in registers
   std::string name() const;   ///< "mma of npu, 24 sums"
 
  private:
@@ -55,7 +55,7 @@ class PeakProgram {
 };
 Result<PeakProgram> peak_program(const HardwareModel& model, InstructionId instruction, const PeakShape& shape);
 
-/// Outputs that the registers have room for beside one tile of every input; 0: they are in no registers.
+/// Number of outputs that fit in registers besides one tile of every input; 0: not in registers.
 std::int64_t results_in_registers(const HardwareModel& model, InstructionId instruction);
 
 }  // namespace isamap::bench

@@ -33,9 +33,9 @@ struct OneDnn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
-  std::vector<std::shared_ptr<void>> kept;  ///< what the weights of the next peer are reordered into
+  std::vector<std::shared_ptr<void>> kept;  ///< reordered weights of the next peer
 
-  /// The weights as the primitive wants them: reordered once, which is not timed.
+  /// The weights in the primitive's layout: reordered once, not timed.
   memory ready(memory plain, const memory::desc& wanted) {
     if (plain.get_desc() == wanted) return plain;
     kept.emplace_back(allocate_array(static_cast<std::int64_t>(wanted.get_size())));
@@ -111,7 +111,7 @@ struct OneDnn {
     return result;
   }
 
-  /// Arrays: X, W, U, C and of an LSTM the first state of its own; the states, the first of them given.
+  /// Arrays: X, W, U, C and for an LSTM the initial cell state; the states, the first one given.
   Peer recur(const CpuCase& c, const std::vector<void*>& in, void* states) {
     const bool lstm = c.kind == CpuCase::Kind::lstm;
     const std::vector<std::size_t> order =

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices as applications have them: plain, with constant weights, transposed, inside larger arrays, in
-// batches, with few columns.
+// Matrix products: plain, with constant weights, transposed, in larger arrays, batched, with few columns.
 
 #include <fmt/format.h>
 

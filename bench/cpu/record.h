@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is known of one shape after it was measured; one line of the results file each.
+// The measurement of one shape; one line of the results file each.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +13,7 @@ struct Timing {
   std::string name;  ///< "isamap", "oneDNN 3.2.0"
   double seconds = 0, low = 0, high = 0;
   int samples = 0;
-  std::string rejected;  ///< why it counts for nothing; empty: it counts
+  std::string rejected;  ///< why it is rejected; empty: accepted
   bool operator==(const Timing&) const = default;
 };
 
@@ -33,13 +33,13 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-/// The fastest of the others that counts; nullptr: there is none.
+/// The fastest accepted peer; nullptr: none.
 const Timing* best_peer(const Record& record);
 /// Time of the best peer over ours; 0: one of them is missing or rejected.
 double ratio(const Record& record);
 /// Operations a second over the peak; 0: not known.
 double peak_share(const Record& record, const Timing& timing);
-/// The least time that operations and bytes need, over the time taken; 0: not known.
+/// Roofline time (by operations and bytes) over the measured time; 0: unknown.
 double roof_share(const Record& record, const Timing& timing);
 
 nlohmann::json to_json(const Record& record);
@@ -52,10 +52,10 @@ struct FamilySummary {
   std::string worst_shape;
   double peak_share = 0, roof_share = 0;  ///< of ours, geometric means
 };
-/// In the order in which the families come.
+/// In order of the families.
 std::vector<FamilySummary> summarize(const std::vector<Record>& records);
 
-/// "0.00123 s" is hard to read: "1.23 ms".
+/// With a unit prefix: "1.23 ms".
 std::string time_text(double seconds);
 std::string line_text(const Record& record);
 std::string line_text(const FamilySummary& summary);

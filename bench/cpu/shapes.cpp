@@ -14,7 +14,7 @@
 namespace isamap::bench {
 namespace {
 
-/// Highest rate of the samples; a rate is work over seconds.
+/// Highest rate of the samples, work per second.
 double best_rate(const Candidate& probe, double work) {
   const double least = quantile(probe.seconds, 0);
   return least > 0 ? work / least : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One shape: ours and the peers in turn, beside what the processor can do at that moment.
+// One shape: ours and the peers interleaved with peak measurements.
 
 #include "bench/cpu/calibration.h"
 #include "bench/cpu/cases.h"
@@ -8,12 +8,12 @@
 
 namespace isamap::bench {
 
-/// Without timings where no model runs here. Notes say where results differ: such a record is wrong.
+/// No timings if no model runs here. Notes report differing results, which invalidate the record.
 Record run_shape(const CpuCase& what, Calibration& calibration, double seconds);
-/// Results equal, nothing of ours above the peak.
+/// Valid: results equal, ours not above the peak.
 bool is_right(const Record& record, const CpuCase& what);
 
-/// What a compiler says it is, "g++ (Debian 12.2.0-14) 12.2.0"; without a command the system's.
+/// Version line of a compiler, "g++ (Debian 12.2.0-14) 12.2.0"; without a command the system's.
 std::string compiler_version(std::string command);
 
 }  // namespace isamap::bench

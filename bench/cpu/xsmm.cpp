@@ -12,7 +12,7 @@ using Kernel3 = void (*)(const float*, const float*, float*);
 using Dispatch = Kernel3 (*)(int, int, int, const int*, const int*, const int*, const float*, const float*, const int*,
                              const int*);
 
-/// It makes code for one product at a time, meant for small ones: larger ones are the caller's loops.
+/// LIBXSMM generates code for one small product; larger ones need the caller's loops.
 constexpr double largest = 2.0 * 256 * 256 * 4096;
 
 void* library() {
@@ -26,7 +26,7 @@ void add_xsmm(const CpuCase& c, const std::function<Arrays()>& arrays, std::vect
   const auto dispatch = symbol<Dispatch>(library(), "libxsmm_smmdispatch");
   if (dispatch == nullptr || c.kind != CpuCase::Kind::gemm || c.types != "f32") return;
   if (c.transposed_a || c.transposed_b || c.operations > largest) return;
-  // Its matrices are column-major: the product of the transposed ones in the other order is ours.
+  // Column-major: computes C^T = B^T A^T.
   const int m = static_cast<int>(c.n), n = static_cast<int>(c.m), k = static_cast<int>(c.k);
   const int lda = static_cast<int>(place_b(c).step), ldb = static_cast<int>(place_a(c).step),
             ldc = static_cast<int>(place_c(c).step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A library that makes code for small products when it is asked.
+// LIBXSMM: JIT-compiled small matrix products.
 
 #include <functional>
 #include <string>

@@ -30,14 +30,14 @@ using Json = nlohmann::ordered_json;
 
 const std::string source = ISAMAP_SOURCE_DIR;
 
-/// One schedule of a kernel, with what is predicted of it.
+/// One schedule of a kernel, with its prediction.
 struct Chosen {
   Schedule schedule;
   double cycles = 0;
   std::vector<double> features;  ///< empty: several statements
 };
 
-/// The best, and legal ones of the search between it and the middle: predictions are compared where they differ.
+/// The best, and legal ones of the search between it and the median, to compare differing predictions.
 Result<std::vector<Chosen>> choose(const GpuKernel& wanted, const Kernel& kernel, const HardwareModel& model,
                                    bool small) {
   auto mapped = enumerate_mappings(kernel, model, {});
@@ -80,7 +80,7 @@ Result<std::vector<Chosen>> choose(const GpuKernel& wanted, const Kernel& kernel
 
 bool put(const fs::path& file, const std::string& text) { return write_file(file, text.data(), text.size()); }
 
-/// The statements in float64 as plain C++: what a case is compared with.
+/// The statements in float64 as plain C++: the reference of a case.
 Result<std::string> reference_text(const GpuKernel& wanted) {
   auto kernel = parse_kernel_yaml(in_float64(wanted.yaml), wanted.name);
   if (!kernel) return kernel.diagnostics();
@@ -107,7 +107,7 @@ Result<std::string> reference_text(const GpuKernel& wanted) {
                           unit->name, list);
 }
 
-/// The nests, a line each: as a store of trials has them.
+/// The nests, one line each, in the format of a store.
 std::string lines_of(const Schedule& schedule) {
   std::string text;
   for (const Nest& nest : schedule.nests)
@@ -127,7 +127,7 @@ std::string quoted_list(const std::vector<std::string>& words) {
   return "{" + text + "}";
 }
 
-/// What stands between the host's part of a kernel and the program that checks and times it.
+/// Glue between the host part of a kernel and runner.cpp.
 std::string case_text(const std::string& name, const GpuKernel& wanted, const Kernel& kernel,
                       const TranslationUnit& unit, const Program& program, const HardwareModel& model, double seconds) {
   std::string arrays, call;
@@ -191,7 +191,7 @@ class Bundle {
   }
 
  private:
-  /// Are the kernel's types among those that the machine's programs can name?
+  /// Does the machine's language have types for the kernel's dtypes?
   bool has_types(const GpuKernel& wanted) const {
     const auto kernel = parse_kernel_yaml(wanted.yaml, wanted.name);
     return !kernel || std::all_of(kernel->tensors.begin(), kernel->tensors.end(), [&](const Tensor& tensor) {

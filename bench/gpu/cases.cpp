@@ -33,7 +33,7 @@ std::vector<GpuKernel> memory_bound(std::int64_t rows, std::int64_t columns) {
     return fmt::format("  {}: {{shape: {}, dtype: {}}}\n", name, of, type);
   };
   std::vector<GpuKernel> all{
-      // the copy is what the others' bytes a second are measured by
+      // the copy is the bandwidth reference
       kernel("copy", tensor("X", shape, "f32") + tensor("Y", shape, "f32"), "  - Y[i,j] = X[i,j]\n")};
   for (const std::string type : {"f32", "bf16"})
     all.push_back(kernel("elementwise_" + type, tensor("X", shape, type) + tensor("Y", shape, type),
@@ -52,8 +52,7 @@ std::vector<GpuKernel> memory_bound(std::int64_t rows, std::int64_t columns) {
   return all;
 }
 
-/// Sums that are no plain product: a window, a batch, a product that goes on, one whose first factor lies the other
-/// way.
+/// Reductions other than a plain product: a convolution, a batch, an accumulating product, a transposed first factor.
 std::vector<GpuKernel> other_sums(std::int64_t size, std::int64_t images, std::int64_t channels, std::int64_t batch) {
   const auto shape = [](const std::vector<std::int64_t>& extents) {
     return fmt::format("[{}]", fmt::join(extents, ", "));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is measured on a GPU: products of every type that its machine files have instructions for, large and skinny, and
-// kernels that are bound by memory.
+// GPU cases: products of every type with an instruction, large and skinny, and memory-bound kernels.
 
 #include <optional>
 #include <string>
@@ -19,10 +18,10 @@ struct GpuProduct {
 struct GpuKernel {
   std::string name, family, yaml;
   std::optional<GpuProduct> product;
-  int schedules = 1;  ///< how many are measured: the best, and others to compare predictions with
+  int schedules = 1;  ///< number of schedules measured: the best, and others for rank correlation
 };
 
-/// `small`: tiny ones of some kinds, for a GPU that is emulated.
+/// `small`: tiny ones of some kinds, for the emulation.
 std::vector<GpuKernel> gpu_kernels(bool small);
 
 /// The same statements in float64: every type is f64.

@@ -22,11 +22,11 @@ using Json = nlohmann::json;
 constexpr std::size_t most_bytes = std::size_t{1} << 28;
 
 struct TimedCase {
-  Json row;  ///< of the manifest
+  Json row;  ///< line of the manifest
   double seconds = 0;
 };
 
-/// What was timed, with what was predicted of it. Lines that cannot be read are counted.
+/// Timed cases with their predictions. Unreadable lines are counted.
 std::vector<TimedCase> timed_cases(const std::filesystem::path& folder, int& unreadable) {
   std::vector<TimedCase> found;
   std::istringstream manifest(read_file(folder / "manifest.jsonl", most_bytes));
@@ -50,7 +50,7 @@ std::vector<TimedCase> timed_cases(const std::filesystem::path& folder, int& unr
   return found;
 }
 
-/// What earlier imports wrote down: times are not to count twice.
+/// Results of earlier imports, which are skipped.
 std::set<std::string> imported_before(const lab::TrialStore& store) {
   std::set<std::string> found;
   const auto last = store.run(0);
@@ -59,7 +59,7 @@ std::set<std::string> imported_before(const lab::TrialStore& store) {
   return found;
 }
 
-/// One run of the store for each kernel; its trials are what was measured.
+/// One run of the store per kernel; its trials are the measurements.
 Diagnostics remember(lab::TrialStore& store, const std::vector<TimedCase>& cases, const std::string& target_text) {
   std::map<std::string, std::vector<const TimedCase*>> by_kernel;
   for (const TimedCase& one : cases) by_kernel[one.row.at("kernel")].push_back(&one);

@@ -24,7 +24,7 @@ Diagnostics not_a_bundle(const fs::path& folder) {
   std::error_code none;
   if (!fs::exists(folder, none)) return {};
   if (!fs::is_directory(folder, none)) return {error(fmt::format("'{}' is no folder", folder.string()), "another DIR")};
-  const bool earlier =  // those written before there was a marker
+  const bool earlier =  // bundles older than the marker file
       fs::exists(folder / "manifest.jsonl", none) && fs::exists(folder / "place" / "runner.cpp", none);
   if (fs::is_empty(folder, none) || earlier || fs::exists(folder / marker, none)) return {};
   return {error(fmt::format("'{}' holds files and is no bundle: nothing is written there", folder.string()),

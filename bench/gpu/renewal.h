@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A bundle that is written into the folder of an earlier one: what was built or measured there stays only where it is
-// of the same texts, and a folder of anything else is left alone.
+// Updates a bundle in place: builds and results remain only for unchanged texts; a folder that is not a bundle is not
+// touched.
 
 #include <filesystem>
 #include <set>
@@ -11,21 +11,20 @@
 
 namespace isamap::bench {
 
-/// Why no bundle may be written there: it holds files, and none of them says that they are a bundle's. Empty: it may.
+/// Why no bundle may be written there: it contains files and no bundle marker. Empty: it may.
 Diagnostics not_a_bundle(const std::filesystem::path& folder);
 
 class Renewal {
  public:
   explicit Renewal(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Says that the folder is a bundle, and takes away what only an earlier one would explain: its manifest, summaries
-  /// and instructions. False: it cannot be written to.
+  /// Writes the marker and removes manifest, summaries and instructions of an earlier bundle. False: not writable.
   bool begin() const;
-  /// A file of the whole bundle; all but run.sh are parts of every program.
+  /// A file shared by the bundle; all but run.sh are part of every program.
   bool put_place(const std::filesystem::path& file, const std::string& text);
-  /// A file of a case; where its text changes, what was made from the earlier text is forgotten.
+  /// A file of a case; if its text changes, builds and results of the old text are removed.
   bool put_case(const std::string& name, const std::string& file, const std::string& text);
-  /// Cases that were not written now, and what is known of them.
+  /// Removes cases that were not written now, with their results.
   void forget_others() const;
 
  private:

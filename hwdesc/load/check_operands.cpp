@@ -8,6 +8,7 @@
 
 #include "hwdesc/layout/fragment_check.h"
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/program_language.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
 #include "support/overloaded.h"
@@ -254,7 +255,7 @@ void check_place(const Place& place) {
     place.context.problems.error(place.where, place.what + " is in cache '" + memory.name + "'",
                                  "a cache is never addressed: name the memory behind it");
   const ProgramText& program = place.context.model.program;
-  if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) &&
+  if (!is_command_stream(program) && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) &&
       !program.types.count(std::string(name(*place.operand.dtype))))
     place.context.problems.error(
         place.where,

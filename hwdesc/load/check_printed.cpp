@@ -6,6 +6,7 @@
 
 #include "hwdesc/load/loader_internal.h"
 #include "hwdesc/model/encodable_values.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap::loader {
 namespace {
@@ -94,12 +95,12 @@ void check_set_values(const Instruction& instruction, const Node& node, Context&
 void check_printed(const Instruction& instruction, const Node& node, Context& context) {
   check_set_values(instruction, node, context);
   const ProgramText& program = context.model.program;
-  if (program.language != "asm" || !program.simulator.command.empty() || instruction.semantics.size() != 1) return;
+  if (!is_command_stream(program) || !program.simulator.command.empty() || instruction.semantics.size() != 1) return;
   Printed(instruction, node, context).run();
 }
 
 void check_moved_types(Context& context) {
-  if (context.model.program.language != "asm" || context.parts.instructions.size() > 512) return;
+  if (!is_command_stream(context.model) || context.parts.instructions.size() > 512) return;
   for (const Instruction& move : context.parts.instructions)
     if (is_move(move) && !moved_type(move, context.parts.instructions))
       context.problems.warning(

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "hwdesc/load/reading_internal.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "support/arithmetic.h"
 
@@ -170,7 +171,7 @@ struct Folding {
     Operand* operand = found && found->first.property.empty() ? operand_called(found->first.object) : nullptr;
     if (operand == nullptr || !operand->memory.valid()) return false;
     const Memory& memory = context.parts.memories[operand->memory.index()];
-    const bool counted = context.model.program.language == "asm";
+    const bool counted = is_command_stream(context.model);
     const auto bytes = checked_mul(found->second, counted ? memory.granularity : 1);
     if (!bytes || (*bytes & (*bytes - 1)) != 0 || *bytes > (1 << 20) || (counted && memory.base % found->second != 0))
       return false;
@@ -215,7 +216,7 @@ struct Folding {
 
   /// Addresses of C++ programs are known only at run time.
   void addresses(std::size_t c, bool folded) {
-    if (folded || context.model.program.language == "asm") return;
+    if (folded || is_command_stream(context.model)) return;
     for (const Reference& r : references(all[c]))
       if (r.property.empty() && r.argument.empty() && operand_called(r.object) != nullptr)
         return context.problems.error(

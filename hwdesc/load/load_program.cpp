@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/program_language.h"
 
 namespace isamap::loader {
 
@@ -102,7 +103,7 @@ Shim load_shim(const Node& node, Context& context) {
 
 void load_window(const Node& node, ProgramText& program, Context& context) {
   program.window = read_number(node, "program.window", "'window' of program", context).value_or(program.window);
-  if (program.language != "asm")
+  if (!is_command_stream(program))
     context.problems.error(
         node.where,
         "'window' of program is for language asm, whose commands a list scheduler orders; this is " + program.language,
@@ -138,8 +139,8 @@ void load_program(const Node& root, Context& context) {
   if (!node) return;
   ProgramText& program = context.model.program;
   Fields map(*node, "program", context.problems);
-  program.language = map.text("language").value_or("asm");
-  if (program.language != "c++" && program.language != "cuda" && program.language != "asm")
+  program.language = map.text("language").value_or(std::string(command_stream_language));
+  if (!is_command_stream(program) && !has_thread_blocks(context.model) && !is_host_code(context.model))
     context.problems.error(node->find("language")->where,
                            "language of program is '" + program.language + "', which does not exist", "",
                            {"languages: c++, cuda, asm"});

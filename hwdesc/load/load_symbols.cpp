@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 
 namespace isamap::loader {
@@ -337,7 +338,7 @@ std::string with_sizes(const std::string& text, const Node& node, Context& conte
 
 void check_growth(Context& context) {
   for (const Symbol& symbol : context.parts.symbols)
-    if (!symbol.known_at_compile_time && symbol.emit.empty() && context.model.program.language != "asm")
+    if (!symbol.known_at_compile_time && symbol.emit.empty() && !is_command_stream(context.model))
       context.problems.error(symbol.where,
                              "symbol '" + symbol.name + "' is known when programs run, and they cannot ask for it",
                              "add emit: EXPRESSION, or known: compile");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/hardware.h"
 
 namespace isamap {
@@ -60,7 +61,7 @@ void keep_in_order(Node& root) {
   const Node* written = root.find("program");
   if (written && written->kind != Kind::map) return;
   const Node* language = written ? written->find("language") : nullptr;
-  if (language && language->scalar != "asm") return;
+  if (language && language->scalar != command_stream_language) return;
   Node program = written ? *written : Node{};
   program.kind = Kind::map;
   Node window;

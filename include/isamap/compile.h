@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-// How far a compilation, a run or a whole command came: the exit codes of the program.
+// Outcome of a compilation, a run or a command: the exit codes of the program.
 
 /// Exit codes of the contract.
 enum class Exit {
@@ -25,11 +25,11 @@ enum class Exit {
 
 // The whole compiler: kernel and machine in, program out.
 
-/// How far compilation came. A stage that failed leaves `code` and `problems`; what earlier stages found stays.
+/// The results of all stages. A failed stage sets `code` and `problems`; results of earlier stages remain.
 struct Compilation {
   MapResult mapped;
-  std::optional<MapResult> in_lanes;  ///< of the kernel with statements in two or reductions in lanes, where the search
-                                      ///< chose such a schedule
+  std::optional<MapResult> in_lanes;  ///< mappings of the rewritten kernel (split statements, vectorized reductions), if
+                                      ///< the search chose such a schedule
   std::optional<Scheduled> scheduled;
   std::optional<Program> program;
   Exit code = Exit::ok;
@@ -39,9 +39,9 @@ struct Compilation {
 struct CompileOptions {
   MapOptions map;
   ScheduleOptions schedule;
-  std::optional<Schedule> hand_written;  ///< taken instead of searching
+  std::optional<Schedule> hand_written;  ///< replaces the search
   bool strict_float = false;             ///< refuse programs that assume finite inputs
-  /// Sizes that only the machine knows, when the program runs: programs for all of them, and one for any other.
+  /// For machines with sizes known at run time only: versions for all of them, and a generic one.
   bool all_sizes = false;
 };
 
@@ -56,7 +56,7 @@ std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId 
 
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);
 
-/// What a schedule costs: the sum over its nests, one for each statement.
+/// Cost of a schedule: the sum over its nests, one per statement.
 struct Evaluation {
   Cost total;
   std::vector<Cost> statements;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hwdesc/model/program_language.h"
 #include "hwdesc/model/stream_window.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
@@ -461,7 +462,7 @@ class Stream {
 
 }  // namespace
 
-bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
+bool executes_a_stream(const HardwareModel& model) { return is_command_stream(model) && issues_moves(model); }
 
 bool is_stream(const ResolvedNest& view) { return view.instruction && executes_a_stream(*view.model); }
 

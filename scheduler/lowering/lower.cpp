@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/chosen_registers.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
@@ -26,8 +27,6 @@ namespace isamap {
 namespace {
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
-
-constexpr std::int64_t device_align = 16;  // required of arrays on a device, in bytes; allocators give 256
 
 /// The time loop of a recurrence: a kernel of one step, and the loop around it.
 struct TimeLoop {
@@ -57,8 +56,8 @@ void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const Har
       buffer.strides = strides[a];
     buffer.tensor = id;
     buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
-    if (buffer.role == BufferRole::argument && model.program.language != "asm")
-      buffer.align = model.program.language == "cuda" ? device_align : bytes(tensor.dtype);  // the caller's arrays
+    if (buffer.role == BufferRole::argument && !is_command_stream(model))
+      buffer.align = argument_alignment(model, tensor.dtype);
     tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
     tensors[id.index()].whole_tensor = true;
     lowering.program.buffers.push_back(std::move(buffer));

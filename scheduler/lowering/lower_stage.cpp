@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/border_guards.h"
@@ -128,7 +129,7 @@ Result<Nodes> StageLowering::prefetches_at(const Stage& s, int access, const Til
 std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileLayout& tile,
                                                  Buffer& buffer) const {
   if (tile.slots >= 0) return error("registers have no addresses to swizzle", "leave it out");
-  if (lowering_.model.program.language == "asm")
+  if (is_command_stream(lowering_.model))
     return error("commands determine the layout of their tiles", "leave xor out");
   if (bytes(buffer.dtype) > swizzle.chunk())
     return error(fmt::format("a swizzle of {} byte elements would split them", bytes(buffer.dtype)),

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/model/async_kind.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/program.h"
 #include "scheduler/nest/rerolled_instruction.h"
 
@@ -71,7 +72,7 @@ std::string not_lowered(const Instruction& instruction, const HardwareModel& mod
   const bool groups = completes_in_groups(instruction, model) && is_compute(instruction);
   if (!instruction.async_by.empty() && !groups)
     return "it completes later, by '" + instruction.async_by + "', and no waits are placed";
-  if (model.program.language != "asm") return "";
+  if (!is_command_stream(model)) return "";
   for (const Operand& operand : instruction.operands) {
     const auto* layout = std::get_if<StridedLayout>(&operand.layout);
     if (layout && layout->swizzle) return "'" + operand.name + "' is swizzled, and no tile is stored so";

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
 #include "scheduler/lowering/lower_nest.h"
 #include "scheduler/nest/operand_compatibility.h"
@@ -104,7 +105,7 @@ std::vector<TileLayout> whole_tensors(const RouteTrial& trial, Lowering& lowerin
     buffer.extents = trial.kernel.tensors[t].shape;
     buffer.strides = dense_strides(buffer.extents);
     buffer.tensor = make_id<TensorId>(t);
-    if (trial.model.program.language != "asm") buffer.align = bytes(buffer.dtype);
+    if (!is_command_stream(trial.model)) buffer.align = bytes(buffer.dtype);
     TileLayout tile;
     tile.buffer = make_id<BufferId>(lowering.program.buffers.size());
     tile.whole_tensor = true;

@@ -69,7 +69,7 @@ TEST(Assembly, AnAddressBetweenTwoStepsNamesAlign) {
       [](const Reference&) { return std::string(); });
   ASSERT_FALSE(text);
   EXPECT_EQ(text.diagnostics().front().hint, "write align: 16B at operand " + name);
-  EXPECT_NE(text.diagnostics().front().message.find("count steps of 16 bytes, and this use of " + name),
+  EXPECT_NE(text.diagnostics().front().message.find("are in units of 16 bytes, and this use of " + name),
             std::string::npos)
       << text.diagnostics().front().message;
 }
@@ -163,7 +163,7 @@ TEST(Simulator, RefusesHostileLines) {
       {"mvin 0, 0, -24, 16, 16", "reaches byte -360 of dram"},
       {"mma 0, 0, 0, 2", "'mma' has no start 2"},
       {std::string("mvin\0", 5), "is no command"},
-      {"# host 1:", "'host 1:' stands where no host nest was expected"},
+      {"# host 1:", "expected no host nest, found 'host 1:'"},
   };
   for (const auto& [line, expected] : lines)
     EXPECT_NE(complaint(line).find(expected), std::string::npos) << line << "\n" << complaint(line);
@@ -193,7 +193,7 @@ TEST(Assembly, RefusesEndlessStreams) {
   const auto text = print_assembly(p, model);
   ASSERT_FALSE(text);
   EXPECT_EQ(text.diagnostics()[0].message,
-            "the program has more than 20000000 commands, which is the limit of a straight stream");
+            "the program has more than 20000000 commands, the limit of a straight-line stream");
 }
 
 const char* const stateful_text = R"(program stateful

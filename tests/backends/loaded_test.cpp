@@ -219,9 +219,9 @@ TEST(Loaded, OverlappingTensorsAreToldAndNothingIsComputed) {
     return problem ? problem->message : "";
   };
   const TensorView a = at(m, {}), b = at(m + 16, {});
-  EXPECT_EQ(said(a, b, at(m + 32, {0, 1})), "elements of output 'C' share places: strides [0,1] of shape [4,4]");
-  EXPECT_EQ(said(a, b, at(m + 32, {3, 1})), "elements of output 'C' share places: strides [3,1] of shape [4,4]");
-  EXPECT_EQ(said(a, b, at(m + 64, {-3, 1})), "elements of output 'C' share places: strides [-3,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m + 32, {0, 1})), "elements of output 'C' overlap: strides [0,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m + 32, {3, 1})), "elements of output 'C' overlap: strides [3,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m + 64, {-3, 1})), "elements of output 'C' overlap: strides [-3,1] of shape [4,4]");
   EXPECT_EQ(said(a, b, at(m, {})), "output 'C' overlaps tensor 'A'");
   EXPECT_EQ(said(a, b, at(m + 31, {})), "output 'C' overlaps tensor 'B'");
   EXPECT_EQ(said(a, b, at(m + 50, {-8, 1})), "output 'C' overlaps tensor 'B'");

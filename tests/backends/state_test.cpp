@@ -237,7 +237,7 @@ TEST(CppState, OneBlockConfiguresAllRegisters) {
 TEST(CppState, DoesNotReconfigureRegistersThatLive) {
   const auto model = model_of("x86_amx.yaml", "/tests/hwdesc/data/");
   EXPECT_EQ(body_of(tiles(living), model),
-            "'load' needs 'configure' in the middle of the program, which destroys the registers of 'tile'");
+            "'load' needs 'configure' between uses of the registers of 'tile', which it clobbers");
 }
 
 TEST(CppState, ConfiguresAnewWhereNoRegisterLives) {

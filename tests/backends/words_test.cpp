@@ -77,11 +77,11 @@ TEST(Encode, FillsFieldsAndConstants) {
 TEST(Encode, SaysWhatDoesNotFit) {
   const auto model = model_with("{bits: 16, fields: {a: [7, 4], n: {bits: [15, 8], signed: true}}}");
   EXPECT_EQ(encoded(model, {{"a", "X"}}, {{"X", 16}}),
-            "'nop' puts X = 16 into field 'a' of format 'w', which has 4 bits");
+            "'nop' encodes X = 16 in field 'a' of format 'w', which has 4 bits");
   EXPECT_EQ(encoded(model, {{"a", "X"}}, {{"X", -1}}),
-            "'nop' puts X = -1 into field 'a' of format 'w', which has 4 bits");
+            "'nop' encodes X = -1 in field 'a' of format 'w', which has 4 bits");
   EXPECT_EQ(encoded(model, {{"n", "X"}}, {{"X", 128}}),
-            "'nop' puts X = 128 into field 'n' of format 'w', which has 8 bits with sign");
+            "'nop' encodes X = 128 in field 'n' of format 'w', which has 8 bits with sign");
   EXPECT_EQ(encoded(model, {{"a", "X"}}), "field 'a' of 'nop' is X, which has no value here");
   EXPECT_EQ(encoded(model, {{"b", "1"}}), "'nop' sets field 'b' of format 'w', which does not exist");
 }
@@ -112,12 +112,12 @@ TEST(Solve, InvertsFieldExpressions) {
 
 TEST(Solve, SaysWhatContradictsOrStaysOpen) {
   EXPECT_EQ(solved({{"A", 3}, {"A", 4}}), "'x' needs it = A, which is 4");
-  EXPECT_EQ(solved({{"2*A", 3}}), "'x' needs it = 2 * A, which is 3: that does not decide A");
-  EXPECT_EQ(solved({{"A + B", 3}}), "'x' needs it = A + B, which is 3: that does not decide A, B");
+  EXPECT_EQ(solved({{"2*A", 3}}), "'x' needs it = 2 * A, which is 3: that does not determine A");
+  EXPECT_EQ(solved({{"A + B", 3}}), "'x' needs it = A + B, which is 3: that does not determine A, B");
   EXPECT_EQ(solved({{"A & 15", 17}}), "'x' needs it = A & 15, which is 17");
-  EXPECT_EQ(solved({{"min(A, 8)", 8}}), "'x' needs it = min(A, 8), which is 8: that does not decide A");
+  EXPECT_EQ(solved({{"min(A, 8)", 8}}), "'x' needs it = min(A, 8), which is 8: that does not determine A");
   EXPECT_EQ(solved({{"A * 9223372036854775807", 5}}),
-            "'x' needs it = A * 9223372036854775807, which is 5: that does not decide A");
+            "'x' needs it = A * 9223372036854775807, which is 5: that does not determine A");
 }
 
 /// What is encoded is found again, for random slices of a random number.
@@ -224,14 +224,14 @@ TEST(SimulatedWords, TextAndWordMustAgree) {
   };
   EXPECT_EQ(complaint("mma 0, 0, 256, 0", "mma 0, 0, 256, 1"), "the text of 'mma' says start[C] = 1, its word says 0");
   EXPECT_EQ(complaint("0x00000100000000000000000000000004", "0x00000100000000000000000000000003"),
-            "word 0x00000100000000000000000000000003 is no command of npu16");
+            "word 0x00000100000000000000000000000003 is no encoding of a command of npu16");
   EXPECT_EQ(complaint("mma 0, 0, 256, 0 ", "clear 0 "),
             "the text says 'clear', its word 0x00000100000000000000000000000004 is 'mma'");
   EXPECT_EQ(
       complaint("mma 0, 0, 256, 0                        # 0x00000100000000000000000000000004", "mma 0, 0, 256, 0"),
       "'mma' has an encoding, and the line has no word");
   EXPECT_EQ(complaint("0x00000100000000000000000000000004", "0x0000010000000000000000000000000"),
-            "word 0x0000010000000000000000000000000 is no command of npu16");
+            "word 0x0000010000000000000000000000000 is no encoding of a command of npu16");
 }
 
 const char* const flipped = R"(program flipped
@@ -299,7 +299,7 @@ TEST(Assembly, RefusesWhatTheWordCannotHold) {
   const auto text = print_assembly(p, model);
   ASSERT_FALSE(text);
   EXPECT_EQ(text.diagnostics()[0].message,
-            "'mvin' puts S = 8589934592 into field 'dram' of format 'command', which has 32 bits");
+            "'mvin' encodes S = 8589934592 in field 'dram' of format 'command', which has 32 bits");
 }
 
 }  // namespace

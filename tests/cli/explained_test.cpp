@@ -184,7 +184,7 @@ TEST(Explained, SearchesTakeOtherModels) {
   }
   const Said exact = isamap(on_a1("schedule", "16", {"--cost", "latency", "--strategy", "exact"}));
   EXPECT_EQ(exact.code, 2);
-  EXPECT_NE(exact.err.find("under the closed form"), std::string::npos) << exact.err;
+  EXPECT_NE(exact.err.find("uses the closed form"), std::string::npos) << exact.err;
 }
 
 }  // namespace

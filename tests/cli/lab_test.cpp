@@ -30,7 +30,7 @@ TEST(Lab, RunsReportsAndReplays) {
   changed.replace(changed.rfind("\"legal\":"), 10, "\"legal\":99");
   const Said differs = isamap({"replay", folder.write("changed.jsonl", changed)});
   EXPECT_EQ(differs.code, 5);
-  EXPECT_NE(differs.err.find("is not what it was: line "), std::string::npos) << differs.err;
+  EXPECT_NE(differs.err.find("does not replay: line "), std::string::npos) << differs.err;
 }
 
 /// A strategy and a cost model from a shared object, and from a process; a kernel of several statements.

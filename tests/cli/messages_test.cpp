@@ -206,7 +206,7 @@ TEST(Messages, ScalarCodeSaysWhyWhereverItIsChosen) {
     words.insert(words.end(), more.begin(), more.end());
     return isamap(words);
   };
-  const std::string scalar = "s0 is scalar code: no schedule of what maps fits and lowers";
+  const std::string scalar = "s0 is scalar code: no schedule of the mappings fits and lowers";
   const Said schedule = with("schedule", {});
   EXPECT_EQ(schedule.code, 0) << schedule.err;
   EXPECT_TRUE(says(schedule.out, "# " + scalar)) << schedule.out;

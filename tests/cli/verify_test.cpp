@@ -497,7 +497,7 @@ TEST(ExternalSimulator, IsKilledAtItsLimit) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(30));
   EXPECT_EQ(run.code, 4) << run.out << run.err;
   const std::string words =
-      "the simulator 'Sim of the house' was killed: it had not ended after 1 s, the limit ('seconds' of program.run); "
+      "the simulator 'Sim of the house' was killed after 1 s, its time limit ('seconds' of program.run); "
       "its last line: looking for the array";
   EXPECT_NE(run.err.find(words), std::string::npos) << run.err;
   EXPECT_EQ(parsed(run).value("exit", 0), 4) << run.out;

@@ -92,10 +92,10 @@ TEST_F(WithGpu, TensorsAreDescribedThroughTheDriver) {
 TEST_F(WithGpu, WithoutOneThatFitsKernelsAreEmulatedAndWhyIsSaid) {
   expect_emulated(run("no-device"), "the driver is there, and no GPU");
   expect_emulated(run("init-fails"), "the driver finds no GPU: CUDA_ERROR_UNKNOWN");
-  expect_emulated(run("arch=90"), "the GPU here, emulated GPU, is of sm_90, and 'nvidia_sm80' is for sm_80");
+  expect_emulated(run("arch=90"), "the GPU here, emulated GPU, has architecture sm_90; 'nvidia_sm80' is for sm_80");
   const Ran newer =
       isamap("arch=80", {"run", example, "--target", "nvidia_sm90a", "--json"});  // which requires sm_80, too
-  expect_emulated(newer, "the GPU here, emulated GPU, is of sm_80, and 'nvidia_sm90a' is for sm_90a");
+  expect_emulated(newer, "the GPU here, emulated GPU, has architecture sm_80; 'nvidia_sm90a' is for sm_90a");
   expect_emulated(isamap("", {"run", example, "--target", "nvidia_sm80", "--json"}, false),
                   "there is no " + (cache.path() / "nothing.so").string());
 }

@@ -26,6 +26,8 @@ done
 said=$("$place/build/library_mappings" "$models/x86_avx2.yaml" "$source/examples/conv1d.yaml")
 printf '%s\n' "$said"
 [ "$(grep -c ': proved$' <<<"$said")" = 5 ] || { echo "the example did not prove five mappings" >&2; exit 1; }
+said=$("$place/build/library_compile" "$models/x86_avx2.yaml" "$source/examples/gemm.yaml")
+grep -q 'extern "C" void gemm(' <<<"$said" || { echo "the example did not emit a program" >&2; exit 1; }
 # The installed program finds the installed models by name.
 cd "$place"
 env -u ISAMAP_MODELS "$place/prefix/bin/isamap" hw check scalar_c

@@ -87,6 +87,7 @@ enum CUtensorMapChoices {
   CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2
 };
 constexpr device::Code CUDA_SUCCESS = 0;
+// signature of cuda.h
 inline device::Code cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
                                            const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
                                            const cuuint32_t* steps, int interleave, CUtensorMapSwizzle swizzle,

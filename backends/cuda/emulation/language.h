@@ -64,6 +64,7 @@ inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 EMULATION_API cudaError_t cudaFreeAsync(void* at, cudaStream_t);
 
 #if EMULATION_DEFINES
+// signature of cuda.h
 EMULATION_API int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
                                          const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
                                          const cuuint32_t*, int, CUtensorMapSwizzle swizzle, int, int) {

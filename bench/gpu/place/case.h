@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One printed kernel on the GPU of this machine: is it right, and how fast is it. A case is a program of its own, so
-// what goes wrong ends only itself: the host's part of the kernel, `the_case`, and runner.cpp.
+// Checks and times one printed kernel on the local GPU. Each case is a separate program, which isolates crashes: the
+// host part of the kernel, `the_case`, and runner.cpp.
 //
 //   case check RESULT      against float64, its outputs poisoned before and their surroundings guarded
 //   case time RESULT       in graphs of launches over buffers that take turns, in turn with the vendor's library
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// C[i,j] += A[i,k] * B[k,j], or B[j,k]; m of 0: the case is no such product.
+/// C[i,j] += A[i,k] * B[k,j], or B[j,k]; m == 0: not a product.
 struct Product {
   long m = 0, n = 0, k = 0;
   bool transposed = false;
@@ -47,7 +47,7 @@ struct Case {
   double operations, bytes, predicted_seconds;
 };
 
-/// What a case's program does (runner.cpp).
+/// The main function of a case (runner.cpp).
 int main_of(const Case& c, int argc, char** argv);
 
 }  // namespace bench

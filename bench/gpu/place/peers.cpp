@@ -56,7 +56,7 @@ bool integers = false, doubles = false;
 
 }  // namespace
 
-// The library's matrices run down columns: C^T = B^T A^T, and a row-major matrix is its own transpose there.
+// cuBLASLt is column-major: C^T = B^T A^T, and a row-major matrix is its transpose there.
 int peer_ways(const PeerProduct& p, std::string& why) {
   Types t;
   if (!types_of(p.type, t)) return why = "cuBLASLt has no products of " + p.type, 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by the vendor's library, where it is: its default, and every way that its heuristics propose.
+// Products by the vendor's library if installed: its default, and every algorithm proposed by its heuristics.
 
 #pragma once
 
@@ -13,9 +13,9 @@ struct PeerProduct {
   bool transposed = false;
 };
 
-/// How many ways there are; the first is the default. None: `why` says so.
+/// Number of algorithms; the first is the default. 0: `why` has the reason.
 int peer_ways(const PeerProduct& product, std::string& why);
-/// Puts one product on the stream; not 0: it refused.
+/// Enqueues one product on the stream; nonzero: refused.
 int peer_run(int way, const void* a, const void* b, void* c, void* stream);
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What machine this is: a line of JSON, or why there is no GPU.
+// Describes the machine: a line of JSON, or why there is no GPU.
 
 #include "isamap_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel should have computed, in float64, and how far from it a result may be.
+// Reference results in float64, and tolerances.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct Verdict {
   }
 };
 
-/// Rows whose sums are computed again: all where that is soon done, otherwise the first, the last and some between.
+/// Rows that are verified: all if cheap, otherwise the first, the last and a sample.
 inline std::vector<long> rows_of(const Product& p) {
   constexpr double most = 6e9;  // multiplications: seconds on a few cores
   const double each = std::max(1.0, static_cast<double>(p.n) * static_cast<double>(p.k));
@@ -38,9 +38,8 @@ inline std::vector<long> rows_of(const Product& p) {
   return rows;
 }
 
-/// Sums of |a b| in the same order say how large errors of the sums may be: each of k roundings moves a partial sum by
-/// one unit in the last place at most, and they do not all go the same way. Products of 8-bit floats are added up in
-/// fewer bits than their sums have.
+/// The error bound of a sum is proportional to the sum of |a b|: each of k roundings is at most one unit in the last
+/// place, with random signs. Products of 8-bit floats are accumulated with fewer bits than the accumulator has.
 inline Verdict check_product(const Product& p, const std::vector<double>& a, const std::vector<double>& b, Type in,
                              Type out, const std::string& found, bool whole) {
   const bool exact = whole && !is_byte_float(in);
@@ -91,7 +90,7 @@ inline Verdict check_product(const Product& p, const std::vector<double>& a, con
   return all;
 }
 
-/// Of any other kernel: near what the same statements give in float64, in relation to the mean of the result.
+/// Any other kernel: close to the same statements in float64, relative to the mean of the result.
 inline Verdict check_values(const std::vector<double>& expected, Type out, const std::string& found) {
   Verdict verdict;
   double mean = 0;

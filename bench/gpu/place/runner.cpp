@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program of every case does; compiled once.
+// The program of every case; compiled once.
 
 #include <memory>
 
@@ -20,7 +20,7 @@ std::string whole_file(const std::string& name) {
   return text;
 }
 
-/// A file appears whole or not at all.
+/// Writes a file atomically.
 void put_file(const std::string& name, const std::string& bytes) {
   const std::string beside = name + ".part";
   std::FILE* const file = std::fopen(beside.c_str(), "wb");
@@ -44,7 +44,7 @@ std::string number(double x) {
   return x - x == 0 ? text : "null";
 }
 
-/// A row of results: fields in the order of the columns of results.csv, which are the keys of the JSON.
+/// One result: fields in the order of the columns of results.csv, which are the JSON keys.
 class Row {
  public:
   void text(const char* key, const std::string& value) { add(key, quoted(value), value); }
@@ -70,7 +70,7 @@ class Row {
 
 constexpr std::size_t guard = 512;
 
-/// An array between guards; all of it is poison until it is set.
+/// An array between guard zones, filled with poison until it is set.
 class Buffer {
  public:
   Buffer(std::size_t bytes, unsigned char poison) : bytes_(bytes), poison_(poison) {
@@ -86,7 +86,7 @@ class Buffer {
     if (!bytes.empty())
       device::expect(device::driver.to_device(at_ + guard, bytes.data(), bytes.size()), "copying to the GPU");
   }
-  /// Its contents. `intact`: nobody has written before or behind it.
+  /// Its contents. `intact`: the guard zones are unchanged.
   std::string get(bool& intact) const {
     std::string all(bytes_ + 2 * guard, '\0');
     device::expect(device::driver.from_device(all.data(), at_, all.size()), "copying from the GPU");
@@ -188,7 +188,7 @@ struct Candidate {
   }
 };
 
-/// So many sets of buffers that what a launch reads is not in the cache from its last turn.
+/// Enough sets of buffers that the inputs of a launch are evicted from the L2 before their reuse.
 struct Sets {
   std::vector<std::unique_ptr<Buffer>> owned;
   std::vector<std::vector<Pointer>> sets;
@@ -215,7 +215,7 @@ struct Sets {
   }
 };
 
-/// What the library leaves where only poison was, against the same reference as ours.
+/// Checks the library's result (output poisoned before) against the same reference.
 Verdict check_peer(const Case& c, const Sets& buffers, const std::function<void(const std::vector<Pointer>&)>& run) {
   std::size_t out = 0;
   std::vector<std::vector<double>> inputs;
@@ -248,7 +248,7 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
           : peer_ways({c.arrays[0].type_name, c.product.m, c.product.n, c.product.k, c.product.transposed}, no_peer);
   const auto peer = [&](int way) {
     return [&, way](const std::vector<Pointer>& p) {
-      if (peer_run(way, p[0], p[1], p[2], stream) != 0)  // or a graph would hold nothing, and be fast
+      if (peer_run(way, p[0], p[1], p[2], stream) != 0)  // otherwise the graph would be empty
         device::stop(device::wrong, "the library refuses its way %d, which it took before", way);
     };
   };
@@ -258,7 +258,7 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
         candidate.launch(buffers.sets[static_cast<std::size_t>(i) % buffers.sets.size()]);
     });
   };
-  // Each way that the library knows is tried before those two take part that are asked about.
+  // Tries all algorithms of the library before its default and its best take part.
   int best = -1;
   bool has_default = false;
   double best_seconds = 0;
@@ -272,7 +272,7 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
     const double seconds = std::min({graph->seconds(), graph->seconds(), graph->seconds()});
     if (best < 0 || seconds < best_seconds) best = way, best_seconds = seconds;
   }
-  // A library that computes something else is no peer.
+  // A library with wrong results is excluded.
   std::string peer_wrong;
   const auto right = [&](int way) {
     const Verdict verdict = check_peer(c, buffers, [&](const std::vector<Pointer>& p) { peer(way)(p); });
@@ -282,14 +282,14 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
   has_default = has_default && right(0);
   if (best > 0 && !right(best)) best = -1;
   if (best == 0 && !has_default) best = -1;
-  int default_at = 0, best_at = 0;  // 0: it takes no part
+  int default_at = 0, best_at = 0;  // 0: excluded
   if (has_default)
     default_at = static_cast<int>(candidates.size()), candidates.push_back({"default", peer(0), nullptr, {}});
   if (best >= 0) best_at = static_cast<int>(candidates.size()), candidates.push_back({"best", peer(best), nullptr, {}});
   std::vector<double> launches;
   for (Candidate& candidate : candidates) {
     const auto turns = static_cast<long>(buffers.sets.size());
-    candidate.launch(buffers.sets[0]);  // code is loaded when it is first launched, which is no part of a graph
+    candidate.launch(buffers.sets[0]);  // warm-up: lazy loading of code must not happen in a graph
     device::finish("the kernel");
     const double once = graph_of(candidate, turns)->seconds() / static_cast<double>(turns);
     const long wanted = static_cast<long>(2e-3 / std::max(once, 1e-7));  // graphs of two milliseconds
@@ -343,7 +343,8 @@ int main_of(const Case& c, int argc, char** argv) {
   }
   device::load_kernels(code);
   device::Handle stream = nullptr;
-  device::expect(device::driver.new_stream(&stream, 0), "a stream");  // waits for copies on the default one
+  device::expect(device::driver.new_stream(&stream, 0),
+                 "a stream");  // blocking: waits for copies on the default stream
   if (what == "check")
     check(c, stream, argv[2]);
   else if (what == "time")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of every type as bytes, and random ones that each type holds exactly: what is compared is then the
-// arithmetic.
+// Encodes numbers of every type, and generates random ones that are exactly representable, so that only arithmetic is
+// compared.
 
 #pragma once
 
@@ -23,7 +23,7 @@ inline std::size_t size_of(Type t) {
                                                                : 2;
 }
 inline bool is_float(Type t) { return t != Type::s32 && t != Type::s8 && t != Type::u8; }
-/// Half the distance from 1 to the next number.
+/// Unit roundoff: half the distance from 1 to the next number.
 inline double roundoff(Type t) {
   switch (t) {
     case Type::f64:
@@ -59,7 +59,7 @@ inline double float_of_byte(unsigned char byte, int exponent, int fraction) {
                              : std::ldexp(part + (1 << fraction), biased - bias - fraction));
 }
 
-/// `x` must be a number of the type.
+/// `x` must be representable.
 inline void encode(Type t, double x, char* to) {
   const float f = static_cast<float>(x);
   switch (t) {
