@@ -46,7 +46,7 @@ bool only_unsat(const std::string& said) {
   return count > 0;
 }
 
-Alignment alignment_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping) {
+Alignment plain_alignment(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping) {
   return align(kernel, StatementId{0}, instruction, InstructionId{0}, {mapping.operands, mapping.constant});
 }
 
@@ -55,7 +55,7 @@ void expect_proved(const Kernel& kernel, const Instruction& instruction, Rule ru
   ASSERT_FALSE(found.mappings.empty());
   const std::size_t step = std::max<std::size_t>(1, found.mappings.size() / most);
   for (std::size_t i = 0; i < found.mappings.size(); i += step) {
-    const Alignment alignment = alignment_of(kernel, instruction, found.mappings[i]);
+    const Alignment alignment = plain_alignment(kernel, instruction, found.mappings[i]);
     const std::string text = print(certify(alignment, found.mappings[i]));
     const std::string said = z3_says(text, "proved");
     EXPECT_TRUE(only_unsat(said)) << shown(found.mappings[i], kernel, instruction) << "\n" << said << text;
@@ -88,7 +88,7 @@ TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
   const Mapping mapping = written_order(found.mappings).back();  // i = n.p, j = k, k = c.r
   ASSERT_EQ(shown(mapping, kernel, unit),
             "unit(i = n.p, j = k, k = c.r) O <- I, F kinds axis; fill j -> 0; fill k -> 1");
-  const Alignment alignment = alignment_of(kernel, unit, mapping);
+  const Alignment alignment = plain_alignment(kernel, unit, mapping);
   const auto mutants = [&] {
     std::vector<std::pair<std::string, Mapping>> list;
     const auto add = [&](const std::string& name, auto change) {
@@ -129,7 +129,7 @@ TEST(Certificates, ATextThatIsEditedIsRefuted) {
   int edited = 0;
   for (const Mapping& mapping : found.mappings)
     for (const std::string dim : {"n", "k", "c", "p", "r"}) {
-      const std::string text = print(certify(alignment_of(kernel, unit, mapping), mapping));
+      const std::string text = print(certify(plain_alignment(kernel, unit, mapping), mapping));
       const std::string changed = std::regex_replace(text, std::regex("\\(= x([12])\\." + dim + " (d[12]\\.[0-9])\\)"),
                                                      "(= x$1." + dim + " (* 2 $2))");
       if (changed == text || edited >= 60) continue;
@@ -148,13 +148,13 @@ TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
   std::string failed;
   const Kernel conv = conv1d();  // i = n.p, j = k, k = c.r: p and r keep their sizes, they are inner digits
   const Certificate outer =
-      certify_any_size(alignment_of(conv, unit, one(conv, Rule::access)), one(conv, Rule::access));
+      certify_any_size(plain_alignment(conv, unit, one(conv, Rule::access)), one(conv, Rule::access));
   EXPECT_EQ(outer.comments, std::vector<std::string>{"any size of n, k, c"});
   EXPECT_EQ(replay(outer, 2'000'000, statistics, &failed), Truth::yes) << failed;
   int banded = 0;
   const Kernel channels = kernel_of("O[n,c,q] += I[n,c,q+s] * F[c,s]", {{"n", 8}, {"c", 20}, {"q", 30}, {"s", 3}});
   for (const Mapping& band : written_order(map_one(channels, unit, Rule::full).mappings)) {
-    const Certificate any = certify_any_size(alignment_of(channels, unit, band), band);
+    const Certificate any = certify_any_size(plain_alignment(channels, unit, band), band);
     if (any.questions.empty() || band.kinds.count(Kind::skew) == 0) continue;
     const Truth truth = replay(any, 200'000, statistics, &failed);
     EXPECT_NE(truth, Truth::no) << failed;
@@ -164,10 +164,10 @@ TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
   Mapping wrong = one(conv, Rule::access);
   ASSERT_FALSE(wrong.carriers.empty());
   wrong.carriers.front().access = 1;
-  EXPECT_EQ(replay(certify_any_size(alignment_of(conv, unit, wrong), wrong), 2'000'000, statistics, &failed),
+  EXPECT_EQ(replay(certify_any_size(plain_alignment(conv, unit, wrong), wrong), 2'000'000, statistics, &failed),
             Truth::no);
   const Kernel even = gemm(8, 8, 8);  // no fill is carried: sizes that divide
-  EXPECT_EQ(replay(certify_any_size(alignment_of(even, unit, one(even, Rule::access)), one(even, Rule::access)),
+  EXPECT_EQ(replay(certify_any_size(plain_alignment(even, unit, one(even, Rule::access)), one(even, Rule::access)),
                    2'000'000, statistics, &failed),
             Truth::yes)
       << failed;
