@@ -27,7 +27,7 @@ std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const
   std::string why = not_lowered(mapping, model);
   if (why.empty() || !only_cut(mapping)) return why;
   const Computation& statement = kernel.statements[mapping.statement.index()];
-  for (const Mapping& spread : whole_spreads(mapping, statement, model.instruction(mapping.instruction)))
+  for (const Mapping& spread : digit_assignments(mapping, statement, model.instruction(mapping.instruction)))
     if (not_lowered(spread, model).empty()) return "";
   return why;
 }
