@@ -198,8 +198,8 @@ struct Folding {
              operand_called(e.reference.object) == nullptr;
     };
     const auto names_state = [&](const IntExpr& e) {
-      const auto all = references(e);
-      return std::any_of(all.begin(), all.end(), [&](const Reference& r) {
+      const auto names = references(e);
+      return std::any_of(names.begin(), names.end(), [&](const Reference& r) {
         return !r.property.empty() && r.argument.empty() && operand_called(r.object) == nullptr;
       });
     };

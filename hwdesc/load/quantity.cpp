@@ -169,8 +169,8 @@ std::optional<double> read_energy_per_byte(const Node& node, std::string_view ke
       node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
         const std::size_t slash = unit.find('/');
         if (slash == std::string::npos) return std::nullopt;
-        const auto energy = factor(energies, unit.substr(0, slash)), size = factor(size_units, unit.substr(slash + 1));
-        return energy && size ? std::optional(*energy / *size) : std::nullopt;
+        const auto amount = factor(energies, unit.substr(0, slash)), size = factor(size_units, unit.substr(slash + 1));
+        return amount && size ? std::optional(*amount / *size) : std::nullopt;
       });
   return within(energy, node, key, what, context);
 }
