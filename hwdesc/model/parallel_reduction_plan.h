@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "isamap/affine.h"
 #include "isamap/hardware.h"
 
 namespace isamap {
