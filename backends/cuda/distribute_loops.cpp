@@ -237,7 +237,7 @@ class LoopDistributor {
     if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
       return std::nullopt;  // its steps may depend on one another: the loops inside are tried
-    return spread_out(dealt, kept, *body, total, from, blocks, 0, chunks(dealt, kept, *body, total));
+    return distributed({dealt, kept, *body, total, chunks(dealt, kept, *body, total)}, {from, blocks, 0});
   }
 
   // Reductions ------------------------------------------------------------------------------------------------------
@@ -266,7 +266,8 @@ class LoopDistributor {
     for (const Loop& l : sums) parts.around(l.variable, {0, l.trip - 1});
     const auto nodes = parts.combined(terms, body);
     if (!nodes) return std::nullopt;
-    return spread_out(sums, {}, *nodes, steps_of(sums), from, blocks, plan.warps.empty() ? 1 : inside_.size());
+    return distributed({sums, {}, *nodes, steps_of(sums), std::nullopt},
+                       {from, blocks, plan.warps.empty() ? 1 : inside_.size()});
   }
 
   /// One statement, whose sums no term is told apart by and which reads no sum.
@@ -350,13 +351,30 @@ class LoopDistributor {
     return how && total >= how->count * model_.unit(inside_.back()).count ? how : std::nullopt;
   }
 
+  /// What is distributed: the elements of some loops, with sequential loops and a body below each of them.
+  struct Work {
+    const std::vector<Loop>& loops;
+    const std::vector<Loop>& kept;  ///< sequential
+    const std::vector<Node>& body;
+    std::int64_t elements = 0;
+    std::optional<Neighbours> chunks;  ///< contiguous elements by vector accesses; nothing: one by one
+  };
+  /// Over which units: those inside the block from `from` on, without the `shared` innermost ones, which share each
+  /// element, and over blocks.
+  struct Over {
+    std::size_t from = 0;
+    bool blocks = false;
+    std::size_t shared = 0;
+  };
+
   /// Chunk `number` of all elements; the last may be shorter, and those behind it empty.
-  std::vector<Node> chunk_of(const Neighbours& how, const std::vector<Loop>& dealt, const std::vector<Node>& body,
-                             const AffineExpr& number, Ranges ranges, std::int64_t total, std::int64_t threads) {
+  std::vector<Node> chunk_of(const Work& work, const AffineExpr& number, Ranges ranges, std::int64_t threads) {
+    const Neighbours& how = *work.chunks;
+    const std::int64_t total = work.elements;
     const std::string each = fresh("each");
     ranges[each] = {0, how.count - 1};
     const AffineExpr first = number * how.count, one = first + AffineExpr::dim(each);
-    const std::vector<Node> element = with_values(body, numbers_of(dealt, one, ranges), ranges, model_);
+    const std::vector<Node> element = with_values(work.body, numbers_of(work.loops, one, ranges), ranges, model_);
     std::vector<Node> whole = chunk_nodes(program_, model_, how, {std::get<Element>(element[0].is), each, ranges});
     if (total % (how.count * threads) == 0) return whole;
     Guard guard;
@@ -373,11 +391,10 @@ class LoopDistributor {
     return {Node{std::move(guard)}};
   }
 
-  /// `left`: so many of the innermost units share each element. `how`: what is distributed are chunks of neighbours.
-  Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
-                  std::int64_t elements, std::size_t from, bool blocks, std::size_t left = 0,
-                  const std::optional<Neighbours>& how = std::nullopt) {
-    const std::int64_t total = how ? (elements + how->count - 1) / how->count : elements;
+  Node distributed(const Work& work, const Over& over) {
+    const auto& [loops, kept, body, elements, chunks] = work;
+    const auto [from, blocks, left] = over;
+    const std::int64_t total = chunks ? (elements + chunks->count - 1) / chunks->count : elements;
     std::vector<Loop> around;
     AffineExpr number;
     std::int64_t threads = 1;
@@ -398,18 +415,18 @@ class LoopDistributor {
     }
     const std::int64_t rounds = (total + threads - 1) / threads;
     if (blocks && (rounds > 1 || left == inside_.size())) add(model_.unit(grid_).name, rounds, model_.unit(grid_).name);
-    if (rounds > 1 && !blocks) {  // each thread's own: nobody waits between them
+    if (rounds > 1 && !blocks) {  // each thread's own: no barrier between them
       add("round", rounds, "");
       std::rotate(around.begin(), around.end() - 1, around.end());
     }
     if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
-    std::vector<Node> nodes = how ? chunk_of(*how, dealt, body, number, ranges, elements, threads)
-                                  : with_values(body, numbers_of(dealt, number, ranges), ranges, model_);
+    std::vector<Node> nodes = chunks ? chunk_of(work, number, ranges, threads)
+                                     : with_values(body, numbers_of(loops, number, ranges), ranges, model_);
     for (std::size_t i = kept.size(); i-- > 0;)
       nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
-    if (threads > total && !how) {
+    if (threads > total && !chunks) {
       Guard guard;
       guard.conditions = {AffineExpr(total - 1) - number};
       guard.then = std::move(nodes);

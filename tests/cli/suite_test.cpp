@@ -125,7 +125,7 @@ TEST_F(Suites, WhatIsOnlyCoveredGainsNothing) {
   EXPECT_EQ(one["b"]["programmable"], 0);
   EXPECT_EQ(one["b"]["programmable_instructions"]["dot8"], 0);
   EXPECT_EQ(one["b"]["not_programmable"],
-            Json::parse(R"([{"why": "dot8: an operand is held at the constant 1", "mappings": 1}])"));
+            Json::parse(R"([{"why": "dot8: an operand in a memory has the constant value 1", "mappings": 1}])"));
   EXPECT_FALSE(one["b"].contains("programmable_utilisation"));
   EXPECT_FALSE(json["kernels"][0]["change"].contains("covering"));
   EXPECT_EQ(json["summary"]["mapped_b"], 2);
@@ -155,7 +155,7 @@ TEST_F(Suites, WhatCanBeProgrammedAnewGains) {
   EXPECT_NE(said.out.find("\nsum     1 (0 programmable)  2 (1 programmable)"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("  gains\n"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("covered, but not programmable on one of the two (the reason of most mappings; `isamap map` "
-                          "has all):\n  sum on a: dot8: an operand is held at the constant 1\n"),
+                          "has all):\n  sum on a: dot8: an operand in a memory has the constant value 1\n"),
             std::string::npos)
       << said.out;
   EXPECT_NE(said.out.find("1 gain, 0 lose;"), std::string::npos) << said.out;
@@ -172,14 +172,14 @@ TEST_F(Suites, CoverageHasBothCounts) {
   EXPECT_NE(said.out.find("13% (6%)"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("\nouter_f32          2       280            18\n"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("covered, not programmable (the reason of most mappings; `isamap map` has all):\n"
-                          "  sum: outer_f32: an operand is held at the constant 1\n"),
+                          "  sum: outer_f32: an operand in a memory has the constant value 1\n"),
             std::string::npos)
       << said.out;
   EXPECT_NE(said.out.find("\n2 of 2 kernels map, 1 of them programmable\n"), std::string::npos) << said.out;
   const std::string html = read_file(report);
   EXPECT_NE(html.find("276 (18 programmable)"), std::string::npos);
   EXPECT_NE(html.find("2 of 2 kernels map, 1 of them programmable"), std::string::npos);
-  EXPECT_NE(html.find("not programmable: outer_f32: an operand is held at the constant 1"), std::string::npos);
+  EXPECT_NE(html.find("not programmable: outer_f32: an operand in a memory has the constant value 1"), std::string::npos);
   const Json json = parsed(coverage("outer16", {"--json"}));
   EXPECT_EQ(json["kernels"][0]["mappings"], 276);
   EXPECT_EQ(json["kernels"][0]["programmable"], 18);

@@ -85,7 +85,7 @@ class Execution : public testing::TestWithParam<std::string> {
     }
   }
 
-  static constexpr int most_executed = 4;
+  static constexpr int most_executed = 3;
   static constexpr const char* as_it_is = "";  ///< on a GPU, where one is
   HardwareModel model_;
   std::unique_ptr<Runner> runner_;

@@ -80,7 +80,7 @@ TEST(RegisterSets, ElsewhereTheyAreRefused) {
        {std::pair("for k by 16 unroll", "for k by 16"), {"stage C in reg", "stage C in reg x2"}}) {
     const auto parsed = parse_schedule(changed(with_sets(" x2", " x2"), from, to), "s.yaml", kernel, model);
     ASSERT_FALSE(parsed) << to;
-    EXPECT_NE(render(parsed.diagnostics()).find("x2: registers take turns right below an unrolled loop"),
+    EXPECT_NE(render(parsed.diagnostics()).find("x2: several sets of registers need an unrolled loop"),
               std::string::npos)
         << render(parsed.diagnostics());
   }

@@ -26,18 +26,18 @@ MapResult mapped(const Kernel& kernel, const HardwareModel& model) {
   return result ? std::move(*result) : MapResult{};
 }
 
-struct Counted {
+struct CountedMappings {
   std::string kernel, machine;
   MappingCount count;
 };
 
 /// Skewed and block-diagonal mappings are most of what a unit with two parallel dims offers a depthwise convolution.
 TEST(Programmable, CountsOfBoth) {
-  const std::vector<Counted> all = {{"depthwise", "outer16", {276, 18}}, {"conv2d_grouped", "outer16", {1174, 42}},
+  const std::vector<CountedMappings> all = {{"depthwise", "outer16", {276, 18}}, {"conv2d_grouped", "outer16", {1174, 42}},
                                     {"depthwise", "dot16", {53, 12}},    {"conv2d_grouped", "dot16", {198, 28}},
                                     {"conv2d", "outer16", {42, 42}},     {"scan", "outer16", {16, 0}},
                                     {"gemm", "x86_avx512", {5, 5}}};
-  for (const Counted& one : all) {
+  for (const CountedMappings& one : all) {
     const Kernel kernel = example(one.kernel);
     const HardwareModel model = machine(one.machine);
     const MappingCount found = count_mappings(mapped(kernel, model).mappings, kernel, model);
@@ -82,7 +82,7 @@ TEST(Programmable, IsWhatTheSearchTakes) {
       for (const Mapping& mapping : mapped(kernel, model).mappings) {
         const Computation& statement = kernel.statements[mapping.statement.index()];
         bool lowers = false;
-        for (const Mapping& spread : whole_spreads(mapping, statement, model.instruction(mapping.instruction)))
+        for (const Mapping& spread : digit_assignments(mapping, statement, model.instruction(mapping.instruction)))
           lowers = lowers || not_lowered(spread, model).empty();
         EXPECT_EQ(not_programmable(mapping, kernel, model).empty(), lowers)
             << target << ": " << print(mapping, kernel, model);

@@ -183,7 +183,6 @@ EMULATION_API void switch_to_scheduler();
 /// Until somebody releases this thread.
 EMULATION_API void wait(const char* what);
 EMULATION_API void run_thread();
-__attribute__((noinline)) EMULATION_API void resume(Thread& thread);  // returns twice: not inlined
 
 [[noreturn]] EMULATION_API void report_deadlock(const Block& block);
 
@@ -282,7 +281,7 @@ EMULATION_API void run_thread() {
   for (;;) switch_to_scheduler();
 }
 
-EMULATION_API void resume(Thread& thread) {
+__attribute__((noinline)) static void resume(Thread& thread) {  // _setjmp returns twice: not inlined
   state.thread = &thread;
   if (_setjmp(state.scheduler) == 0) {
     if (thread.started) _longjmp(thread.at, 1);
@@ -322,6 +321,15 @@ class Stacks {
   std::vector<void*> stacks_;
 };
 
+/// getcontext returns twice, too.
+__attribute__((noinline)) static void prepare(Thread& thread, void* stack) {
+  getcontext(&thread.start);
+  thread.start.uc_stack.ss_sp = stack;
+  thread.start.uc_stack.ss_size = stack_size;
+  thread.start.uc_link = nullptr;
+  makecontext(&thread.start, run_thread, 0);
+}
+
 EMULATION_API void run_block(Block& block) {
   static Stacks stacks;
   std::vector<std::size_t> order(block.threads.size());
@@ -329,11 +337,7 @@ EMULATION_API void run_block(Block& block) {
     order[t] = t;
     Thread& thread = block.threads[t];
     thread.number = static_cast<int>(t);
-    getcontext(&thread.start);
-    thread.start.uc_stack.ss_sp = stacks.of(t);
-    thread.start.uc_stack.ss_size = stack_size;
-    thread.start.uc_link = nullptr;
-    makecontext(&thread.start, run_thread, 0);
+    prepare(thread, stacks.of(t));
   }
   for (std::size_t left = block.threads.size(); left > 0;) {
     if (delivery().kind == Delivery::random)
