@@ -122,7 +122,7 @@ TEST(Kernels, AnOrderOfTilesInTheSecondNestAloneIsRefused) {
   EXPECT_EQ(problems("", ""), "");
   EXPECT_EQ(problems(" wrap", ""), "");
   EXPECT_EQ(problems(" wrap", " wrap"), "");
-  EXPECT_NE(problems("", " wrap").find("from s0: tiles come in the order of its nest"), std::string::npos);
+  EXPECT_NE(problems("", " wrap").find("from s0: the producer's nest orders the tiles"), std::string::npos);
   EXPECT_NE(problems(" wrap", " raster grouped(2)").find("hint: write raster grouped(2) in the nest of s0"),
             std::string::npos);
 }
