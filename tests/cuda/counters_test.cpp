@@ -40,13 +40,14 @@ HardwareModel small_machine() {
   return loaded ? loaded->model : HardwareModel{};
 }
 
-TEST(Counted, TilesAreRightHoweverTheyArrive) {
+void tiles_are_right_however_they_arrive(Every every) {
   const auto model = small_machine();
   for (const std::string& schedule : {std::string(by_one), by_role(), in_turns()}) {
     const bool turns = schedule == in_turns();
     const Program made =
         lowered(product("bf16", "f32", turns ? 300 : 130, turns ? 200 : 96, 264, true), schedule, model);
     for (const std::string& how : turns ? deliveries : std::vector<std::string>{"late", "random:1"}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(how + schedule);
       const Delivered delivered(how);
       expect_same(made, model, 7);
@@ -54,14 +55,21 @@ TEST(Counted, TilesAreRightHoweverTheyArrive) {
   }
 }
 
-TEST(Counted, SizesThatDoNotDivide) {
+TEST(Counted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(2)); }
+TEST(HeavyCounted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(1)); }
+
+void sizes_that_do_not_divide(Every every) {
   const auto model = small_machine();
   for (const std::string& schedule : {std::string(by_one), by_role(), in_turns()})
     for (const auto& [m, n, k] : {std::tuple(130, 40, 200), {1, 9, 8}, {257, 97, 64}, {5, 5, 0}, {0, 8, 8}}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(schedule + std::to_string(m));
       expect_same(lowered(product("bf16", "f32", m, n, k, true), schedule, model), model, 3);
     }
 }
+
+TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(2)); }
+TEST(HeavyCounted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(1)); }
 
 TEST(Counted, TilesInGroupsOfRows) {
   const auto model = small_machine();
@@ -71,13 +79,17 @@ TEST(Counted, TilesInGroupsOfRows) {
     expect_same(lowered(product("bf16", "f32", 500, 280, 72, true), schedule, model), model, 3);
 }
 
-TEST(Counted, SumsOverSeveralLoopsAreCountedOn) {  // a step of the outer loop goes on where the one before stopped
+/// A step of the outer loop continues where the one before stopped.
+void sums_over_several_loops_are_counted_on(Every every) {
   const auto model = small_machine();
   const std::string deep =
       changed(in_turns(), "  - for k by 64 tail pad\n", "  - for k by 192 tail pad\n  - for k by 64\n");
-  for (const std::int64_t k : {72, 400, 1000})
-    expect_same(lowered(product("bf16", "f32", 300, 100, k, true), deep, model), model, 5);
+  for (const std::int64_t k : {400, 72, 1000})
+    if (!every.skips()) expect_same(lowered(product("bf16", "f32", 300, 100, k, true), deep, model), model, 5);
 }
+
+TEST(Counted, SumsOverSeveralLoopsAreCountedOn) { sums_over_several_loops_are_counted_on(Every(3)); }
+TEST(HeavyCounted, SumsOverSeveralLoopsAreCountedOn) { sums_over_several_loops_are_counted_on(Every(1)); }
 
 TEST(Counted, WarpsBesideARole) {  // which is a further instance of what is around the warps
   const auto model = small_machine();

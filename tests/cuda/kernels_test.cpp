@@ -48,7 +48,7 @@ void expect_right(const Kernel& kernel, const HardwareModel& model) {
   expect_same(made, model, 11);
 }
 
-TEST(Kernels, EveryTypeAndTranspositionOfProducts) {
+void every_type_and_transposition_of_products(Every every) {
   struct Type {
     const char *type, *sum;
   };
@@ -57,20 +57,28 @@ TEST(Kernels, EveryTypeAndTranspositionOfProducts) {
     for (const Type& t :
          {Type{"bf16", "f32"}, {"f16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}, {"f64", "f64"}})
       for (const bool transposed : {false, true}) {
+        if (every.skips()) continue;
         SCOPED_TRACE(std::string(name) + " " + t.type + (transposed ? " transposed" : ""));
         expect_right(product(t.type, t.sum, 40, 24, 72, transposed), model);
       }
   }
 }
 
-TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) {
+TEST(Kernels, EveryTypeAndTranspositionOfProducts) { every_type_and_transposition_of_products(Every(3)); }
+TEST(HeavyKernels, EveryTypeAndTranspositionOfProducts) { every_type_and_transposition_of_products(Every(1)); }
+
+void sizes_that_do_not_divide_and_one_and_zero(Every every) {
   const auto model = machine("nvidia_sm80");
   for (const auto& [m, n, k] : {std::tuple(1, 1, 1), {17, 9, 33}, {65, 31, 8}, {129, 70, 40}, {0, 4, 4}, {4, 4, 0}})
     for (const bool transposed : {false, true}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
       expect_right(product("bf16", "f32", m, n, k, transposed), model);
     }
 }
+
+TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) { sizes_that_do_not_divide_and_one_and_zero(Every(2)); }
+TEST(HeavyKernels, SizesThatDoNotDivideAndOneAndZero) { sizes_that_do_not_divide_and_one_and_zero(Every(1)); }
 
 // What is set around a tile must not reach the tiles of other steps in the ring.
 TEST(Kernels, PaddedTilesInARingKeepToTheirPlaces) {

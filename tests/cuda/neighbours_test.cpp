@@ -32,12 +32,13 @@ const std::vector<Case> cases = {
     {"Y[i] = X[i] - Y[i]", "{X: {shape: [400]}, Y: {shape: [400], inout: true}}", ""},  // what is written is read
 };
 
-TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) {
+void are_taken_together_where_they_lie_so(Every every) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const Case& c : cases) {
       if (name == std::string("nvidia_sm90a") && &c - cases.data() > 1)
         break;  // its instructions are those of the other
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + c.compute + " " + c.tensors);
       const Program made = program_of(c.compute, c.tensors, model);
       expect_same(made, model, 6);
@@ -49,6 +50,9 @@ TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) {
     }
   }
 }
+
+TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) { are_taken_together_where_they_lie_so(Every(2)); }
+TEST(HeavyNeighbours, AreTakenTogetherWhereTheyLieSo) { are_taken_together_where_they_lie_so(Every(1)); }
 
 TEST(Neighbours, AskForNoMoreSectorsInAQuarterOfTheRequests) {
   const auto model = machine("nvidia_sm80");

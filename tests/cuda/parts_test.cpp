@@ -28,10 +28,11 @@ const std::vector<Rows> rows = {
     {"Y[i] += X[i,j]", "{X: {shape: [0, 4100]}, Y: {shape: [0]}}", false},
 };
 
-TEST(Parts, FewLongRowsAreSharedByTheWarpsOfABlock) {
+void few_long_rows_are_shared_by_the_warps_of_a_block(Every every) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const Rows& r : rows) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + r.compute + " " + r.tensors);
       const Program made = program_of(r.compute, r.tensors, model);
       EXPECT_EQ(shared_by_warps(made, model), r.shared);
@@ -39,6 +40,9 @@ TEST(Parts, FewLongRowsAreSharedByTheWarpsOfABlock) {
     }
   }
 }
+
+TEST(Parts, FewLongRowsAreSharedByTheWarpsOfABlock) { few_long_rows_are_shared_by_the_warps_of_a_block(Every(2)); }
+TEST(HeavyParts, FewLongRowsAreSharedByTheWarpsOfABlock) { few_long_rows_are_shared_by_the_warps_of_a_block(Every(1)); }
 
 TEST(Parts, AreRightHoweverThreadsTakeTurns) {
   const auto model = machine("nvidia_sm90a");

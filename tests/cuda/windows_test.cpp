@@ -91,13 +91,14 @@ TEST(Windows, AnotherValueOutsideIsNotTakenForZero) {
             std::string::npos);
 }
 
-TEST(Windows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
+void the_search_takes_them_onto_products_with_asynchronous_copies(Every every) {
   struct Type {
     const char *name, *sum;
   };
   for (const char* target : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(target);
     const auto expect_copied = [&](const Window& w, const Type& type) {
+      if (every.skips()) return;
       SCOPED_TRACE(std::string(target) + " " + type.name + " " + std::to_string(w.size) + " by " +
                    std::to_string(w.stride) + " dilated " + std::to_string(w.dilation));
       const Program made = searched(window(w, type.name, type.sum), model, 150);
@@ -111,6 +112,13 @@ TEST(Windows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
     for (const Type& type : {Type{"f16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}})
       expect_copied({4, 5, 32, 8, 3, 1, 1, 1}, type);
   }
+}
+
+TEST(Windows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
+  the_search_takes_them_onto_products_with_asynchronous_copies(Every(3));
+}
+TEST(HeavyWindows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
+  the_search_takes_them_onto_products_with_asynchronous_copies(Every(1));
 }
 
 TEST(Windows, GroupsAndChannelsBeforeRows) {

@@ -160,7 +160,7 @@ TEST(Timeloop, WhatIsNotKnownIsAnErrorAtItsPlace) {
       {buffer("depth: 64, datawidth: 8, read_bandwidth: 0"), "read_bandwidth of buf is 0"},
       {buffer("depth: 64, datawidth: 8, multiple_buffering: 128"), "buf of 64 words has no room for 128 buffers"},
       {"{name: buf, clas: SRAM, attributes: {depth: 64}}", ":5:28: unknown key 'clas' of a node"},
-      {"{name: buf, class: SRAM, attributes: {depth: 64, datawidth: 8}, enabled: false}", "not enabled are outside"},
+      {"{name: buf, class: SRAM, attributes: {depth: 64, datawidth: 8}, enabled: false}", "not enabled are not imported"},
       {"{name: DRAM, class: SRAM, attributes: {depth: 64, datawidth: 8}}",
        ":5:23: DRAM is the name of the node in line 4"},
       {"{name: mac, class: SRAM, attributes: {depth: 64, datawidth: 8}}",
