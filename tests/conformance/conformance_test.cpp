@@ -129,7 +129,6 @@ TEST_P(Conformance, OneKindOfSizesForEveryFourthExample) {
     if ((pair / std::size(kinds) + model) % 4 == 0)
       for (const Variant& variant : kinds[pair % std::size(kinds)](example)) take(variant);
   }
-  EXPECT_GT(programs_, 0);
 }
 
 class HeavyConformance : public Conformance {
