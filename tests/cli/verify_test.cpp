@@ -130,7 +130,7 @@ void expect_true(const std::string& name, const std::string& instruction = "") {
 }
 
 /// GPUs have hundreds of instructions, which are emulated: HeavyVerify takes all of them, this takes three of each. A
-/// model that adds a few instructions to another is asked for these.
+/// model that adds less than a quarter of its instructions to those of others is left to HeavyVerify too.
 TEST(Verify, EveryModelThatRunsHereIsTrue) {
   std::set<std::string> files, seen;
   for (const auto& file : fs::directory_iterator(ISAMAP_SOURCE_DIR "/hardware_models"))
@@ -144,16 +144,13 @@ TEST(Verify, EveryModelThatRunsHereIsTrue) {
       for (std::size_t i = all.size() / 6; i < all.size(); i += all.size() / 3) expect_true(name, all[i].name);
       continue;
     }
-    std::vector<std::string> added;
+    std::size_t added = 0;
     for (const Instruction& one : all) {
       std::string text = one.name + "\n" + print(one.emit);
       for (const Computation& statement : one.semantics) text += "\n" + print(statement, one.tensors);
-      if (seen.insert(text).second) added.push_back(one.name);
+      added += seen.insert(text).second ? 1 : 0;
     }
-    constexpr std::size_t few = 6;
-    if (added.size() > few) expect_true(name);
-    if (added.size() <= few)
-      for (const std::string& instruction : added) expect_true(name, instruction);
+    if (added > all.size() / 4) expect_true(name);
   }
 }
 
