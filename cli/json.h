@@ -46,11 +46,11 @@ struct ScheduleAnswer {
   std::string cost_model = "closed_form";
   bool certified = false;
   std::uint64_t seed = 0;
-  std::string text;                             ///< of the schedule; empty: its lines
+  std::string text;                              ///< of the schedule; empty: its lines
   std::optional<hierarchy::ExactCounts> counts;  ///< of the exact search
-  std::vector<ScalarCode> scalar;               ///< statements that are scalar code
-  std::string splits;                           ///< split statements, one line each
-  Diagnostics problems;                         ///< why the requested optimality certificate is missing
+  std::vector<ScalarCode> scalar;                ///< statements that are scalar code
+  std::string splits;                            ///< split statements, one line each
+  Diagnostics problems;                          ///< why the requested optimality certificate is missing
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
 /// `cost`: the name of the model; `simulated`: empty unless requested.

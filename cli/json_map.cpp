@@ -116,8 +116,7 @@ void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Ru
   std::map<std::pair<StatementId, std::string>, std::vector<std::string>> texts;
   bool complete = !limit_reached;
   for (const auto& [statement, instruction] : pairs) {
-    for (const KnownGap& one :
-         known_gaps(kernel, statement, model.instruction(instruction), instruction, rule)) {
+    for (const KnownGap& one : known_gaps(kernel, statement, model.instruction(instruction), instruction, rule)) {
       texts[{statement, one.text}].push_back(model.instruction(instruction).name);
       complete = complete && !one.missing;
     }

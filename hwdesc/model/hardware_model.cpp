@@ -61,9 +61,7 @@ std::string print(const Sizes& sizes) {
   return text;
 }
 
-std::optional<UnitId> HardwareModel::find_unit(const std::string& key) const {
-  return find_named<UnitId>(units_, key);
-}
+std::optional<UnitId> HardwareModel::find_unit(const std::string& key) const { return find_named<UnitId>(units_, key); }
 std::optional<MemoryId> HardwareModel::find_memory(const std::string& key) const {
   return find_named<MemoryId>(memories_, key);
 }

@@ -28,8 +28,8 @@ enum class Exit {
 /// The results of all stages. A failed stage sets `code` and `problems`; results of earlier stages remain.
 struct Compilation {
   MapResult mapped;
-  std::optional<MapResult> in_lanes;  ///< mappings of the rewritten kernel (split statements, vectorized reductions), if
-                                      ///< the search chose such a schedule
+  std::optional<MapResult> in_lanes;  ///< mappings of the rewritten kernel (split statements, vectorized reductions),
+                                      ///< if the search chose such a schedule
   std::optional<Scheduled> scheduled;
   std::optional<Program> program;
   Exit code = Exit::ok;

@@ -116,7 +116,7 @@ struct Sync {
   enum class Step {
     wait,    ///< until at most the last `pending` groups are incomplete
     commit,  ///< the calls so far become a group
-    open,    ///< orders earlier register accesses before the next calls (wgmma.fence)
+    open,    ///< orders earlier register accesses before the next calls
     fence,   ///< makes writes visible to another view of a memory
     expect,  ///< counter: one arrival, and `bytes` still to be transferred
     arrive,  ///< counter: one arrival

@@ -37,10 +37,12 @@ class ParallelScalarModel {
       const UnitId unit = view_.loops[w].unit;
       if (!unit.valid()) continue;
       threads_scheduled = threads_scheduled || (unit != block_ && model_.inside(unit, block_));
-      if (model_.inside(block_, unit)) blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), scheduled = true;
+      if (model_.inside(block_, unit))
+        blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), scheduled = true;
     }
     const ReductionShape shape = shape_of_sums();
-    const bool whole = !scheduled && !threads_scheduled && view_.stages.empty();  // the launch has no other use for its threads
+    const bool whole =
+        !scheduled && !threads_scheduled && view_.stages.empty();  // the launch has no other use for its threads
     const ParallelReductionPlan plan =
         threads_scheduled ? ParallelReductionPlan{} : parallel_reduction_plan(shape, model_, block_, whole);
     const bool planned = whole && view_.statement.reduction != Reduction::assign;

@@ -8,15 +8,15 @@
 //   cycles         the larger of the two, plus the latency of the links in and out, once per wave
 //
 // Side by side work, on each processor, the innermost instances of one request of its port times the ports, or as many
-// as there are elements to distribute. A dim tells elements apart if it stands in the index that is written. A tile that
-// is fused with a producer or a consumer costs its accesses, no bytes.
+// as there are elements to distribute. A dim tells elements apart if it stands in the index that is written. A tile
+// that is fused with a producer or a consumer costs its accesses, no bytes.
 //
-// Sums are split by the plan that the backend prints (hwdesc/model/parallel_reduction_plan.h); only processors that have
-// a block of it work. Besides the bounds above:
+// Sums are split by the plan that the backend prints (hwdesc/model/parallel_reduction_plan.h); only processors that
+// have a block of it work. Besides the bounds above:
 //
 //   link           bytes read / (bandwidth of the link into registers x processors in use)
-//   loads          (terms of a part / loads in flight - 1) x latency of the link: a thread waits for each group of loads
-//   combination    steps of the tree x (barrier + store to + load from the block's memory), added to the latency
+//   loads          (terms of a part / loads in flight - 1) x latency of the link: a thread waits for each group of
+//   loads combination    steps of the tree x (barrier + store to + load from the block's memory), added to the latency
 
 #include <optional>
 

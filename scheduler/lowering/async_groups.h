@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Completion of asynchronous calls: commit and wait groups (as cp.async has them), counters, fences.
+// Completion of asynchronous calls: commit and wait groups, counters, fences.
 
 #include <optional>
 #include <string>

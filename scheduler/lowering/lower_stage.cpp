@@ -129,8 +129,7 @@ Result<Nodes> StageLowering::prefetches_at(const Stage& s, int access, const Til
 std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileLayout& tile,
                                                  Buffer& buffer) const {
   if (tile.slots >= 0) return error("registers have no addresses to swizzle", "leave it out");
-  if (is_command_stream(lowering_.model))
-    return error("commands determine the layout of their tiles", "leave xor out");
+  if (is_command_stream(lowering_.model)) return error("commands determine the layout of their tiles", "leave xor out");
   if (bytes(buffer.dtype) > swizzle.chunk())
     return error(fmt::format("a swizzle of {} byte elements would split them", bytes(buffer.dtype)),
                  fmt::format("change bits from {} on", swizzle.to + 1));

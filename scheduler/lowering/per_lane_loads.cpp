@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads of fragments by moves with an address per lane, such as ldmatrix.
+// Loads of fragments by moves with an address per lane.
 //
 // The move maps each of its points to a register position, the fragment maps register positions to elements of the
 // operand. Their composition is the element that each point must load; it remains to check that the elements at each

@@ -179,7 +179,8 @@ TEST_F(Suites, CoverageHasBothCounts) {
   const std::string html = read_file(report);
   EXPECT_NE(html.find("276 (18 programmable)"), std::string::npos);
   EXPECT_NE(html.find("2 of 2 kernels map, 1 of them programmable"), std::string::npos);
-  EXPECT_NE(html.find("not programmable: outer_f32: an operand in a memory has the constant value 1"), std::string::npos);
+  EXPECT_NE(html.find("not programmable: outer_f32: an operand in a memory has the constant value 1"),
+            std::string::npos);
   const Json json = parsed(coverage("outer16", {"--json"}));
   EXPECT_EQ(json["kernels"][0]["mappings"], 276);
   EXPECT_EQ(json["kernels"][0]["programmable"], 18);

@@ -33,10 +33,11 @@ struct CountedMappings {
 
 /// Skewed and block-diagonal mappings are most of what a unit with two parallel dims offers a depthwise convolution.
 TEST(Programmable, CountsOfBoth) {
-  const std::vector<CountedMappings> all = {{"depthwise", "outer16", {276, 18}}, {"conv2d_grouped", "outer16", {1174, 42}},
-                                    {"depthwise", "dot16", {53, 12}},    {"conv2d_grouped", "dot16", {198, 28}},
-                                    {"conv2d", "outer16", {42, 42}},     {"scan", "outer16", {16, 0}},
-                                    {"gemm", "x86_avx512", {5, 5}}};
+  const std::vector<CountedMappings> all = {
+      {"depthwise", "outer16", {276, 18}}, {"conv2d_grouped", "outer16", {1174, 42}},
+      {"depthwise", "dot16", {53, 12}},    {"conv2d_grouped", "dot16", {198, 28}},
+      {"conv2d", "outer16", {42, 42}},     {"scan", "outer16", {16, 0}},
+      {"gemm", "x86_avx512", {5, 5}}};
   for (const CountedMappings& one : all) {
     const Kernel kernel = example(one.kernel);
     const HardwareModel model = machine(one.machine);
