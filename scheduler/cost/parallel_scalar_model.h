@@ -15,8 +15,8 @@
 // have a block of it work. Besides the bounds above:
 //
 //   link           bytes read / (bandwidth of the link into registers x processors in use)
-//   loads          (terms of a part / loads in flight - 1) x latency of the link: a thread waits for each group of
-//   loads combination    steps of the tree x (barrier + store to + load from the block's memory), added to the latency
+//   loads          (terms of a part / loads in flight - 1) x latency of the link: threads wait for groups of loads
+//   combination    steps of the tree x (barrier + store to + load from the block's memory), added to the latency
 
 #include <optional>
 
