@@ -22,19 +22,6 @@ Scalar extreme(DType type, bool largest) {
   return result;
 }
 
-BinaryOp operator_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::mul:
-      return BinaryOp::mul;
-    case Reduction::max:
-      return BinaryOp::max;
-    case Reduction::min:
-      return BinaryOp::min;
-    default:
-      return BinaryOp::add;
-  }
-}
-
 std::int64_t saturated_sum(DType type, std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) sum = a < 0 ? INT64_MIN : INT64_MAX;
@@ -54,6 +41,19 @@ Ranges ranges_of(const IterationDomain& domain) {
   Ranges ranges;
   for (const Dim& dim : domain.dims) ranges[dim.name] = {0, dim.extent - 1};
   return ranges;
+}
+
+BinaryOp operator_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mul:
+      return BinaryOp::mul;
+    case Reduction::max:
+      return BinaryOp::max;
+    case Reduction::min:
+      return BinaryOp::min;
+    default:
+      return BinaryOp::add;
+  }
 }
 
 Scalar identity(Reduction reduction, DType type) {

@@ -46,19 +46,6 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   return "";
 }
 
-BinaryOp joining_operator(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::mul:
-      return BinaryOp::mul;
-    case Reduction::max:
-      return BinaryOp::max;
-    case Reduction::min:
-      return BinaryOp::min;
-    default:
-      return BinaryOp::add;
-  }
-}
-
 class ReductionVectorizer {
  public:
   ReductionVectorizer(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s)
@@ -169,7 +156,7 @@ class ReductionVectorizer {
     step.write = whole_.write;
     step.domain.dims = kept();
     step.reads = {of_sums, of_tail};
-    step.body = binary(joining_operator(whole_.reduction), read(0, whole_.body.type), read(1, whole_.body.type));
+    step.body = binary(operator_of(whole_.reduction), read(0, whole_.body.type), read(1, whole_.body.type));
     return step;
   }
 

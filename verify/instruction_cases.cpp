@@ -23,17 +23,6 @@ namespace {
 
 constexpr std::int64_t few_vectors = 8;  // of a program that tests a move
 
-/// The form of the instruction to compile. An operand that is read several times is loaded once, so the sum over its
-/// reads is rerolled.
-InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
-  const auto& reads = model.instruction(id).statement().reads;
-  for (std::size_t a = 0; a < reads.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (reads[a].tensor == reads[b].tensor)
-        if (InstructionForm summed = summed_form(model, id)) return summed;
-  return written_form(model, id);
-}
-
 /// The unrolled statement of the instruction, over the tensors and outer dims of the rerolled one.
 std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& requested,
                                                const Kernel& rerolled) {

@@ -21,16 +21,6 @@ constexpr const char* result_dim = "pu";
 constexpr const char* repeat_dim = "pr";
 constexpr const char* pass_dim = "pp";
 
-/// An operand read several times by the text is loaded once: iterate over the sum of its reads.
-InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
-  const auto& reads = model.instruction(id).statement().reads;
-  for (std::size_t a = 0; a < reads.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (reads[a].tensor == reads[b].tensor)
-        if (InstructionForm summed = summed_form(model, id)) return summed;
-  return written_form(model, id);
-}
-
 /// Not verified: the repetition is a dim of no tensor, which the verifier rejects.
 Result<Kernel> kernel_of(const Instruction& instruction, const PeakShape& shape) {
   Kernel kernel;

@@ -79,6 +79,8 @@ bool uses(const Access& access, const std::string& dim);
 /// depends on the order if it saturates.
 enum class Reduction { assign, add, mul, max, min, saturating_add };
 
+/// The operator that adds a term; of an assignment and a saturating sum, add.
+BinaryOp operator_of(Reduction reduction);
 /// The identity: 0, 1, -inf (or the smallest integer), +inf. assign: 0.
 Scalar identity(Reduction reduction, DType type);
 /// old (+) value in `type`; saturating_add: of integers.

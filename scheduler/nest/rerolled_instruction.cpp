@@ -119,4 +119,13 @@ std::vector<Ref> written_refs(const Instruction& form, const Instruction& writte
   return result;
 }
 
+InstructionForm rerolled_form(const HardwareModel& model, InstructionId id) {
+  const auto& reads = model.instruction(id).statement().reads;
+  for (std::size_t a = 0; a < reads.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (reads[a].tensor == reads[b].tensor)
+        if (InstructionForm summed = summed_form(model, id)) return summed;
+  return written_form(model, id);
+}
+
 }  // namespace isamap

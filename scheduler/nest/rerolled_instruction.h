@@ -33,4 +33,8 @@ InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computat
 /// Converts the references of a call, one for each access of the form, to those of the instruction as described.
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs);
 
+/// For programs of one instruction: its text, or with the sum over reads of one operand as a dim, since that operand is
+/// loaded once.
+InstructionForm rerolled_form(const HardwareModel& model, InstructionId id);
+
 }  // namespace isamap
