@@ -19,7 +19,7 @@ const std::vector<std::string>& top_level_keys() {
   static const std::vector<std::string> keys{"hardware", "extends",  "without",      "params",  "tables",
                                              "symbols",  "clock",    "requires",     "program", "units",
                                              "memories", "links",    "instructions", "states",  "formats",
-                                             "layouts",  "barriers", "async",        "objects", "verified"};
+                                             "layouts",  "barriers", "async",        "objects", "verified", "timing"};
   return keys;
 }
 
@@ -95,6 +95,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   load_verified(root, context);
   load_symbols(root, context);
   load_program(root, context);
+  load_timing(root, context);
   load_units(root, context);
   load_memories(root, context);
   load_links(root, context);
