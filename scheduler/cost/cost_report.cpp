@@ -26,6 +26,18 @@ void sort_terms(std::vector<CostTerm>& terms) {
   std::stable_sort(terms.begin(), terms.end(), [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
 }
 
+/// The longest bound and what is added to it.
+std::vector<CostTerm> parts_of(const TermSum& terms) {
+  std::vector<CostTerm> parts;
+  const auto longest = std::find_if(terms.bounds.begin(), terms.bounds.end(),
+                                    [&](const TermTime& b) { return b.cycles > 0 && b.cycles == terms.longest; });
+  if (longest != terms.bounds.end()) parts.push_back({longest->name(), longest->cycles, "", {}});
+  for (const auto& [term, time] : terms.added)
+    if (time.cycles > 0) parts.push_back({time.name(), time.cycles, "", {}});
+  sort_terms(parts);
+  return parts;
+}
+
 class CostExplainer {
  public:
   explicit CostExplainer(const PricedNest& nest)
@@ -39,7 +51,7 @@ class CostExplainer {
     loops();
     links();
     overlap();
-    if (nest_.timing == TimingModel::issued_moves) parts();
+    if (nest_.timing == TimingModel::issued_moves) made_.parts = parts_of(nest_.terms);
     latency();
     energy();
     return std::move(made_);
@@ -141,18 +153,6 @@ class CostExplainer {
       else
         known->bytes += moved;
     }
-  }
-
-  void parts() {
-    if (nest_.terms.longest > 0) made_.parts.push_back({longest_bound(), nest_.terms.longest, "", {}});
-    for (const auto& [term, time] : nest_.terms.added)
-      if (time.cycles > 0) made_.parts.push_back({time.name(), time.cycles, "", {}});
-    sort_terms(made_.parts);
-  }
-  std::string longest_bound() const {
-    for (const TermTime& b : nest_.terms.bounds)
-      if (b.cycles == nest_.terms.longest) return b.name();
-    return "";
   }
 
   void overlap() {
