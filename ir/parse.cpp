@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
 //
-//   statement := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") sum
-//   sum       := product {("+" | "-") product}
-//   product   := factor {("*" | "/") factor}
-//   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
-//   access    := NAME "[" [index {"," index}] "]"
+//   statement  := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") expression
+//   expression := all {"or" all}
+//   all        := truth {"and" truth}
+//   truth      := "not" truth | comparison
+//   comparison := sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+//   sum        := product {("+" | "-") product}
+//   product    := factor {("*" | "/") factor}
+//   factor     := "-" factor | number | "(" expression ")" | access | function "(" expression {"," expression} ")"
+//   access     := NAME "[" [index {"," index}] "]"
 
 #include "ir/parse.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "ir/affine_parser.h"
+#include "ir/scalar_functions.h"
 
 namespace isamap {
 
@@ -22,24 +26,32 @@ namespace {
 constexpr int max_operations = 512;
 constexpr std::size_t max_reads = 64;
 
+using FunctionOp = std::variant<Unary, Binary, Select>;
+
 struct Function {
-  std::string_view name;
   std::size_t arguments;
-  std::variant<UnaryOp, BinaryOp, Select> op;
+  FunctionOp op;
 };
 
-constexpr std::array<Function, 12> functions{{{"exp", 1, UnaryOp::exp},
-                                              {"log", 1, UnaryOp::log},
-                                              {"sqrt", 1, UnaryOp::sqrt},
-                                              {"rsqrt", 1, UnaryOp::rsqrt},
-                                              {"tanh", 1, UnaryOp::tanh},
-                                              {"erf", 1, UnaryOp::erf},
-                                              {"sigmoid", 1, UnaryOp::sigmoid},
-                                              {"abs", 1, UnaryOp::abs},
-                                              {"round", 1, UnaryOp::round},
-                                              {"min", 2, BinaryOp::min},
-                                              {"max", 2, BinaryOp::max},
-                                              {"select", 3, Select{}}}};
+/// Those that are written as calls.
+std::optional<Function> function_named(std::string_view name) {
+  const auto is_called = [&](const ScalarFunction& f) { return f.level == binding::primary && f.name == name; };
+  for (const UnaryFunction& f : unary_functions())
+    if (is_called(f.common)) return Function{1, Unary{f.op}};
+  for (const BinaryFunction& f : binary_functions())
+    if (is_called(f.common)) return Function{2, Binary{f.op}};
+  return name == "select" ? std::optional(Function{3, Select{}}) : std::nullopt;
+}
+
+std::string names_of_functions() {
+  std::string names;
+  const auto add = [&](const ScalarFunction& f) {
+    if (f.level == binding::primary) names += std::string(f.name) + " ";
+  };
+  for (const UnaryFunction& f : unary_functions()) add(f.common);
+  for (const BinaryFunction& f : binary_functions()) add(f.common);
+  return names + "select";
+}
 
 class StatementReader {
  public:
@@ -50,7 +62,7 @@ class StatementReader {
     const std::size_t at = cursor_.offset();  // before the name is consumed: arguments have no order
     result.write = access(at, cursor_.expect_name("the written tensor", false));
     result.reduction = reduction();
-    result.body = sum();
+    result.body = expression();
     cursor_.expect_end();
     result.reads = std::move(reads_);
     result.name_offsets = std::move(name_offsets_);
@@ -121,25 +133,51 @@ class StatementReader {
     return !cursor_.failed();
   }
 
-  ScalarExpr sum() {
+  ScalarExpr expression() {
     ScalarExpr result;
     if (!cursor_.enter()) return result;
-    result = product();
-    while (!cursor_.failed() && (cursor_.peek("+") || cursor_.peek("-")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("+") ? BinaryOp::add : BinaryOp::sub;
-      if (op == BinaryOp::sub) cursor_.expect("-");
-      result = binary(op, std::move(result), product());
-    }
+    result = operators(binding::either);
     cursor_.leave();
     return result;
   }
 
-  ScalarExpr product() {
-    ScalarExpr result = factor();
-    while (!cursor_.failed() && (cursor_.peek("*") || cursor_.peek("/")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("*") ? BinaryOp::mul : BinaryOp::div;
-      if (op == BinaryOp::div) cursor_.expect("/");
-      result = binary(op, std::move(result), factor());
+  /// The operator of this level at the cursor; of several, the longest.
+  const BinaryFunction* operator_at(int level) {
+    const BinaryFunction* found = nullptr;
+    for (const BinaryFunction& f : binary_functions()) {
+      const std::string_view name = f.common.name;
+      if (f.common.level != level || (found && found->common.name.size() > name.size())) continue;
+      const bool is_word = name.front() >= 'a';
+      if (is_word ? cursor_.peek_name() == name : cursor_.peek(name)) found = &f;
+    }
+    return found;
+  }
+
+  /// `not`, which is no access of a tensor of that name.
+  bool at_negation() {
+    const std::string_view name = function_of(UnaryOp::logical_not).common.name;
+    if (cursor_.peek_name() != name) return false;
+    const std::string_view after = cursor_.rest().substr(name.size());
+    const std::size_t next = after.find_first_not_of(" \t\n");
+    return next == std::string_view::npos || after[next] != '[';
+  }
+
+  /// Operators of this level of binding and of tighter ones; equal ones associate to the left, comparisons do not.
+  ScalarExpr operators(int level) {
+    if (level == binding::primary) return factor();
+    if (level == binding::negation && at_negation() && count_operation()) {
+      cursor_.name(false);
+      return unary(UnaryOp::logical_not, operators(level));
+    }
+    ScalarExpr result = operators(level + 1);
+    for (int count = 0; !cursor_.failed(); ++count) {
+      const BinaryFunction* f = operator_at(level);
+      if (f == nullptr || !count_operation()) break;
+      if (level == binding::comparison && count > 0)
+        cursor_.fail(cursor_.offset(), "a comparison is compared again",
+                     "write a < b and b < c, or parentheses: (a < b) == c");
+      cursor_.advance(f->common.name.size());
+      result = binary(f->op, std::move(result), operators(level + 1));
     }
     return result;
   }
@@ -153,7 +191,7 @@ class StatementReader {
     }
     if (cursor_.at_number()) return constant(cursor_.expect_real("a number"), DType::f32);
     if (cursor_.accept("(")) {
-      ScalarExpr inner = sum();
+      ScalarExpr inner = expression();
       cursor_.expect(")");
       return inner;
     }
@@ -177,7 +215,7 @@ class StatementReader {
   std::vector<ScalarExpr> arguments(std::size_t at, const std::string& name, std::size_t count) {
     std::vector<ScalarExpr> args;
     cursor_.expect("(");
-    do args.push_back(sum());
+    do args.push_back(expression());
     while (cursor_.accept(","));
     cursor_.expect(")");
     if (args.size() != count)
@@ -187,16 +225,10 @@ class StatementReader {
   }
 
   ScalarExpr call(std::size_t at, const std::string& name) {
-    for (const Function& function : functions) {
-      if (function.name != name) continue;
+    if (const auto function = function_named(name)) {
       ScalarExpr result;
-      result.args = arguments(at, name, function.arguments);
-      if (const auto* one = std::get_if<UnaryOp>(&function.op))
-        result.op = Unary{*one};
-      else if (const auto* two = std::get_if<BinaryOp>(&function.op))
-        result.op = Binary{*two};
-      else
-        result.op = Select{};
+      result.args = arguments(at, name, function->arguments);
+      std::visit([&](const auto& op) { result.op = op; }, function->op);
       return result;
     }
     const bool saturate = name.rfind("sat_", 0) == 0;
@@ -205,9 +237,8 @@ class StatementReader {
       std::vector<ScalarExpr> args = arguments(at, name, 1);
       return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
     }
-    cursor_.fail(
-        at, "there is no function or type '" + name + "'",
-        "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
+    cursor_.fail(at, "there is no function or type '" + name + "'",
+                 "functions: " + names_of_functions() + "; casts: f32(x), sat_s8(x), ...");
     return {};
   }
 
