@@ -17,7 +17,7 @@ namespace {
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
 struct Source {
-  Model model;
+  LayerList model;
   std::optional<Kernel> kernel;  ///< of a kernel file
 };
 
@@ -33,7 +33,7 @@ std::optional<Source> load_source(const Options& options, Exit& code) {
   }
   auto kernel = load_kernel_of(options, code);
   if (!kernel) return std::nullopt;
-  Model model = as_model(*kernel);
+  LayerList model = as_model(*kernel);
   return Source{std::move(model), std::move(kernel)};
 }
 

@@ -80,7 +80,7 @@ std::string identity_of(const Kernel& kernel) {
   return print(anonymous);
 }
 
-std::vector<Layer> flattened(const Model& model) {
+std::vector<Layer> flattened(const LayerList& model) {
   std::vector<Layer> layers;
   for (const Layer& layer : model.layers) {
     if (!layer.kernel || layer.kernel->statements.size() == 1) {
@@ -128,7 +128,7 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   return layer;
 }
 
-Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options) {
+Extraction extract(const LayerList& layers, const HardwareModel& model, const ExtractOptions& options) {
   Extraction extraction;
   extraction.model = layers.name;
   extraction.target = model.name;
@@ -165,9 +165,9 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   return extraction;
 }
 
-Model as_model(const Kernel& whole) {
+LayerList as_model(const Kernel& whole) {
   const Kernel kernel = one_step_of(whole);  // of a recurrence one step is a layer
-  Model model;
+  LayerList model;
   model.name = kernel.name;
   std::set<std::string> written;
   for (const Computation& statement : kernel.statements) {

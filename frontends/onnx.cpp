@@ -72,7 +72,7 @@ void make_layer(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
 
 /// Constants are weights written as nodes, no layers. Stops at 20 problems.
 void make_layers(std::vector<std::pair<OnnxNode, std::string>>& nodes, const std::map<std::string, OnnxValue>& values,
-                 Model& model, Diagnostics& problems) {
+                 LayerList& model, Diagnostics& problems) {
   std::map<std::string, int> used;
   for (auto& [node, title] : nodes) {
     if (node.op == "Constant" || node.op == "ConstantOfShape") continue;
@@ -97,11 +97,11 @@ void make_layers(std::vector<std::pair<OnnxNode, std::string>>& nodes, const std
 
 bool onnx_supported() { return true; }
 
-Result<Model> load_onnx(const std::string& path) {
+Result<LayerList> load_onnx(const std::string& path) {
   Result<onnx::ModelProto> file = read_model(path);
   if (!file) return file.diagnostics();
   Diagnostics problems = check_graph(file->graph());
-  Model model;
+  LayerList model;
   if (problems.empty()) {
     model.name = printable(std::filesystem::path(path).stem().string());
     set_batch(*file->mutable_graph(), model.notes);
@@ -123,7 +123,7 @@ namespace isamap {
 
 bool onnx_supported() { return false; }
 
-Result<Model> load_onnx(const std::string& path) {
+Result<LayerList> load_onnx(const std::string& path) {
   return error_at({path, 0, 0}, "this isamap was built without ONNX",
                   "install libonnx-dev and libprotobuf-dev, then build again");
 }
