@@ -156,6 +156,7 @@ struct Kernel {
 /// Outputs: all others, updated for the caller.
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
+std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time linear in the kernel
 /// Inputs then outputs, each in file order: the order of arguments of every emitted entry.
 std::vector<TensorId> arguments(const Kernel& kernel);
 
