@@ -289,6 +289,7 @@ Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
     for (int a = 0; a < access_count(statement); ++a) used = used || access_of(statement, a).tensor == id;
     if (!used) part.tensors[t] = Tensor{"unused" + std::to_string(t) + ".", {}, DType::f32, {}, false, {}};
     part.tensors[t].inout = part.tensors[t].inout && statement.write.tensor == id;
+    part.tensors[t].output = part.tensors[t].output && statement.write.tensor == id;
   }
   return verify(part, {file.places.tensors, {file.places.statements[s]}});
 }

@@ -15,7 +15,7 @@ bool reads_tensor(const Computation& statement, TensorId tensor) {
 
 Role role(const Tensor& tensor, bool written, bool read_after_last_write) {
   if (!written) return Role::input;
-  return read_after_last_write && !tensor.inout ? Role::intermediate : Role::output;
+  return read_after_last_write && !tensor.inout && !tensor.output ? Role::intermediate : Role::output;
 }
 
 }  // namespace

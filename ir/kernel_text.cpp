@@ -62,6 +62,7 @@ std::string print_tensor(const Tensor& tensor) {
   std::string text = "tensor " + tensor.name + ": " + std::string(name(tensor.dtype)) + joined(tensor.shape);
   if (tensor.outside) text += " outside " + print_real(*tensor.outside);
   if (tensor.inout) text += " inout";
+  if (tensor.output) text += " output";
   if (tensor.range) text += " range " + print_real(tensor.range->first) + " " + print_real(tensor.range->second);
   if (tensor.constant) text += " constant";
   if (!tensor.strides.empty()) text += " strides " + joined(tensor.strides);
@@ -179,6 +180,7 @@ class KernelReader {
     tensor.shape = integers(cursor, "a size");
     if (cursor.accept_word("outside")) tensor.outside = real(cursor);
     tensor.inout = cursor.accept_word("inout");
+    tensor.output = cursor.accept_word("output");
     if (cursor.accept_word("range")) {
       const double low = real(cursor);
       tensor.range = {low, real(cursor)};

@@ -135,6 +135,9 @@ class KernelCheck {
     if (!written && tensor.inout)
       fail(tensor_place(t), fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name),
            "remove `inout`");
+    if (!written && tensor.output)
+      fail(tensor_place(t), fmt::format("tensor '{}' is an `output`, but no statement writes it", tensor.name),
+           "remove `output`");
     if (written && tensor.constant)
       fail(tensor_place(t), fmt::format("tensor '{}' is `constant`, but a statement writes it", tensor.name),
            "remove `constant`");

@@ -111,6 +111,7 @@ class Stepping {
     const bool starts = adds && (tensor.inout || written_otherwise);
     tensor.inout = false;
     tensor.inout = written && (starts || (read_behind && is_kept(step_, whole_, id)));
+    tensor.output = tensor.output && written;  // of slices that no step writes
   }
 
   const Kernel& whole_;

@@ -124,6 +124,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
   whole.name = fresh_name(result.kernel, "U");
   whole.dtype = parts.type;
   whole.inout = false;
+  whole.output = false;
   if (whole.outside) *whole.outside += static_cast<double>(parts.shift);
   whole.range.reset();
   const auto u = make_id<TensorId>(result.kernel.tensors.size());

@@ -117,6 +117,7 @@ struct Tensor {
   bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
   /// Strides of the caller's array in elements, by axis, if known at compile time. Empty: dense.
   std::vector<std::int64_t> strides = {};
+  bool output = false;  ///< written, and wanted by the caller although statements read it later
   bool operator==(const Tensor&) const = default;
 };
 
@@ -152,8 +153,8 @@ struct Kernel {
   }
 };
 
-/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and not inout.
-/// Outputs: all others, updated for the caller.
+/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and neither inout nor
+/// output. Outputs: all others, updated for the caller.
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
 std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time linear in the kernel
