@@ -20,6 +20,16 @@ Role role(const Tensor& tensor, bool written, bool read_after_last_write) {
 
 }  // namespace
 
+std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& tensors) {
+  return read.outside ? read.outside : tensors[read.tensor.index()].outside;
+}
+
+std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors) {
+  for (const Access& read : statement.reads)
+    if (read.tensor == tensor && read.outside) return read.outside;
+  return tensors[tensor.index()].outside;
+}
+
 std::int64_t element_count(const Tensor& tensor) {
   std::int64_t count = 1;
   for (const std::int64_t extent : tensor.shape) count *= extent;

@@ -34,7 +34,8 @@ std::string print_real(double value) {
 std::string print_access(const Access& access, const std::vector<Tensor>& tensors) {
   std::string text;
   for (const AffineExpr& e : access.index) text += (text.empty() ? "" : ",") + print(e);
-  return tensors[access.tensor.index()].name + "[" + text + "]";
+  text = tensors[access.tensor.index()].name + "[" + text + "]";
+  return access.outside ? text + " outside " + print_real(*access.outside) : text;
 }
 
 // Names of kernels come from models and may contain any character: other than plain names are quoted.
@@ -269,7 +270,8 @@ class KernelReader {
       cursor.fail(begin + static_cast<std::size_t>(parsed.offset), "no tensor is named '" + parsed.tensor + "'");
       return {};
     }
-    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index};
+    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index,
+            parsed.outside == tensor->outside ? std::nullopt : parsed.outside};
   }
 
   static void mark_reductions(Computation& result) {

@@ -151,7 +151,7 @@ class KernelCheck {
       if (read.tensor != statement.write.tensor) continue;
       bool repeats = false;
       for (const Dim& dim : statement.domain.dims) repeats = repeats || dim.kind == DimKind::reduction;
-      if (read == statement.write && !repeats) continue;
+      if (read.index == statement.write.index && !repeats) continue;
       fail(access_place(s, r + 1),
            fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
                        step.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),

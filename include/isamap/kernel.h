@@ -69,6 +69,8 @@ Ranges ranges_of(const IterationDomain& domain);
 struct Access {
   TensorId tensor;
   std::vector<AffineExpr> index;
+  /// Of reads: the value beyond the tensor's shape, where it differs from the tensor's `outside`.
+  std::optional<double> outside = {};
   bool operator==(const Access&) const = default;
 };
 
@@ -120,6 +122,11 @@ struct Tensor {
   bool output = false;  ///< written, and wanted by the caller although statements read it later
   bool operator==(const Tensor&) const = default;
 };
+
+/// The value of a read beyond the shape; nothing: such reads are errors.
+std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& tensors);
+/// The same of all reads of a tensor in a statement: the verifier has proved that they agree.
+std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors);
 
 /// Number of elements; the verifier has proved that it fits 64 bits.
 std::int64_t element_count(const Tensor& tensor);
