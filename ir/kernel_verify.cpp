@@ -34,6 +34,7 @@ class KernelCheck {
     if (!problems_.empty()) return;
     const Kernel step = one_step_of(kernel_);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(step, s);
+    if (problems_.empty()) check_regions(kernel_, places_, who_, problems_);
   }
 
  private:
