@@ -178,7 +178,11 @@ LayerList as_model(const Kernel& whole) {
     std::map<TensorId, TensorId> renumbered;
     const auto take = [&](Access& access) {
       const auto [place, is_new] = renumbered.emplace(access.tensor, make_id<TensorId>(one.tensors.size()));
-      if (is_new) one.tensors.push_back(kernel.tensors[access.tensor.index()]);
+      if (is_new) {
+        Tensor tensor = kernel.tensors[access.tensor.index()];
+        if (access.tensor != statement.write.tensor) tensor.inout = tensor.output = false;  // an input of the layer
+        one.tensors.push_back(std::move(tensor));
+      }
       access.tensor = place->second;
     };
     Computation alone = statement;

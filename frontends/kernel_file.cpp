@@ -16,8 +16,10 @@ std::string tensor_line(const Tensor& tensor) {
       fmt::format("  {}: {{shape: [{}], dtype: {}", tensor.name, fmt::join(tensor.shape, ", "), name(tensor.dtype));
   if (tensor.outside) text += fmt::format(", outside: {}", *tensor.outside);
   if (tensor.inout) text += ", inout: true";
+  if (tensor.output) text += ", output: true";
   if (tensor.range) text += fmt::format(", range: [{}, {}]", tensor.range->first, tensor.range->second);
   if (tensor.constant) text += ", constant: true";
+  if (!tensor.strides.empty()) text += fmt::format(", strides: [{}]", fmt::join(tensor.strides, ", "));
   return text + "}\n";
 }
 

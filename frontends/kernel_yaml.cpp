@@ -160,9 +160,8 @@ bool read_statement_text(KernelFile& file, const StatementText& statement, std::
 }
 
 bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
-  for (const Computation& other : file.kernel.statements)
-    if (other.name == statement.name)
-      file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
+  if (!file.statement_names.insert(statement.name).second)
+    file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
   const std::size_t before = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
   if (file.diagnostics.size() == before) return read;
@@ -181,16 +180,13 @@ void check_extents_used(KernelFile& file, const std::set<std::string>& iterators
 }
 
 void check_tensors_used(KernelFile& file) {
-  for (std::size_t t = 0; t < file.kernel.tensors.size(); ++t) {
-    const auto uses = [&](const Computation& statement) {
-      for (int a = 0; a < access_count(statement); ++a)
-        if (access_of(statement, a).tensor == make_id<TensorId>(t)) return true;
-      return false;
-    };
-    if (std::none_of(file.kernel.statements.begin(), file.kernel.statements.end(), uses))
+  std::vector<bool> used(file.kernel.tensors.size(), false);
+  for (const Computation& statement : file.kernel.statements)
+    for (int a = 0; a < access_count(statement); ++a) used[access_of(statement, a).tensor.index()] = true;
+  for (std::size_t t = 0; t < used.size(); ++t)
+    if (!used[t])
       file.report(file.places.tensors[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'",
                   "remove it");
-  }
 }
 
 struct Entries {
@@ -293,6 +289,7 @@ Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
     for (int a = 0; a < access_count(statement); ++a) used = used || access_of(statement, a).tensor == id;
     if (!used) part.tensors[t] = Tensor{"unused" + std::to_string(t) + ".", {}, DType::f32, {}, false, {}};
     part.tensors[t].inout = part.tensors[t].inout && statement.write.tensor == id;
+    part.tensors[t].output = part.tensors[t].output && statement.write.tensor == id;
   }
   return verify(part, {file.places.tensors, {file.places.statements[s]}});
 }

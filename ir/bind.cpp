@@ -90,6 +90,7 @@ class Binder {
                                 (tensor->shape.size() == 1 ? " dim" : " dims") + " and is indexed by " +
                                 std::to_string(parsed.index.size()) +
                                 (parsed.index.size() == 1 ? " expression" : " expressions"));
+    if (parsed.outside != tensor->outside) result.outside = parsed.outside;
     for (const AffineExpr& index : parsed.index) {
       result.index.push_back(substitute(index, sizes_));
       check_names(parsed, result.index.back());

@@ -98,6 +98,8 @@ class Bounds {
   std::vector<double> run_absolute(const Computation& s, bool with_errors) const {
     Computation changed = s;
     changed.body = absolute(s.body);
+    for (Access& read : changed.reads)
+      if (read.outside) read.outside = std::fabs(*read.outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
     std::vector<Numbers> numbers = magnitudes_;
     const std::size_t out = s.write.tensor.index();

@@ -34,7 +34,8 @@ std::string print_real(double value) {
 std::string print_access(const Access& access, const std::vector<Tensor>& tensors) {
   std::string text;
   for (const AffineExpr& e : access.index) text += (text.empty() ? "" : ",") + print(e);
-  return tensors[access.tensor.index()].name + "[" + text + "]";
+  text = tensors[access.tensor.index()].name + "[" + text + "]";
+  return access.outside ? text + " outside " + print_real(*access.outside) : text;
 }
 
 // Names of kernels come from models and may contain any character: other than plain names are quoted.
@@ -62,6 +63,7 @@ std::string print_tensor(const Tensor& tensor) {
   std::string text = "tensor " + tensor.name + ": " + std::string(name(tensor.dtype)) + joined(tensor.shape);
   if (tensor.outside) text += " outside " + print_real(*tensor.outside);
   if (tensor.inout) text += " inout";
+  if (tensor.output) text += " output";
   if (tensor.range) text += " range " + print_real(tensor.range->first) + " " + print_real(tensor.range->second);
   if (tensor.constant) text += " constant";
   if (!tensor.strides.empty()) text += " strides " + joined(tensor.strides);
@@ -179,6 +181,7 @@ class KernelReader {
     tensor.shape = integers(cursor, "a size");
     if (cursor.accept_word("outside")) tensor.outside = real(cursor);
     tensor.inout = cursor.accept_word("inout");
+    tensor.output = cursor.accept_word("output");
     if (cursor.accept_word("range")) {
       const double low = real(cursor);
       tensor.range = {low, real(cursor)};
@@ -267,7 +270,8 @@ class KernelReader {
       cursor.fail(begin + static_cast<std::size_t>(parsed.offset), "no tensor is named '" + parsed.tensor + "'");
       return {};
     }
-    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index};
+    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index,
+            parsed.outside == tensor->outside ? std::nullopt : parsed.outside};
   }
 
   static void mark_reductions(Computation& result) {

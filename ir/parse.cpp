@@ -5,7 +5,7 @@
 //   sum       := product {("+" | "-") product}
 //   product   := factor {("*" | "/") factor}
 //   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
-//   access    := NAME "[" [index {"," index}] "]"
+//   access    := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
 
 #include "ir/parse.h"
 
@@ -49,6 +49,8 @@ class StatementReader {
     ParsedStatement result;
     const std::size_t at = cursor_.offset();  // before the name is consumed: arguments have no order
     result.write = access(at, cursor_.expect_name("the written tensor", false));
+    if (cursor_.peek_name() == "outside")
+      cursor_.fail(cursor_.offset(), "`outside` is of reads; what is written lies inside", "leave it out");
     result.reduction = reduction();
     result.body = sum();
     cursor_.expect_end();
@@ -88,6 +90,15 @@ class StatementReader {
     return result;
   }
 
+  ParsedAccess read_access(std::size_t at, const std::string& tensor) {
+    ParsedAccess result = access(at, tensor);
+    if (!cursor_.accept_word("outside")) return result;
+    const double sign = cursor_.accept("-") ? -1 : 1;
+    result.outside = sign * (cursor_.accept_word("inf") ? std::numeric_limits<double>::infinity()
+                                                        : cursor_.expect_real("the value of reads outside"));
+    return result;
+  }
+
   /// Records the positions of the names of one index, for later diagnostics.
   void note_names(std::string_view index, std::size_t begin) {
     const std::string text(index);
@@ -105,7 +116,7 @@ class StatementReader {
   // Equal accesses are one read.
   ScalarExpr numbered(const ParsedAccess& found) {
     const auto same = std::find_if(reads_.begin(), reads_.end(), [&](const ParsedAccess& other) {
-      return other.tensor == found.tensor && other.index == found.index;
+      return other.tensor == found.tensor && other.index == found.index && other.outside == found.outside;
     });
     const int number = static_cast<int>(same - reads_.begin());
     if (same == reads_.end()) reads_.push_back(found);
@@ -164,7 +175,7 @@ class StatementReader {
     const std::size_t at = cursor_.offset();
     const std::string name = cursor_.expect_name("a tensor, a function, a number or '('", false);
     if (cursor_.failed()) return {};
-    if (cursor_.peek("[")) return numbered(access(at, name));
+    if (cursor_.peek("[")) return numbered(read_access(at, name));
     if (cursor_.peek("(")) return call(at, name);
     if (const auto size = sizes_.find(name); size != sizes_.end())
       return constant(static_cast<double>(size->second), DType::f32);

@@ -15,6 +15,7 @@ struct ParsedAccess {
   std::vector<AffineExpr> index;
   int offset = 0;                       ///< of the name in the text
   std::vector<int> index_offsets = {};  ///< of each index in the text
+  std::optional<double> outside = {};   ///< of reads: `X[i - 1] outside 0`
   bool operator==(const ParsedAccess&) const = default;
 };
 

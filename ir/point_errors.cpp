@@ -121,13 +121,14 @@ class PointErrors {
   struct Place {
     std::size_t tensor = 0;
     std::vector<CompiledAffine> index;
+    double outside = 0;
   };
   struct Sum {
     double magnitude = 0, error = 0, relative = 0, terms = 0;
   };
 
   Place compiled(const Access& access) const {
-    Place place{access.tensor.index(), {}};
+    Place place{access.tensor.index(), {}, outside_of(access, tensors_).value_or(0)};
     for (const AffineExpr& e : access.index) place.index.emplace_back(e, names_);
     return place;
   }
@@ -192,7 +193,7 @@ class PointErrors {
   Estimate read(const Place& place) const {
     const Tensor& tensor = tensors_[place.tensor];
     const std::int64_t at = position(place);
-    if (at < 0) return {tensor.outside.value_or(0), 0};
+    if (at < 0) return {place.outside, 0};
     const Scalar value = data_[place.tensor].get(at);
     const std::vector<double>& error = errors_[place.tensor];
     return {is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer),

@@ -82,7 +82,7 @@ class Stepping {
   Access access(std::size_t s, const Access& old) const {
     const Slice slice = of(s, old);
     const auto at = std::find(step_.slices.begin(), step_.slices.end(), slice);
-    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index};
+    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index, old.outside};
     if (slice.axis >= 0) made.index.erase(made.index.begin() + slice.axis);
     return made;
   }
@@ -111,6 +111,7 @@ class Stepping {
     const bool starts = adds && (tensor.inout || written_otherwise);
     tensor.inout = false;
     tensor.inout = written && (starts || (read_behind && is_kept(step_, whole_, id)));
+    tensor.output = tensor.output && written;  // of slices that no step writes
   }
 
   const Kernel& whole_;

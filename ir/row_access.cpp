@@ -10,9 +10,9 @@ namespace isamap {
 RowAccess::RowAccess(const Access& access, const Tensor& tensor, const std::vector<std::string>& dims, std::size_t row)
     : dtype_(tensor.dtype), row_(row), position_(row_major(access.index, tensor.shape), dims), shape_(tensor.shape) {
   bool linear = position_.is_linear();
-  if (tensor.outside) {
+  if (const auto outside = access.outside ? access.outside : tensor.outside) {
     may_leave_ = true;
-    outside_ = convert({*tensor.outside, 0}, DType::f64, tensor.dtype, true);
+    outside_ = convert({*outside, 0}, DType::f64, tensor.dtype, true);
     for (const AffineExpr& e : access.index) {
       index_.emplace_back(e, dims);
       linear = linear && index_.back().is_linear();

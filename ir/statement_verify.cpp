@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "ir/overlap.h"
@@ -39,6 +40,12 @@ std::optional<std::int64_t> product(const std::vector<std::int64_t>& factors) {
   return result;
 }
 
+bool holds(DType type, double value) {
+  if (is_float(type)) return !std::isnan(value);
+  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
+         value <= static_cast<double>(integer_max(type));
+}
+
 class StatementCheck {
  public:
   StatementCheck(const Computation& statement, const std::vector<Tensor>& tensors, std::string who,
@@ -54,6 +61,8 @@ class StatementCheck {
     if (problems_.size() > before) return;
     check_kinds();
     check_body();
+    if (s_.write.outside) fail_at(place_of(0, 0), "`outside` is of reads; what is written lies inside");
+    check_outside();
     for (int a = 0; a < access_count(s_); ++a) check_bounds(a);
   }
 
@@ -78,6 +87,13 @@ class StatementCheck {
       for (std::size_t d = 0; d < access_of(s_, a).index.size(); ++d)
         if (access_of(s_, a).index[d].names().count(dim) > 0) return place_of(a, d);
     return places_.statement;
+  }
+
+  /// The first subscript of an access.
+  const SourceLocation& place_of(const Access& access) const {
+    int number = 0;
+    while (number < access_count(s_) && !(access_of(s_, number) == access)) ++number;
+    return place_of(number, 0);
   }
 
   const Tensor& tensor_of(const Access& access) const { return tensors_[access.tensor.index()]; }
@@ -114,6 +130,9 @@ class StatementCheck {
                        access.index.size(), tensor.name, tensor.shape.size()));
     }
     for (const AffineExpr& e : access.index) check_index(e, shown(access));
+    if (access.outside && !holds(tensor.dtype, *access.outside))
+      fail_at(place_of(access), fmt::format("{} {}, whose `outside` {} is not a value of {}", does, shown(access),
+                                            *access.outside, name(tensor.dtype)));
   }
 
   void check_index(const AffineExpr& e, const std::string& in) {
@@ -201,6 +220,29 @@ class StatementCheck {
     }
   }
 
+  // Copies of a tensor hold one value beyond it, so that the reads of a statement cannot have two.
+  void check_outside() {
+    std::map<TensorId, const Access*> stated;
+    for (const Access& read : s_.reads) {
+      if (!outside_of(read, tensors_) || (!read.outside && stays_inside(read))) continue;
+      const auto [first, is_new] = stated.emplace(read.tensor, &read);
+      const double a = *outside_of(*first->second, tensors_), b = *outside_of(read, tensors_);
+      if (is_new || a == b) continue;
+      fail_at(place_of(read),
+              fmt::format("reads '{}' with `outside` {} and with `outside` {}", tensor_of(read).name, a, b),
+              "one value for each tensor in a statement: compute one of the reads in a statement of its own");
+    }
+  }
+
+  bool stays_inside(const Access& access) const {
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      const std::int64_t size = tensor_of(access).shape[d];
+      const Interval found = index_bounds(access.index[d], size);
+      if (found.low <= found.high && (found.low < 0 || found.high >= size)) return false;
+    }
+    return true;
+  }
+
   bool is_empty() const {
     return std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& dim) { return dim.extent == 0; });
   }
@@ -208,7 +250,7 @@ class StatementCheck {
   void check_bounds(int number) {
     const Access& access = access_of(s_, number);
     const bool is_read = number > 0;
-    if ((is_read && tensor_of(access).outside) || is_empty()) return;
+    if (is_empty() || (is_read && outside_of(access, tensors_))) return;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       const std::int64_t size = tensor_of(access).shape[d];
       const Interval found = index_bounds(access.index[d], size);
@@ -217,7 +259,9 @@ class StatementCheck {
               fmt::format("{} {}, whose subscript {} runs from {} to {}, but dimension {} of '{}' has size {}",
                           is_read ? "reads" : "writes", shown(access), print(access.index[d]), found.low, found.high, d,
                           tensor_of(access).name, size),
-              is_read ? "change the shape, or say what reads beyond it yield with `outside: 0`" : "change the shape");
+              is_read ? "change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` "
+                        "at the read"
+                      : "change the shape");
     }
   }
 
@@ -275,12 +319,6 @@ class StatementCheck {
   const StatementPlaces& places_;
   Diagnostics& problems_;
 };
-
-bool holds(DType type, double value) {
-  if (is_float(type)) return !std::isnan(value);
-  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
-         value <= static_cast<double>(integer_max(type));
-}
 
 }  // namespace
 

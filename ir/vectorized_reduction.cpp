@@ -38,6 +38,10 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)
     return fmt::format("{} is inout: its initial value is no part of the sum over {}", output.name, parts.dim);
+  for (std::size_t earlier = 0; earlier < s; ++earlier)
+    if (kernel.statements[earlier].write.tensor == statement.write.tensor)
+      return fmt::format("{} is written by {} before: its value is no part of the sum over {}", output.name,
+                         kernel.statements[earlier].name, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);

@@ -145,7 +145,7 @@ std::string unmappable(const Computation& statement, const Instruction& instruct
     if (dim.extent < 1) return "instruction dim " + dim.name + " has extent " + std::to_string(dim.extent);
   }
   for (const Access& read : statement.reads) {
-    if (read.tensor == statement.write.tensor && !(read == statement.write)) {
+    if (read.tensor == statement.write.tensor && read.index != statement.write.index) {
       return "the statement reads other elements of the tensor that it writes, so its order matters";
     }
   }

@@ -253,6 +253,7 @@ struct NodeReader : TextReader {
     const auto named = [&](const ParsedAccess& access) {
       Ref r = ref(line, access.tensor + "[]");
       r.index = access.index;
+      if (access.outside) problem(line, "`outside` is of kernels; programs guard their reads");
       return r;
     };
     result.reduction = parsed->reduction;

@@ -206,10 +206,10 @@ class PlainLoops {
   void read(const Access& access, const std::string& name, Nest& nest) {
     const std::size_t t = access.tensor.index();
     const Tensor& tensor = kernel_.tensors[t];
-    if (!tensor.outside)
-      return nest.line(fmt::format("const {} {} = {};", type(t), name, element(t, access.index, nest)));
+    const auto outside = outside_of(access, kernel_.tensors);
+    if (!outside) return nest.line(fmt::format("const {} {} = {};", type(t), name, element(t, access.index, nest)));
     nest.line(elements_.statement(Reduction::assign, tensor.dtype, type(t) + " " + name,
-                                  constant(*tensor.outside, tensor.dtype), {}));
+                                  constant(*outside, tensor.dtype), {}));
     std::string inside;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       const std::string at = index_text(access.index[d], nest.ranges, nest.names, elements_);

@@ -69,6 +69,8 @@ Ranges ranges_of(const IterationDomain& domain);
 struct Access {
   TensorId tensor;
   std::vector<AffineExpr> index;
+  /// Of reads: the value beyond the tensor's shape, where it differs from the tensor's `outside`.
+  std::optional<double> outside = {};
   bool operator==(const Access&) const = default;
 };
 
@@ -117,8 +119,14 @@ struct Tensor {
   bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
   /// Strides of the caller's array in elements, by axis, if known at compile time. Empty: dense.
   std::vector<std::int64_t> strides = {};
+  bool output = false;  ///< written, and wanted by the caller although statements read it later
   bool operator==(const Tensor&) const = default;
 };
+
+/// The value of a read beyond the shape; nothing: such reads are errors.
+std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& tensors);
+/// The same of all reads of a tensor in a statement: the verifier has proved that they agree.
+std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors);
 
 /// Number of elements; the verifier has proved that it fits 64 bits.
 std::int64_t element_count(const Tensor& tensor);
@@ -152,10 +160,11 @@ struct Kernel {
   }
 };
 
-/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and not inout.
-/// Outputs: all others, updated for the caller.
+/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and neither inout nor
+/// output. Outputs: all others, updated for the caller.
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
+std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time linear in the kernel
 /// Inputs then outputs, each in file order: the order of arguments of every emitted entry.
 std::vector<TensorId> arguments(const Kernel& kernel);
 

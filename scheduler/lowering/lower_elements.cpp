@@ -83,7 +83,7 @@ class ElementLowering : NestParts {
       }
       if (guard.conditions.empty()) continue;
       Element without = element;
-      const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
+      const auto outside = outside_of(statement_, buffer.tensor, kernel_.tensors).value_or(0);
       without.body = replace_read(element.body, static_cast<int>(r), outside);
       without.reads[r] = {};
       guard.then = guarded_reads(element, r + 1, known);

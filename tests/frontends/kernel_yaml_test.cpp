@@ -236,7 +236,8 @@ TEST(KernelYaml, VerifierFindingsHaveAPlace) {
             "dimension 1 of 'A' has size 8\n"
             "      - C[i] += A[i,i+k]\n"
             "                    ^\n"
-            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+            "  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at "
+            "the read\n");
 }
 
 TEST(KernelYaml, ADuplicateKeyHidesNothingElse) {
@@ -263,7 +264,7 @@ k.yaml:4:29: tensor 'A' has an unknown dtype 'f99'
 k.yaml:9:15: kernel 'a': statement s1: reads B[n + 1], whose subscript n + 1 runs from 1 to 4, but dimension 0 of 'B' has size 4
       - C[n] += B[n+1]
                   ^
-  hint: change the shape, or say what reads beyond it yield with `outside: 0`
+  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at the read
 k.yaml:10:14: kernel 'a': statement s2: `=` writes each element 4 times, once for each k
       - C[n] = B[k]
                  ^
@@ -291,7 +292,7 @@ compute:
       R"(k.yaml:7:19: kernel 'a': statement folded: reads A[i, k + 1], whose subscript k + 1 runs from 1 to 8, but dimension 1 of 'A' has size 8
                   A[i,k+1]
                       ^
-  hint: change the shape, or say what reads beyond it yield with `outside: 0`
+  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at the read
 k.yaml:9:7: no tensor dimension is indexed by iterator 'j' alone, so it has no extent
           j*2]
           ^
