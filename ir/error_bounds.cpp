@@ -7,6 +7,7 @@
 #include "ir/point_errors.h"
 #include "ir/recurrence.h"
 #include "ir/row_statement.h"
+#include "ir/scalar_functions.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -15,12 +16,12 @@ namespace {
 
 // Is |body| at most the body of absolute values, and so for its derivative?
 bool is_monotone(const ScalarExpr& e) {
-  const bool here =
-      std::visit(overloaded{[](const Constant&) { return true; }, [](const Read&) { return true; },
-                            [](const Unary& u) { return u.op == UnaryOp::negate || u.op == UnaryOp::abs; },
-                            [](const Binary& b) { return b.op != BinaryOp::div; }, [](const Select&) { return false; },
-                            [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
-                 e.op);
+  const bool here = std::visit(
+      overloaded{[](const Constant&) { return true; }, [](const Read&) { return true; },
+                 [](const Unary& u) { return function_of(u.op).keeps_magnitude; },
+                 [](const Binary& b) { return function_of(b.op).of_magnitudes.has_value(); },
+                 [](const Select&) { return false; }, [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
+      e.op);
   return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
 }
 
@@ -29,8 +30,7 @@ ScalarExpr absolute(const ScalarExpr& e) {
   return std::visit(overloaded{[](const Constant& c) { return constant(std::fabs(c.value), DType::f64); },
                                [](const Read& r) { return read(r.access, DType::f64); },
                                [&](const Binary& b) {
-                                 BinaryOp op = b.op == BinaryOp::sub ? BinaryOp::add : b.op;
-                                 if (op == BinaryOp::min) op = BinaryOp::max;
+                                 const BinaryOp op = function_of(b.op).of_magnitudes.value_or(b.op);
                                  return binary(op, absolute(e.args[0]), absolute(e.args[1]));
                                },
                                [&](const auto&) { return absolute(e.args[0]); }},

@@ -10,10 +10,10 @@
 #include "ir/parse.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "ir/affine_parser.h"
+#include "ir/scalar_functions.h"
 
 namespace isamap {
 
@@ -22,24 +22,32 @@ namespace {
 constexpr int max_operations = 512;
 constexpr std::size_t max_reads = 64;
 
+using FunctionOp = std::variant<Unary, Binary, Select>;
+
 struct Function {
-  std::string_view name;
   std::size_t arguments;
-  std::variant<UnaryOp, BinaryOp, Select> op;
+  FunctionOp op;
 };
 
-constexpr std::array<Function, 12> functions{{{"exp", 1, UnaryOp::exp},
-                                              {"log", 1, UnaryOp::log},
-                                              {"sqrt", 1, UnaryOp::sqrt},
-                                              {"rsqrt", 1, UnaryOp::rsqrt},
-                                              {"tanh", 1, UnaryOp::tanh},
-                                              {"erf", 1, UnaryOp::erf},
-                                              {"sigmoid", 1, UnaryOp::sigmoid},
-                                              {"abs", 1, UnaryOp::abs},
-                                              {"round", 1, UnaryOp::round},
-                                              {"min", 2, BinaryOp::min},
-                                              {"max", 2, BinaryOp::max},
-                                              {"select", 3, Select{}}}};
+/// Those that are written as calls.
+std::optional<Function> function_named(std::string_view name) {
+  const auto is_called = [&](const ScalarFunction& f) { return f.level == binding::primary && f.name == name; };
+  for (const UnaryFunction& f : unary_functions())
+    if (is_called(f.common)) return Function{1, Unary{f.op}};
+  for (const BinaryFunction& f : binary_functions())
+    if (is_called(f.common)) return Function{2, Binary{f.op}};
+  return name == "select" ? std::optional(Function{3, Select{}}) : std::nullopt;
+}
+
+std::string names_of_functions() {
+  std::string names;
+  const auto add = [&](const ScalarFunction& f) {
+    if (f.level == binding::primary) names += std::string(f.name) + " ";
+  };
+  for (const UnaryFunction& f : unary_functions()) add(f.common);
+  for (const BinaryFunction& f : binary_functions()) add(f.common);
+  return names + "select";
+}
 
 class StatementReader {
  public:
@@ -52,7 +60,7 @@ class StatementReader {
     if (cursor_.peek_name() == "outside")
       cursor_.fail(cursor_.offset(), "`outside` is of reads; what is written lies inside", "leave it out");
     result.reduction = reduction();
-    result.body = sum();
+    result.body = expression();
     cursor_.expect_end();
     result.reads = std::move(reads_);
     result.name_offsets = std::move(name_offsets_);
@@ -132,25 +140,30 @@ class StatementReader {
     return !cursor_.failed();
   }
 
-  ScalarExpr sum() {
+  ScalarExpr expression() {
     ScalarExpr result;
     if (!cursor_.enter()) return result;
-    result = product();
-    while (!cursor_.failed() && (cursor_.peek("+") || cursor_.peek("-")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("+") ? BinaryOp::add : BinaryOp::sub;
-      if (op == BinaryOp::sub) cursor_.expect("-");
-      result = binary(op, std::move(result), product());
-    }
+    result = operators(binding::sum);
     cursor_.leave();
     return result;
   }
 
-  ScalarExpr product() {
-    ScalarExpr result = factor();
-    while (!cursor_.failed() && (cursor_.peek("*") || cursor_.peek("/")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("*") ? BinaryOp::mul : BinaryOp::div;
-      if (op == BinaryOp::div) cursor_.expect("/");
-      result = binary(op, std::move(result), factor());
+  /// The operator of this level at the cursor.
+  const BinaryFunction* operator_at(int level) {
+    for (const BinaryFunction& f : binary_functions())
+      if (f.common.level == level && cursor_.peek(f.common.name)) return &f;
+    return nullptr;
+  }
+
+  /// Operators of this level of binding and of tighter ones; equal ones associate to the left.
+  ScalarExpr operators(int level) {
+    if (level == binding::primary) return factor();
+    ScalarExpr result = operators(level + 1);
+    while (!cursor_.failed()) {
+      const BinaryFunction* f = operator_at(level);
+      if (f == nullptr || !count_operation()) break;
+      cursor_.expect(f->common.name);
+      result = binary(f->op, std::move(result), operators(level + 1));
     }
     return result;
   }
@@ -164,7 +177,7 @@ class StatementReader {
     }
     if (cursor_.at_number()) return constant(cursor_.expect_real("a number"), DType::f32);
     if (cursor_.accept("(")) {
-      ScalarExpr inner = sum();
+      ScalarExpr inner = expression();
       cursor_.expect(")");
       return inner;
     }
@@ -188,7 +201,7 @@ class StatementReader {
   std::vector<ScalarExpr> arguments(std::size_t at, const std::string& name, std::size_t count) {
     std::vector<ScalarExpr> args;
     cursor_.expect("(");
-    do args.push_back(sum());
+    do args.push_back(expression());
     while (cursor_.accept(","));
     cursor_.expect(")");
     if (args.size() != count)
@@ -198,16 +211,10 @@ class StatementReader {
   }
 
   ScalarExpr call(std::size_t at, const std::string& name) {
-    for (const Function& function : functions) {
-      if (function.name != name) continue;
+    if (const auto function = function_named(name)) {
       ScalarExpr result;
-      result.args = arguments(at, name, function.arguments);
-      if (const auto* one = std::get_if<UnaryOp>(&function.op))
-        result.op = Unary{*one};
-      else if (const auto* two = std::get_if<BinaryOp>(&function.op))
-        result.op = Binary{*two};
-      else
-        result.op = Select{};
+      result.args = arguments(at, name, function->arguments);
+      std::visit([&](const auto& op) { result.op = op; }, function->op);
       return result;
     }
     const bool saturate = name.rfind("sat_", 0) == 0;
@@ -216,9 +223,8 @@ class StatementReader {
       std::vector<ScalarExpr> args = arguments(at, name, 1);
       return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
     }
-    cursor_.fail(
-        at, "there is no function or type '" + name + "'",
-        "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
+    cursor_.fail(at, "there is no function or type '" + name + "'",
+                 "functions: " + names_of_functions() + "; casts: f32(x), sat_s8(x), ...");
     return {};
   }
 

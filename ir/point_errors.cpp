@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
-
-struct Estimate {
-  double value = 0, error = 0;
-};
 
 // From the spacing of the format above 1 and above 0.
 Rounding rounding_of(DType type) {
@@ -45,52 +41,8 @@ void collect(const ScalarExpr& e, Rounding& worst) {
   for (const ScalarExpr& arg : e.args) collect(arg, worst);
 }
 
-// |f'| over the interval, times its radius. Where a function is steep or undefined there: infinity.
-double propagated(UnaryOp op, const Estimate& a, double value) {
-  const double far = std::fabs(a.value) + a.error;
-  const double near = a.value - a.error;
-  switch (op) {
-    case UnaryOp::negate:
-    case UnaryOp::abs:
-      return a.error;
-    case UnaryOp::exp:
-      return std::fabs(value) * std::expm1(a.error);
-    case UnaryOp::log:
-      return near > 0 ? a.error / near : INFINITY;
-    case UnaryOp::sqrt:
-      return near > 0 ? a.error / std::sqrt(near) : std::sqrt(far);
-    case UnaryOp::rsqrt:
-      return near > 0 ? a.error / (near * std::sqrt(near)) : INFINITY;
-    case UnaryOp::tanh:
-      return a.error;
-    case UnaryOp::erf:
-      return 1.13 * a.error;
-    case UnaryOp::sigmoid:
-      return a.error / 4;
-    case UnaryOp::round:
-      return a.error == 0 ? 0 : a.error + 1;
-  }
-  return INFINITY;
-}
-
-double propagated(BinaryOp op, const Estimate& a, const Estimate& b, double value) {
-  switch (op) {
-    case BinaryOp::add:
-    case BinaryOp::sub:
-      return a.error + b.error;
-    case BinaryOp::mul:
-      return std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
-    case BinaryOp::div: {
-      const double near = std::fabs(b.value) - b.error;
-      if (b.error == 0 && a.error == 0) return 0;
-      return near > 0 ? (a.error + std::fabs(value) * b.error) / near : INFINITY;
-    }
-    case BinaryOp::min:
-    case BinaryOp::max:
-      return std::max(a.error, b.error);
-  }
-  return INFINITY;
-}
+// Units of the roundings in which two results differ.
+double slack(Accuracy accuracy) { return accuracy == Accuracy::exact ? 0 : accuracy == Accuracy::rounded ? 1 : 4; }
 
 class PointErrors {
  public:
@@ -200,11 +152,11 @@ class PointErrors {
             error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
   }
 
-  // Both results round: twice the unit, times `slack` where libraries differ in the last digits.
-  static Estimate rounded(DType type, double value, double error, double slack) {
+  // Both results round: twice the unit.
+  static Estimate rounded(DType type, double value, double error, double units) {
     const Rounding rounding = rounding_of(type);
     if (std::isnan(error)) error = INFINITY;
-    return {value, error + 2 * slack * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
+    return {value, error + 2 * units * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
   }
 
   Estimate cast(const ScalarExpr& e, const Estimate& a) const {
@@ -235,16 +187,15 @@ class PointErrors {
                    [&](const Read& r) { return read(reads_[static_cast<std::size_t>(r.access)]); },
                    [&](const Unary& u) {
                      const Estimate a = estimate(e.args[0]);
-                     const double value = apply_real(u.op, a.value);
-                     const bool exact = u.op == UnaryOp::negate || u.op == UnaryOp::abs || u.op == UnaryOp::round;
-                     return rounded(e.type, value, propagated(u.op, a, value), exact ? 0 : 4);
+                     const UnaryFunction& f = function_of(u.op);
+                     return rounded(e.type, f.real(a.value), propagated(f, a), slack(f.common.accuracy));
                    },
                    [&](const Binary& b) {
                      const Estimate x = estimate(e.args[0]);
                      const Estimate y = estimate(e.args[1]);
-                     const double value = apply_real(b.op, x.value, y.value);
-                     const bool exact = b.op == BinaryOp::min || b.op == BinaryOp::max;
-                     return rounded(e.type, value, propagated(b.op, x, y, value), exact ? 0 : 1);
+                     const BinaryFunction& f = function_of(b.op);
+                     const double value = f.real(x.value, y.value);
+                     return rounded(e.type, value, propagated(f, x, y, value), slack(f.common.accuracy));
                    },
                    [&](const Select&) { return select(e); }, [&](const Cast&) { return cast(e, estimate(e.args[0])); }},
         e.op);

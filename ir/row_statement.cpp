@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 
 namespace isamap {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "ir/scalar_functions.h"
 #include "isamap/expression.h"
 #include "support/overloaded.h"
 
@@ -56,27 +57,6 @@ void collect_leaves(const ScalarExpr& e, const Places& places, LeafTypes& leaves
   for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], places, leaves);
 }
 
-std::string_view function_name(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::exp:
-      return "exp";
-    case UnaryOp::log:
-      return "log";
-    case UnaryOp::sqrt:
-      return "sqrt";
-    case UnaryOp::rsqrt:
-      return "rsqrt";
-    case UnaryOp::tanh:
-      return "tanh";
-    case UnaryOp::erf:
-      return "erf";
-    case UnaryOp::sigmoid:
-      return "sigmoid";
-    default:
-      return "";
-  }
-}
-
 class Typing {
  public:
   explicit Typing(Places places) : places_(std::move(places)) {}
@@ -85,7 +65,7 @@ class Typing {
     return std::visit(overloaded{[&](const Constant& c) { return typed_constant(c.value, type); },
                                  [&](const Read& r) { return widened(read(r.access, raw.type), type, raw.type); },
                                  [&](const Unary& u) { return typed_unary(raw, u, type); },
-                                 [&](const Binary&) { return arithmetic(raw, type); },
+                                 [&](const Binary& b) { return arithmetic(raw, type, function_of(b.op).common); },
                                  [&](const Select&) { return typed_select(raw, type); },
                                  [&](const Cast& c) { return widened(typed_cast(raw, c), type, raw.type); }},
                       raw.op);
@@ -130,18 +110,18 @@ class Typing {
     if (u.op == UnaryOp::negate && std::holds_alternative<Constant>(raw.args[0].op)) {
       return typed_constant(-std::get<Constant>(raw.args[0].op).value, type);
     }
-    if (!is_float(type) && !function_name(u.op).empty()) {
-      fail(raw, std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
-           "cast its operand, for example f32(...)");
-    }
-    ScalarExpr result = arithmetic(raw, type);
+    ScalarExpr result = arithmetic(raw, type, function_of(u.op).common);
     if (u.op != UnaryOp::negate || result.args.empty() || failure) return result;
     // A folded sign or cast of a constant: -(f32(0.25)).
     const Constant* c = std::get_if<Constant>(&result.args[0].op);
     return c ? typed_constant(-c->value, type) : result;
   }
 
-  ScalarExpr arithmetic(const ScalarExpr& raw, DType type) {
+  ScalarExpr arithmetic(const ScalarExpr& raw, DType type, const ScalarFunction& function) {
+    if (!is_float(type) && function.integer_text.empty()) {
+      fail(raw, std::string(function.name) + " is computed in " + quoted(type) + ", but needs a float type",
+           "cast its operand, for example f32(...)");
+    }
     if (is_bits(type)) fail(raw, "no arithmetic is defined on " + quoted(type), "bits can only be copied");
     return with_arguments(raw, type, 0);
   }

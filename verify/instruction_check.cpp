@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/error_bounds.h"
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 #include "verify/instruction_causes.h"
 
@@ -15,9 +16,7 @@ namespace {
 
 bool approximates(const ScalarExpr& e) {
   if (const auto* u = std::get_if<Unary>(&e.op))
-    if (u->op != UnaryOp::negate && u->op != UnaryOp::abs && u->op != UnaryOp::round && u->op != UnaryOp::sqrt &&
-        is_float(e.type))
-      return true;
+    if (function_of(u->op).common.accuracy == Accuracy::approximate && is_float(e.type)) return true;
   for (const ScalarExpr& arg : e.args)
     if (approximates(arg)) return true;
   return false;

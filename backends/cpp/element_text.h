@@ -15,6 +15,8 @@
 
 namespace isamap {
 
+struct ScalarFunction;
+
 class ElementText {
  public:
   /// `own_functions`: exp, tanh etc. of f32 are vectorizable helpers (backends/cpp/real_functions.h) that differ from
@@ -45,6 +47,7 @@ class ElementText {
   std::string rounded(DType type, const std::string& value);
   std::string constant(double value, DType type);
   std::string cast(const Cast& how, DType from, DType to, const std::string& value);
+  std::string function(const ScalarFunction& f, DType type, const std::string& a, const std::string& b);
   std::string unary(UnaryOp op, DType type, const std::string& a);
   std::string binary(BinaryOp op, DType type, const std::string& a, const std::string& b);
 

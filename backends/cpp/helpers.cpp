@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/helpers.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "backends/cpp/definitions.h"
@@ -241,6 +242,10 @@ std::vector<std::string> helper_names() {
   std::vector<std::string> names;
   for (const Helper& helper : helpers()) names.push_back(helper.name);
   return names;
+}
+
+bool is_helper(const std::string& name) {
+  return std::any_of(helpers().begin(), helpers().end(), [&](const Helper& helper) { return helper.name == name; });
 }
 
 std::string helper_text(const std::set<std::string>& used, const std::string& code) {
