@@ -18,13 +18,6 @@ namespace {
 
 constexpr int least_bits = 4;  // that a sum must keep: a value is then right to about 5 %
 
-/// Significant bits with the hidden one, from the spacing above 1.
-int significand_bits(DType type) {
-  int bits = 1;
-  while (bits < 53 && round_to(type, 1 + std::ldexp(1.0, -bits)) != 1) ++bits;
-  return bits;
-}
-
 /// Is a read of the tensor a summand of the body, as in S[t+1] = S[t] + X[t]?
 bool adds_to(const ScalarExpr& body, const Computation& statement) {
   if (const auto* read = std::get_if<Read>(&body.op))
@@ -94,7 +87,7 @@ std::optional<Diagnostic> lossy_sum(const Kernel& kernel, const WrittenStatement
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   const double terms = terms_of(kernel, written.number);
   if (!is_float(output.dtype) || terms < 2) return std::nullopt;
-  const int bits = significand_bits(output.dtype);
+  const int bits = format_of(output.dtype).precision;
   if (terms <= std::ldexp(1.0, bits - least_bits)) return std::nullopt;
   const std::string lost = terms > std::ldexp(1.0, bits)
                                ? fmt::format("it sticks at {:.0f} times the size of a term", std::ldexp(1.0, bits))
@@ -105,7 +98,7 @@ std::optional<Diagnostic> lossy_sum(const Kernel& kernel, const WrittenStatement
                                  terms, output.name, name(output.dtype), bits, lost));
   warning.severity = Severity::warning;
   if (output.dtype != DType::f64)
-    warning.hint = rounded_once(kernel, written, significand_bits(output.dtype) < 24 ? DType::f32 : DType::f64);
+    warning.hint = rounded_once(kernel, written, format_of(output.dtype).precision < 24 ? DType::f32 : DType::f64);
   return warning;
 }
 

@@ -119,37 +119,8 @@ void add_as_input(onnx::GraphProto& graph, const std::string& name, const onnx::
 /// Large constants become inputs of the same shape. `constants` collects every constant's shape.
 void remove_weights(onnx::GraphProto& graph, std::map<std::string, OnnxValue>& constants);
 
-std::optional<DType> to_dtype(int type) {
-  switch (type) {
-    case onnx::TensorProto::DOUBLE:
-      return DType::f64;
-    case onnx::TensorProto::FLOAT:
-      return DType::f32;
-    case onnx::TensorProto::FLOAT16:
-      return DType::f16;
-    case onnx::TensorProto::BFLOAT16:
-      return DType::bf16;
-    case onnx::TensorProto::INT64:
-      return DType::s64;
-    case onnx::TensorProto::INT32:
-      return DType::s32;
-    case onnx::TensorProto::INT16:
-      return DType::s16;
-    case onnx::TensorProto::INT8:
-      return DType::s8;
-    case onnx::TensorProto::UINT32:
-      return DType::u32;
-    case onnx::TensorProto::UINT16:
-      return DType::u16;
-    case onnx::TensorProto::UINT8:
-      return DType::u8;
-    default:
-      return std::nullopt;
-  }
-}
-
 OnnxValue of_constant(const std::string& name, const onnx::TensorProto& tensor) {
-  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()), to_dtype(tensor.data_type()),
+  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()), dtype_of_onnx(tensor.data_type()),
           tensor.data_type()};
 }
 
@@ -157,7 +128,7 @@ OnnxValue of_info(const onnx::ValueInfoProto& info) {
   OnnxValue value{info.name(), std::nullopt, std::nullopt, 0};
   if (!info.type().has_tensor_type()) return value;
   const auto& type = info.type().tensor_type();
-  value.dtype = to_dtype(type.elem_type());
+  value.dtype = dtype_of_onnx(type.elem_type());
   value.onnx_type = type.elem_type();
   if (!type.has_shape()) return value;
   value.shape.emplace();

@@ -14,11 +14,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 Scalar extreme(DType type, bool largest) {
   Scalar result;
   if (is_float(type))
-    result = convert({largest ? infinity : -infinity, 0}, DType::f64, type, true);
+    result.real = (largest ? 1 : -1) * (format_of(type).has_infinity ? infinity : largest_finite(type));
   else
     result.integer = largest ? integer_max(type) : integer_min(type);
-  // e5m2 has an infinity, which a saturating conversion avoids; e4m3 has none.
-  if (type == DType::e5m2) result.real = largest ? infinity : -infinity;
   return result;
 }
 

@@ -50,7 +50,7 @@ Scalar clamped(const Tensor& tensor, double value) {
 Scalar random_integer(const Tensor& tensor, Random& random) {
   const bool is_unsigned = !is_float(tensor.dtype) && integer_min(tensor.dtype) == 0;
   const std::int64_t low = is_unsigned ? 0 : -2;
-  const std::int64_t high = tensor.dtype == DType::b1 ? 1 : low + (is_unsigned ? 3 : 4);
+  const std::int64_t high = is_truth(tensor.dtype) ? 1 : low + (is_unsigned ? 3 : 4);
   if (!tensor.range) return clamped(tensor, static_cast<double>(random.between(low, high)));
   const double first = std::ceil(tensor.range->first);
   const double width = std::min(std::floor(tensor.range->second) - first, 5.0);

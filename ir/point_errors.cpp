@@ -12,24 +12,9 @@ namespace {
 
 // From the spacing of the format above 1 and above 0.
 Rounding rounding_of(DType type) {
-  switch (type) {
-    case DType::f64:
-      return {0x1p-53, 0x1p-1074};
-    case DType::f32:
-      return {0x1p-24, 0x1p-149};
-    case DType::tf32:
-      return {0x1p-11, 0x1p-136};
-    case DType::bf16:
-      return {0x1p-8, 0x1p-133};
-    case DType::f16:
-      return {0x1p-11, 0x1p-24};
-    case DType::e4m3:
-      return {0x1p-4, 0x1p-9};
-    case DType::e5m2:
-      return {0x1p-3, 0x1p-16};
-    default:
-      return {};
-  }
+  if (!is_float(type)) return {};
+  const DTypeFormat& f = format_of(type);
+  return {std::ldexp(1.0, -f.precision), std::ldexp(1.0, f.emin - f.precision + 1)};
 }
 
 void collect(const ScalarExpr& e, Rounding& worst) {

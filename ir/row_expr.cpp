@@ -161,7 +161,7 @@ void RowExpr::run_cast(Node& node, bool saturate, std::int64_t length) {
   const DType from = node.arg_types[0];
   const DType to = node.op.type;
   // A widening cast between floats, or between integers, leaves the number as it is.
-  if (widens(from, to) && is_float(from) == is_float(to) && from != DType::b1) {
+  if (widens(from, to) && is_float(from) == is_float(to) && !is_truth(from)) {
     node.value = a;
     return;
   }

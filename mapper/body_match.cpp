@@ -27,7 +27,7 @@ const ScalarExpr& without_casts(const ScalarExpr& e) {
 }
 
 bool representable(double value, DType type) {
-  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : type != DType::e4m3;
+  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : format_of(type).has_infinity;
   if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
   return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type)) &&
          value == __builtin_trunc(value);

@@ -139,12 +139,7 @@ std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& eleme
 
 }  // namespace
 
-double smallest_normal(DType type) {
-  double denormal = 1, ulp = 1;
-  while (round_to(type, denormal / 2) != 0) denormal /= 2;
-  while (round_to(type, 1 + ulp / 2) != 1) ulp /= 2;
-  return denormal / ulp;
-}
+double smallest_normal(DType type) { return std::ldexp(1.0, format_of(type).emin); }
 
 std::string bound_in_words(const Instruction& instruction) {
   if (instruction.semantics.empty() || !rounds(instruction)) return "";

@@ -90,9 +90,9 @@ std::string ElementText::constant(double value, DType type) {
 
 std::string ElementText::cast(const Cast& how, DType from, DType to, const std::string& value) {
   const std::string type = portable_type(to);
-  if (to == DType::b1) return call(type, "(" + value + ") != 0");
+  if (is_truth(to)) return call(type, "(" + value + ") != 0");
   if (is_float(from) && is_float(to)) {
-    if (how.saturate && (to == DType::e4m3 || to == DType::e5m2))
+    if (how.saturate && saturates(to))
       return call(helper("clamp_" + std::string(name(to))), value);
     if (to == DType::f64) return call("double", value);
     return widens(from, to) ? value : rounded(to, value);
@@ -100,7 +100,7 @@ std::string ElementText::cast(const Cast& how, DType from, DType to, const std::
   if (is_float(to)) {
     if (!is_small_float(to)) return call(computed_type(to), value);
     const std::string exact = from == DType::s64 ? call(helper("odd_double"), value) : call("double", value);
-    const bool clamps = how.saturate && (to == DType::e4m3 || to == DType::e5m2);
+    const bool clamps = how.saturate && saturates(to);
     return clamps ? call(helper("clamp_" + std::string(name(to))), exact) : rounded(to, exact);
   }
   const bool clamps = how.saturate && is_integer(to);

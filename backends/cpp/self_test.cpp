@@ -47,7 +47,7 @@ Values values_of(const Tensor& tensor) {
     return {tensor.range->first, (tensor.range->second - tensor.range->first) / 16, 17};
   }
   const bool no_sign = integer_min(tensor.dtype) == 0;
-  if (!tensor.range) return {no_sign ? 0.0 : -2.0, 1, tensor.dtype == DType::b1 ? 2U : no_sign ? 4U : 5U};
+  if (!tensor.range) return {no_sign ? 0.0 : -2.0, 1, is_truth(tensor.dtype) ? 2U : no_sign ? 4U : 5U};
   const double width = std::floor(tensor.range->second) - std::ceil(tensor.range->first);
   return {std::ceil(tensor.range->first), 1, static_cast<std::uint32_t>(std::clamp(width, 0.0, 5.0)) + 1};
 }

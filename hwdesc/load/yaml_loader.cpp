@@ -284,8 +284,7 @@ std::optional<std::string> line_of_text(const Node& node, const std::string& wha
 
 std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context) {
   if (const auto type = parse_dtype(node.scalar)) return type;
-  static const std::vector<std::string> known{"f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2", "s64", "s32", "s16",
-                                              "s8",  "u32", "u16",  "u8",   "b1",  "b8",   "b16",  "b32", "b64"};
+  const std::vector<std::string> known = dtype_names();
   const std::string guess = yaml::nearest(node.scalar, known);
   context.problems.error(node.where, "dtype of " + what + " is '" + node.scalar + "', which does not exist",
                          guess.empty() ? "" : "did you mean '" + guess + "'?", {"dtypes: " + join(known)});
