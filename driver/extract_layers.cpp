@@ -80,18 +80,12 @@ std::string identity_of(const Kernel& kernel) {
   return print(anonymous);
 }
 
-std::vector<Layer> flattened(const LayerList& model) {
-  std::vector<Layer> layers;
-  for (const Layer& layer : model.layers) {
-    if (!layer.kernel || layer.kernel->statements.size() == 1) {
-      layers.push_back(layer);
-      continue;
-    }
-    for (Layer& part : as_model(*layer.kernel).layers) {
-      part.name = layer.name + "." + part.name;
-      part.op = layer.op;
-      layers.push_back(std::move(part));
-    }
+std::vector<Layer> products_of(const LayerList& model) {
+  std::vector<Layer> layers = model.layers;
+  for (Layer& layer : layers) {
+    if (!layer.kernel || layer.kernel->statements.size() == 1) continue;
+    layer.kernel = as_model(*layer.kernel).layers.front().kernel;
+    layer.kernel->name = layer.name;
   }
   return layers;
 }
@@ -134,7 +128,7 @@ Extraction extract(const LayerList& layers, const HardwareModel& model, const Ex
   extraction.target = model.name;
   extraction.notes = layers.notes;
   std::map<std::string, std::size_t> done;  // kernel -> the first layer with it
-  const std::vector<Layer> flat = flattened(layers);
+  const std::vector<Layer>& flat = layers.layers;
   for (std::size_t l = 0; l < flat.size(); ++l) {
     const Layer& layer = flat[l];
     if (!layer.kernel) {

@@ -50,6 +50,12 @@ void decode_sixteen_bits(const onnx::TensorProto& tensor, TensorData& data) {
     data.set(i, decode(data.dtype, static_cast<std::uint32_t>(tensor.int32_data(i)) & 0xffff));
 }
 
+bool has_values(const onnx::TensorProto& tensor) {
+  return !tensor.raw_data().empty() || tensor.float_data_size() + tensor.int32_data_size() + tensor.int64_data_size() +
+                                               tensor.double_data_size() + tensor.uint64_data_size() >
+                                           0;
+}
+
 /// Fields of fewer values than the shape has elements are damage.
 std::optional<Diagnostic> read_values(const onnx::TensorProto& tensor, const std::string& what, TensorData& data) {
   const std::int64_t count = data.count();
@@ -111,6 +117,7 @@ class Reader {
     }
     Tensor empty{"", result.shape, *result.dtype};
     const std::int64_t needed = element_count(empty) * bytes(*result.dtype);
+    if (!has_values(tensor) && needed > 0) return result;  // weights that were taken out of the file
     if (static_cast<std::uintmax_t>(needed) > 8 * tensor.ByteSizeLong() + 64) {  // before anything is allocated
       problems_.push_back(error(what + " of " + sizes_text(result.shape) + " has fewer values than its shape"));
       return result;
@@ -141,11 +148,9 @@ class Reader {
     const std::filesystem::path file = std::filesystem::path(path_).parent_path() / relative;
     std::error_code problem;
     const std::uintmax_t size = std::filesystem::file_size(file, problem);
-    if (problem)
-      problems_.push_back(
-          error(what + ": the file '" + printable(location) + "' cannot be read", "it must lie beside the model"));
-    else if (result.offset < 0 || static_cast<std::uintmax_t>(result.offset) > size ||
-             size - static_cast<std::uintmax_t>(result.offset) < static_cast<std::uintmax_t>(result.bytes))
+    if (problem) return;  // the weights are elsewhere: their values are drawn
+    if (result.offset < 0 || static_cast<std::uintmax_t>(result.offset) > size ||
+        size - static_cast<std::uintmax_t>(result.offset) < static_cast<std::uintmax_t>(result.bytes))
       problems_.push_back(error(what + " needs " + std::to_string(result.bytes) + " bytes at " +
                                 std::to_string(result.offset) + " of '" + printable(location) + "', which has " +
                                 std::to_string(size)));

@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::size_t max_name = 56;
 
-/// "GlobalAveragePool" gives "global_average_pool"; only letters, digits and '_' remain.
-std::string snake_case(const std::string& op) {
-  if (op.starts_with("MatMul")) return op == "MatMul" ? "matmul" : "matmul_integer";
-  std::string text;
-  for (std::size_t i = 0; i < op.size() && text.size() < 40; ++i) {
-    const char c = op[i];
-    const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
-    if (upper && i > 0 && op[i - 1] >= 'a' && op[i - 1] <= 'z') text += '_';
-    if (upper || lower || digit) text += upper ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? "node" : text;
-}
-
 /// A name that every target language accepts.
 std::string plain_name(const std::string& text) {
   std::string name;
@@ -43,7 +30,9 @@ Refused defect(const Diagnostics& problems, const std::string& statement) {
 
 }  // namespace
 
-std::string sizes_text(const Sizes& sizes) { return fmt::format("[{}]", fmt::join(sizes, ",")); }
+Refused contradiction(std::string what, std::string help) { return {std::move(what), std::move(help), true}; }
+
+std::string sizes_text(const Sizes& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
 std::string Draft::unique(const std::string& wanted) {
   const std::string plain = plain_name(wanted);
@@ -57,14 +46,14 @@ TensorId Draft::tensor_of(Value& value, const std::string& name) {
   tensor.constant = value.constant();
   value.tensor = make_id<TensorId>(kernel.tensors.size());
   if (value.constant())
-    weights.push_back(
-        {value.tensor, value.file, value.offset, element_count(tensor) * bytes(tensor.dtype), value.values});
+    weights.push_back({value.tensor, value.file, value.offset, element_count(tensor) * bytes(tensor.dtype),
+                       value.values, value.drawn});
   kernel.tensors.push_back(std::move(tensor));
   return value.tensor;
 }
 
 Maker::Maker(const Node& of, std::int64_t set, Draft& draft)
-    : node(of), opset(set), kind(snake_case(of.op)), draft_(draft) {
+    : node(of), opset(set), kind(operator_in_words(of.op)), draft_(draft) {
   stem_ = kind + "_" + std::to_string(draft.used["node " + kind]++);
 }
 
@@ -78,7 +67,7 @@ void Maker::add_input(Value value, const std::string& name) {
 void Maker::skip_input() { inputs_.emplace_back(std::nullopt); }
 
 const Value& Maker::in(std::size_t i) const {
-  if (!has(i)) throw Refused{fmt::format("input {} is missing", i), "the node needs it"};
+  if (!has(i)) throw contradiction(fmt::format("input {} is missing", i), "the node needs it");
   return locals_.at(*inputs_[i]);
 }
 
@@ -129,7 +118,7 @@ std::string Maker::text(const std::string& name, const std::string& otherwise) c
 std::size_t Maker::axis(std::int64_t given, std::size_t rank) const {
   const auto all = static_cast<std::int64_t>(rank);
   if (given < -all || given >= std::max<std::int64_t>(all, 1))
-    throw Refused{fmt::format("axis {} of a tensor of {} dimensions", given, rank), ""};
+    throw contradiction(fmt::format("axis {} of a tensor of {} dimensions", given, rank), "");
   return static_cast<std::size_t>(given < 0 ? given + all : given);
 }
 
@@ -153,17 +142,8 @@ void Maker::constant(const std::string& name, TensorData values) {
 }
 
 void Maker::padded(const std::string& name, const std::string& of, double outside) {
-  Value& value = local(of);
-  Tensor& tensor = draft_.kernel.tensors[value.tensor.index()];
-  if (!tensor.outside || *tensor.outside == outside) {
-    tensor.outside = outside;
-    locals_[name] = value;
-    return;
-  }
-  temporary(name, value.dtype, value.shape);  // one tensor has one value outside
-  const Names i = iterators(value.shape.size());
-  say(access(name, i) + " = " + access(of, i), extents_of(i, value.shape));
-  draft_.kernel.tensors[local(name).tensor.index()].outside = outside;
+  locals_[name] = local(of);
+  outside_[name] = outside;
 }
 
 Value& Maker::local(const std::string& name) {
@@ -192,6 +172,8 @@ void Maker::say(const std::string& statement, const Extents& extents) {
     tensors.back().name = name;
     ids.push_back(id);
   };
+  for (ParsedAccess& read : parsed->reads)
+    if (const auto found = outside_.find(read.tensor); found != outside_.end()) read.outside = found->second;
   bring(parsed->write.tensor);
   for (ParsedAccess& read : parsed->reads) bring(read.tensor);
   auto bound = bind(*parsed, tensors, extents, {}, {});
@@ -201,8 +183,7 @@ void Maker::say(const std::string& statement, const Extents& extents) {
   bound->name = said_ == 0 ? stem_ : stem_ + "." + std::to_string(said_);
   ++said_;
   draft_.kernel.statements.push_back(std::move(*bound));
-  draft_.nodes.push_back({node.title});
-  draft_.kinds.push_back(kind);
+  draft_.origins.push_back({{node.title}, node.name, node.op, kind, draft_.order});
 }
 
 std::optional<Value> Maker::output(std::size_t k) const {
@@ -224,13 +205,14 @@ std::string access(const std::string& tensor, const Names& index) { return tenso
 
 Names broadcast_index(const Sizes& part, const Sizes& whole, const Names& names) {
   if (part.size() > whole.size())
-    throw Refused{sizes_text(part) + " has more dimensions than " + sizes_text(whole), ""};
+    throw contradiction(sizes_text(part) + " has more dimensions than " + sizes_text(whole), "");
   Names index;
   const std::size_t missing = whole.size() - part.size();
   for (std::size_t d = 0; d < part.size(); ++d) {
     const std::int64_t of_whole = whole[missing + d];
     if (part[d] != 1 && part[d] != of_whole)
-      throw Refused{"the shapes " + sizes_text(part) + " and " + sizes_text(whole) + " contradict each other", ""};
+      throw contradiction("the shapes " + sizes_text(part) + " and " + sizes_text(whole) + " contradict each other",
+                          "");
     index.push_back(part[d] == of_whole ? names[missing + d] : "0");
   }
   return index;
@@ -243,7 +225,7 @@ Sizes broadcast(const Sizes& a, const Sizes& b) {
     const std::int64_t of_a = back <= a.size() ? a[a.size() - back] : 1;
     const std::int64_t of_b = back <= b.size() ? b[b.size() - back] : 1;
     if (of_a != of_b && of_a != 1 && of_b != 1)
-      throw Refused{"the shapes " + sizes_text(a) + " and " + sizes_text(b) + " contradict each other", ""};
+      throw contradiction("the shapes " + sizes_text(a) + " and " + sizes_text(b) + " contradict each other", "");
     result[d] = of_a == 1 ? of_b : of_a;
   }
   return result;

@@ -6,7 +6,7 @@
 //   m.result("Y", 0, m.dtype(0), {rows, columns});
 //   m.say("Y[i,j] = max(X0[i,j], 0)", {{"i", rows}, {"j", columns}});
 //
-// X0, X1, ... are the node's inputs. What cannot be said throws Refused, which the graph walk turns into a Refusal.
+// X0, X1, ... are the node's inputs. What cannot be said throws Refused, which the graph walk turns into a RefusedNode.
 
 #include <map>
 #include <memory>
@@ -22,7 +22,10 @@ namespace isamap::importing {
 /// Thrown by makers; never leaves the import.
 struct Refused {
   std::string reason, help;
+  bool contradiction = false;  ///< the file is wrong: an error, not a limit of the import
 };
+/// A node that contradicts itself or its inputs.
+Refused contradiction(std::string what, std::string help = "");
 
 using Extents = std::map<std::string, std::int64_t>;
 using Names = std::vector<std::string>;
@@ -35,15 +38,16 @@ struct Value {
   std::shared_ptr<const TensorData> values;  ///< of a constant
   std::string file;                          ///< of a constant whose values stand in a file
   std::int64_t offset = 0;
-  bool constant() const { return values != nullptr || !file.empty(); }
+  bool drawn = false;  ///< a constant whose values the file does not have
+  bool constant() const { return values != nullptr || !file.empty() || drawn; }
 };
 
 /// The kernel being written, with where its statements come from.
 struct Draft {
   Kernel kernel;
   std::vector<Weight> weights;
-  std::vector<std::vector<std::string>> nodes;
-  std::vector<std::string> kinds;
+  std::vector<Origin> origins;
+  std::size_t order = 0;            ///< of the node being made
   std::map<std::string, int> used;  ///< how often a name was asked for
 
   /// A name near `wanted` that no tensor has.
@@ -106,6 +110,7 @@ class Maker {
   Draft& draft_;
   std::vector<std::optional<std::string>> inputs_;  ///< local names
   std::map<std::string, Value> locals_;
+  std::map<std::string, double> outside_;            ///< by local name: of all reads under it
   std::map<std::string, std::string> tensor_names_;  ///< wished for, by local name
   std::map<std::size_t, std::string> results_;       ///< local names
   std::map<std::size_t, Value> outputs_;

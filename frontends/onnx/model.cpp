@@ -10,11 +10,28 @@
 #include <fstream>
 
 #include "frontends/onnx/walk.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 
+std::string operator_in_words(const std::string& op) {
+  if (op.starts_with("MatMul")) return op == "MatMul" ? "matmul" : "matmul_integer";
+  std::string text;
+  for (std::size_t i = 0; i < op.size() && text.size() < 40; ++i) {
+    const char c = op[i];
+    const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
+    if (upper && i > 0 && op[i - 1] >= 'a' && op[i - 1] <= 'z') text += '_';
+    if (upper || lower || digit) text += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? "node" : text;
+}
+
 Result<TensorData> values_of(const Weight& weight, const Tensor& tensor) {
   if (weight.values) return *weight.values;
+  if (weight.drawn) {
+    Random random(weight.seed);
+    return random_data(tensor, Fill::real, random);
+  }
   TensorData data = make_data(tensor);
   std::ifstream file(weight.file, std::ios::binary);
   file.seekg(weight.offset);
@@ -43,6 +60,8 @@ Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<Te
 }
 
 #ifdef ISAMAP_WITH_ONNX
+
+bool onnx_supported() { return true; }
 
 namespace {
 
@@ -83,6 +102,7 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   Diagnostics problems = unknown_names(*file, options);
   importing::Walk walk(*file, options);
   if (problems.empty()) walk.run();
+  problems.insert(problems.end(), walk.problems.begin(), walk.problems.end());
   for (const std::string& name : walk.unknown_outputs)
     problems.push_back(error("the model has no value '" + name + "', which is to be an output"));
   for (Diagnostic& problem : problems) problem.where = {path, 0, 0};
@@ -91,26 +111,28 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   model.kernel = std::move(walk.draft.kernel);
   model.kernel.name = std::filesystem::path(path).stem().string();
   model.weights = std::move(walk.draft.weights);
-  model.nodes = std::move(walk.draft.nodes);
-  model.kinds = std::move(walk.draft.kinds);
+  model.origins = std::move(walk.draft.origins);
   model.inputs = std::move(walk.model_inputs);
   model.outputs = std::move(walk.model_outputs);
   model.file_names = std::move(walk.file_names);
   model.refused = std::move(walk.refused);
+  model.refused_order = std::move(walk.refused_order);
   model.notes = std::move(walk.notes);
-  Random random(options.seed);
-  for (const TensorId id : walk.drawn) {
-    Tensor& tensor = model.kernel.tensors[id.index()];
-    tensor.constant = true;
-    model.notes.push_back("the values of '" + model.file_names[id] + "' are drawn from the seed " +
-                          std::to_string(options.seed));
-    auto values = std::make_shared<TensorData>(random_data(tensor, Fill::real, random));
-    model.weights.push_back({id, "", 0, static_cast<std::int64_t>(values->bytes.size()), values});
+  std::size_t drawn = 0;
+  for (Weight& weight : model.weights) {
+    weight.seed = options.seed + weight.tensor.index();
+    drawn += weight.drawn ? 1 : 0;
   }
+  if (drawn > 0)
+    model.notes.push_back(
+        fmt::format("the values of {} of {} weights are not in the file: they are drawn from the seed {}", drawn,
+                    model.weights.size(), options.seed));
   return model;
 }
 
 #else
+
+bool onnx_supported() { return false; }
 
 Result<Model> import_model(const std::string& path, const ModelOptions&) {
   return error_at({path, 0, 0}, "this isamap was built without ONNX",

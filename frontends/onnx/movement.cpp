@@ -39,7 +39,7 @@ std::string flat(const Names& names, const Sizes& sizes, std::size_t first, std:
 void reshape_to(Maker& m, const Sizes& to) {
   const Sizes& from = m.shape(0);
   if (product_of(from) != product_of(to))
-    throw Refused{"the shape " + sizes_text(to) + " does not hold the elements of " + sizes_text(from), ""};
+    throw contradiction("the shape " + sizes_text(to) + " does not hold the elements of " + sizes_text(from), "");
   const Names names = iterators(to.size());
   Names index;
   if (product_of(to) == 0) {
@@ -81,7 +81,8 @@ void make_reshape(Maker& m) {
         throw Refused{"the shape copies dimension " + std::to_string(d) + " of " + sizes_text(from), ""};
       to[d] = from[d];
     }
-    if (to[d] < -1 || (to[d] == -1 && open >= 0)) throw Refused{"the shape " + sizes_text(to) + " has no meaning", ""};
+    if (to[d] < -1 || (to[d] == -1 && open >= 0))
+      throw contradiction("the shape " + sizes_text(to) + " has no meaning", "");
     if (to[d] == -1)
       open = static_cast<std::int64_t>(d);
     else if (to[d] > 0 && known > (std::int64_t{1} << 48) / to[d])
@@ -97,7 +98,7 @@ void make_flatten(Maker& m) {
   const Sizes& from = m.shape(0);
   const std::int64_t rank = m.rank(0), given = m.integer("axis", 1);
   const std::int64_t axis = given < 0 ? given + rank : given;
-  if (axis < 0 || axis > rank) throw Refused{fmt::format("axis {} of {}", given, sizes_text(from)), ""};
+  if (axis < 0 || axis > rank) throw contradiction(fmt::format("axis {} of {}", given, sizes_text(from)), "");
   const auto at = static_cast<std::size_t>(axis);
   reshape_to(m, {product_of(from, 0, at), product_of(from, at)});
 }
@@ -140,7 +141,7 @@ void make_transpose(Maker& m) {
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t d = 0; d < sorted.size(); ++d)
     if (sorted.size() != from.size() || sorted[d] != static_cast<std::int64_t>(d))
-      throw Refused{"perm " + sizes_text(order) + " is no order of the dimensions of " + sizes_text(from), ""};
+      throw contradiction("perm " + sizes_text(order) + " is no order of the dimensions of " + sizes_text(from), "");
   Sizes to;
   const Names names = iterators(from.size());
   Names index(from.size());
@@ -161,7 +162,7 @@ void make_concat(Maker& m) {
     if (same.size() != shape.size()) throw Refused{"its inputs have different numbers of dimensions", ""};
     shape[axis] += same[axis];
     same[axis] = shape[axis];
-    if (same != shape || m.dtype(i) != m.dtype(0)) throw Refused{"its inputs do not fit together", ""};
+    if (same != shape || m.dtype(i) != m.dtype(0)) throw contradiction("its inputs do not fit together", "");
   }
   m.result("Y", 0, m.dtype(0), shape);
   std::int64_t start = 0;
@@ -215,7 +216,7 @@ void make_slice(Maker& m) {
   if (!inputs) axes = m.integers("axes", axes);
   if (inputs && m.has(4)) steps = m.integers(4, "the steps");
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
-    throw Refused{"starts, ends, axes and steps have different lengths", ""};
+    throw contradiction("starts, ends, axes and steps have different lengths", "");
   Sizes shape = m.shape(0);
   Names from = iterators(shape.size());
   for (std::size_t s = 0; s < starts.size(); ++s) {
@@ -238,7 +239,7 @@ void make_slice(Maker& m) {
 void make_expand(Maker& m) {
   const Sizes to = broadcast(m.shape(0), m.integers(1, "the shape"));
   for (const std::int64_t size : to)
-    if (size < 0) throw Refused{"the shape " + sizes_text(to) + " has no meaning", ""};
+    if (size < 0) throw contradiction("the shape " + sizes_text(to) + " has no meaning", "");
   copy(m, to, broadcast_index(m.shape(0), to, iterators(to.size())));
 }
 

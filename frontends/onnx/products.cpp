@@ -12,10 +12,10 @@ namespace isamap::importing {
 
 Product product_of_matrices(const Sizes& a, const Sizes& b) {
   const std::string both = sizes_text(a) + " and " + sizes_text(b);
-  if (a.empty() || b.empty()) throw Refused{"a product of scalars: " + both, ""};
+  if (a.empty() || b.empty()) throw contradiction("a product of scalars: " + both, "");
   const bool row = a.size() > 1, column = b.size() > 1;
   const std::int64_t k = a.back(), other = column ? b[b.size() - 2] : b[0];
-  if (k != other) throw Refused{fmt::format("the operands {} sum over {} and {} elements", both, k, other), ""};
+  if (k != other) throw contradiction(fmt::format("the operands {} sum over {} and {} elements", both, k, other), "");
   const Sizes batch_a(a.begin(), row ? a.end() - 2 : a.begin()), batch_b(b.begin(), column ? b.end() - 2 : b.begin());
   Product p;
   p.shape = broadcast(batch_a, batch_b);
@@ -70,13 +70,14 @@ void make_matmul(Maker& m) {
 void make_gemm(Maker& m) {
   const Sizes &a = m.shape(0), &b = m.shape(1);
   if (a.size() != 2 || b.size() != 2)
-    throw Refused{"gemm needs two matrices, found " + sizes_text(a) + " and " + sizes_text(b), ""};
+    throw contradiction("gemm needs two matrices, found " + sizes_text(a) + " and " + sizes_text(b), "");
   const bool turn_a = m.integer("transA", 0) != 0, turn_b = m.integer("transB", 0) != 0;
   const std::int64_t rows = a[turn_a ? 1 : 0], k = a[turn_a ? 0 : 1], columns = b[turn_b ? 0 : 1];
   if (const std::int64_t other = b[turn_b ? 1 : 0]; other != k)
-    throw Refused{fmt::format("the matrices {}{} and {}{} sum over {} and {} elements", sizes_text(a),
-                              turn_a ? " (transposed)" : "", sizes_text(b), turn_b ? " (transposed)" : "", k, other),
-                  ""};
+    throw contradiction(
+        fmt::format("the matrices {}{} and {}{} sum over {} and {} elements", sizes_text(a),
+                    turn_a ? " (transposed)" : "", sizes_text(b), turn_b ? " (transposed)" : "", k, other),
+        "");
   const DType type = m.dtype(0), sum = sums_wide(type) ? DType::f32 : type;
   const double alpha = m.real("alpha", 1), beta = m.real("beta", 1);
   const bool bias = m.has(2) && beta != 0, direct = !bias && alpha == 1 && sum == type;
@@ -118,7 +119,7 @@ Letters letters_of(const std::string& term, std::size_t rank, std::size_t ellips
     if (c == '.') {
       if (term.compare(i, 3, "...") != 0) throw Refused{"the equation has a single dot", ""};
       const std::size_t letters = term.size() - 3;
-      if (rank < letters) throw Refused{"the equation does not fit the operands", ""};
+      if (rank < letters) throw contradiction("the equation does not fit the operands", "");
       const std::size_t own = rank - letters;
       for (std::size_t d = 0; d < own; ++d) result.names.push_back("e" + std::to_string(ellipsis - own + d));
       i += 2;
@@ -154,7 +155,7 @@ void make_einsum(Maker& m) {
       terms.emplace_back();
     else
       terms.back() += c;
-  if (terms.size() != m.count()) throw Refused{"the equation has another number of operands", ""};
+  if (terms.size() != m.count()) throw contradiction("the equation has another number of operands", "");
   std::size_t ellipsis = 0;
   for (std::size_t i = 0; i < terms.size(); ++i)
     if (const std::size_t dots = terms[i].find("...");
@@ -165,11 +166,11 @@ void make_einsum(Maker& m) {
   std::vector<std::pair<Names, Sizes>> accesses;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const Names names = letters_of(terms[i], m.shape(i).size(), ellipsis).names;
-    if (names.size() != m.shape(i).size()) throw Refused{"the equation does not fit the operands", ""};
+    if (names.size() != m.shape(i).size()) throw contradiction("the equation does not fit the operands", "");
     for (std::size_t d = 0; d < names.size(); ++d) {
       std::int64_t& extent = extents.emplace(names[d], 1).first->second;
       if (extent != 1 && m.shape(i)[d] != 1 && extent != m.shape(i)[d])
-        throw Refused{"the equation gives one letter two sizes", ""};
+        throw contradiction("the equation gives one letter two sizes", "");
       if (extent == 1) extent = m.shape(i)[d];
     }
     accesses.emplace_back(names, m.shape(i));

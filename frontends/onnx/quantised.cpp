@@ -33,7 +33,7 @@ std::string parameter_index(const Maker& m, std::size_t i, const Names& names) {
   if (own.size() == 1 && own[0] == shape[axis]) return names[axis];
   const std::int64_t block = m.integer("block_size", 0);
   if (own.size() != shape.size() || block < 1 || own[axis] * block < shape[axis])
-    throw Refused{"scales of " + sizes_text(own) + " do not fit " + sizes_text(shape), ""};
+    throw contradiction("scales of " + sizes_text(own) + " do not fit " + sizes_text(shape), "");
   Names index = names;
   index[axis] = fmt::format("{}/{}", names[axis], block);
   return joined(index);

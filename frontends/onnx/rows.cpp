@@ -98,6 +98,15 @@ std::string element(const std::string& tensor, const Names& index, DType from, D
   return from == to ? read : std::string(name(to)) + "(" + read + ")";
 }
 
+/// The result over no elements.
+Scalar identity_of(const std::string& op, DType type) {
+  return identity(op == "+="     ? Reduction::add
+                  : op == "*="   ? Reduction::mul
+                  : op == "max=" ? Reduction::max
+                                 : Reduction::min,
+                  type);
+}
+
 void make_reduce(Maker& m) {
   const Reducing& how = reductions().at(m.node.op);
   const std::int64_t inputs_from = m.node.op == "ReduceSum" ? 13 : 18;
@@ -112,7 +121,15 @@ void make_reduce(Maker& m) {
   const bool direct = std::string(how.after).empty() && sum == type;
   m.result("Y", 0, type, shape);
   if (!direct) m.temporary("T", sum, shape);
-  m.say(fmt::format("{}[{}] {} {}", direct ? "Y" : "T", index, how.op, term), rows.all());
+  const std::string sum_name = direct ? "Y" : "T";
+  if (rows.count == 0) {
+    const Scalar start = identity_of(how.op, sum);
+    m.say(
+        fmt::format("{}[{}] = {}", sum_name, index, is_float(sum) ? number(start.real) : std::to_string(start.integer)),
+        rows.kept());
+  } else {
+    m.say(fmt::format("{}[{}] {} {}", sum_name, index, how.op, term), rows.all());
+  }
   if (direct) return;
   std::string after = std::string(how.after).empty() ? "t" : how.after;
   after = replaced(after, "n", std::to_string(std::max<std::int64_t>(rows.count, 1)));
@@ -131,7 +148,7 @@ void make_log_sum_exp(Maker& m) {
   m.result("Y", 0, type, shape);
   if (rows.count == 0) {  // the logarithm of an empty sum
     m.temporary("S", type, shape);
-    m.say(fmt::format("S[{}] += {}", index, x), rows.all());
+    m.say(fmt::format("S[{}] = 0", index), rows.kept());
     m.say(fmt::format("Y[{0}] = log(S[{0}])", index), rows.kept());
     return;
   }
@@ -246,7 +263,7 @@ void make_batch_norm(Maker& m) {
   if (i.size() < 2) throw Refused{"batch normalisation of " + sizes_text(m.shape(0)), ""};
   const std::int64_t channels = m.shape(0)[1];
   for (std::size_t k = 1; k < 5; ++k)
-    if (m.shape(k) != Sizes{channels}) throw Refused{"its statistics do not fit the channels", ""};
+    if (m.shape(k) != Sizes{channels}) throw contradiction("its statistics do not fit the channels", "");
   const DType type = m.dtype(0), sum = sum_type(m.dtype(3));
   const auto read = [&](std::size_t k) { return element("X" + std::to_string(k), {"c"}, m.dtype(k), sum); };
   m.temporary("F", sum, {channels});

@@ -47,7 +47,7 @@ void make_constant_of_shape(Maker& m) {
     value = constant.values->get(0);
   }
   for (const std::int64_t size : shape)
-    if (size < 0) throw Refused{"the shape " + sizes_text(shape) + " has no meaning", ""};
+    if (size < 0) throw contradiction("the shape " + sizes_text(shape) + " has no meaning", "");
   const Names i = iterators(shape.size());
   m.result("Y", 0, type, shape);
   const std::string text = is_float(type) ? number(value.real) : std::to_string(value.integer);

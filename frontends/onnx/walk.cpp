@@ -20,6 +20,7 @@ constexpr double max_folded_points = 1 << 22;
 constexpr std::int64_t max_folded_elements = 1 << 20;
 constexpr std::size_t max_statements = 65536;
 constexpr int max_inlined = 64;  ///< functions inside functions
+constexpr std::size_t max_problems = 20;
 
 /// How much of a draft there was before a node.
 struct Mark {
@@ -32,14 +33,15 @@ Mark mark_of(const Draft& draft) {
 void back_to(const Mark& mark, Draft& draft) {
   draft.kernel.tensors.resize(mark.tensors);
   draft.kernel.statements.resize(mark.statements);
-  draft.nodes.resize(mark.statements);
-  draft.kinds.resize(mark.statements);
+  draft.origins.resize(mark.statements);
   draft.weights.resize(mark.weights);
   draft.used = mark.used;
 }
 
 Value value_of(const Constant& constant) {
-  return {constant.dtype.value_or(DType::f32), constant.shape, {}, constant.values, constant.file, constant.offset};
+  Value value{*constant.dtype, constant.shape, {}, constant.values, constant.file, constant.offset};
+  value.drawn = !constant.values && constant.file.empty();
+  return value;
 }
 
 /// Statements that nothing would run: an error of the import or of the file's attributes.
@@ -52,11 +54,12 @@ void check_new_statements(const Draft& draft, std::size_t first) {
   if (!problems.empty()) throw Refused{problems.front().message, problems.front().hint};
 }
 
+/// Tensors larger than any memory: the file lies.
 void check_shapes(const Draft& draft, std::size_t first) {
   Diagnostics problems;
   for (std::size_t t = first; t < draft.kernel.tensors.size(); ++t)
     check_tensor(draft.kernel.tensors[t], "", {}, problems);
-  if (!problems.empty()) throw Refused{problems.front().message, problems.front().hint};
+  if (!problems.empty()) throw contradiction(problems.front().message, problems.front().hint);
 }
 
 }  // namespace
@@ -71,14 +74,18 @@ void Walk::run() {
   for (const auto* declared : {&file_.graph.values, &file_.graph.outputs})
     for (const Declared& value : *declared) declared_[value.name] = &value;
   const std::vector<bool> needed = needed_nodes();
-  for (std::size_t n = 0; n < file_.graph.nodes.size(); ++n)
+  for (std::size_t n = 0; n < file_.graph.nodes.size(); ++n) {
+    draft.order = n;
     if (needed[n]) add_node(file_.graph.nodes[n], 0);
+    if (problems.size() >= max_problems) return;
+  }
+  draft.order = file_.graph.nodes.size();
   add_outputs();
   drop_unused();
 }
 
 void Walk::add_constant(const std::string& name, const Constant& constant) {
-  if (constant.dtype && (constant.values || !constant.file.empty()))
+  if (constant.dtype)
     values_[name] = value_of(constant);
   else
     missing_[name] = {"constant '" + name + "' has the type " + constant.type + ", which kernels do not have", ""};
@@ -118,7 +125,7 @@ void Walk::add_input(const Declared& input) {
     sizes_[symbol_of(input, 0)] = 1;
   }
   const auto sizes = known_sizes(input);
-  Refusal refusal{"input '" + input.name + "'", input.name, "input", "", ""};
+  RefusedNode refusal{"input '" + input.name + "'", input.name, "input", "", ""};
   if (!input.dtype) {
     refusal.reason = "its type is " + (input.type.empty() ? "not stated" : input.type) + ", which kernels do not have";
   } else if (!input.shape) {
@@ -140,17 +147,22 @@ void Walk::add_input(const Declared& input) {
         (!model_inputs.empty() &&
          std::find(options_.constants.begin(), options_.constants.end(), "weights") != options_.constants.end());
     Value value{*input.dtype, *sizes, {}, nullptr, ""};
+    value.drawn = is_weight;
+    const std::size_t before = draft.kernel.tensors.size();
     const TensorId id = draft.tensor_of(value, input.name);
+    try {
+      check_shapes(draft, before);
+    } catch (const Refused& why) {
+      problems.push_back(error("input '" + input.name + "': " + why.reason, why.help));
+    }
     values_[input.name] = value;
     file_names[id] = input.name;
-    if (is_weight)
-      drawn.push_back(id);
-    else
-      model_inputs.push_back(id);
+    if (!is_weight) model_inputs.push_back(id);
     return;
   }
   missing_[input.name] = {"", ""};
   refused.push_back(std::move(refusal));
+  refused_order.push_back(0);
 }
 
 std::vector<bool> Walk::needed_nodes() const {
@@ -177,8 +189,13 @@ std::vector<bool> Walk::needed_nodes() const {
   return needed;
 }
 
-void Walk::refuse(const Node& node, const Refused& why) {
-  refused.push_back({node.title, node.name, node.op, why.reason, why.help});
+void Walk::refuse(const Node& node, const Refused& why, bool follows) {
+  if (why.contradiction)
+    problems.push_back(error(node.title + ": " + why.reason, why.help));
+  else {
+    refused.push_back({node.title, node.name, node.op, why.reason, why.help, follows});
+    refused_order.push_back(draft.order);
+  }
   lose_outputs(node);
 }
 
@@ -198,13 +215,13 @@ void Walk::add_node(const Node& node, int depth) {
   for (const std::string& name : node.inputs) {
     if (name.empty() || values_.contains(name)) continue;
     const auto lost = missing_.find(name);
-    if (lost == missing_.end()) return refuse(node, {"it reads '" + name + "', which is no value here", ""});
+    if (lost == missing_.end()) return refuse(node, {"it reads '" + name + "', which is no value here", ""}, false);
     if (!lost->second.reason.empty()) {
       const Refused why = lost->second;
       lost->second.reason.clear();
-      return refuse(node, why);
+      return refuse(node, why, false);
     }
-    return lose_outputs(node);
+    return refuse(node, {"it reads '" + name + "', whose shape or values are not known", ""}, true);
   }
   try {
     if (depth > max_inlined) throw Refused{"functions call each other without end", ""};
@@ -217,7 +234,7 @@ void Walk::add_node(const Node& node, int depth) {
     if (node.op == "If") return choose(node, depth);
     make(node);
   } catch (const Refused& why) {
-    refuse(node, why);
+    refuse(node, why, false);
   }
 }
 
@@ -247,7 +264,7 @@ void Walk::choose(const Node& node, int depth) {
   if (!condition.values || condition.values->count() != 1)
     throw Refused{"its condition is known only when the model runs", "fix the input it depends on with --fix"};
   const auto branch = node.attributes.find(condition.values->get(0).integer != 0 ? "then_branch" : "else_branch");
-  if (branch == node.attributes.end() || !branch->second.graph) throw Refused{"a branch is missing", ""};
+  if (branch == node.attributes.end() || !branch->second.graph) throw contradiction("a branch is missing", "");
   const Graph& graph = *branch->second.graph;
   for (const Constant& constant : graph.constants) add_constant(constant.name, constant);
   for (const Node& inner : graph.nodes) add_node(inner, depth + 1);
@@ -369,7 +386,7 @@ bool Walk::fold(const Node& node, Make maker) {
   return true;
 }
 
-/// The caller gets every output: one that is read inside too, or is an input or a constant, is copied.
+/// The caller gets every output: one that is an input or a constant is copied.
 void Walk::add_outputs() {
   std::vector<std::string> names = options_.until;
   if (names.empty())
@@ -382,7 +399,9 @@ void Walk::add_outputs() {
     }
     Value& value = found->second;
     const bool taken = std::find(model_outputs.begin(), model_outputs.end(), value.tensor) != model_outputs.end();
-    if (!value.tensor.valid() || taken || role_of(draft.kernel, value.tensor) != Role::output) copy_out(name, value);
+    const Role role = value.tensor.valid() ? role_of(draft.kernel, value.tensor) : Role::input;
+    if (taken || role == Role::input) copy_out(name, value);
+    if (role == Role::intermediate) draft.kernel.tensors[value.tensor.index()].output = true;
     model_outputs.push_back(value.tensor);
     file_names[value.tensor] = name;
   }
@@ -405,7 +424,6 @@ void Walk::drop_unused() {
     for (int a = 0; a < access_count(statement); ++a) used[access_of(statement, a).tensor.index()] = true;
   for (const TensorId id : model_inputs) used[id.index()] = true;
   for (const TensorId id : model_outputs) used[id.index()] = true;
-  for (const TensorId id : drawn) used[id.index()] = true;
   std::vector<TensorId> renumbered(used.size());
   std::vector<Tensor> kept;
   for (std::size_t t = 0; t < used.size(); ++t) {
@@ -421,7 +439,7 @@ void Walk::drop_unused() {
   }
   std::erase_if(draft.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
   for (Weight& weight : draft.weights) renumber(weight.tensor);
-  for (auto* list : {&model_inputs, &model_outputs, &drawn})
+  for (auto* list : {&model_inputs, &model_outputs})
     for (TensorId& id : *list) renumber(id);
   std::map<TensorId, std::string> names;
   for (auto& [id, name] : file_names)

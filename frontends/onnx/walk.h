@@ -14,10 +14,11 @@ class Walk {
   void run();
 
   Draft draft;
-  std::vector<Refusal> refused;
+  std::vector<RefusedNode> refused;
   std::vector<std::string> notes, unknown_outputs;
   std::vector<TensorId> model_inputs, model_outputs;
-  std::vector<TensorId> drawn;  ///< inputs that are weights without values
+  std::vector<std::size_t> refused_order;
+  Diagnostics problems;  ///< contradictions of the file
   std::map<TensorId, std::string> file_names;
 
  private:
@@ -31,7 +32,7 @@ class Walk {
   bool fold(const Node& node, Make maker);
   void give_inputs(const Node& node, Maker& maker) const;
   bool all_constant(const Node& node) const;
-  void refuse(const Node& node, const Refused& why);
+  void refuse(const Node& node, const Refused& why, bool follows);
   void lose_outputs(const Node& node);
   void rename(const std::string& from, const std::string& to);
   std::vector<bool> needed_nodes() const;

@@ -36,10 +36,10 @@ std::vector<std::int64_t> window_attribute(const Maker& m, const std::string& na
   std::vector<std::int64_t> values = m.integers(name, {});
   if (values.empty()) values.assign(count, otherwise);
   if (values.size() != count)
-    throw Refused{fmt::format("attribute {} has {} numbers, {} are needed", name, values.size(), count), ""};
+    throw contradiction(fmt::format("attribute {} has {} numbers, {} are needed", name, values.size(), count), "");
   for (const std::int64_t value : values)
     if (value < least || value > largest)
-      throw Refused{fmt::format("attribute {} holds {}; {} to {} is possible", name, value, least, largest), ""};
+      throw contradiction(fmt::format("attribute {} holds {}; {} to {} is possible", name, value, least, largest), "");
   return values;
 }
 
@@ -54,7 +54,7 @@ std::vector<Window> read_windows(const Maker& m, const Sizes& input, const Sizes
   for (std::size_t d = 0; d < count; ++d) {
     const std::int64_t size = input[input.size() - count + d];
     if (size > largest || filter[d] > largest || filter[d] < 1)
-      throw Refused{"a window of " + sizes_text(filter) + " on " + sizes_text(input) + " is out of range", ""};
+      throw contradiction("a window of " + sizes_text(filter) + " on " + sizes_text(input) + " is out of range", "");
     Window w{size, 0, filter[d], strides[d], dilations[d], pads[d], pads[count + d], "", ""};
     w.out_name = count <= 2 ? out_two[d] : count == 3 ? out_three[d] : "p" + std::to_string(d);
     w.filter_name = count <= 2 ? filter_two[d] : count == 3 ? filter_three[d] : "r" + std::to_string(d);
@@ -66,7 +66,7 @@ std::vector<Window> read_windows(const Maker& m, const Sizes& input, const Sizes
 void set_outputs(const Maker& m, std::vector<Window>& windows) {
   const std::string mode = m.text("auto_pad", "NOTSET");
   if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
-    throw Refused{"auto_pad is '" + mode.substr(0, 32) + "'", "NOTSET, VALID, SAME_UPPER or SAME_LOWER"};
+    throw contradiction("auto_pad is '" + mode.substr(0, 32) + "'", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   const bool ceil_mode = m.integer("ceil_mode", 0) != 0;
   for (Window& w : windows) {
     if (mode.starts_with("SAME")) {
@@ -76,7 +76,7 @@ void set_outputs(const Maker& m, std::vector<Window>& windows) {
     if (mode == "VALID") w.before = w.after = 0;
     const std::int64_t padded = w.input + w.before + w.after;
     if (padded < w.span())
-      throw Refused{fmt::format("the filter spans {} elements, the padded input has {}", w.span(), padded), ""};
+      throw contradiction(fmt::format("the filter spans {} elements, the padded input has {}", w.span(), padded), "");
     w.output = (ceil_mode ? ceil_div(padded - w.span(), w.stride) : (padded - w.span()) / w.stride) + 1;
     // The last window starts inside the input or the padding before it.
     if (ceil_mode && (w.output - 1) * w.stride >= w.input + w.before) --w.output;
@@ -91,12 +91,12 @@ Sizes outputs_of(const std::vector<Window>& windows) {
 
 Convolution read_convolution(const Maker& m, const Sizes& input, const Sizes& filter, std::string& kind) {
   if (input.size() != filter.size() || input.size() < 3)
-    throw Refused{"a convolution of " + sizes_text(input) + " with the filter " + sizes_text(filter), ""};
+    throw contradiction("a convolution of " + sizes_text(input) + " with the filter " + sizes_text(filter), "");
   const std::int64_t groups = m.integer("group", 1);
   if (groups < 1 || input[1] % groups != 0 || input[1] / groups != filter[1] || filter[0] % groups != 0)
-    throw Refused{fmt::format("the input has {} channels; {} groups of filters {} do not fit", input[1], groups,
-                              sizes_text(filter)),
-                  ""};
+    throw contradiction(fmt::format("the input has {} channels; {} groups of filters {} do not fit", input[1], groups,
+                                    sizes_text(filter)),
+                        "");
   Convolution c;
   c.groups = groups;
   c.in_channels = filter[1];
@@ -108,22 +108,26 @@ Convolution read_convolution(const Maker& m, const Sizes& input, const Sizes& fi
   return c;
 }
 
+std::string Convolution::channel() const {
+  if (groups == 1) return "k";
+  if (in_channels == 1) return out_channels == 1 ? "c" : fmt::format("{}*c + k", out_channels);
+  return fmt::format("{}*g + k", out_channels);
+}
+
+Extents Convolution::channel_extents() const {
+  Extents extents;
+  if (groups > 1) extents[in_channels == 1 ? "c" : "g"] = groups;
+  if (groups == 1 || in_channels > 1 || out_channels > 1) extents["k"] = out_channels;
+  return extents;
+}
+
 void say_convolution(Maker& m, const Convolution& c, const std::vector<Window>& windows) {
-  Names in{"n"}, filter, out{"n"};
-  Extents extents{{"n", c.batch}};
-  if (c.groups == 1) {
-    in.push_back("c"), filter = {"k", "c"}, out.push_back("k");
-    extents["k"] = c.out_channels, extents["c"] = c.in_channels;
-  } else if (c.in_channels == 1) {
-    const std::string channel = c.out_channels == 1 ? "c" : fmt::format("{}*c + k", c.out_channels);
-    in.push_back("c"), filter = {channel, "0"}, out.push_back(channel);
-    extents["c"] = c.groups;
-    if (c.out_channels > 1) extents["k"] = c.out_channels;
-  } else {
-    const std::string channel = fmt::format("{}*g + k", c.out_channels);
-    in.push_back(fmt::format("{}*g + c", c.in_channels)), filter = {channel, "c"}, out.push_back(channel);
-    extents["g"] = c.groups, extents["k"] = c.out_channels, extents["c"] = c.in_channels;
-  }
+  const bool depthwise = c.groups > 1 && c.in_channels == 1;
+  Names in{"n", c.groups == 1 || depthwise ? "c" : fmt::format("{}*g + c", c.in_channels)}, out{"n", c.channel()};
+  Names filter{c.channel(), depthwise ? "0" : "c"};
+  Extents extents = c.channel_extents();
+  extents["n"] = c.batch;
+  if (!depthwise) extents["c"] = c.in_channels;
   for (const Window& w : windows) {
     in.push_back(w.read_index());
     out.push_back(w.out_name);
@@ -151,18 +155,24 @@ Sizes with_channels(std::int64_t batch, std::int64_t channels, const Sizes& spat
   return shape;
 }
 
-/// out = sum + bias[channel], narrowed to the type of out.
-void say_bias(Maker& m, const std::string& sum, const std::string& out, std::size_t bias) {
-  const Sizes shape = m.shape_of(out);
-  const Names i = iterators(shape.size(), "nkpqo");
-  const DType from = m.dtype_of(sum), to = m.dtype_of(out);
-  std::string text = access(sum, i);
+/// out = sum + bias[channel], narrowed to the type of out. The channels have the iterators of the sum.
+void say_bias(Maker& m, const Convolution& c, const std::vector<Window>& windows, std::size_t bias) {
+  Names index{"n", c.channel()};
+  Extents extents = c.channel_extents();
+  extents["n"] = c.batch;
+  for (const Window& w : windows) {
+    index.push_back(w.out_name);
+    extents[w.out_name] = w.output;
+  }
+  const DType from = m.dtype_of("T"), to = m.dtype_of("Y");
+  std::string text = access("T", index);
   if (m.has(bias)) {
-    if (m.shape(bias) != Sizes{shape[1]}) throw Refused{"the bias does not fit the channels", ""};
-    text += " + X" + std::to_string(bias) + "[" + i[1] + "]";
+    if (m.shape(bias) != Sizes{m.shape_of("Y")[1]}) throw contradiction("the bias does not fit the channels", "");
+    text += (from == m.dtype(bias) ? " + X" : " + f32(X") + std::to_string(bias) + "[" + c.channel() + "]" +
+            (from == m.dtype(bias) ? "" : ")");
   }
   m.kind = "bias";
-  m.say(access(out, i) + " = " + (from == to ? text : std::string(name(to)) + "(" + text + ")"), extents_of(i, shape));
+  m.say(access("Y", index) + " = " + (from == to ? text : std::string(name(to)) + "(" + text + ")"), extents);
 }
 
 DType product_type(DType type) { return is_float(type) && bits(type) < 32 ? DType::f32 : type; }
@@ -172,7 +182,7 @@ void make_conv(Maker& m) {
   Convolution c = read_convolution(m, x, w, m.kind);
   const Sizes filter(w.begin() + 2, w.end());
   if (const Sizes stated = m.integers("kernel_shape", filter); stated != filter)
-    throw Refused{"kernel_shape is " + sizes_text(stated) + " but the filter has " + sizes_text(filter), ""};
+    throw contradiction("kernel_shape is " + sizes_text(stated) + " but the filter has " + sizes_text(filter), "");
   auto windows = read_windows(m, x, filter);
   set_outputs(m, windows);
   const DType type = m.dtype(0), sum = product_type(type);
@@ -186,7 +196,7 @@ void make_conv(Maker& m) {
   c.out = direct ? "Y" : "T";
   c.term = sum == type ? "{x} * {w}" : "f32({x}) * f32({w})";
   say_convolution(m, c, windows);
-  if (!direct) say_bias(m, "T", "Y", 2);
+  if (!direct) say_bias(m, c, windows, 2);
 }
 
 /// The taps of a transposed window that reach output positions stride*u + phase: filter step*t + first meets input
@@ -294,7 +304,7 @@ void make_conv_transpose(Maker& m) {
     }
     say_phase(m, c, windows, taps);
   }
-  if (m.has(2)) say_bias(m, "T", "Y", 2);
+  if (m.has(2)) say_bias(m, c, windows, 2);
 }
 
 /// The window's iterators, and the index of the input under it.
@@ -311,7 +321,7 @@ Pool read_pool(const Maker& m, bool global) {
   Pool pool;
   const Sizes spatial(x.begin() + 2, x.end());
   pool.windows = read_windows(m, x, global ? spatial : m.integers("kernel_shape", {}));
-  if (pool.windows.size() != spatial.size()) throw Refused{"kernel_shape does not fit " + sizes_text(x), ""};
+  if (pool.windows.size() != spatial.size()) throw contradiction("kernel_shape does not fit " + sizes_text(x), "");
   set_outputs(m, pool.windows);
   pool.shape = with_channels(x[0], x[1], outputs_of(pool.windows));
   Names in{"n", "c"}, out{"n", "c"};

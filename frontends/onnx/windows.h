@@ -37,6 +37,10 @@ struct Convolution {
   std::string term;                                            ///< of the operands' texts {x} and {w}
   std::int64_t groups = 1, in_channels = 1, out_channels = 1;  ///< of one group
   std::int64_t batch = 1;
+
+  /// Index of the output's channel: "k", "c", or "4*g + k" of groups; and the iterators in it.
+  std::string channel() const;
+  Extents channel_extents() const;
 };
 /// "conv2d", "depthwise" or "grouped_conv2d"; refuses channels that do not fit.
 Convolution read_convolution(const Maker& m, const Sizes& input, const Sizes& filter, std::string& kind);

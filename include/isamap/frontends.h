@@ -39,7 +39,7 @@ struct LayerList {
   std::vector<Layer> layers;
 };
 
-/// Weights may be initialisers or inputs; shapes come from shape inference.
+/// Weights may be initialisers or inputs, and need no values.
 Result<LayerList> load_onnx(const std::string& path);
 /// False when built without ONNX.
 bool onnx_supported();
