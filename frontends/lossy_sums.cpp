@@ -28,7 +28,8 @@ int significand_bits(DType type) {
 /// Is a read of the tensor a summand of the body, as in S[t+1] = S[t] + X[t]?
 bool adds_to(const ScalarExpr& body, const Computation& statement) {
   if (const auto* read = std::get_if<Read>(&body.op))
-    return statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
+    return read->access < static_cast<int>(statement.reads.size()) &&
+           statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
   const auto* binary = std::get_if<Binary>(&body.op);
   const bool sum = binary && (binary->op == BinaryOp::add || binary->op == BinaryOp::sub);
   if (!sum && !std::holds_alternative<Cast>(body.op)) return false;

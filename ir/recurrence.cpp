@@ -82,8 +82,10 @@ class Stepping {
   Access access(std::size_t s, const Access& old) const {
     const Slice slice = of(s, old);
     const auto at = std::find(step_.slices.begin(), step_.slices.end(), slice);
-    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index, old.outside};
+    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index, old.outside,
+                old.computed};
     if (slice.axis >= 0) made.index.erase(made.index.begin() + slice.axis);
+    if (made.computed && slice.axis >= 0 && slice.axis < made.computed->axis) --made.computed->axis;
     return made;
   }
 

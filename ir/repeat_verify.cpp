@@ -72,6 +72,12 @@ class RepeatCheck {
                          repeat_.dim),
              "only one subscript may contain the step's number");
     }
+    for (const AffineExpr& value : statement.values)
+      if (value.names().contains(repeat_.dim))
+        fail(place(s, 0),
+             fmt::format("statement {} uses the value of {}, which is repeated", statement.name, repeat_.dim),
+             fmt::format("read it from a tensor that a statement before the repeat writes: N[{0}] = value({0})",
+                         repeat_.dim));
     const int dim = statement.domain.find(repeat_.dim);
     if (dim >= 0 && statement.domain.dims[static_cast<std::size_t>(dim)].extent != repeat_.steps)
       fail(place(s, 0),

@@ -34,6 +34,8 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   if (!width || dim.extent < *width)
     return fmt::format("{} of {} has {} points; {} lanes of {} need at least {}", parts.dim, parts.statement,
                        dim.extent, parts.lanes, parts.depth, width.value_or(INT64_MAX));
+  if (is_irregular(statement))
+    return fmt::format("{} uses the value of a dim or reads at a computed place", parts.statement);
   if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)

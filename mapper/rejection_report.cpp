@@ -123,7 +123,7 @@ std::string shape_of(const Instruction& instruction) {
 
 bool same_operation(const Kernel& kernel, StatementId statement, const Instruction& instruction) {
   const Computation& c = kernel.statements[statement.index()];
-  if (instruction.semantics.size() != 1) return false;
+  if (instruction.semantics.size() != 1 || is_irregular(c)) return false;
   return !match_shapes(c, instruction.statement()).empty() ||
          !match_with_constant(c, instruction.statement()).empty() ||
          !why_not_exact(kernel, statement, instruction).text.empty() ||

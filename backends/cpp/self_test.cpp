@@ -195,7 +195,20 @@ class PlainLoops {
     std::vector<std::string> reads;
     for (const Access& access : s.reads) {
       reads.push_back(names.unique("read"));
-      read(access, reads.back(), nest);
+      Access regular = access;
+      if (access.computed) {
+        const auto axis = static_cast<std::size_t>(access.computed->axis);
+        const std::string name = computed_name(access.computed->read);
+        regular.index[axis] = AffineExpr::dim(name);
+        nest.names[name] = elements_.clamped_index(reads[static_cast<std::size_t>(access.computed->read)],
+                                                   kernel_.tensors[access.tensor.index()].shape[axis] - 1);
+      }
+      read(regular, reads.back(), nest);
+    }
+    for (const AffineExpr& value : s.values) {
+      reads.push_back(names.unique("value"));
+      nest.line(fmt::format("const {0} {1} = {0}({2});", portable_type(DType::s32), reads.back(),
+                            index_text(value, nest.ranges, nest.names, elements_)));
     }
     const std::size_t t = s.write.tensor.index();
     nest.line(

@@ -65,12 +65,20 @@ struct IterationDomain {
 /// Extent of each dim as the range [0, extent-1], for `bounds` and `simplify`.
 Ranges ranges_of(const IterationDomain& domain);
 
+/// A subscript that another read of the statement yields: E[at(I[i]),d]. It is clamped into the axis.
+struct ComputedIndex {
+  int axis = 0;
+  int read = 0;  ///< number of that read, of an integer type; before the read that it indexes
+  bool operator==(const ComputedIndex&) const = default;
+};
+
 /// tensor[index...]; each index quasi-affine in the domain's dims.
 struct Access {
   TensorId tensor;
   std::vector<AffineExpr> index;
   /// Of reads: the value beyond the tensor's shape, where it differs from the tensor's `outside`.
   std::optional<double> outside = {};
+  std::optional<ComputedIndex> computed = {};  ///< of reads; `index` is 0 at its axis
   bool operator==(const Access&) const = default;
 };
 
@@ -97,8 +105,13 @@ struct Computation {
   Access write;
   std::vector<Access> reads;  ///< each distinct access once, in order of first occurrence in the body
   ScalarExpr body;            ///< elaborated; its type is the written tensor's
+  /// Values of dims in the body, each an s32: operand reads.size() + n of the body is values[n]. `value(i + 1)`.
+  std::vector<AffineExpr> values = {};
   bool operator==(const Computation&) const = default;
 };
+
+/// Does it use the value of a dim, or read at a computed place? Such statements are scalar code.
+bool is_irregular(const Computation& computation);
 
 /// Access 0 is the write, access i+1 is reads[i]: the numbering of operands in mappings.
 const Access& access_of(const Computation& computation, int number);
