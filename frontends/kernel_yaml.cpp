@@ -189,10 +189,16 @@ void check_tensors_used(KernelFile& file) {
                   "remove it");
 }
 
+/// A `repeat` entry.
+struct RepeatEntry {
+  const yaml::Node* steps = nullptr;  ///< {t: T}
+  std::size_t first = 0, count = 0;   ///< of the statements that it repeats
+  bool backward = false;
+};
+
 struct Entries {
   std::vector<const yaml::Node*> statements;
-  const yaml::Node* repeat = nullptr;  ///< {t: T}
-  std::size_t first = 0, count = 0;    ///< of the statements that it repeats
+  std::vector<RepeatEntry> repeats;
 };
 
 void list_entries(const yaml::Node& node, std::vector<const yaml::Node*>& into) {
@@ -211,24 +217,19 @@ Entries entries_of(KernelFile& file, const yaml::Node& node) {
       found.statements.push_back(entry);
       continue;
     }
-    if (found.repeat) {
-      file.report(repeat->where, "a second `repeat` in one kernel; at most one is supported",
-                  "repeat all statements of both, or write two kernels");
-      continue;
-    }
     yaml::MapReader reader(*entry, "a `repeat`", file.diagnostics);
-    found.repeat = reader.child("repeat");
-    found.first = found.statements.size();
+    RepeatEntry own{reader.child("repeat"), found.statements.size(), 0, reader.boolean("backward").value_or(false)};
     if (const yaml::Node* statements = reader.required("compute")) list_entries(*statements, found.statements);
-    found.count = found.statements.size() - found.first;
+    own.count = found.statements.size() - own.first;
+    found.repeats.push_back(own);
     reader.finish();
   }
   return found;
 }
 
 /// `{t: T}`. Nothing: invalid, and reported.
-std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
-  const yaml::Node& node = *entries.repeat;
+std::optional<Repeat> read_repeat(KernelFile& file, const RepeatEntry& entry) {
+  const yaml::Node& node = *entry.steps;
   if (node.kind != yaml::Kind::map || node.entries.size() != 1) {
     file.report(node.where, "'repeat' must name one iterator and its number of steps", "write repeat: {t: T}");
     return std::nullopt;
@@ -246,7 +247,7 @@ std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
                                  std::to_string(known->second) + " in 'dims' or 'where'");
     return std::nullopt;
   }
-  return Repeat{name, *steps, entries.first, entries.count};
+  return Repeat{name, *steps, entry.first, entry.count, entry.backward};
 }
 
 void read_compute(KernelFile& file, const yaml::Node* node) {
@@ -257,18 +258,19 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   if (entries.statements.empty() || entries.statements.size() > max_kernel_entries)
     return file.report(node->where, "'compute' has " + std::to_string(entries.statements.size()) +
                                         " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");
-  if (entries.repeat) {
-    file.kernel.repeat = read_repeat(file, entries);
-    if (!file.kernel.repeat) return;
+  for (const RepeatEntry& entry : entries.repeats) {
+    const auto repeat = read_repeat(file, entry);
+    if (!repeat) return;
+    file.kernel.repeats.push_back(*repeat);
   }
   std::set<std::string> iterators;
   bool all_read = true;
   for (std::size_t i = 0; i < entries.statements.size(); ++i) {
     const auto statement = statement_text(file, *entries.statements[i], i);
     const auto before = file.extents;
-    if (file.kernel.repeat && file.kernel.repeat->contains(i)) {
-      file.step = file.kernel.repeat->dim;
-      file.extents[file.step] = file.kernel.repeat->steps;
+    if (const Repeat* repeat = repeat_of(file.kernel, i)) {
+      file.step = repeat->dim;
+      file.extents[file.step] = repeat->steps;
     }
     all_read = statement && read_statement(file, *statement, iterators) && all_read;
     file.step.clear();
@@ -281,7 +283,7 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
 Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
   const Computation& statement = file.kernel.statements[s];
   Kernel part = file.kernel;
-  part.repeat.reset();
+  part.repeats.clear();
   part.statements = {statement};
   for (std::size_t t = 0; t < part.tensors.size(); ++t) {
     const auto id = make_id<TensorId>(t);

@@ -38,14 +38,14 @@ bool adds_to(const ScalarExpr& body, const Computation& statement) {
 
 bool is_recurrence(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  return kernel.repeat && kernel.repeat->contains(s) && statement.reduction == Reduction::assign &&
+  return repeat_of(kernel, s) != nullptr && statement.reduction == Reduction::assign &&
          adds_to(statement.body, statement);
 }
 
 /// Roundings between the first term and the result.
 double terms_of(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  if (is_recurrence(kernel, s)) return static_cast<double>(kernel.repeat->steps);
+  if (is_recurrence(kernel, s)) return static_cast<double>(repeat_of(kernel, s)->steps);
   if (statement.reduction != Reduction::add) return 0;
   double terms = 1;
   for (const Dim& dim : statement.domain.dims)

@@ -80,7 +80,7 @@ std::string print_tensor(const Tensor& tensor) {
 // Before the first of its statements.
 std::string print_repeat(const Repeat& repeat) {
   return "repeat " + repeat.dim + ": " + std::to_string(repeat.steps) + " of " + std::to_string(repeat.count) +
-         " statements\n";
+         " statements" + (repeat.backward ? " backward\n" : "\n");
 }
 
 class KernelReader {
@@ -209,10 +209,10 @@ class KernelReader {
     repeat.count = static_cast<std::size_t>(cursor.expect_integer("a number of statements", any_integer));
     if (!cursor.accept_word("statements"))
       cursor.fail(cursor.offset(), "expected `statements`, found " + cursor.found());
+    repeat.backward = cursor.accept_word("backward");
     cursor.expect_end();
     repeat.first = kernel_.statements.size();
-    if (kernel_.repeat) cursor.fail(0, "a kernel repeats statements once");
-    kernel_.repeat = std::move(repeat);
+    kernel_.repeats.push_back(std::move(repeat));
   }
 
   // NAME ":" STATEMENT " over " dims [" where " faces]. The statement itself is read by its own parser.
@@ -335,7 +335,7 @@ std::string print(const Kernel& kernel) {
   std::string text = "kernel " + print_kernel_name(kernel.name) + (sizes.empty() ? "" : " {" + sizes + "}") + "\n";
   for (const Tensor& tensor : kernel.tensors) text += print_tensor(tensor) + "\n";
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    if (kernel.repeat && kernel.repeat->first == s) text += print_repeat(*kernel.repeat);
+    if (const Repeat* repeat = repeat_of(kernel, s); repeat && repeat->first == s) text += print_repeat(*repeat);
     text += kernel.statements[s].name + ": " + print(kernel.statements[s], kernel.tensors) + "\n";
   }
   return text;

@@ -21,7 +21,7 @@ LaneSizes sizes_of(const VectorizedReduction& parts, std::int64_t extent) {
 }
 
 std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s) {
-  if (kernel.repeat) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
+  if (!kernel.repeats.empty()) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
   const Computation& statement = kernel.statements[s];
   const int d = statement.domain.find(parts.dim);
   if (d < 0) return fmt::format("{} has no dim '{}'", parts.statement, parts.dim);

@@ -98,7 +98,7 @@ std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Chan
 /// other.
 std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
   std::vector<Change> found;
-  if (from.kernel.repeat || asker.maps_somewhere(from.kernel, from.statement)) return found;
+  if (!from.kernel.repeats.empty() || asker.maps_somewhere(from.kernel, from.statement)) return found;
   for (StatementSplit& split : statement_splits(from.kernel, from.statement)) {
     if (found.size() >= kMaxChanges) break;
     for (const auto& [own, other] : {std::pair(split.first, split.second), std::pair(split.second, split.first)}) {

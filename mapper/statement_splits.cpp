@@ -104,7 +104,7 @@ std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId i
 
 Result<Kernel> split_statements(const Kernel& kernel, const std::vector<SplitPart>& parts,
                                 const SourceLocation& where) {
-  if (!parts.empty() && kernel.repeat)
+  if (!parts.empty() && !kernel.repeats.empty())
     return error_at(where, kernel.name + " repeats statements, which are not split",
                     "write two statements with a tensor between them");
   Kernel made = kernel;

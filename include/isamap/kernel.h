@@ -150,11 +150,13 @@ std::vector<std::int64_t> strides_of(const Tensor& tensor);
 AffineExpr position(const std::vector<AffineExpr>& index, const Tensor& tensor);
 
 /// A recurrence: statements [first, first + count) run step by step along a common dim: all of them at step 0, then all
-/// at step 1, ... So a step may read results of earlier steps (ir/recurrence.h).
+/// at step 1, ...; `backward`: from the last step to step 0. So a step may read results of earlier steps
+/// (ir/recurrence.h).
 struct Repeat {
   std::string dim;
   std::int64_t steps = 0;
   std::size_t first = 0, count = 0;
+  bool backward = false;
   bool operator==(const Repeat&) const = default;
   bool contains(std::size_t statement) const { return statement >= first && statement < first + count; }
 };
@@ -166,12 +168,15 @@ struct Kernel {
   std::vector<Tensor> tensors;
   std::vector<Computation> statements;
   SourceLocation where;
-  std::optional<Repeat> repeat = {};
+  std::vector<Repeat> repeats = {};  ///< of disjoint groups of statements, in order
   bool operator==(const Kernel& other) const {
     return name == other.name && sizes == other.sizes && tensors == other.tensors && statements == other.statements &&
-           repeat == other.repeat;
+           repeats == other.repeats;
   }
 };
+
+/// The recurrence that holds a statement; null: none.
+const Repeat* repeat_of(const Kernel& kernel, std::size_t statement);
 
 /// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and neither inout nor
 /// output. Outputs: all others, updated for the caller.
