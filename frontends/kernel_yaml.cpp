@@ -9,6 +9,7 @@
 #include "frontends/kernel_file_internal.h"
 #include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
+#include "frontends/two_valued.h"
 #include "ir/cursor.h"
 #include "ir/parse.h"
 #include "isamap/frontends.h"
@@ -63,6 +64,7 @@ void read_where(KernelFile& file, const yaml::Node* node) {
 struct StatementText {
   std::string name;
   const yaml::Node* text = nullptr;
+  std::string said = {};  ///< the statement, whose characters lie where those of the text do
 };
 
 std::optional<StatementText> statement_text(KernelFile& file, const yaml::Node& node, std::size_t position) {
@@ -127,7 +129,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
       file.kernel.statements.push_back(std::move(*bound));
       Relocation(file, *statement.text).apply(places);
       file.places.statements.push_back(std::move(places));
-      file.texts.push_back(statement.text->scalar);
+      file.texts.push_back(statement.said);
       return;
     }
     problems = bound.diagnostics();
@@ -138,7 +140,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
 /// False: the text has no meaning. Other problems are reported.
 bool read_statement_text(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   const SourceLocation where = text_place(*statement.text);
-  const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
+  const Result<ParsedStatement> parsed = parse_statement(statement.said, where);
   const Diagnostics problems = parsed ? refused_in_kernels(*parsed, where) : parsed.diagnostics();
   if (!problems.empty()) {
     file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
@@ -159,7 +161,7 @@ bool read_statement_text(KernelFile& file, const StatementText& statement, std::
   return true;
 }
 
-bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+bool read_one(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   if (!file.statement_names.insert(statement.name).second)
     file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
   const std::size_t before = file.diagnostics.size();
@@ -167,6 +169,22 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
   if (file.diagnostics.size() == before) return read;
   const Relocation relocation(file, *statement.text);
   for (std::size_t d = before; d < file.diagnostics.size(); ++d) relocation.apply(file.diagnostics[d].where);
+  return read;
+}
+
+/// A statement, or the two that it stands for.
+bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+  auto texts = statements_of(statement.text->scalar, text_place(*statement.text));
+  if (!texts) {
+    for (Diagnostic problem : texts.diagnostics()) {
+      Relocation(file, *statement.text).apply(problem.where);
+      file.diagnostics.push_back(std::move(problem));
+    }
+    return false;
+  }
+  bool read = true;
+  for (std::size_t n = 0; n < texts->size(); ++n)
+    read = read_one(file, {statement.name + (n > 0 ? "_index" : ""), statement.text, (*texts)[n]}, iterators) && read;
   return read;
 }
 
@@ -265,8 +283,10 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   }
   std::set<std::string> iterators;
   bool all_read = true;
+  std::vector<std::size_t> begin;  // statements before each entry
   for (std::size_t i = 0; i < entries.statements.size(); ++i) {
     const auto statement = statement_text(file, *entries.statements[i], i);
+    begin.push_back(file.kernel.statements.size());
     const auto before = file.extents;
     if (const Repeat* repeat = repeat_of(file.kernel, i)) {
       file.step = repeat->dim;
@@ -276,6 +296,10 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
     file.step.clear();
     file.extents = before;
   }
+  begin.push_back(file.kernel.statements.size());
+  for (Repeat& repeat : file.kernel.repeats)
+    repeat = {repeat.dim, repeat.steps, begin[repeat.first], begin[repeat.first + repeat.count] - begin[repeat.first],
+              repeat.backward};
   if (all_read) check_extents_used(file, iterators);
 }
 

@@ -190,5 +190,70 @@ TEST(Gathers, MapToNothingAndAreNotStaged) {
   EXPECT_TRUE(said);
 }
 
+// The largest element and its place
+// ------------------------------------------------------------------------------------
+
+std::string placed(const std::string& operation, int m, int n, const std::string& type = "f32") {
+  return fmt::format(R"k(kernel: placed
+tensors:
+  A: {{shape: [{1}, {2}], dtype: {3}}}
+  V: {{shape: [{1}], dtype: {3}, output: true}}
+  I: {{shape: [{1}], dtype: s64}}
+compute:
+  - "(V[i], I[i]) {0} (A[i,k], value(k))"
+)k",
+                     operation, m, n, type);
+}
+
+TEST(Places, AreTwoStatements) {
+  const Kernel kernel = kernel_of(placed("max=", 3, 5));
+  ASSERT_EQ(kernel.statements.size(), 2U);
+  EXPECT_EQ(kernel.statements[1].name, "s0_index");
+  EXPECT_EQ(print(kernel.statements[0], kernel.tensors), "V[i] max= A[i,k] over i: 3, k: 5");
+  EXPECT_EQ(print(kernel.statements[1], kernel.tensors),
+            "I[i] min= select(V[i] - A[i,k], 2147483647, s64(value(k))) over i: 3, k: 5");
+}
+
+TEST(Places, AreThoseOfTheFirstExtreme) {
+  for (const char* type : {"f32", "s8"})
+    for (const char* operation : {"max=", "min="})
+      for (const auto& [m, n] : {std::array{3, 5}, {1, 1}, {0, 4}, {17, 33}}) {
+        const Kernel kernel = kernel_of(placed(operation, m, n, type));
+        std::vector<TensorData> data = interpreted(kernel);
+        const TensorData &a = data_of(kernel, data, "A"), &v = data_of(kernel, data, "V"),
+                         &p = data_of(kernel, data, "I");
+        for (int i = 0; i < m; ++i) {
+          int best = 0;
+          for (int k = 1; k < n; ++k) {
+            const double one = number_at(a, i * n + k), other = number_at(a, i * n + best);
+            if (operation[1] == 'a' ? one > other : one < other) best = k;
+          }
+          EXPECT_EQ(number_at(v, i), number_at(a, i * n + best));
+          EXPECT_EQ(number_at(p, i), best);
+        }
+        expect_right(kernel);
+      }
+}
+
+TEST(Places, AreRefusedWithAPlace) {
+  const auto refusal = [](const std::string& statement) {
+    return problems_of(
+        "kernel: k\ntensors:\n  A: {shape: [4, 4]}\n  V: {shape: [4]}\n  I: {shape: [4], dtype: s32}\n"
+        "compute:\n  - \"" +
+        statement + "\"\n");
+  };
+  EXPECT_EQ(refusal("(V[i], I[i]) += (A[i,k], value(k))"),
+            "k.yaml:7:17: a value and its place are those of the largest or smallest element\n"
+            "    - \"(V[i], I[i]) += (A[i,k], value(k))\"\n"
+            "                  ^\n"
+            "  hint: write (V[i], I[i]) max= (A[i,k], value(k))\n");
+  EXPECT_EQ(refusal("(V[i], I[i]) max= (A[i,k]*2, value(k))"),
+            "k.yaml:7:25: what is compared must be an element, not arithmetic\n"
+            "    - \"(V[i], I[i]) max= (A[i,k]*2, value(k))\"\n"
+            "                          ^\n"
+            "  hint: write (V[i], I[i]) max= (A[i,k], value(k))\n");
+  EXPECT_EQ(refusal("(V[i], I[i]) max= (B[i,k], value(k))").substr(0, 37), "k.yaml:7:25: no tensor is named 'B'\n");
+}
+
 }  // namespace
 }  // namespace isamap
