@@ -12,6 +12,7 @@ double element_cycles(const Element& element, const std::vector<Buffer>& buffers
   if (!copies) return 1.0 + static_cast<double>(element.reads.size());
   double cycles = contiguous_cycles;
   const auto add = [&](const Ref& ref) {
+    if (!ref.buffer.valid()) return;
     const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
     if (!offset.is_linear())
       cycles = divided_cycles;

@@ -56,6 +56,12 @@ AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std
   return position;
 }
 
+const Repeat* repeat_of(const Kernel& kernel, std::size_t statement) {
+  for (const Repeat& repeat : kernel.repeats)
+    if (repeat.contains(statement)) return &repeat;
+  return nullptr;
+}
+
 Role role_of(const Kernel& kernel, TensorId tensor) {
   bool written = false;
   bool read_after_last_write = false;

@@ -30,7 +30,7 @@ class KernelCheck {
     if (!problems_.empty()) return;
     check_order();
     check_owners();
-    if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
+    if (problems_.empty()) check_repeats(kernel_, places_, who_, problems_);
     if (!problems_.empty()) return;
     const Kernel step = one_step_of(kernel_);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(step, s);
@@ -74,12 +74,13 @@ class KernelCheck {
   // A step must not overwrite results of another step.
   bool writes_a_slice(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
-    if (!kernel_.repeat || !kernel_.repeat->contains(s) || uses(statement.write, kernel_.repeat->dim)) return true;
+    const Repeat* repeat = repeat_of(kernel_, s);
+    if (!repeat || uses(statement.write, repeat->dim)) return true;
     const std::string& name = kernel_.tensors[statement.write.tensor.index()].name;
     fail(access_place(s, 0),
          fmt::format("statement {} writes the same elements of '{}' at each step of {}", statement.name, name,
-                     kernel_.repeat->dim),
-         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, kernel_.repeat->dim));
+                     repeat->dim),
+         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, repeat->dim));
     return false;
   }
 
@@ -96,7 +97,7 @@ class KernelCheck {
       fail(tensor_place(t),
            fmt::format("tensor '{}' has strides, but it is an intermediate, which the program lays out", tensor.name),
            "strides are of inputs and outputs");
-    if (kernel_.repeat)
+    if (!kernel_.repeats.empty())
       fail(tensor_place(t),
            fmt::format("tensor '{}' has strides; those of repeated statements are dense, since their slices have "
                        "strides of their own",

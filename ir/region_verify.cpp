@@ -92,9 +92,10 @@ class RegionCheck {
 
   /// Slices of earlier steps have checks of their own (ir/repeat_verify.cpp).
   bool is_of_an_earlier_step(const Use& read, const std::vector<Use>& uses) const {
-    if (!kernel_.repeat || !kernel_.repeat->contains(read.statement)) return false;
-    return std::any_of(uses.begin(), uses.end(),
-                       [&](const Use& use) { return use.access == 0 && kernel_.repeat->contains(use.statement); });
+    const Repeat* repeat = repeat_of(kernel_, read.statement);
+    return repeat != nullptr && std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+             return use.access == 0 && repeat->contains(use.statement);
+           });
   }
 
   std::string element(const Tensor& tensor, const std::vector<std::int64_t>& index) const {

@@ -126,7 +126,9 @@ std::optional<Region> touched(const Access& access, const IterationDomain& domai
       continue;
     Product product;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      const auto values = values_of(substitute(access.index[axis], fixed), domain, shape[axis]);
+      const bool computed = access.computed && access.computed->axis == static_cast<int>(axis);
+      const auto values = computed ? IndexSet{{0, shape[axis] - 1}}
+                                   : values_of(substitute(access.index[axis], fixed), domain, shape[axis]);
       if (!values) return std::nullopt;
       product.push_back(*values);
     }

@@ -154,7 +154,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
 std::vector<SignShift> sign_shifts(const Kernel& kernel, StatementId statement) {
   const Computation& s = kernel.statements[statement.index()];
   std::vector<SignShift> result;
-  if (!is_integer_sum_of_products(s)) return result;
+  if (is_irregular(s) || !is_integer_sum_of_products(s)) return result;
   const bool reads_itself =
       std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& read) { return read.tensor == s.write.tensor; });
   for (std::size_t r = 0; r < 2 && !reads_itself; ++r) {

@@ -9,7 +9,8 @@ namespace {
 /// Is the tensor, or a cast of it, a factor of the whole expression? Then the expression is 0 if the tensor is.
 bool is_factor(const ScalarExpr& e, const Computation& statement, TensorId tensor) {
   if (const auto* read = std::get_if<Read>(&e.op))
-    return statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;
+    return read->access < static_cast<int>(statement.reads.size()) &&
+           statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;
   if (std::holds_alternative<Cast>(e.op)) return is_factor(e.args[0], statement, tensor);
   const auto* binary = std::get_if<Binary>(&e.op);
   return binary != nullptr && binary->op == BinaryOp::mul &&
