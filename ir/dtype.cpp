@@ -34,6 +34,7 @@ constexpr auto formats = std::to_array<Format>({
     {DType::u32, "u32", integers, 32, false, 32, 0, 0, false, "std::uint32_t", 12},
     {DType::u16, "u16", integers, 16, false, 16, 0, 0, false, "std::uint16_t", 4},
     {DType::u8, "u8", integers, 8, false, 8, 0, 0, false, "std::uint8_t", 2},
+    {DType::boolean, "bool", DTypeKind::truth, 8, false, 1, 0, 0, false, "std::uint8_t", 9},
     {DType::b1, "b1", DTypeKind::truth, 1, false, 1, 0, 0, false, "std::uint8_t", 0},
     {DType::b8, "b8", any_bits, 8, false, 8, 0, 0, false, "std::uint8_t", 0},
     {DType::b16, "b16", any_bits, 16, false, 16, 0, 0, false, "std::uint16_t", 0},

@@ -68,7 +68,8 @@ class Bounds {
     errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
       const std::size_t out = s.write.tensor.index();
-      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) || is_irregular(s) : has_errors(s))
+      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) || is_irregular(s)
+                                               : has_errors(s) || approximates(s.body))
         by_points(s);
       else if (is_float(kernel_.tensors[out].dtype))
         by_magnitudes(s);

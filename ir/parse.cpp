@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
 //
-//   statement := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") sum
-//   sum       := product {("+" | "-") product}
-//   product   := factor {("*" | "/") factor}
-//   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
+//   statement  := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") expression
+//   expression := all {"or" all}
+//   all        := truth {"and" truth}
+//   truth      := "not" truth | comparison
+//   comparison := sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+//   sum        := product {("+" | "-") product}
+//   product    := factor {("*" | "/") factor}
+//   factor     := "-" factor | number | "(" expression ")" | access | function "(" expression {"," expression} ")"
 //              | "value" "(" index ")"
-//   access    := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
-//   index     := affine expression | "at" "(" access ")"                 (of reads, one)
+//   access     := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
+//   index      := affine expression | "at" "(" access ")"                 (of reads, one)
 
 #include "ir/parse.h"
 
@@ -195,26 +199,47 @@ class StatementReader {
   ScalarExpr expression() {
     ScalarExpr result;
     if (!cursor_.enter()) return result;
-    result = operators(binding::sum);
+    result = operators(binding::either);
     cursor_.leave();
     return result;
   }
 
-  /// The operator of this level at the cursor.
+  /// The operator of this level at the cursor; of several, the longest.
   const BinaryFunction* operator_at(int level) {
-    for (const BinaryFunction& f : binary_functions())
-      if (f.common.level == level && cursor_.peek(f.common.name)) return &f;
-    return nullptr;
+    const BinaryFunction* found = nullptr;
+    for (const BinaryFunction& f : binary_functions()) {
+      const std::string_view name = f.common.name;
+      if (f.common.level != level || (found && found->common.name.size() > name.size())) continue;
+      const bool is_word = name.front() >= 'a';
+      if (is_word ? cursor_.peek_name() == name : cursor_.peek(name)) found = &f;
+    }
+    return found;
   }
 
-  /// Operators of this level of binding and of tighter ones; equal ones associate to the left.
+  /// `not`, which is no access of a tensor of that name.
+  bool at_negation() {
+    const std::string_view name = function_of(UnaryOp::logical_not).common.name;
+    if (cursor_.peek_name() != name) return false;
+    const std::string_view after = cursor_.rest().substr(name.size());
+    const std::size_t next = after.find_first_not_of(" \t\n");
+    return next == std::string_view::npos || after[next] != '[';
+  }
+
+  /// Operators of this level of binding and of tighter ones; equal ones associate to the left, comparisons do not.
   ScalarExpr operators(int level) {
     if (level == binding::primary) return factor();
+    if (level == binding::negation && at_negation() && count_operation()) {
+      cursor_.name(false);
+      return unary(UnaryOp::logical_not, operators(level));
+    }
     ScalarExpr result = operators(level + 1);
-    while (!cursor_.failed()) {
+    for (int count = 0; !cursor_.failed(); ++count) {
       const BinaryFunction* f = operator_at(level);
       if (f == nullptr || !count_operation()) break;
-      cursor_.expect(f->common.name);
+      if (level == binding::comparison && count > 0)
+        cursor_.fail(cursor_.offset(), "a comparison is compared again",
+                     "write a < b and b < c, or parentheses: (a < b) == c");
+      cursor_.advance(f->common.name.size());
       result = binary(f->op, std::move(result), operators(level + 1));
     }
     return result;

@@ -159,6 +159,11 @@ class PointErrors {
     return {value, error + 2 * units * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
   }
 
+  static std::int64_t integer_of(const Estimate& a) {
+    return convert({a.value, 0}, DType::f64, DType::s64, true).integer;
+  }
+  static double wrapped(DType type, std::int64_t value) { return static_cast<double>(wrap_to(type, value)); }
+
   Estimate cast(const ScalarExpr& e, const Estimate& a) const {
     const DType from = e.args[0].type;
     if (widens(from, e.type)) return a;
@@ -167,6 +172,8 @@ class PointErrors {
     in.integer = is_float(from) ? 0 : static_cast<std::int64_t>(a.value);
     const Scalar out = convert(in, from, e.type, std::get<Cast>(e.op).saturate);
     if (is_float(e.type)) return rounded(e.type, out.real, a.error, 1);
+    if (is_truth(e.type))
+      return {static_cast<double>(out.integer), a.error == 0 || std::fabs(a.value) > a.error ? 0.0 : 1.0};
     return {static_cast<double>(out.integer), a.error == 0 ? 0 : std::floor(a.error) + 1};
   }
 
@@ -188,13 +195,17 @@ class PointErrors {
                    [&](const Unary& u) {
                      const Estimate a = estimate(e.args[0]);
                      const UnaryFunction& f = function_of(u.op);
-                     return rounded(e.type, f.real(a.value), propagated(f, a), slack(f.common.accuracy));
+                     const double value =
+                         is_float(e.args[0].type) ? f.real(a.value) : wrapped(e.type, f.integer(integer_of(a)));
+                     return rounded(e.type, value, propagated(f, a), slack(f.common.accuracy));
                    },
                    [&](const Binary& b) {
                      const Estimate x = estimate(e.args[0]);
                      const Estimate y = estimate(e.args[1]);
                      const BinaryFunction& f = function_of(b.op);
-                     const double value = f.real(x.value, y.value);
+                     const double value = is_float(e.args[0].type)
+                                              ? f.real(x.value, y.value)
+                                              : wrapped(e.type, f.integer(integer_of(x), integer_of(y)));
                      return rounded(e.type, value, propagated(f, x, y, value), slack(f.common.accuracy));
                    },
                    [&](const Select&) { return select(e); }, [&](const Cast&) { return cast(e, estimate(e.args[0])); }},

@@ -66,6 +66,12 @@ void binary_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std:
   }
 }
 
+// A comparison of floats.
+void truth_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std::int64_t length) {
+  const auto holds = function_of(op).real;
+  for (std::int64_t i = 0; i < length; ++i) out[i] = holds(a.real[a.uniform ? 0 : i], b.real[b.uniform ? 0 : i]) != 0;
+}
+
 Scalar scalar_at(const Row& row, std::int64_t i) {
   const std::int64_t at = row.uniform ? 0 : i;
   return {row.real ? row.real[at] : 0, row.integer ? row.integer[at] : 0};
@@ -139,15 +145,19 @@ void RowExpr::run(Node& node, const std::vector<Row>& reads, std::int64_t length
                  [&](const Unary& u) {
                    const Row& a = argument(node, 0);
                    const UnaryFunction& f = function_of(u.op);
-                   if (is_real)
+                   if (!is_float(node.arg_types[0]))
+                     std::transform(a.integer, a.integer + n, node.integer.begin(), f.integer);
+                   else if (is_real)
                      std::transform(a.real, a.real + n, node.real.begin(), f.real);
                    else
-                     std::transform(a.integer, a.integer + n, node.integer.begin(), f.integer);
+                     std::transform(a.real, a.real + n, node.integer.begin(), [&](double x) { return f.real(x) != 0; });
                    finish();
                  },
                  [&](const Binary& b) {
                    if (is_real)
                      binary_row(b.op, argument(node, 0), argument(node, 1), node.real.data(), n);
+                   else if (is_float(node.arg_types[0]))
+                     truth_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
                    else
                      binary_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
                    finish();

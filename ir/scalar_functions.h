@@ -5,8 +5,10 @@
 // (ir/scalar_functions.cpp). Where printed code shall be vectorizable, a helper `float_NAME` is added
 // (backends/cpp/helpers.cpp), which is then used by its name.
 //
-// Integers are computed in 64 bits that wrap. max and min of a NaN are NaN (IEEE 754-2019 maximum, minimum); `round`
-// rounds to the nearest integer, ties to even; integer division truncates, and a division by zero gives 0.
+// Integers are computed in 64 bits that wrap. max, min and sign of a NaN are NaN (IEEE 754-2019 maximum,
+// minimum); `round` rounds to the nearest integer, ties to even; integer division truncates, and a division or
+// remainder by zero gives 0. `mod` has the sign of the divisor, `fmod` that of the dividend. A shift by 64 or more, or
+// by less than 0, moves all bits out.
 
 #include <cstdint>
 #include <limits>
@@ -37,27 +39,36 @@ enum class Printed {
   wide,       ///< operands are widened to double, the result is rounded
 };
 
-/// Levels of binding of written operators; calls and other primary expressions bind tightest.
+/// Levels of binding of written operators, loosest first; calls and other primary expressions bind tightest.
 namespace binding {
-constexpr int sum = 1, product = 2, primary = 3;
+constexpr int either = 1, both = 2, negation = 3, comparison = 4, sum = 5, product = 6, primary = 7;
 }
+
+enum class Operands {
+  of_context,  ///< and the result too
+  of_any,      ///< one type, that of the leaves; the result is a truth value
+  truth,       ///< truth values; so is the result
+};
 
 /// What functions of one and of two arguments have in common.
 struct ScalarFunction {
   std::string_view name;         ///< `exp`, or the sign of an operator: `+`
   int level = binding::primary;  ///< of an operator between or before its operands; primary: a call
+  Operands operands = Operands::of_context;
   Accuracy accuracy = Accuracy::approximate;
   Printed printed = Printed::wide;
-  /// C++ of floats and of integers, with {a}, {b} and {T}, the type; without integer text it is defined on floats only.
+  /// C++ of floats and of integers, with {a}, {b} and {T}, the type; without the one or the other it is not
+  /// defined on such.
   std::string_view text = "", integer_text = "";
   std::string_view helper = "", integer_helper = "";  ///< that the texts call (backends/cpp/helpers.cpp)
+  bool of_truth = false;                              ///< defined on truth values too
   std::string_view smt = "";                          ///< of integers in SMT-LIB; empty: no solver is asked about it
 };
 
 struct UnaryFunction {
   UnaryOp op = UnaryOp::negate;
   ScalarFunction common;
-  double (*real)(double) = nullptr;
+  double (*real)(double) = nullptr;                 ///< a truth value is 0 or 1; nullptr: not defined
   std::int64_t (*integer)(std::int64_t) = nullptr;  ///< nullptr: not defined
   /// Bound on the difference of results for arguments within the estimate; nullptr: the function is monotone on its
   /// domain [lowest, highest], so the ends of the interval have it.
@@ -81,6 +92,15 @@ std::span<const UnaryFunction> unary_functions();
 std::span<const BinaryFunction> binary_functions();
 const UnaryFunction& function_of(UnaryOp op);
 const BinaryFunction& function_of(BinaryOp op);
+
+/// The type of a function of operands of this type.
+template <class Op>
+DType result_type(Op op, DType operands) {
+  return function_of(op).common.operands == Operands::of_context ? operands : DType::boolean;
+}
+
+/// Does it compute functions of floats whose last digits are the library's?
+bool approximates(const ScalarExpr& e);
 
 /// Before the rounding to the node's type.
 inline double apply_real(UnaryOp op, double a) { return function_of(op).real(a); }

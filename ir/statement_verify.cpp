@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/overlap.h"
+#include "ir/scalar_functions.h"
 #include "ir/verify_internal.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
@@ -45,6 +46,12 @@ bool holds(DType type, double value) {
   if (is_float(type)) return !std::isnan(value);
   return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
          value <= static_cast<double>(integer_max(type));
+}
+
+bool is_test(const ScalarExpr& e) {
+  if (const auto* u = std::get_if<Unary>(&e.op)) return function_of(u->op).common.operands == Operands::of_any;
+  const auto* b = std::get_if<Binary>(&e.op);
+  return b != nullptr && function_of(b->op).common.operands == Operands::of_any;
 }
 
 /// A statement with its places, and the problems found in it.
@@ -343,6 +350,11 @@ class StatementCheck : StatementProblems {
     if (is_bits(output) && s_.reduction != Reduction::assign) {
       fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "bits can only be copied");
     }
+    const bool is_sum =
+        s_.reduction == Reduction::add || s_.reduction == Reduction::mul || s_.reduction == Reduction::saturating_add;
+    if (output == DType::boolean && is_sum)
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)),
+           "write max= (whether one is true) or min= (whether all are)");
     if (is_float(output) && s_.reduction == Reduction::saturating_add)
       fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "write +=");
   }
@@ -355,11 +367,12 @@ class StatementCheck : StatementProblems {
       if (e.type != tensor.dtype)
         fail(fmt::format("'{}' is {}, but is read as {}", tensor.name, name(tensor.dtype), name(e.type)));
     }
-    const bool converts = std::holds_alternative<Cast>(e.op);
+    const bool converts = std::holds_alternative<Cast>(e.op), compares = e.type == DType::boolean && is_test(e);
     for (std::size_t i = 0; i < e.args.size(); ++i) {
       const bool is_condition = i == 0 && std::holds_alternative<Select>(e.op);
-      if (!converts && !is_condition && e.args[i].type != e.type) {
-        fail(fmt::format("the body mixes {} and {} without a cast", name(e.type), name(e.args[i].type)));
+      const DType wanted = compares ? e.args[0].type : e.type;
+      if (!converts && !is_condition && e.args[i].type != wanted) {
+        fail(fmt::format("the body mixes {} and {} without a cast", name(wanted), name(e.args[i].type)));
       }
       check_types(e.args[i]);
     }

@@ -206,8 +206,11 @@ std::vector<Annihilator> reaching(const ScalarExpr& e, double target);
 std::vector<Annihilator> reaching_unary(UnaryOp op, const ScalarExpr& a, double target) {
   if (op == UnaryOp::negate)
     return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Annihilator>{};
+  const UnaryFunction& f = function_of(op);
+  if (f.real == nullptr)
+    return static_cast<double>(f.integer(0)) == target ? reaching(a, 0) : std::vector<Annihilator>{};
   for (const double argument : {0.0, -kInfinity})
-    if (apply_real(op, argument) == target) return reaching(a, argument);
+    if (f.real(argument) == target) return reaching(a, argument);
   return {};
 }
 

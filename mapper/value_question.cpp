@@ -23,7 +23,7 @@ std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int,
     if (!text) return std::nullopt;
     args.push_back(*text);
   }
-  if (std::holds_alternative<Cast>(e.op)) return args[0];
+  if (std::holds_alternative<Cast>(e.op)) return is_truth(e.type) ? std::nullopt : std::optional(args[0]);
   if (const auto* unary = std::get_if<Unary>(&e.op)) {
     const std::string_view smt = function_of(unary->op).common.smt;
     return smt.empty() ? std::nullopt : std::optional("(" + std::string(smt) + " " + args[0] + ")");

@@ -14,14 +14,6 @@
 namespace isamap {
 namespace {
 
-bool approximates(const ScalarExpr& e) {
-  if (const auto* u = std::get_if<Unary>(&e.op))
-    if (function_of(u->op).common.accuracy == Accuracy::approximate && is_float(e.type)) return true;
-  for (const ScalarExpr& arg : e.args)
-    if (approximates(arg)) return true;
-  return false;
-}
-
 bool rounds(const Instruction& instruction) {
   const Computation& s = instruction.statement();
   return is_float(s.body.type) || is_float(instruction.tensors[s.write.tensor.index()].dtype);

@@ -96,8 +96,7 @@ std::string ElementText::cast(const Cast& how, DType from, DType to, const std::
   const std::string type = portable_type(to);
   if (is_truth(to)) return call(type, "(" + value + ") != 0");
   if (is_float(from) && is_float(to)) {
-    if (how.saturate && saturates(to))
-      return call(helper("clamp_" + std::string(name(to))), value);
+    if (how.saturate && saturates(to)) return call(helper("clamp_" + std::string(name(to))), value);
     if (to == DType::f64) return call("double", value);
     return widens(from, to) ? value : rounded(to, value);
   }
@@ -126,6 +125,7 @@ std::string ElementText::function(const ScalarFunction& f, DType type, const std
   const std::string plain = fmt::format(fmt::runtime(text), fmt::arg("a", widened ? call("double", a) : a),
                                         fmt::arg("b", widened ? call("double", b) : b),
                                         fmt::arg("T", real ? computed_type(type) : portable_type(type)));
+  if (f.operands != Operands::of_context) return call(portable_type(DType::boolean), plain);
   if (!real || f.printed == Printed::value) return plain;
   return f.printed == Printed::operation && !is_small_float(type) ? "(" + plain + ")" : rounded(type, plain);
 }
@@ -143,8 +143,8 @@ std::string ElementText::value(const ScalarExpr& e, const std::vector<std::strin
   return std::visit(overloaded{
                         [&](const Constant& c) { return constant(c.value, e.type); },
                         [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
-                        [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
-                        [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
+                        [&](const Unary& u) { return unary(u.op, e.args[0].type, arg(0)); },
+                        [&](const Binary& b) { return binary(b.op, e.args[0].type, arg(0), arg(1)); },
                         [&](const Select&) {
                           return fmt::format("{}<{}>({} != 0, {}, {})", helper("selected"), computed_type(e.type),
                                              arg(0), arg(1), arg(2));

@@ -68,6 +68,57 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
   return b == 0 ? T(0) : std::is_signed_v<T> && b == T(-1) ? wrap_neg(a) : T(a / b);
 }
 )"},
+      {"wrap_rem",
+       {},
+       {"<type_traits>"},
+       R"(template <class T> inline T wrap_rem(T a, T b) {  // with the sign of a; 0 for a zero divisor
+  return b == 0 || (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b);
+}
+)"},
+      {"floored_remainder",
+       {"wrap_rem"},
+       {},
+       R"(template <class T> inline T floored_remainder(T a, T b) {  // with the sign of b
+  const T rest = wrap_rem(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? T(rest + b) : rest;
+}
+)"},
+      {"floored_rest",
+       {},
+       {"<cmath>"},
+       R"(template <class T> inline T floored_rest(T a, T b) {  // the remainder with the sign of b
+  const T rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+)"},
+      {"wrap_pow",
+       {},
+       {},
+       R"(template <class T> inline T wrap_pow(T a, T n) {  // a negative power of other than 1 and -1 is 0
+  const std::int64_t base = std::int64_t(a), power = std::int64_t(n);
+  if (power < 0) return T(base == 1 ? 1 : base == -1 ? (power % 2 == 0 ? 1 : -1) : 0);
+  std::uint64_t result = 1, factor = std::uint64_t(base);
+  for (std::int64_t left = power; left > 0; left >>= 1, factor *= factor)
+    if (left % 2 == 1) result *= factor;
+  return T(result);
+}
+)"},
+      {"wrap_shl",
+       {},
+       {},
+       R"(template <class T> inline T wrap_shl(T a, T n) { return std::uint64_t(n) >= 64 ? T(0) : T(std::uint64_t(a) << n); }
+)"},
+      {"wrap_shr",
+       {},
+       {},
+       R"(template <class T> inline T wrap_shr(T a, T n) {  // rounds down
+  return T(std::int64_t(a) >> (std::uint64_t(n) >= 64 ? 63 : int(n)));
+}
+)"},
+      {"sign_of", {}, {}, R"(template <class T> inline T sign_of(T a) {  // 0 for both zeros; NaN stays
+  return a == a ? T((a > 0) - (a < 0)) : a;
+}
+)"},
       // Two choices of values that are both there: one of a condition with "or" becomes branches, and no vector code.
       {"smaller", {}, {}, R"(template <class T> inline T smaller(T a, T b) {  // NaN wins
   const T least = a < b ? a : b;

@@ -108,7 +108,7 @@ std::optional<DType> dtype_of_onnx(int type) {
     case onnx::TensorProto::UINT8:
       return DType::u8;
     case onnx::TensorProto::BOOL:
-      return DType::b1;
+      return DType::boolean;
     case 17:  // of later versions of the format: FLOAT8E4M3FN, FLOAT8E5M2
       return DType::e4m3;
     case 19:

@@ -164,7 +164,7 @@ void make_clip(Maker& m) {
 std::optional<DType> dtype_of_number(std::int64_t type) {
   static const std::map<std::int64_t, DType> types = {
       {1, DType::f32},  {2, DType::u8},    {3, DType::s8},    {4, DType::u16},  {5, DType::s16},
-      {6, DType::s32},  {7, DType::s64},   {9, DType::b1},    {10, DType::f16}, {11, DType::f64},
+      {6, DType::s32},  {7, DType::s64},   {9, DType::boolean},    {10, DType::f16}, {11, DType::f64},
       {12, DType::u32}, {16, DType::bf16}, {17, DType::e4m3}, {19, DType::e5m2}};
   const auto found = types.find(type);
   return found == types.end() ? std::nullopt : std::optional(found->second);

@@ -290,7 +290,7 @@ void make_dropout(Maker& m) {
   m.pass(0, m.in(0));
   if (!m.wants(1)) return;
   const Names i = iterators(m.shape(0).size());
-  m.result("K", 1, m.opset < 10 ? m.dtype(0) : DType::b1, m.shape(0));
+  m.result("K", 1, m.opset < 10 ? m.dtype(0) : DType::boolean, m.shape(0));
   m.say(access("K", i) + " = 1", extents_of(i, m.shape(0)));
 }
 

@@ -198,7 +198,7 @@ k.yaml:2:32: facts about the size of dim 'L' are not supported yet
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                 ^
-  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool
 k.yaml:4:34: unknown key 'outsid' in tensor 'A'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                      ^
@@ -257,7 +257,7 @@ compute:
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f99'
       A: {shape: [N, K], dtype: f99}
                                 ^
-  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool
 k.yaml:9:15: kernel 'a': statement s1: reads B[n + 1], whose subscript n + 1 runs from 1 to 4, but dimension 0 of 'B' has size 4
       - C[n] += B[n+1]
                   ^

@@ -43,6 +43,7 @@ ScalarExpr random_body(const std::vector<DType>& reads, std::vector<int>& unused
   }
   const auto inner = [&] { return random_body(reads, unused, depth - 1, random); };
   if (pick == 2) return unary(UnaryOp::negate, inner());
+  if (pick == 6) return binary(random.between(0, 1) == 1 ? BinaryOp::less : BinaryOp::logical_or, inner(), inner());
   if (pick == 3) return cast(types[static_cast<std::size_t>(random.between(0, 5))], inner(), random.between(0, 1) == 1);
   if (pick == 4) return {Select{}, DType::f32, {inner(), inner(), inner()}};
   if (pick == 5) return constant(static_cast<double>(random.between(-3, 3)) / 4, DType::f32);
