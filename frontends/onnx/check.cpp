@@ -83,41 +83,6 @@ void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
 
 }  // namespace
 
-std::optional<DType> dtype_of_onnx(int type) {
-  switch (type) {
-    case onnx::TensorProto::DOUBLE:
-      return DType::f64;
-    case onnx::TensorProto::FLOAT:
-      return DType::f32;
-    case onnx::TensorProto::FLOAT16:
-      return DType::f16;
-    case onnx::TensorProto::BFLOAT16:
-      return DType::bf16;
-    case onnx::TensorProto::INT64:
-      return DType::s64;
-    case onnx::TensorProto::INT32:
-      return DType::s32;
-    case onnx::TensorProto::INT16:
-      return DType::s16;
-    case onnx::TensorProto::INT8:
-      return DType::s8;
-    case onnx::TensorProto::UINT32:
-      return DType::u32;
-    case onnx::TensorProto::UINT16:
-      return DType::u16;
-    case onnx::TensorProto::UINT8:
-      return DType::u8;
-    case onnx::TensorProto::BOOL:
-      return DType::boolean;
-    case 17:  // of later versions of the format: FLOAT8E4M3FN, FLOAT8E5M2
-      return DType::e4m3;
-    case 19:
-      return DType::e5m2;
-    default:
-      return std::nullopt;
-  }
-}
-
 bool countable(const Sizes& sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {

@@ -19,8 +19,6 @@ Diagnostics check_graph(const onnx::GraphProto& graph);
 std::string printable(const std::string& text);
 /// "node 3 '/features/conv' (Conv)"; never longer than a line.
 std::string node_title(const onnx::NodeProto& node, int position);
-/// Of TensorProto.DataType.
-std::optional<DType> dtype_of_onnx(int type);
 /// Do elements and bytes fit 48 bits?
 bool countable(const Sizes& sizes);
 

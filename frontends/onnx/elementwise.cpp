@@ -73,7 +73,22 @@ const std::map<std::string, Formula>& unary_formulas() {
       {"Abs", {"abs(x)"}},
       {"Neg", {"-x"}},
       {"Round", {"round(x)"}},
-      {"Sign", {"select(max(x, 0), 1, select(min(x, 0), -1, 0))"}},
+      {"Sign", {"sign(x)"}},
+      {"Floor", {"floor(x)"}},
+      {"Ceil", {"ceil(x)"}},
+      {"Sin", {"sin(x)"}},
+      {"Cos", {"cos(x)"}},
+      {"Tan", {"tan(x)"}},
+      {"Asin", {"asin(x)"}},
+      {"Acos", {"acos(x)"}},
+      {"Atan", {"atan(x)"}},
+      {"Sinh", {"sinh(x)"}},
+      {"Cosh", {"cosh(x)"}},
+      {"Asinh", {"asinh(x)"}},
+      {"Acosh", {"acosh(x)"}},
+      {"Atanh", {"atanh(x)"}},
+      {"BitwiseNot", {"bitnot(x)"}},
+      {"Not", {"not x"}},
   };
   return all;
 }
@@ -160,16 +175,6 @@ void make_clip(Maker& m) {
   apply(m, text, m.dtype(0));
 }
 
-/// The types of TensorProto.DataType that kernels have.
-std::optional<DType> dtype_of_number(std::int64_t type) {
-  static const std::map<std::int64_t, DType> types = {
-      {1, DType::f32},  {2, DType::u8},    {3, DType::s8},    {4, DType::u16},  {5, DType::s16},
-      {6, DType::s32},  {7, DType::s64},   {9, DType::boolean},    {10, DType::f16}, {11, DType::f64},
-      {12, DType::u32}, {16, DType::bf16}, {17, DType::e4m3}, {19, DType::e5m2}};
-  const auto found = types.find(type);
-  return found == types.end() ? std::nullopt : std::optional(found->second);
-}
-
 void convert_to(Maker& m, DType to) {
   const DType from = m.dtype(0);
   if (to == from) return m.pass(0, m.in(0));
@@ -182,12 +187,59 @@ void convert_to(Maker& m, DType to) {
 }
 
 void make_cast(Maker& m) {
-  const auto to = dtype_of_number(m.integer("to", 0));
+  const auto to = dtype_of_onnx(static_cast<int>(m.integer("to", 0)));
   if (!to) throw Refused{fmt::format("a cast to ONNX's type {}, which kernels do not have", m.integer("to", 0)), ""};
   convert_to(m, *to);
 }
 
 void make_cast_like(Maker& m) { convert_to(m, m.dtype(1)); }
+
+/// Formulas of two inputs of one type whose result is a truth value, or of the inputs' type.
+const std::map<std::string, const char*>& comparisons() {
+  static const std::map<std::string, const char*> all = {
+      {"Equal", "x == y"},         {"Greater", "x > y"},      {"Less", "x < y"}, {"GreaterOrEqual", "x >= y"},
+      {"LessOrEqual", "x <= y"},   {"And", "x and y"},        {"Or", "x or y"},  {"Xor", "x != y"}};
+  return all;
+}
+const std::map<std::string, const char*>& integer_formulas() {
+  static const std::map<std::string, const char*> all = {
+      {"BitwiseAnd", "bitand(x, y)"}, {"BitwiseOr", "bitor(x, y)"}, {"BitwiseXor", "bitxor(x, y)"}};
+  return all;
+}
+
+void make_comparison(Maker& m) {
+  if (m.opset < 7 && m.integer("broadcast", 0) != 0 && m.shape(0) != m.shape(1))
+    throw Refused{"operands are aligned as before operator set 7", "export it with a later set"};
+  apply(m, comparisons().at(m.node.op), DType::boolean);
+}
+
+void make_integer(Maker& m) { apply(m, integer_formulas().at(m.node.op), m.dtype(0)); }
+
+/// A shift by the width or more leaves nothing of an unsigned number.
+void make_bit_shift(Maker& m) {
+  apply(m, m.text("direction", "") == "LEFT" ? "shl(x, y)" : "shr(x, y)", m.dtype(0));
+}
+
+void make_mod(Maker& m) { apply(m, m.integer("fmod", 0) != 0 ? "fmod(x, y)" : "mod(x, y)", m.dtype(0)); }
+
+/// The result has the type of the base; of two types it is computed in f64.
+void make_pow(Maker& m) {
+  const DType type = m.dtype(0);
+  if (m.dtype(1) == type) return apply(m, "pow(x, y)", type);
+  apply(m, std::string(name(type)) + "(pow(f64(x), f64(y)))", type);
+}
+
+void make_is_nan(Maker& m) { apply(m, "isnan(x)", DType::boolean); }
+
+void make_is_inf(Maker& m) {
+  const bool positive = m.integer("detect_positive", 1) != 0, negative = m.integer("detect_negative", 1) != 0;
+  apply(m,
+        positive && negative ? "isinf(x)"
+        : positive           ? "isinf(x) and x > 0"
+        : negative           ? "isinf(x) and x < 0"
+                             : "isinf(x) and not isinf(x)",
+        DType::boolean);
+}
 
 void make_where(Maker& m) { apply(m, "select(x, y, z)", m.dtype(1)); }
 
@@ -201,6 +253,13 @@ const Makers& elementwise_makers() {
                      {"Clip", &make_clip},       {"Cast", &make_cast},       {"CastLike", &make_cast_like},
                      {"Where", &make_where},     {"Gelu", &make_gelu}};
     for (const auto& [name, formula] : unary_formulas()) makers[name] = &make_unary;
+    for (const auto& [name, formula] : comparisons()) makers[name] = &make_comparison;
+    for (const auto& [name, formula] : integer_formulas()) makers[name] = &make_integer;
+    makers["BitShift"] = &make_bit_shift;
+    makers["Mod"] = &make_mod;
+    makers["Pow"] = &make_pow;
+    makers["IsNaN"] = &make_is_nan;
+    makers["IsInf"] = &make_is_inf;
     return makers;
   }();
   return all;

@@ -186,6 +186,12 @@ void Maker::say(const std::string& statement, const Extents& extents) {
   draft_.origins.push_back({{node.title}, node.name, node.op, kind, draft_.order});
 }
 
+void Maker::repeat_next(const std::string& dim, std::int64_t steps, std::size_t count, bool backward) {
+  Repeat repeat{dim, steps, draft_.kernel.statements.size(), count};
+  repeat.backward = backward;
+  draft_.kernel.repeats.push_back(repeat);
+}
+
 std::optional<Value> Maker::output(std::size_t k) const {
   if (const auto passed = outputs_.find(k); passed != outputs_.end()) return passed->second;
   if (const auto made = results_.find(k); made != results_.end()) return locals_.at(made->second);
@@ -262,7 +268,7 @@ TensorData scalar_data(DType dtype, double value) {
 
 Make find_maker(const std::string& op) {
   for (const Makers* makers : {&elementwise_makers(), &movement_makers(), &row_makers(), &window_makers(),
-                               &product_makers(), &sequence_makers(), &quantised_makers(), &shape_makers()})
+                               &product_makers(), &sequence_makers(), &quantised_makers(), &shape_makers(), &indexing_makers(), &resize_makers(), &loss_makers()})
     if (const auto found = makers->find(op); found != makers->end()) return found->second;
   return nullptr;
 }

@@ -99,6 +99,8 @@ class Maker {
   /// Output `k` is an input, or a constant known now.
   void pass(std::size_t k, const Value& value) { outputs_[k] = value; }
   void say(const std::string& statement, const Extents& extents);
+  /// The next `count` statements are steps of a recurrence along `dim`.
+  void repeat_next(const std::string& dim, std::int64_t steps, std::size_t count, bool backward);
   /// Output `k`, if it was made.
   std::optional<Value> output(std::size_t k) const;
 
@@ -134,6 +136,11 @@ const Makers& product_makers();
 const Makers& sequence_makers();
 const Makers& quantised_makers();
 const Makers& shape_makers();
+const Makers& indexing_makers();
+const Makers& resize_makers();
+const Makers& loss_makers();
+/// Gather whose positions are read when the model runs.
+void gather_values(Maker& m);
 
 // Text.
 

@@ -14,6 +14,8 @@
 namespace isamap::importing {
 namespace {
 
+constexpr std::int64_t max_listed = 64;  ///< longer lists of positions are read at run time
+
 void copy(Maker& m, const Sizes& shape, const Names& from) {
   const Names to = iterators(shape.size());
   m.result("Y", 0, m.dtype(0), shape);
@@ -377,6 +379,7 @@ void make_pad(Maker& m) {
 void make_gather(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const std::int64_t size = m.shape(0)[axis];
+  if (!m.in(1).values || m.in(1).values->count() > max_listed) return gather_values(m);
   Sizes from = m.integers(1, "the positions");
   for (std::int64_t& at : from) {
     if (at < -size || at >= size) throw Refused{fmt::format("position {} of a dimension of {}", at, size), ""};

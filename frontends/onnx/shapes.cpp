@@ -91,12 +91,9 @@ void make_nonzero(Maker& m) {
 void make_eye_like(Maker& m) {
   const Sizes& shape = m.shape(0);
   if (shape.size() != 2 || product_of(shape) > max_made) throw Refused{"a diagonal of " + sizes_text(shape), ""};
-  static const std::map<std::int64_t, DType> types = {{1, DType::f32},  {6, DType::s32},  {7, DType::s64},
-                                                      {10, DType::f16}, {11, DType::f64}, {12, DType::u32},
-                                                      {2, DType::u8},   {3, DType::s8}};
-  const auto type = types.find(m.integer("dtype", 0));
-  if (m.states("dtype") && type == types.end()) throw Refused{"an output type that kernels do not have", ""};
-  TensorData data = make_data({"", shape, type == types.end() ? m.dtype(0) : type->second});
+  const auto type = dtype_of_onnx(static_cast<int>(m.integer("dtype", 0)));
+  if (m.states("dtype") && !type) throw Refused{"an output type that kernels do not have", ""};
+  TensorData data = make_data({"", shape, type.value_or(m.dtype(0))});
   const std::int64_t k = m.integer("k", 0);
   for (std::int64_t r = 0; r < shape[0]; ++r)
     if (r + k >= 0 && r + k < shape[1]) data.set(r * shape[1] + r + k, {1, 1});

@@ -24,17 +24,18 @@ constexpr std::size_t max_problems = 20;
 
 /// How much of a draft there was before a node.
 struct Mark {
-  std::size_t tensors, statements, weights;
+  std::size_t tensors, statements, weights, repeats;
   std::map<std::string, int> used;
 };
 Mark mark_of(const Draft& draft) {
-  return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(), draft.used};
+  return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(), draft.kernel.repeats.size(), draft.used};
 }
 void back_to(const Mark& mark, Draft& draft) {
   draft.kernel.tensors.resize(mark.tensors);
   draft.kernel.statements.resize(mark.statements);
   draft.origins.resize(mark.statements);
   draft.weights.resize(mark.weights);
+  draft.kernel.repeats.resize(mark.repeats);
   draft.used = mark.used;
 }
 
@@ -372,6 +373,7 @@ bool Walk::fold(const Node& node, Make maker) {
   for (const Tensor& tensor : alone.kernel.tensors) elements += element_count(tensor);
   if (elements > max_folded_elements || point_count(alone.kernel) > max_folded_points) return false;
   check_new_statements(alone, 0);
+  if (const Diagnostics problems = verify(alone.kernel); !problems.empty()) return false;
   std::vector<TensorData> data;
   for (const Tensor& tensor : alone.kernel.tensors) data.push_back(make_data(tensor));
   for (const Weight& weight : alone.weights) data[weight.tensor.index()] = *weight.values;
