@@ -72,6 +72,9 @@ std::string operator_in_words(const std::string& op);
 /// be said.
 Result<Model> import_model(const std::string& path, const ModelOptions& options = {});
 
+/// The same model without copies between statements (ir/compose.h).
+Model composed(const Model& model);
+
 /// One entry for each tensor of the kernel: weights with their values, `inputs` (by position in Model::inputs) copied,
 /// the others zero.
 Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<TensorData>& inputs);

@@ -197,8 +197,8 @@ void make_cast_like(Maker& m) { convert_to(m, m.dtype(1)); }
 /// Formulas of two inputs of one type whose result is a truth value, or of the inputs' type.
 const std::map<std::string, const char*>& comparisons() {
   static const std::map<std::string, const char*> all = {
-      {"Equal", "x == y"},         {"Greater", "x > y"},      {"Less", "x < y"}, {"GreaterOrEqual", "x >= y"},
-      {"LessOrEqual", "x <= y"},   {"And", "x and y"},        {"Or", "x or y"},  {"Xor", "x != y"}};
+      {"Equal", "x == y"},       {"Greater", "x > y"}, {"Less", "x < y"}, {"GreaterOrEqual", "x >= y"},
+      {"LessOrEqual", "x <= y"}, {"And", "x and y"},   {"Or", "x or y"},  {"Xor", "x != y"}};
   return all;
 }
 const std::map<std::string, const char*>& integer_formulas() {
@@ -216,9 +216,7 @@ void make_comparison(Maker& m) {
 void make_integer(Maker& m) { apply(m, integer_formulas().at(m.node.op), m.dtype(0)); }
 
 /// A shift by the width or more leaves nothing of an unsigned number.
-void make_bit_shift(Maker& m) {
-  apply(m, m.text("direction", "") == "LEFT" ? "shl(x, y)" : "shr(x, y)", m.dtype(0));
-}
+void make_bit_shift(Maker& m) { apply(m, m.text("direction", "") == "LEFT" ? "shl(x, y)" : "shr(x, y)", m.dtype(0)); }
 
 void make_mod(Maker& m) { apply(m, m.integer("fmod", 0) != 0 ? "fmod(x, y)" : "mod(x, y)", m.dtype(0)); }
 

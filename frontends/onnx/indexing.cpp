@@ -54,7 +54,8 @@ void make_gather_elements(Maker& m) {
 void make_gather_nd(Maker& m) {
   const Sizes &x = m.shape(0), &index = m.shape(1);
   const auto batch = static_cast<std::size_t>(std::max<std::int64_t>(m.integer("batch_dims", 0), 0));
-  if (index.empty() || batch >= index.size() || batch + static_cast<std::size_t>(index.back()) > x.size() || index.back() < 1)
+  if (index.empty() || batch >= index.size() || batch + static_cast<std::size_t>(index.back()) > x.size() ||
+      index.back() < 1)
     throw contradiction("positions of " + sizes_text(index) + " do not fit " + sizes_text(x));
   const std::size_t last = batch + static_cast<std::size_t>(index.back());
   const Sizes lead(index.begin(), index.end() - 1);
@@ -75,7 +76,8 @@ void make_gather_nd(Maker& m) {
   std::int64_t stride = flat[batch];
   for (std::size_t d = batch; d < last; ++d) {
     stride /= std::max<std::int64_t>(x[d], 1);
-    from.push_back(fmt::format("({}/{})%{}", f[batch], std::max<std::int64_t>(stride, 1), std::max<std::int64_t>(x[d], 1)));
+    from.push_back(
+        fmt::format("({}/{})%{}", f[batch], std::max<std::int64_t>(stride, 1), std::max<std::int64_t>(x[d], 1)));
   }
   from.insert(from.end(), f.begin() + static_cast<std::ptrdiff_t>(batch) + 1, f.end());
   m.say(access("F", f) + " = " + access("X0", from), extents_of(f, flat));
@@ -103,8 +105,8 @@ void make_one_hot(Maker& m) {
   from.erase(from.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::string read = fmt::format("s64({})", access("X0", from));
   m.result("Y", 0, m.dtype(2), shape);
-  m.say(fmt::format("{} = select(s64(value({})) == select({} < 0, {} + {}, {}), X2[1], X2[0])", access("Y", to), to[axis],
-                    read, read, size, read),
+  m.say(fmt::format("{} = select(s64(value({})) == select({} < 0, {} + {}, {}), X2[1], X2[0])", access("Y", to),
+                    to[axis], read, read, size, read),
         extents_of(to, shape));
 }
 
@@ -137,8 +139,8 @@ void say_position(Maker& m, std::size_t axis, bool largest, bool last, bool keep
   m.temporary("P", DType::s32, shape);
   const Extents all = extents_of(i, x);
   m.say(fmt::format("{} {} {}", access("V", kept), largest ? "max=" : "min=", access("X0", i)), all);
-  m.say(fmt::format("{} {} select({} == {}, value({}), {})", access("P", kept), last ? "max=" : "min=", access("V", kept),
-                    access("X0", i), i[axis], last ? -1 : no_position),
+  m.say(fmt::format("{} {} select({} == {}, value({}), {})", access("P", kept),
+                    last ? "max=" : "min=", access("V", kept), access("X0", i), i[axis], last ? -1 : no_position),
         all);
 }
 
@@ -157,13 +159,15 @@ void make_arg(Maker& m) {
 void make_hardmax(Maker& m) {
   const Sizes& x = m.shape(0);
   const std::size_t axis = m.axis(m.integer("axis", m.opset < 13 ? 1 : -1), x.size());
-  if (m.opset < 13 && product_of(x, axis) != x[axis]) throw Refused{"hardmax over several dimensions", "export it with operator set 13"};
+  if (m.opset < 13 && product_of(x, axis) != x[axis])
+    throw Refused{"hardmax over several dimensions", "export it with operator set 13"};
   say_position(m, axis, true, false, true);
   const Names i = iterators(x.size());
   Names kept = i;
   kept[axis] = "0";
   m.result("Y", 0, m.dtype(0), x);
-  m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), i[axis], access("P", kept)), extents_of(i, x));
+  m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), i[axis], access("P", kept)),
+        extents_of(i, x));
 }
 
 /// An element's rank is how many come before it; element r of the result has rank r.
@@ -172,7 +176,9 @@ void make_top_k(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", -1), x.size());
   const std::int64_t k = m.opset < 10 ? m.integer("k", 0) : m.integers(1, "k").at(0);
   if (k < 0 || k > x[axis]) throw contradiction(fmt::format("the first {} of {} elements have no meaning", k, x[axis]));
-  if (x[axis] > 8192) throw Refused{fmt::format("the largest of {} elements", x[axis]), "8192 are possible; end the model before it: --until TENSOR"};
+  if (x[axis] > 8192)
+    throw Refused{fmt::format("the largest of {} elements", x[axis]),
+                  "8192 are possible; end the model before it: --until TENSOR"};
   const Names i = iterators(x.size());
   Names other = i, to = i;
   other[axis] = "u", to[axis] = "r";
@@ -191,12 +197,14 @@ void make_top_k(Maker& m) {
   m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", i), one), found);
   if (!m.wants(1)) return;
   m.result("P", 1, DType::s64, shape);
-  m.say(fmt::format("{} += select({} == value(r), s64(value({})), 0)", access("P", to), access("R", i), i[axis]), found);
+  m.say(fmt::format("{} += select({} == value(r), s64(value({})), 0)", access("P", to), access("R", i), i[axis]),
+        found);
 }
 
 void make_reverse_sequence(Maker& m) {
   const Sizes& x = m.shape(0);
-  const std::size_t batch = m.axis(m.integer("batch_axis", 1), x.size()), time = m.axis(m.integer("time_axis", 0), x.size());
+  const std::size_t batch = m.axis(m.integer("batch_axis", 1), x.size()),
+                    time = m.axis(m.integer("time_axis", 0), x.size());
   if (batch == time || m.shape(1) != Sizes{x[batch]}) throw contradiction("its lengths do not fit the batch");
   m.temporary("J", DType::s32, {x[time], x[batch]});
   m.say("J[t,b] = select(value(t) < s32(X1[b]), s32(X1[b]) - 1 - value(t), value(t))",

@@ -27,8 +27,9 @@ void say_losses(Maker& m, const std::string& scores, bool weighted) {
   }
   const bool ignores = m.states("ignore_index");
   m.say(fmt::format("{} = {}", access("G", i),
-                    ignores ? fmt::format("select({} == {}, 0, {})", access("X1", i), m.integer("ignore_index", 0), weight)
-                            : weight),
+                    ignores
+                        ? fmt::format("select({} == {}, 0, {})", access("X1", i), m.integer("ignore_index", 0), weight)
+                        : weight),
         all);
   m.say(access("S", i) + " = " + access(scores, at), all);
   m.say(fmt::format("{0} = select({1} == 0, 0, -{1} * {2})", access("L", i), access("G", i), access("S", i)), all);
@@ -57,7 +58,8 @@ void say_reduced(Maker& m, bool weighted) {
 
 void check_loss(const Maker& m) {
   const Sizes &x = m.shape(0), &t = m.shape(1);
-  if (x.size() != t.size() + 1 || t.empty() || x[1] < 1) throw contradiction("targets of " + sizes_text(t) + " do not fit " + sizes_text(x));
+  if (x.size() != t.size() + 1 || t.empty() || x[1] < 1)
+    throw contradiction("targets of " + sizes_text(t) + " do not fit " + sizes_text(x));
 }
 
 void make_likelihood(Maker& m) {
@@ -83,7 +85,8 @@ void make_cross_entropy(Maker& m) {
     m.temporary("P", m.dtype(0), x);
   m.say(fmt::format("{} max= {}", access("M", row), access("X0", i)), all);
   m.say(fmt::format("{} += exp({} - {})", access("E", row), access("X0", i), access("M", row)), all);
-  m.say(fmt::format("{} = {} - {} - log({})", access("P", i), access("X0", i), access("M", row), access("E", row)), all);
+  m.say(fmt::format("{} = {} - {} - log({})", access("P", i), access("X0", i), access("M", row), access("E", row)),
+        all);
   say_losses(m, "P", m.has(2));
   say_reduced(m, m.has(2));
 }
@@ -91,7 +94,8 @@ void make_cross_entropy(Maker& m) {
 }  // namespace
 
 const Makers& loss_makers() {
-  static const Makers all = {{"NegativeLogLikelihoodLoss", &make_likelihood}, {"SoftmaxCrossEntropyLoss", &make_cross_entropy}};
+  static const Makers all = {{"NegativeLogLikelihoodLoss", &make_likelihood},
+                             {"SoftmaxCrossEntropyLoss", &make_cross_entropy}};
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "frontends/onnx/walk.h"
+#include "ir/compose.h"
 #include "isamap/frontends.h"
 
 namespace isamap {
@@ -38,6 +39,27 @@ Result<TensorData> values_of(const Weight& weight, const Tensor& tensor) {
   file.read(reinterpret_cast<char*>(data.bytes.data()), static_cast<std::streamsize>(data.bytes.size()));
   if (!file) return error_at({weight.file, 0, 0}, "the values of '" + tensor.name + "' cannot be read");
   return data;
+}
+
+Model composed(const Model& model) {
+  Composed kernel = composed(model.kernel);
+  Model result = model;
+  result.kernel = std::move(kernel.kernel);
+  result.origins.clear();
+  for (const std::vector<std::size_t>& from : kernel.statements) {
+    Origin origin = model.origins[from.front()];
+    for (std::size_t i = 1; i < from.size(); ++i)
+      origin.nodes.insert(origin.nodes.end(), model.origins[from[i]].nodes.begin(), model.origins[from[i]].nodes.end());
+    result.origins.push_back(std::move(origin));
+  }
+  const auto renumber = [&](TensorId& id) { id = kernel.tensors[id.index()]; };
+  std::erase_if(result.weights, [&](const Weight& w) { return !kernel.tensors[w.tensor.index()].valid(); });
+  for (Weight& weight : result.weights) renumber(weight.tensor);
+  for (TensorId& id : result.inputs) renumber(id);
+  for (TensorId& id : result.outputs) renumber(id);
+  result.file_names.clear();
+  for (const auto& [id, name] : model.file_names) result.file_names[kernel.tensors[id.index()]] = name;
+  return result;
 }
 
 Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<TensorData>& inputs) {

@@ -68,7 +68,8 @@ std::vector<double> weights_at(const Way& way, const Axis& a, double x) {
   const double reach = (way.mode == "linear" ? 1 : 2) / shrink;
   std::vector<double> weights(static_cast<std::size_t>(a.input), 0);
   double sum = 0;
-  const auto first = static_cast<std::int64_t>(std::floor(x - reach)), last = static_cast<std::int64_t>(std::ceil(x + reach));
+  const auto first = static_cast<std::int64_t>(std::floor(x - reach)),
+             last = static_cast<std::int64_t>(std::ceil(x + reach));
   for (std::int64_t at = first; at <= last; ++at) {
     const double weight = kernel_at(way, (static_cast<double>(at) - x) * shrink);
     const bool outside = at < 0 || at >= a.input;
@@ -81,7 +82,8 @@ std::vector<double> weights_at(const Way& way, const Axis& a, double x) {
   return weights;
 }
 
-void say_weighted(Maker& m, const std::string& target, const std::string& source, const Way& way, const Axis& a, int number) {
+void say_weighted(Maker& m, const std::string& target, const std::string& source, const Way& way, const Axis& a,
+                  int number) {
   check_positions(a.input * a.output);
   const Sizes shape = m.shape_of(target);
   const DType type = m.dtype_of(target);
@@ -98,8 +100,8 @@ void say_weighted(Maker& m, const std::string& target, const std::string& source
   from[a.axis] = "u";
   Extents extents = extents_of(to, shape);
   extents["u"] = a.input;
-  m.say(fmt::format("{} += {}({}) * {}[{},u]", access(target, to), type == DType::f32 ? "f32" : "", access(source, from),
-                    name, to[a.axis]),
+  m.say(fmt::format("{} += {}({}) * {}[{},u]", access(target, to), type == DType::f32 ? "f32" : "",
+                    access(source, from), name, to[a.axis]),
         extents);
 }
 
@@ -172,17 +174,19 @@ std::vector<Axis> axes_of_resize(const Maker& m, std::size_t scales_input, std::
   for (const std::int64_t n : numbers) axes.push_back({m.axis(n, x.size()), x[m.axis(n, x.size())]});
   const bool by_sizes = m.has(sizes_input) && product_of(m.shape(sizes_input)) > 0;
   const auto sizes = by_sizes ? m.integers(sizes_input, "the sizes") : std::vector<std::int64_t>();
-  const auto scales = by_sizes                 ? std::vector<double>()
-                      : m.has(scales_input)    ? m.reals(scales_input, "the scales")
-                                               : m.node.attributes.contains("scales") ? m.node.attributes.at("scales").reals
-                                                                                      : std::vector<double>();
+  const auto scales = by_sizes                               ? std::vector<double>()
+                      : m.has(scales_input)                  ? m.reals(scales_input, "the scales")
+                      : m.node.attributes.contains("scales") ? m.node.attributes.at("scales").reals
+                                                             : std::vector<double>();
   if (std::max(sizes.size(), scales.size()) != axes.size()) throw contradiction("its scales do not fit the dimensions");
   const std::string policy = m.text("keep_aspect_ratio_policy", "stretch");
   const double common = by_sizes && policy != "stretch" ? common_scale(axes, sizes, policy == "not_larger") : 0;
   for (std::size_t n = 0; n < axes.size(); ++n) {
     Axis& a = axes[n];
     if (a.input < 1) throw contradiction("a dimension of size 0 has no elements to resize: it does not fit");
-    a.scale = common != 0 ? common : by_sizes ? static_cast<double>(sizes[n]) / static_cast<double>(a.input) : scales[n];
+    a.scale = common != 0 ? common
+              : by_sizes  ? static_cast<double>(sizes[n]) / static_cast<double>(a.input)
+                          : scales[n];
     if (!(a.scale > 0) || a.scale > 1e6) throw contradiction("a scale that has no meaning");
     a.output = common != 0 ? static_cast<std::int64_t>(std::floor(common * static_cast<double>(a.input) + 0.5))
                : by_sizes  ? sizes[n]
@@ -200,7 +204,8 @@ void make_resize(Maker& m) {
   way.exclude_outside = m.integer("exclude_outside", 0) != 0;
   way.antialias = m.integer("antialias", 0) != 0;
   if (m.opset < 11) way.coordinates = "asymmetric", way.nearest = "floor";
-  if (way.mode != "nearest" && way.mode != "linear" && way.mode != "cubic") throw contradiction("the mode '" + way.mode + "' has no meaning");
+  if (way.mode != "nearest" && way.mode != "linear" && way.mode != "cubic")
+    throw contradiction("the mode '" + way.mode + "' has no meaning");
   auto axes = axes_of_resize(m, m.opset < 11 ? 1 : 2, 3);
   if (way.coordinates == "tf_crop_and_resize") {
     const auto region = m.reals(1, "the region");

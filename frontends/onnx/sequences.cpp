@@ -54,9 +54,11 @@ std::string activation(const Direction& d, std::size_t which, const std::string&
   if (name == "Softsign") return fmt::format("({0}) / (1 + abs({0}))", x);
   if (name == "Softplus") return fmt::format("log(1 + exp({}))", x);
   if (name == "Affine") return fmt::format("{} * ({}) + {}", value(d.alphas, 1), x, value(d.betas, 0));
-  if (name == "HardSigmoid") return fmt::format("max(0, min(1, {} * ({}) + {}))", value(d.alphas, 0.2), x, value(d.betas, 0.5));
+  if (name == "HardSigmoid")
+    return fmt::format("max(0, min(1, {} * ({}) + {}))", value(d.alphas, 0.2), x, value(d.betas, 0.5));
   if (name == "LeakyRelu") return fmt::format("select(({0}) > 0, {0}, {1} * ({0}))", x, value(d.alphas, 0.01));
-  throw Refused{"the activation '" + name + "'", "Sigmoid, Tanh, Relu, Softsign, Softplus, Affine, HardSigmoid, LeakyRelu are known"};
+  throw Refused{"the activation '" + name + "'",
+                "Sigmoid, Tanh, Relu, Softsign, Softplus, Affine, HardSigmoid, LeakyRelu are known"};
 }
 
 /// The input of gate g at step t, without the state's share if `of_state` is false.
@@ -92,7 +94,8 @@ void say_start(Maker& m, const Recurrent& l, const Direction& d, const char* sta
   const std::string name = fmt::format("{}{}", state, d.number);
   m.temporary(name, l.type, {l.steps + 1, l.batch, l.hidden});
   const std::string place = fmt::format("{}[{},b,j]", name, d.backward ? l.steps : 0);
-  const std::string start = !m.has(input) ? "0" : fmt::format(fmt::runtime(l.batch_first ? "X{}[b,{},j]" : "X{}[{},b,j]"), input, d.number);
+  const std::string start =
+      !m.has(input) ? "0" : fmt::format(fmt::runtime(l.batch_first ? "X{}[b,{},j]" : "X{}[{},b,j]"), input, d.number);
   m.say(place + " = " + start, {{"b", l.batch}, {"j", l.hidden}});
 }
 
@@ -125,7 +128,8 @@ void say_lstm(Maker& m, const Recurrent& l, const Direction& d) {
                                  ? "(1 - " + in + ")"
                                  : activation(d, 0, clipped(m, gate(l, d, 2) + peephole(2, old)));
   say_products(m, l, d, 2, 4);
-  say_state(m, l, d, "C", fmt::format("{} * {} + {} * {}", forget, old, in, activation(d, 1, clipped(m, gate(l, d, 3)))));
+  say_state(m, l, d, "C",
+            fmt::format("{} * {} + {} * {}", forget, old, in, activation(d, 1, clipped(m, gate(l, d, 3)))));
   const std::string out = activation(d, 0, clipped(m, gate(l, d, 1) + peephole(1, after(d, "C"))));
   say_state(m, l, d, "H", fmt::format("{} * {}", out, activation(d, 2, after(d, "C"))));
 }
@@ -133,7 +137,8 @@ void say_lstm(Maker& m, const Recurrent& l, const Direction& d) {
 /// Gates: update, reset, hidden. The reset applies to the state, or to its product (linear_before_reset).
 void say_gru(Maker& m, const Recurrent& l, const Direction& d) {
   const bool after_product = m.integer("linear_before_reset", 0) != 0;
-  const std::string update = activation(d, 0, clipped(m, gate(l, d, 0))), reset = activation(d, 0, clipped(m, gate(l, d, 1)));
+  const std::string update = activation(d, 0, clipped(m, gate(l, d, 0))),
+                    reset = activation(d, 0, clipped(m, gate(l, d, 1)));
   const std::string bias = l.biased ? fmt::format(" + X3[{},{} + j]", d.number, (l.gates + 2) * l.hidden) : "";
   std::string hidden = gate(l, d, 2, false);
   if (after_product) {
@@ -144,7 +149,8 @@ void say_gru(Maker& m, const Recurrent& l, const Direction& d) {
     m.temporary(name, l.type, {l.steps, l.batch, l.hidden});
     m.temporary(product, l.type, {l.steps, l.batch, l.hidden});
     say_products(m, l, d, 3, 2);
-    m.say(fmt::format("{}[t,b,j] = {} * {}", name, reset, before(d, "H")), {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}});
+    m.say(fmt::format("{}[t,b,j] = {} * {}", name, reset, before(d, "H")),
+          {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}});
     m.say(fmt::format("{}[t,b,j] += {}[t,b,l] * X2[{},{} + j,l]", product, name, d.number, 2 * l.hidden),
           {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}, {"l", l.hidden}});
     hidden += fmt::format(" + {}[t,b,j]{}", product, bias);
@@ -155,8 +161,8 @@ void say_gru(Maker& m, const Recurrent& l, const Direction& d) {
 
 void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& directions) {
   const Extents all{{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}}, last{{"b", l.batch}, {"j", l.hidden}};
-  const Sizes whole = l.batch_first ? Sizes{l.batch, l.steps, l.directions, l.hidden}
-                                    : Sizes{l.steps, l.directions, l.batch, l.hidden};
+  const Sizes whole =
+      l.batch_first ? Sizes{l.batch, l.steps, l.directions, l.hidden} : Sizes{l.steps, l.directions, l.batch, l.hidden};
   const Sizes final = l.batch_first ? Sizes{l.batch, l.directions, l.hidden} : Sizes{l.directions, l.batch, l.hidden};
   if (m.wants(0)) m.result("Y", 0, l.type, whole);
   if (m.wants(1)) m.result("YH", 1, l.type, final);
@@ -169,8 +175,8 @@ void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& dir
             all);
     for (std::size_t k = 1; k < 3; ++k)
       if (m.wants(k))
-        m.say(fmt::format(fmt::runtime(l.batch_first ? "{}[b,{},j] = {}{}[{},b,j]" : "{}[{},b,j] = {}{}[{},b,j]"), k == 1 ? "YH" : "YC",
-                          d.number, k == 1 ? "H" : "C", d.number, d.backward ? 0 : l.steps),
+        m.say(fmt::format(fmt::runtime(l.batch_first ? "{}[b,{},j] = {}{}[{},b,j]" : "{}[{},b,j] = {}{}[{},b,j]"),
+                          k == 1 ? "YH" : "YC", d.number, k == 1 ? "H" : "C", d.number, d.backward ? 0 : l.steps),
               last);
   }
 }
@@ -178,7 +184,8 @@ void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& dir
 Recurrent read_layer(const Maker& m, std::int64_t gates) {
   Recurrent l;
   const Sizes &x = m.shape(0), &w = m.shape(1), &r = m.shape(2);
-  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || w[2] != x[2] || w[1] != r[1] || r[1] != gates * r[2] || w[0] != r[0])
+  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || w[2] != x[2] || w[1] != r[1] || r[1] != gates * r[2] ||
+      w[0] != r[0])
     throw contradiction("weights " + sizes_text(w) + " and " + sizes_text(r) + " do not fit " + sizes_text(x));
   l.gates = gates;
   l.batch_first = m.integer("layout", 0) != 0;
@@ -197,7 +204,8 @@ Recurrent read_layer(const Maker& m, std::int64_t gates) {
 
 std::vector<Direction> read_directions(const Maker& m, const Recurrent& l, const Names& defaults) {
   const std::string way = m.text("direction", "forward");
-  if (l.directions != (way == "bidirectional" ? 2 : 1)) throw contradiction("its direction '" + way + "' does not fit the weights");
+  if (l.directions != (way == "bidirectional" ? 2 : 1))
+    throw contradiction("its direction '" + way + "' does not fit the weights");
   const auto given = m.node.attributes.find("activations");
   std::vector<Direction> directions;
   for (std::int64_t d = 0; d < l.directions; ++d) {
@@ -218,9 +226,10 @@ std::vector<Direction> read_directions(const Maker& m, const Recurrent& l, const
 void make_recurrent(Maker& m) {
   const bool lstm = m.node.op == "LSTM", gru = m.node.op == "GRU";
   const Recurrent l = read_layer(m, lstm ? 4 : gru ? 3 : 1);
-  const auto directions = read_directions(m, l, lstm  ? Names{"Sigmoid", "Tanh", "Tanh"}
-                                                : gru ? Names{"Sigmoid", "Tanh"}
-                                                      : Names{"Tanh"});
+  const auto directions = read_directions(m, l,
+                                          lstm  ? Names{"Sigmoid", "Tanh", "Tanh"}
+                                          : gru ? Names{"Sigmoid", "Tanh"}
+                                                : Names{"Tanh"});
   if (l.masked) {
     m.temporary("K", DType::boolean, {l.steps, l.batch});
     m.say("K[t,b] = s64(value(t)) < s64(X4[b])", {{"t", l.steps}, {"b", l.batch}});

@@ -28,7 +28,8 @@ struct Mark {
   std::map<std::string, int> used;
 };
 Mark mark_of(const Draft& draft) {
-  return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(), draft.kernel.repeats.size(), draft.used};
+  return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(),
+          draft.kernel.repeats.size(), draft.used};
 }
 void back_to(const Mark& mark, Draft& draft) {
   draft.kernel.tensors.resize(mark.tensors);

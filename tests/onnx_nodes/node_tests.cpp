@@ -74,6 +74,21 @@ Result<Model> import_with(const fs::path& folder, const std::vector<NamedData>& 
   return import_model((folder / "model.onnx").string(), options);
 }
 
+/// Without copies between statements the outputs are the same.
+std::string composed_differs(const Model& model, const std::vector<TensorData>& inputs,
+                             const std::vector<TensorData>& expected) {
+  const Model less = composed(model);
+  if (const Diagnostics problems = verify(less.kernel); !problems.empty()) return problems.front().message;
+  auto data = data_of(less, inputs);
+  if (!data) return data.diagnostics().front().message;
+  interpret(less.kernel, *data);
+  for (std::size_t o = 0; o < model.outputs.size(); ++o) {
+    const std::string why = difference(expected[model.outputs[o].index()], (*data)[less.outputs[o].index()], {1e-6, 0});
+    if (!why.empty()) return "output " + std::to_string(o) + ": " + why;
+  }
+  return "";
+}
+
 Outcome run_test(const fs::path& folder) {
   std::vector<NamedData> inputs;
   for (int i = 0; fs::exists(folder / ("input_" + std::to_string(i) + ".pb")); ++i) {
@@ -101,6 +116,7 @@ Outcome run_test(const fs::path& folder) {
   auto data = data_of(*model, values);
   if (!data) return {'e', data.diagnostics().front().message};
   interpret(model->kernel, *data);
+  if (const std::string why = composed_differs(*model, values, *data); !why.empty()) return {'w', "composed: " + why};
   for (std::size_t o = 0; o < model->outputs.size(); ++o) {
     const auto expected = load_tensor((folder / ("output_" + std::to_string(o) + ".pb")).string());
     if (!expected) return {'r', "output: " + expected.diagnostics().front().message};
