@@ -161,6 +161,7 @@ void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceL
   read_dtype(file, reader.child("dtype"), tensor);
   read_outside(file, reader.child("outside"), tensor);
   tensor.inout = reader.boolean("inout").value_or(false);
+  tensor.output = reader.boolean("output").value_or(false);
   tensor.constant = reader.boolean("constant").value_or(false);
   read_range(file, reader.child("range"), tensor);
   if (node.kind == yaml::Kind::map) reader.finish();

@@ -21,7 +21,8 @@ constexpr int least_bits = 4;  // that a sum must keep: a value is then right to
 /// Is a read of the tensor a summand of the body, as in S[t+1] = S[t] + X[t]?
 bool adds_to(const ScalarExpr& body, const Computation& statement) {
   if (const auto* read = std::get_if<Read>(&body.op))
-    return statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
+    return read->access < static_cast<int>(statement.reads.size()) &&
+           statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
   const auto* binary = std::get_if<Binary>(&body.op);
   const bool sum = binary && (binary->op == BinaryOp::add || binary->op == BinaryOp::sub);
   if (!sum && !std::holds_alternative<Cast>(body.op)) return false;
@@ -30,14 +31,14 @@ bool adds_to(const ScalarExpr& body, const Computation& statement) {
 
 bool is_recurrence(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  return kernel.repeat && kernel.repeat->contains(s) && statement.reduction == Reduction::assign &&
+  return repeat_of(kernel, s) != nullptr && statement.reduction == Reduction::assign &&
          adds_to(statement.body, statement);
 }
 
 /// Roundings between the first term and the result.
 double terms_of(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  if (is_recurrence(kernel, s)) return static_cast<double>(kernel.repeat->steps);
+  if (is_recurrence(kernel, s)) return static_cast<double>(repeat_of(kernel, s)->steps);
   if (statement.reduction != Reduction::add) return 0;
   double terms = 1;
   for (const Dim& dim : statement.domain.dims)

@@ -54,6 +54,7 @@ std::set<std::string> names_in(const ParsedStatement& parsed) {
   std::set<std::string> names;
   add_names(parsed.write, names);
   for (const ParsedAccess& access : parsed.reads) add_names(access, names);
+  for (const AffineExpr& value : parsed.values) names.merge(value.names());
   return names;
 }
 

@@ -107,6 +107,11 @@ const Access& access_of(const Computation& computation, int number) {
   return number == 0 ? computation.write : computation.reads[static_cast<std::size_t>(number - 1)];
 }
 
+bool is_irregular(const Computation& computation) {
+  return !computation.values.empty() || std::any_of(computation.reads.begin(), computation.reads.end(),
+                                                    [](const Access& read) { return read.computed.has_value(); });
+}
+
 bool uses(const Access& access, const std::string& dim) {
   return std::any_of(access.index.begin(), access.index.end(),
                      [&](const AffineExpr& e) { return e.names().contains(dim); });

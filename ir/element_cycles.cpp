@@ -13,6 +13,7 @@ double element_cycles(const Element& element, const std::vector<Buffer>& buffers
   if (!copies) return each.access * (1.0 + static_cast<double>(element.reads.size()));
   double cycles = each.contiguous;
   const auto add = [&](const Ref& ref) {
+    if (!ref.buffer.valid()) return;
     const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
     if (!offset.is_linear())
       cycles = each.divided;

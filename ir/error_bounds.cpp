@@ -68,7 +68,8 @@ class Bounds {
     errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
       const std::size_t out = s.write.tensor.index();
-      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) : has_errors(s) || approximates(s.body))
+      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) || is_irregular(s)
+                                               : has_errors(s) || approximates(s.body))
         by_points(s);
       else if (is_float(kernel_.tensors[out].dtype))
         by_magnitudes(s);
@@ -98,6 +99,8 @@ class Bounds {
   std::vector<double> run_absolute(const Computation& s, bool with_errors) const {
     Computation changed = s;
     changed.body = absolute(s.body);
+    for (Access& read : changed.reads)
+      if (read.outside) read.outside = std::fabs(*read.outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
     std::vector<Numbers> numbers = magnitudes_;
     const std::size_t out = s.write.tensor.index();
@@ -157,7 +160,7 @@ class Bounds {
 
 std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data) {
   std::vector<std::vector<double>> errors(data.size());
-  if (!kernel.repeat) return Bounds(kernel, data).run(std::move(errors));
+  if (kernel.repeats.empty()) return Bounds(kernel, data).run(std::move(errors));
   for_each_group(kernel, [&](const Kernel& part, const std::vector<Slice>& slices, std::int64_t step) {
     std::vector<TensorData> own;
     std::vector<std::vector<double>> known(slices.size());

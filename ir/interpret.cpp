@@ -164,7 +164,7 @@ void interpret_in_time(const Kernel& kernel, std::vector<TensorData>& data) {
 }  // namespace
 
 void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
-  if (kernel.repeat) return interpret_in_time(kernel, data);
+  if (!kernel.repeats.empty()) return interpret_in_time(kernel, data);
   ISAMAP_CHECK(data.size() == kernel.tensors.size(), "one array for each tensor of kernel " + kernel.name);
   std::vector<Numbers> numbers;
   for (std::size_t t = 0; t < data.size(); ++t) {

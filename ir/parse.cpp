@@ -9,7 +9,9 @@
 //   sum        := product {("+" | "-") product}
 //   product    := factor {("*" | "/") factor}
 //   factor     := "-" factor | number | "(" expression ")" | access | function "(" expression {"," expression} ")"
-//   access     := NAME "[" [index {"," index}] "]"
+//              | "value" "(" index ")"
+//   access     := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
+//   index      := affine expression | "at" "(" access ")"                 (of reads, one)
 
 #include "ir/parse.h"
 
@@ -61,10 +63,17 @@ class StatementReader {
     ParsedStatement result;
     const std::size_t at = cursor_.offset();  // before the name is consumed: arguments have no order
     result.write = access(at, cursor_.expect_name("the written tensor", false));
+    if (result.write.computed)
+      cursor_.fail(at, "statements write at subscripts of iterators, not at computed ones",
+                   "`at(...)` is of reads: turn the statement round, so that it gathers");
+    if (cursor_.peek_name() == "outside")
+      cursor_.fail(cursor_.offset(), "`outside` is of reads; what is written lies inside", "leave it out");
     result.reduction = reduction();
     result.body = expression();
     cursor_.expect_end();
+    number_values(result.body);
     result.reads = std::move(reads_);
+    result.values = std::move(values_);
     result.name_offsets = std::move(name_offsets_);
     return result;
   }
@@ -91,12 +100,65 @@ class StatementReader {
     if (cursor_.accept("]")) return result;
     do {
       const std::size_t begin = cursor_.offset();
-      const std::string_view text = cursor_.rest();
       result.index_offsets.push_back(static_cast<int>(begin));
-      result.index.push_back(read_affine(cursor_, sizes_, true));
-      note_names(text.substr(0, text.size() - cursor_.rest().size()), begin);
+      if (at_computed_index())
+        computed_index(begin, result);
+      else
+        result.index.push_back(affine(begin));
     } while (cursor_.accept(","));
     cursor_.expect("]");
+    return result;
+  }
+
+  AffineExpr affine(std::size_t begin) {
+    const std::string_view text = cursor_.rest();
+    AffineExpr e = read_affine(cursor_, sizes_, true);
+    note_names(text.substr(0, text.size() - cursor_.rest().size()), begin);
+    return e;
+  }
+
+  /// `at` is a name like others, unless a parenthesis follows.
+  bool at_computed_index() {
+    if (cursor_.peek_name() != "at") return false;
+    const std::string_view rest = cursor_.rest();
+    const std::size_t next = rest.find_first_not_of(' ', rest.find("at") + 2);
+    return next != std::string_view::npos && rest[next] == '(';
+  }
+
+  void computed_index(std::size_t begin, ParsedAccess& of) {
+    if (of.computed) cursor_.fail(begin, "one subscript of an access may be computed, found two");
+    cursor_.accept_word("at");
+    cursor_.expect("(");
+    const std::size_t at = cursor_.offset();
+    const ScalarExpr number = numbered(read_access(at, cursor_.expect_name("a tensor of indices", false)));
+    cursor_.expect(")");
+    of.computed = ComputedIndex{static_cast<int>(of.index.size()), std::get<Read>(number.op).access};
+    of.index.emplace_back(0);
+  }
+
+  /// `value(i + 1)`. Numbered behind all reads at the end.
+  ScalarExpr value_of_dims() {
+    cursor_.expect("(");
+    const AffineExpr e = affine(cursor_.offset());
+    cursor_.expect(")");
+    const auto same = std::find(values_.begin(), values_.end(), e);
+    const auto number = static_cast<int>(same - values_.begin());
+    if (same == values_.end()) values_.push_back(e);
+    return read(static_cast<int>(max_reads) + number, DType::s32);
+  }
+
+  void number_values(ScalarExpr& e) const {
+    if (auto* r = std::get_if<Read>(&e.op); r && r->access >= static_cast<int>(max_reads))
+      r->access += static_cast<int>(reads_.size()) - static_cast<int>(max_reads);
+    for (ScalarExpr& arg : e.args) number_values(arg);
+  }
+
+  ParsedAccess read_access(std::size_t at, const std::string& tensor) {
+    ParsedAccess result = access(at, tensor);
+    if (!cursor_.accept_word("outside")) return result;
+    const double sign = cursor_.accept("-") ? -1 : 1;
+    result.outside = sign * (cursor_.accept_word("inf") ? std::numeric_limits<double>::infinity()
+                                                        : cursor_.expect_real("the value of reads outside"));
     return result;
   }
 
@@ -117,7 +179,8 @@ class StatementReader {
   // Equal accesses are one read.
   ScalarExpr numbered(const ParsedAccess& found) {
     const auto same = std::find_if(reads_.begin(), reads_.end(), [&](const ParsedAccess& other) {
-      return other.tensor == found.tensor && other.index == found.index;
+      return other.tensor == found.tensor && other.index == found.index && other.outside == found.outside &&
+             other.computed == found.computed;
     });
     const int number = static_cast<int>(same - reads_.begin());
     if (same == reads_.end()) reads_.push_back(found);
@@ -202,7 +265,8 @@ class StatementReader {
     const std::size_t at = cursor_.offset();
     const std::string name = cursor_.expect_name("a tensor, a function, a number or '('", false);
     if (cursor_.failed()) return {};
-    if (cursor_.peek("[")) return numbered(access(at, name));
+    if (cursor_.peek("[")) return numbered(read_access(at, name));
+    if (name == "value" && cursor_.peek("(")) return value_of_dims();
     if (cursor_.peek("(")) return call(at, name);
     if (const auto size = sizes_.find(name); size != sizes_.end())
       return constant(static_cast<double>(size->second), DType::f32);
@@ -238,13 +302,14 @@ class StatementReader {
       return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
     }
     cursor_.fail(at, "there is no function or type '" + name + "'",
-                 "functions: " + names_of_functions() + "; casts: f32(x), sat_s8(x), ...");
+                 "functions: " + names_of_functions() + " value; casts: f32(x), sat_s8(x), ...");
     return {};
   }
 
   Cursor& cursor_;
   const Bindings& sizes_;
   std::vector<ParsedAccess> reads_;
+  std::vector<AffineExpr> values_;
   std::map<std::string, int> name_offsets_;
   int operations_ = 0;
 };

@@ -38,6 +38,7 @@ class PointErrors {
     for (const AffineExpr& face : s.domain.faces) faces_.emplace_back(face, names_);
     write_ = compiled(s.write);
     for (const Access& read : s.reads) reads_.push_back(compiled(read));
+    for (const AffineExpr& value : s.values) values_.emplace_back(value, names_);
   }
 
   std::vector<double> run() {
@@ -58,13 +59,15 @@ class PointErrors {
   struct Place {
     std::size_t tensor = 0;
     std::vector<CompiledAffine> index;
+    double outside = 0;
+    std::optional<ComputedIndex> computed = {};
   };
   struct Sum {
     double magnitude = 0, error = 0, relative = 0, terms = 0;
   };
 
   Place compiled(const Access& access) const {
-    Place place{access.tensor.index(), {}};
+    Place place{access.tensor.index(), {}, outside_of(access, tensors_).value_or(0), access.computed};
     for (const AffineExpr& e : access.index) place.index.emplace_back(e, names_);
     return place;
   }
@@ -82,11 +85,19 @@ class PointErrors {
     std::int64_t position = 0;
     for (std::size_t d = 0; d < place.index.size(); ++d) {
       const std::int64_t extent = tensors_[place.tensor].shape[d];
-      const std::int64_t i = place.index[d](point_.data());
+      std::int64_t i = place.index[d](point_.data());
+      if (place.computed && place.computed->axis == static_cast<int>(d)) i = computed(*place.computed, extent);
       if (i < 0 || i >= extent) return -1;
       position = position * extent + i;
     }
     return position;
+  }
+
+  std::int64_t computed(const ComputedIndex& index, std::int64_t extent) const {
+    const Place& from = reads_[static_cast<std::size_t>(index.read)];
+    const std::int64_t at = position(from);
+    const std::int64_t value = at < 0 ? static_cast<std::int64_t>(from.outside) : data_[from.tensor].get(at).integer;
+    return std::clamp<std::int64_t>(value, 0, extent - 1);
   }
 
   void visit() {
@@ -126,10 +137,15 @@ class PointErrors {
     return INFINITY;
   }
 
+  Estimate operand(std::size_t number) const {
+    if (number < reads_.size()) return read(reads_[number]);
+    return {static_cast<double>(values_[number - reads_.size()](point_.data())), 0};
+  }
+
   Estimate read(const Place& place) const {
     const Tensor& tensor = tensors_[place.tensor];
     const std::int64_t at = position(place);
-    if (at < 0) return {tensor.outside.value_or(0), 0};
+    if (at < 0) return {place.outside, 0};
     const Scalar value = data_[place.tensor].get(at);
     const std::vector<double>& error = errors_[place.tensor];
     return {is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer),
@@ -175,7 +191,7 @@ class PointErrors {
         overloaded{[&](const Constant& c) {
                      return Estimate{c.value, 0};
                    },
-                   [&](const Read& r) { return read(reads_[static_cast<std::size_t>(r.access)]); },
+                   [&](const Read& r) { return operand(static_cast<std::size_t>(r.access)); },
                    [&](const Unary& u) {
                      const Estimate a = estimate(e.args[0]);
                      const UnaryFunction& f = function_of(u.op);
@@ -204,6 +220,7 @@ class PointErrors {
   std::vector<std::string> names_;
   std::vector<CompiledAffine> faces_;
   Place write_;
+  std::vector<CompiledAffine> values_;
   std::vector<Place> reads_;
   std::vector<Sum> sums_;
 };

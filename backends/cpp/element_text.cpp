@@ -48,6 +48,10 @@ std::string ElementText::floor_div(const std::string& numerator, std::int64_t di
   return call(helper("floor_div"), numerator, std::to_string(divisor));
 }
 
+std::string ElementText::clamped_index(const std::string& value, std::int64_t last) {
+  return call(helper("clamped_index"), value, std::to_string(last));
+}
+
 std::string ElementText::load(DType type, const std::string& place) {
   if (!is_small_float(type)) return place;
   std::string raw = place;

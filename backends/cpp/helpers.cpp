@@ -26,6 +26,9 @@ std::vector<Helper> written_helpers() {
       {"floor_div", {}, {}, R"(// Division that rounds down, for indices that may be negative.
 inline long floor_div(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 )"},
+      {"clamped_index", {}, {}, R"(// A computed index, inside its axis.
+inline long clamped_index(long at, long last) { return at < 0 ? 0 : at > last ? last : at; }
+)"},
       {"permuted",
        {},
        {},

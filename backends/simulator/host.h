@@ -26,19 +26,22 @@ class Host {
 
  private:
   struct Place {
+    bool is_value = false;  ///< the offset itself is what is read
     std::size_t buffer = 0;
     CompiledAffine offset;
+    std::optional<std::size_t> computed_by = {};  ///< an earlier read, whose value chooses an index of an axis:
+    std::int64_t stride = 0, last = 0;            ///< elements; the largest index
   };
   struct Statement {
-    std::vector<Place> places;
+    std::vector<Place> places;  ///< write, reads
     double cycles = 0;
-  };  ///< write, reads
+  };
 
   void visit(const Node& node);
   void visit(const std::vector<Node>& nodes);
   void execute(const Element& element);
   Place place(const Ref& ref);
-  std::uint8_t* at(const Place& place);
+  std::uint8_t* at(const Place& place, std::int64_t chosen = 0);  ///< `chosen`: elements behind the offset
 
   const Program& program_;
   const LoopSlots& slots_;

@@ -66,7 +66,8 @@ TEST(Formula, WrongText) {
             "but dimension 0 of 'A' has size 3\n"
             "    C[i] = A[i-1]\n"
             "             ^\n"
-            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+            "  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at "
+            "the read\n");
   EXPECT_EQ(tensors("C[i] = $A[i]", "i=4"),
             "--compute:1:8: kernel 'formula': tensor '$A': this is no name\n"
             "    C[i] = $A[i]\n"

@@ -160,7 +160,8 @@ TEST(VerifyKernel, IndicesStayInside) {
   EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3\n"),
             "kernel 'k': statement s0: reads A[i + r], whose subscript i + r runs from 0 to 9, but dimension 0 of 'A' "
             "has size 9\n"
-            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+            "  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at "
+            "the read\n");
   EXPECT_EQ(problems("tensor A: f32[9] outside 0\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3\n"), "");
   EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3 where 8 - i - r >= 0\n"),
             "");
