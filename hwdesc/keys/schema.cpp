@@ -53,8 +53,8 @@ json scalar_of(const ValueType& type) {
     case Form::number:
       return whole_number("", 0);
     case Form::real:
-      return any_of(
-          {{{"type", "number"}}, {{"type", "string"}, {"pattern", std::string("^[-+0-9.eE]+$|") + parameter}}});
+      return any_of({{{"type", "number"}},
+                     {{"type", "string"}, {"pattern", std::string("^[-+0-9.eE]+$|^0[xb][0-9a-fA-F]+$|") + parameter}}});
     case Form::boolean:
       return any_of(
           {{{"type", "boolean"}}, {{"type", "string"}, {"pattern", std::string("^(true|false)$|") + parameter}}});
@@ -175,7 +175,8 @@ json complete_or_extending(const Section& file) {
 
 json definitions() {
   json defs = json::object();
-  for (const ValueType& type : value_types()) defs[camel(type.name)] = described(type.meaning, scalar_of(type));
+  for (const ValueType& type : value_types())
+    defs[camel(type.name)] = described(without_backticks(std::string(type.meaning)), scalar_of(type));
   defs[positive] = described("A whole number of at least 1, or ${...}.", whole_number("", 1));
   const Key plain;
   for (const Alias& alias : aliases())

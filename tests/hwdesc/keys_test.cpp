@@ -30,10 +30,20 @@ std::string whole(const std::string& path) {
 
 /// Compares a file with what is made from the table, or writes it.
 void expect_made(const std::string& path, const std::string& made) {
-  if (std::getenv("ISAMAP_UPDATE_GOLDEN") != nullptr)
+  if (std::getenv("ISAMAP_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(path) << made;
-  else
-    EXPECT_EQ(made, whole(path)) << "ISAMAP_UPDATE_GOLDEN=1 rewrites " << path;
+    return;
+  }
+  std::istringstream wanted(made), found(whole(path));
+  std::string want, have;
+  for (int line = 1;; ++line) {
+    const bool more = static_cast<bool>(std::getline(wanted, want)),
+               there = static_cast<bool>(std::getline(found, have));
+    if (!more && !there) return;
+    ASSERT_TRUE(more == there && want == have)
+        << path << ":" << line << " is\n  " << have << "\nand the table makes\n  " << want
+        << "\nISAMAP_UPDATE_GOLDEN=1 rewrites it";
+  }
 }
 
 void for_each_row(const std::function<void(const keys::Section&, const keys::Key&, const std::string&)>& visit) {
