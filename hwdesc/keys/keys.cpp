@@ -32,7 +32,7 @@ constexpr Key file_keys[] = {
     {.name = "hardware", .type = "name", .need = required, .example = "v8", .meaning = "the target's name"},
     {.name = "extends",
      .type = "texts",
-     .example = "x86_avx512.yaml",
+     .example = "base.yaml",
      .meaning = "base files, in the same folder or in the folder of models; plain file names only"},
     {.name = "without",
      .type = "list of text",
@@ -61,11 +61,11 @@ constexpr Key file_keys[] = {
      .meaning = "converts `GB/s` and `ns` to bytes and cycles"},
     {.name = "requires",
      .type = "features",
-     .example = "{machine: [aarch64], cpu: [asimd]}",
+     .example = "{machine: [v8], cpu: [wide]}",
      .meaning = "the machine that the programs need. Decides availability only"},
     {.name = "verified",
      .type = "list of evidence | nothing",
-     .example = "[{against: QEMU 7.2, what: every instruction, how: isamap hw verify v8_arm}]",
+     .example = "[{against: emulator 7.2, what: every instruction, how: isamap hw verify v8}]",
      .meaning = "what the description was compared with; not inherited"},
     {.name = "program", .type = "program", .meaning = "how a whole program is printed, compiled and run (section 5)"},
     {.name = "units",
@@ -103,12 +103,12 @@ constexpr Key features_keys[] = {
     {.name = "machine",
      .type = "texts",
      .fallback = "any",
-     .example = "[aarch64]",
+     .example = "[v8]",
      .meaning = "the machine of the programs, as `uname -m` prints it"},
-    {.name = "cpu", .type = "texts", .example = "[asimd, i8mm]", .meaning = "features the processor must report"},
+    {.name = "cpu", .type = "texts", .example = "[wide, dot]", .meaning = "features the processor must report"},
     {.name = "arch",
      .type = "texts",
-     .example = "sm_80",
+     .example = "g80",
      .meaning = "architecture of a GPU; the newest one counts where files extend others"},
 };
 
@@ -116,7 +116,7 @@ constexpr Key evidence_keys[] = {
     {.name = "against",
      .type = "line",
      .need = required,
-     .example = "\"QEMU 7.2 (qemu-aarch64 -cpu max)\"",
+     .example = "\"emulator 7.2 (-cpu max)\"",
      .meaning = "the machine, emulator or simulator, with its version"},
     {.name = "what",
      .type = "line",
@@ -126,7 +126,7 @@ constexpr Key evidence_keys[] = {
     {.name = "how",
      .type = "line",
      .need = required,
-     .example = "\"isamap hw verify v8_arm\"",
+     .example = "\"isamap hw verify v8\"",
      .meaning = "a command or test that repeats it"},
 };
 
@@ -174,7 +174,7 @@ constexpr Key symbol_keys[] = {
      .meaning = "known at run time or at compile time"},
     {.name = "emit",
      .type = "text",
-     .example = "\"svcntb()\"",
+     .example = "\"v8_bytes()\"",
      .meaning = "the expression that yields it in a program. Required for `run` in C++ and CUDA; for `compile` it is "
                 "checked by a `static_assert`"},
 };
@@ -187,23 +187,23 @@ constexpr Key program_keys[] = {
      .fallback = "`asm`",
      .meaning = "`asm` is a straight-line command stream "
                 "with numeric addresses, for accelerators"},
-    {.name = "include", .type = "texts", .example = "[immintrin.h]", .meaning = "headers"},
+    {.name = "include", .type = "texts", .example = "[v8.h]", .meaning = "headers"},
     {.name = "types",
      .type = "map of text",
      .example = "{f32: float, s8: int8_t}",
      .meaning = "element types of tensors by dtype; every dtype that an operand in memory has needs one"},
     {.name = "flags",
      .type = "flags",
-     .example = "{any: [-mavx2]}",
-     .meaning = "compiler flags by compiler. They may contain expressions of symbols: `sve{VB*8}=on`"},
+     .example = "{any: [-mv8]}",
+     .meaning = "compiler flags by compiler. They may contain expressions of symbols: `v{VB*8}=on`"},
     {.name = "compiler",
      .type = "texts",
      .fallback = "`$CXX`, else `g++`",
-     .example = "[aarch64-linux-gnu-g++]",
+     .example = "[v8-g++, g++]",
      .meaning = "commands to try, in this order"},
     {.name = "packages",
      .type = "texts",
-     .example = "[g++-aarch64-linux-gnu, qemu-user]",
+     .example = "[g++-v8, v8-emulator]",
      .meaning = "Debian packages of compilers and emulator; named where one is missing"},
     {.name = "helpers",
      .type = "text | list of (text | helper)",
@@ -213,10 +213,7 @@ constexpr Key program_keys[] = {
      .type = "texts",
      .appended = true,
      .meaning = "printed before the host functions that launch kernels: functions called by `build` of an object"},
-    {.name = "function",
-     .type = "text",
-     .example = "\"__launch_bounds__({threads}, 1)\"",
-     .meaning = "attribute of the entry"},
+    {.name = "function", .type = "text", .example = "\"launch_limit({threads})\"", .meaning = "attribute of the entry"},
     {.name = "begin", .type = "text", .example = "open", .meaning = "the first lines of an assembly program"},
     {.name = "end", .type = "text", .example = "fence", .meaning = "its last lines"},
     {.name = "comment", .type = "text", .fallback = "`#`", .example = "\"//\"", .meaning = "its comment sign"},
@@ -229,20 +226,20 @@ constexpr Key program_keys[] = {
                 "order, as with `--no-reorder`. Not under `order: tokens`, whose queues are independent"},
     {.name = "run",
      .type = "run",
-     .example = "{emulated: \"qemu-aarch64 -cpu max {exe}\"}",
+     .example = "{emulated: \"v8-emulator {exe}\"}",
      .meaning = "commands that execute programs where this machine cannot"},
     {.name = "shim",
      .type = "shim",
-     .example = "{include: amx_shim.h, cpu: [amx_tile]}",
+     .example = "{include: v8_shim.h, cpu: [wide]}",
      .meaning = "plain C++ for the names used by `emit`; see below"},
     {.name = "inline", .type = "boolean", .reserved = true, .meaning = "print `asm` lines though `value` is given"},
 };
 
 constexpr Key flags_keys[] = {
-    {.name = "any", .type = "texts", .example = "[-mavx2]", .meaning = "for every compiler"},
+    {.name = "any", .type = "texts", .example = "[-mv8]", .meaning = "for every compiler"},
     {.name = "gcc", .type = "texts", .meaning = "for GCC"},
     {.name = "clang", .type = "texts", .meaning = "for commands that contain that word"},
-    {.name = "nvcc", .type = "texts", .example = "[-arch=sm_80]", .meaning = "for the CUDA compiler"},
+    {.name = "nvcc", .type = "texts", .meaning = "for the CUDA compiler"},
     {.name = "nvrtc",
      .type = "texts",
      .meaning = "for the GPU's runtime compiler; without them programs do not run on a GPU"},
@@ -263,7 +260,7 @@ constexpr Key helper_keys[] = {
 constexpr Key run_keys[] = {
     {.name = "emulated",
      .type = "text",
-     .example = "\"qemu-aarch64 -cpu max {exe}\"",
+     .example = "\"v8-emulator {exe}\"",
      .meaning = "runs a program under an emulator; programs are then linked statically. It may contain expressions of "
                 "symbols"},
     {.name = "simulator",
@@ -287,17 +284,14 @@ constexpr Key shim_keys[] = {
     {.name = "include",
      .type = "text",
      .need = required,
-     .example = "amx_shim.h",
+     .example = "v8_shim.h",
      .meaning = "a header in the same folder that implements the names used by `emit` in plain C++"},
     {.name = "cpu",
      .type = "texts",
      .fallback = "all required ones",
-     .example = "[amx_tile, amx_int8]",
+     .example = "[wide, dot]",
      .meaning = "processor features that it stands for"},
-    {.name = "flags",
-     .type = "flags",
-     .example = "{any: [-mno-avxvnni]}",
-     .meaning = "follow the `flags` of the program"},
+    {.name = "flags", .type = "flags", .example = "{any: [-mno-dot]}", .meaning = "follow the `flags` of the program"},
 };
 
 // --- the machine ---
@@ -314,7 +308,7 @@ constexpr Key unit_keys[] = {
     {.name = "inside", .type = "unit name", .fallback = "the unit before", .example = "host", .meaning = "its parent"},
     {.name = "index",
      .type = "text",
-     .example = "threadIdx.x % 32",
+     .example = "lane_id()",
      .meaning =
          "expression of the instance's index: instances run in parallel. The outermost unit with one is the "
          "thread block of a CUDA program, those inside it are its threads (docs/gpu.md). Without it instances are "
@@ -480,10 +474,10 @@ constexpr Key memory_keys[] = {
      .meaning = "of a cache: effective capacity for a working set besides streaming data"},
     {.name = "value",
      .type = "text | map of text",
-     .example = "{f32: __m512, any: __m512i}",
+     .example = "{f32: v8_float, any: v8_bits}",
      .meaning = "registers: type by dtype; allocated by the target's compiler. An operand with `group: 4` is one "
-                "variable, not an array of four: `{group}` in the type prints its group, so `vint32m{group}_t` is "
-                "`vint32m4_t` there and `vint32m1_t` for operands without a group"},
+                "variable, not an array of four: `{group}` in the type prints its group, so `vec{group}_t` is `vec4_t` "
+                "there and `vec1_t` for operands without a group"},
     {.name = "print", .type = "text", .example = "\"v{index}\"", .meaning = "name of a register allocated by isamap"},
     {.name = "constraint",
      .type = "text | map of text",
@@ -500,7 +494,7 @@ constexpr Key memory_keys[] = {
      .meaning = "how addresses are passed"},
     {.name = "views",
      .type = "map of view",
-     .example = "{engine: {fence: {asm: \"fence.proxy;\"}}}",
+     .example = "{engine: {fence: {asm: fence}}}",
      .meaning = "other access paths (proxies) to the same bytes, used by an operand's `view`"},
     {.name = "fields",
      .type = "map of field",
@@ -554,7 +548,7 @@ constexpr Key view_keys[] = {
     {.name = "fence",
      .type = "emitted",
      .need = required,
-     .example = "{asm: \"fence.proxy;\"}",
+     .example = "{asm: fence}",
      .meaning = "inserted between accesses by different paths"},
 };
 
@@ -734,7 +728,7 @@ constexpr Key instruction_keys[] = {
      .meaning = "conditions on every use; see below"},
     {.name = "requires",
      .type = "features",
-     .example = "{cpu: [avx512vl]}",
+     .example = "{cpu: [wide]}",
      .meaning = "features in addition to those of the file. Programs with such an instruction are executed where the "
                 "processor reports them, and not under an emulator, which is known to have only the features that the "
                 "file requires"},
@@ -749,7 +743,7 @@ constexpr Key instruction_keys[] = {
      .meaning = "a statement, or lines, of the program's language"},
     {.name = "asm",
      .type = "template",
-     .example = "\"vle32.v {D}, ({S})\"",
+     .example = "\"vload {D}, ({S})\"",
      .meaning =
          "the assembly line. An asm program prints it (else `emit`); a C++ or CUDA program without `emit` wraps it "
          "in inline assembly and derives the constraints. One of `emit` and `asm` is required"},
@@ -902,7 +896,7 @@ constexpr Key operand_keys[] = {
      .meaning = "the access path: one of the memory's `views`"},
     {.name = "object",
      .type = "object name",
-     .example = "tensormap",
+     .example = "descriptor",
      .meaning = "`{S}` prints this host-built descriptor (section 9) instead of an address; positions are printed by "
                 "`{S.coord[i]}`"},
     {.name = "at_once",
@@ -1101,8 +1095,8 @@ constexpr Key barrier_keys[] = {
      .type = "list of memory name",
      .example = "[shared]",
      .meaning = "their writes to these memories become visible to all"},
-    {.name = "emit", .type = "emitted", .example = "\"__syncthreads();\"", .meaning = "the text"},
-    {.name = "asm", .type = "template", .example = "\"bar.sync {index};\"", .meaning = "the assembly line"},
+    {.name = "emit", .type = "emitted", .example = "\"wait_all();\"", .meaning = "the text"},
+    {.name = "asm", .type = "template", .example = "\"wait {index}\"", .meaning = "the assembly line"},
     {.name = "latency",
      .type = "time",
      .fallback = "0",
@@ -1189,7 +1183,7 @@ constexpr Key tokens_keys[] = {
 };
 
 constexpr Key object_keys[] = {
-    {.name = "name", .type = "name", .need = required, .example = "tensormap", .meaning = "its name"},
+    {.name = "name", .type = "name", .need = required, .example = "descriptor", .meaning = "its name"},
     {.name = "parameter",
      .type = "template",
      .need = complete,
