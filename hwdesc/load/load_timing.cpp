@@ -3,35 +3,43 @@
 
 #include <fmt/format.h>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 #include "hwdesc/load/skeletons.h"
 
 namespace isamap::loader {
 
 namespace {
 
-void read_timing(const Node& node, TimingParameters& timing, Problems& problems) {
-  Fields fields(node, "'timing'", problems);
-  for (const TimingParameter& parameter : timing_parameters()) {
-    const Node* value = fields.child(std::string(parameter.key));
-    if (value == nullptr) continue;
-    const auto number = yaml::to_real(*value);
-    if (number && *number >= parameter.least && *number <= parameter.most)
+void read_timing(const Node& node, TimingParameters& timing, const Context& context) {
+  Fields fields(node, "machine timing", "'timing'", context);
+  for (const TimingParameter& parameter : timing_parameters) {
+    const auto number = fields.real(parameter.key);
+    if (number && (*number < parameter.least || *number > parameter.most))
+      context.problems.error(fields.node().find(std::string(parameter.key))->where,
+                             fmt::format("'{}' of 'timing' is {:g}; a number from {:g} to {:g} is needed",
+                                         parameter.key, *number, parameter.least, parameter.most),
+                             fmt::format("leave it out for {:g}", default_timing().*parameter.value));
+    else if (number)
       timing.*parameter.value = *number;
-    else
-      problems.error(value->where,
-                     fmt::format("'{}' of 'timing' is {}; a number from {:g} to {:g} is needed", parameter.key,
-                                 value->kind == Kind::scalar ? "'" + value->scalar + "'" : "no number", parameter.least,
-                                 parameter.most),
-                     fmt::format("leave it out for {:g}", default_timing().*parameter.value));
   }
+}
+
+TimingParameters read_defaults() {
+  TimingParameters timing;
+  Problems problems;
+  HardwareModel none;
+  const std::vector<std::string> folders;
+  const auto root = yaml::parse_text(default_timing_text(), "defaults/timing.yaml");
+  if (root) read_timing(*root->find("timing"), timing, Context{none, {}, problems, nullptr, folders});
+  ISAMAP_CHECK(root && !problems.any_errors(), "hwdesc/defaults/timing.yaml cannot be read");
+  return timing;
 }
 
 }  // namespace
 
 void load_timing(const Node& root, Context& context) {
   context.model.timing = default_timing();
-  if (const Node* node = root.find("timing")) read_timing(*node, context.model.timing, context.problems);
+  if (const Node* node = top_level(root, "timing", context.problems)) read_timing(*node, context.model.timing, context);
 }
 
 }  // namespace isamap::loader
@@ -39,13 +47,7 @@ void load_timing(const Node& root, Context& context) {
 namespace isamap {
 
 const TimingParameters& default_timing() {
-  static const TimingParameters timing = [] {
-    TimingParameters defaults;
-    loader::Problems problems;
-    if (const auto root = yaml::parse_text(default_timing_text(), "defaults/timing.yaml"))
-      if (const yaml::Node* node = root->find("timing")) loader::read_timing(*node, defaults, problems);
-    return defaults;
-  }();
+  static const TimingParameters timing = loader::read_defaults();
   return timing;
 }
 

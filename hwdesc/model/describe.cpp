@@ -233,7 +233,7 @@ std::string timing_text(const HardwareModel& model) {
                                                    : "";
     text += "timing of " + calls.front() + others + ": " + way + "\n";
   }
-  for (const TimingParameter& p : timing_parameters())
+  for (const TimingParameter& p : timing_parameters)
     if (model.timing.*p.value != default_timing().*p.value)
       text +=
           fmt::format("timing: {} = {:g} ({:g} by default)\n", p.key, model.timing.*p.value, default_timing().*p.value);

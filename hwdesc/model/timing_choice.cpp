@@ -69,37 +69,4 @@ std::string timing_reason(const HardwareModel& model, const Instruction* calls) 
   return "no move has an interval";
 }
 
-std::span<const TimingParameter> timing_parameters() {
-  using T = TimingParameters;
-  static constexpr double time_most = 1e6, count_most = 1e9;
-  static constexpr TimingParameter table[] = {
-      {"fetch", &T::fetch, 0, time_most},
-      {"most_calls", &T::most_calls, 1, count_most},
-      {"predicted_trips", &T::predicted_trips, 1, count_most},
-      {"access", &T::access, 0, time_most},
-      {"copy_contiguous", &T::copy_contiguous, 0, time_most},
-      {"copy_strided", &T::copy_strided, 0, time_most},
-      {"copy_divided", &T::copy_divided, 0, time_most},
-      {"issue_contention", &T::issue_contention, 0, 1},
-      {"overlap_exponent", &T::overlap_exponent, 1, 100},
-      {"exposed_starts", &T::exposed_starts, 0, 1},
-      {"exposed_reloads", &T::exposed_reloads, 0, 1},
-      {"load_buffers", &T::load_buffers, 0, 1},
-      {"usable", &T::usable, 0.01, 1},
-      {"ways", &T::ways, 1, 1024},
-      {"outward_bandwidth", &T::outward_bandwidth, 0.001, 1},
-      {"page", &T::page, 1, count_most},
-      {"tlb_entries", &T::tlb_entries, 1, count_most},
-      {"prefetch_streams", &T::prefetch_streams, 1, count_most},
-      {"start_nearest", &T::start_nearest, 0, time_most},
-      {"start_farther", &T::start_farther, 0, time_most},
-      {"conflict_latency", &T::conflict_latency, 0, 1},
-      {"conflict_growth", &T::conflict_growth, 1, 100},
-      {"eviction", &T::eviction, 0, 100},
-      {"prefetched_starts", &T::prefetched_starts, 0, 1},
-      {"prefetched_conflicts", &T::prefetched_conflicts, 0, 1},
-  };
-  return table;
-}
-
 }  // namespace isamap
