@@ -155,7 +155,7 @@ void Walk::add_input(const Declared& input) {
     try {
       check_shapes(draft, before);
     } catch (const Refused& why) {
-      problems.push_back(error("input '" + input.name + "': " + why.reason, why.help));
+      problems.push_back(error(why.reason, why.help));
     }
     values_[input.name] = value;
     file_names[id] = input.name;
