@@ -139,6 +139,7 @@ const Makers& shape_makers();
 const Makers& indexing_makers();
 const Makers& resize_makers();
 const Makers& loss_makers();
+const Makers& attention_makers();
 /// Gather whose positions are read when the model runs.
 void gather_values(Maker& m);
 

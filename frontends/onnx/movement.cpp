@@ -376,6 +376,28 @@ void make_pad(Maker& m) {
   move_along(m, moves);
 }
 
+/// Of a longer dimension the middle; a shorter one has zeros on both sides.
+void make_center_crop_pad(Maker& m) {
+  Sizes shape = m.shape(0);
+  const Sizes wanted = m.integers(1, "the shape");
+  std::vector<std::int64_t> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = m.integers("axes", axes);
+  if (axes.size() != wanted.size()) throw contradiction("its shape does not fit the axes");
+  Names from = iterators(shape.size());
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const std::size_t d = m.axis(axes[a], shape.size());
+    if (wanted[a] < 0 || wanted[a] > (1 << 30)) throw contradiction("a size that has no meaning");
+    const std::int64_t more = wanted[a] - shape[d];
+    from[d] += more > 0 ? fmt::format(" - {}", more / 2) : fmt::format(" + {}", -more / 2);
+    shape[d] = wanted[a];
+  }
+  m.padded("P", "X0", 0);
+  const Names to = iterators(shape.size());
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("P", from), extents_of(to, shape));
+}
+
 void make_gather(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const std::int64_t size = m.shape(0)[axis];
@@ -415,7 +437,8 @@ const Makers& movement_makers() {
                              {"Identity", &make_identity},
                              {"Dropout", &make_dropout},
                              {"Pad", &make_pad},
-                             {"Gather", &make_gather}};
+                             {"Gather", &make_gather},
+                             {"CenterCropPad", &make_center_crop_pad}};
   return all;
 }
 

@@ -114,23 +114,28 @@ std::string centred(const Maker& m, std::size_t i, const Names& index, std::size
   return fmt::format("({} - s32(X{}[{}]))", value, zero, at);
 }
 
-void say_product(Maker& m, const std::string& out, const Product& p, std::size_t a, std::size_t b, std::size_t zero_a,
-                 std::size_t zero_b) {
-  m.say(
-      fmt::format("{} += {} * {}", access(out, p.c), centred(m, a, p.a, zero_a, "i"), centred(m, b, p.b, zero_b, "j")),
-      p.extents);
+/// Numbers of the inputs that a product reads.
+struct Operands {
+  std::size_t a, b, zero_a, zero_b;
+};
+
+void say_product(Maker& m, const std::string& out, const Product& p, const Operands& of) {
+  m.say(fmt::format("{} += {} * {}", access(out, p.c), centred(m, of.a, p.a, of.zero_a, "i"),
+                    centred(m, of.b, p.b, of.zero_b, "j")),
+        p.extents);
 }
 
 void make_matmul_integer(Maker& m) {
   const Product p = product_of_matrices(m.shape(0), m.shape(1));
   m.kind = "matmul";
   m.result("Y", 0, DType::s32, p.shape);
-  say_product(m, "Y", p, 0, 1, 2, 3);
+  say_product(m, "Y", p, {0, 1, 2, 3});
 }
 
-/// Y = sat(round(T * (sa*sb/sy)) + zy); sb may be one for each `channel`.
-void say_requantised(Maker& m, const std::string& sum, std::size_t scale_a, std::size_t scale_b, std::size_t scale_y,
-                     std::size_t zero_y, const std::string& channel, const Names& names) {
+/// Y = sat(round(T * (sa*sb/sy)) + zy) of the inputs 1, 4, 6 and 7 of QLinear operators; sb may be one for each
+/// `channel`.
+void say_requantised(Maker& m, const std::string& sum, const std::string& channel, const Names& names) {
+  constexpr std::size_t scale_a = 1, scale_b = 4, scale_y = 6, zero_y = 7;
   const auto scalar = [&](std::size_t i) {
     const bool one = product_of(m.shape(i)) == 1;
     return fmt::format("f32(X{}[{}])", i, one ? joined(Names(m.shape(i).size(), "0")) : channel);
@@ -148,9 +153,9 @@ void make_qlinear_matmul(Maker& m) {
   m.kind = "matmul";
   m.result("Y", 0, m.dtype(7), p.shape);
   m.temporary("T", DType::s32, p.shape);
-  say_product(m, "T", p, 0, 3, 2, 5);
+  say_product(m, "T", p, {0, 3, 2, 5});
   const Names i = iterators(p.shape.size());
-  say_requantised(m, access("T", i), 1, 4, 6, 7, i.empty() ? "0" : i.back(), i);
+  say_requantised(m, access("T", i), i.empty() ? "0" : i.back(), i);
 }
 
 /// The sum of an integer convolution into `out`. A zero point that is not 0 is the value of padding too.
@@ -210,7 +215,7 @@ void make_qlinear_conv(Maker& m) {
   const Names i = iterators(shape.size(), "nkpqo");
   std::string sum = access("T", i);
   if (m.has(8)) sum = "(" + sum + " + X8[" + i[1] + "])";
-  say_requantised(m, sum, 1, 4, 6, 7, i[1], i);
+  say_requantised(m, sum, i[1], i);
 }
 
 }  // namespace

@@ -100,12 +100,41 @@ void make_eye_like(Maker& m) {
   m.pass(0, constant_value(std::move(data)));
 }
 
+/// Windows of signal processing: a - b*cos(2*pi*n/N) + c*cos(4*pi*n/N).
+void make_window(Maker& m) {
+  const std::int64_t size = m.integers(0, "the size").at(0);
+  if (size < 0 || size > max_made) throw Refused{"a window of " + std::to_string(size), ""};
+  const bool hann = m.node.op == "HannWindow", hamming = m.node.op == "HammingWindow";
+  const double a = hann      ? 0.5
+                   : hamming ? 25.0 / 46
+                             : 0.42,
+               b = hann      ? 0.5
+                   : hamming ? 21.0 / 46
+                             : 0.5,
+               c = hann || hamming ? 0 : 0.08;
+  const auto type = dtype_of_onnx(static_cast<int>(m.integer("output_datatype", 1)));
+  if (!type || !is_float(*type)) throw Refused{"an output type that kernels do not have", ""};
+  TensorData data = make_data({.name = "", .shape = {size}, .dtype = *type});
+  const double whole = static_cast<double>(std::max<std::int64_t>(m.integer("periodic", 1) != 0 ? size : size - 1, 1));
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = 2 * 3.14159265358979323846 * static_cast<double>(n) / whole;
+    data.set(n, {round_to(*type, a - b * std::cos(angle) + c * std::cos(2 * angle)), 0});
+  }
+  m.pass(0, constant_value(std::move(data)));
+}
+
 }  // namespace
 
 const Makers& shape_makers() {
-  static const Makers all = {
-      {"Shape", &make_shape}, {"Size", &make_size},       {"ConstantOfShape", &make_constant_of_shape},
-      {"Range", &make_range}, {"NonZero", &make_nonzero}, {"EyeLike", &make_eye_like}};
+  static const Makers all = {{"Shape", &make_shape},
+                             {"Size", &make_size},
+                             {"ConstantOfShape", &make_constant_of_shape},
+                             {"Range", &make_range},
+                             {"NonZero", &make_nonzero},
+                             {"EyeLike", &make_eye_like},
+                             {"HannWindow", &make_window},
+                             {"HammingWindow", &make_window},
+                             {"BlackmanWindow", &make_window}};
   return all;
 }
 

@@ -344,14 +344,36 @@ double lowest(DType type) {
   return is_float(type) ? -std::numeric_limits<double>::infinity() : static_cast<double>(integer_min(type));
 }
 
+/// Output 1: the flat position in the input of each largest element, the first of equal ones.
+void say_pool_positions(Maker& m, const Pool& pool, const std::string& x) {
+  const Sizes& shape = m.shape(0);
+  if (product_of(shape) > (std::int64_t{1} << 30)) throw Refused{"positions in " + sizes_text(shape), ""};
+  std::string place;
+  const std::size_t count = pool.windows.size();
+  const bool columns = m.integer("storage_order", 0) != 0;  // the last dimension is the slowest
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t d = columns ? count - 1 - n : n;
+    const std::string at = "(" + pool.windows[d].read_index() + ")";
+    place = place.empty() ? at : fmt::format("({})*{} + {}", place, shape[2 + d], at);
+  }
+  const std::int64_t plane = product_of(shape, 2);
+  m.temporary("I", DType::s32, pool.shape);
+  m.result("N", 1, DType::s64, pool.shape);
+  m.say(fmt::format("I[{}] min= select(Y[{}] == {}, value({}*n + {}*c + {}), 2147483647)", pool.out, pool.out, x,
+                    plane * shape[1], plane, place),
+        pool.all);
+  m.say(fmt::format("N[{0}] = s64(I[{0}])", pool.out), pool.outer);
+}
+
 void make_max_pool(Maker& m) {
   const bool global = m.node.op == "GlobalMaxPool";
-  if (m.wants(1)) throw Refused{"positions of the largest elements are asked for", ""};
   const Pool pool = read_pool(m, global);
   const bool outside = !global && any_outside(pool.windows);
   if (outside) m.padded("P", "X0", lowest(m.dtype(0)));
   m.result("Y", 0, m.dtype(0), pool.shape);
-  m.say(fmt::format("Y[{}] max= {}[{}]", pool.out, outside ? "P" : "X0", pool.in), pool.all);
+  const std::string x = fmt::format("{}[{}]", outside ? "P" : "X0", pool.in);
+  m.say(fmt::format("Y[{}] max= {}", pool.out, x), pool.all);
+  if (m.wants(1)) say_pool_positions(m, pool, x);
 }
 
 /// How many elements the window has at each output position: those inside the input, or inside the padded one.
