@@ -20,7 +20,7 @@ constexpr double max_folded_points = 1 << 22;
 constexpr std::int64_t max_folded_elements = 1 << 20;
 constexpr std::size_t max_statements = 65536;
 constexpr int max_inlined = 64;  ///< functions inside functions
-constexpr std::size_t max_problems = 20;
+constexpr std::size_t max_refused = 20;
 
 /// How much of a draft there was before a node.
 struct Mark {
@@ -79,7 +79,7 @@ void Walk::run() {
   for (std::size_t n = 0; n < file_.graph.nodes.size(); ++n) {
     draft.order = n;
     if (needed[n]) add_node(file_.graph.nodes[n], 0);
-    if (problems.size() >= max_problems) return;
+    if (problems.size() >= max_refused) return;
   }
   draft.order = file_.graph.nodes.size();
   add_outputs();
@@ -374,7 +374,7 @@ bool Walk::fold(const Node& node, Make maker) {
   for (const Tensor& tensor : alone.kernel.tensors) elements += element_count(tensor);
   if (elements > max_folded_elements || point_count(alone.kernel) > max_folded_points) return false;
   check_new_statements(alone, 0);
-  if (const Diagnostics problems = verify(alone.kernel); !problems.empty()) return false;
+  if (const Diagnostics faults = verify(alone.kernel); !faults.empty()) return false;
   std::vector<TensorData> data;
   for (const Tensor& tensor : alone.kernel.tensors) data.push_back(make_data(tensor));
   for (const Weight& weight : alone.weights) data[weight.tensor.index()] = *weight.values;
