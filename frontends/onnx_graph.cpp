@@ -120,8 +120,8 @@ void add_as_input(onnx::GraphProto& graph, const std::string& name, const onnx::
 void remove_weights(onnx::GraphProto& graph, std::map<std::string, OnnxValue>& constants);
 
 OnnxValue of_constant(const std::string& name, const onnx::TensorProto& tensor) {
-  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()), dtype_of_onnx(tensor.data_type()),
-          tensor.data_type()};
+  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()),
+          dtype_of_onnx(tensor.data_type()), tensor.data_type()};
 }
 
 OnnxValue of_info(const onnx::ValueInfoProto& info) {
