@@ -172,7 +172,8 @@ class Reader {
     for (const auto& dim : type.shape().dim()) {
       const bool known = dim.has_dim_value() && dim.dim_value() >= 0;  // -1 is some exporters' unknown size
       result.shape->push_back(known ? dim.dim_value() : -1);
-      result.symbols.push_back(dim.has_dim_param() ? dim.dim_param() : "");
+      const bool named = dim.has_dim_param() && dim.dim_param() != "?";  // some exporters' unknown size
+      result.symbols.push_back(named ? dim.dim_param() : "");
     }
     return result;
   }

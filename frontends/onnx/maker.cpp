@@ -254,14 +254,21 @@ std::int64_t product_of(const Sizes& sizes, std::size_t first, std::size_t last)
   return product;
 }
 
+TensorData zeros(DType dtype, const Sizes& shape) {
+  Tensor tensor;
+  tensor.shape = shape;
+  tensor.dtype = dtype;
+  return make_data(tensor);
+}
+
 TensorData integers_data(const Sizes& values) {
-  TensorData data = make_data({"", {static_cast<std::int64_t>(values.size())}, DType::s64});
+  TensorData data = zeros(DType::s64, {static_cast<std::int64_t>(values.size())});
   for (std::size_t i = 0; i < values.size(); ++i) data.set(static_cast<std::int64_t>(i), {0, values[i]});
   return data;
 }
 
 TensorData scalar_data(DType dtype, double value) {
-  TensorData data = make_data({"", {}, dtype});
+  TensorData data = zeros(dtype, {});
   data.set(0, is_float(dtype) ? Scalar{value, 0} : Scalar{0, static_cast<std::int64_t>(value)});
   return data;
 }

@@ -157,6 +157,7 @@ Extents extents_of(const Names& names, const Sizes& sizes);
 std::string number(double value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
+TensorData zeros(DType dtype, const Sizes& shape);
 /// One dimension of integers; a scalar.
 TensorData integers_data(const Sizes& values);
 TensorData scalar_data(DType dtype, double value);

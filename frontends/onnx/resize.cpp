@@ -87,7 +87,7 @@ void say_weighted(Maker& m, const std::string& target, const std::string& source
   check_positions(a.input * a.output);
   const Sizes shape = m.shape_of(target);
   const DType type = m.dtype_of(target);
-  TensorData data = make_data({"", {a.output, a.input}, DType::f32});
+  TensorData data = zeros(DType::f32, {a.output, a.input});
   for (std::int64_t at = 0; at < a.output; ++at) {
     const std::vector<double> weights = weights_at(way, a, coordinate(way, a, at));
     for (std::int64_t k = 0; k < a.input; ++k)
@@ -112,7 +112,7 @@ void say_extrapolated(Maker& m, const std::string& target, const std::string& so
   const Names i = iterators(shape.size());
   std::string inside;
   for (std::size_t n = 0; n < axes.size(); ++n) {
-    TensorData data = make_data({"", {axes[n].output}, DType::boolean});
+    TensorData data = zeros(DType::boolean, {axes[n].output});
     for (std::int64_t at = 0; at < axes[n].output; ++at) {
       const double x = coordinate(way, axes[n], at);
       data.set(at, {0, x >= 0 && x <= static_cast<double>(axes[n].input - 1) ? 1 : 0});

@@ -29,7 +29,7 @@ void make_shape(Maker& m) {
 }
 
 void make_size(Maker& m) {
-  TensorData data = make_data({"", {}, DType::s64});
+  TensorData data = zeros(DType::s64, {});
   data.set(0, {0, product_of(m.shape(0))});
   m.pass(0, constant_value(std::move(data)));
 }
@@ -60,7 +60,7 @@ void make_range(Maker& m) {
   const double count = delta == 0 ? 0 : std::ceil((limit - start) / delta);
   if (!(count <= static_cast<double>(max_made))) throw Refused{"a range of more than 2^20 elements", ""};
   const DType type = m.dtype(0);
-  TensorData data = make_data({"", {std::max<std::int64_t>(static_cast<std::int64_t>(count), 0)}, type});
+  TensorData data = zeros(type, {std::max<std::int64_t>(static_cast<std::int64_t>(count), 0)});
   for (std::int64_t i = 0; i < data.count(); ++i) {
     const double value = start + static_cast<double>(i) * delta;
     data.set(i, is_float(type) ? Scalar{round_to(type, value), 0} : Scalar{0, static_cast<std::int64_t>(value)});
@@ -76,7 +76,7 @@ void make_nonzero(Maker& m) {
   for (std::int64_t at = 0; at < x.values->count(); ++at)
     if (x.values->get(at) != Scalar{}) found.push_back(at);
   const auto count = static_cast<std::int64_t>(found.size());
-  TensorData data = make_data({"", {static_cast<std::int64_t>(x.shape.size()), count}, DType::s64});
+  TensorData data = zeros(DType::s64, {static_cast<std::int64_t>(x.shape.size()), count});
   for (std::int64_t k = 0; k < count; ++k) {
     std::int64_t rest = found[static_cast<std::size_t>(k)];
     for (std::size_t d = x.shape.size(); d-- > 0;) {
@@ -93,7 +93,7 @@ void make_eye_like(Maker& m) {
   if (shape.size() != 2 || product_of(shape) > max_made) throw Refused{"a diagonal of " + sizes_text(shape), ""};
   const auto type = dtype_of_onnx(static_cast<int>(m.integer("dtype", 0)));
   if (m.states("dtype") && !type) throw Refused{"an output type that kernels do not have", ""};
-  TensorData data = make_data({"", shape, type.value_or(m.dtype(0))});
+  TensorData data = zeros(type.value_or(m.dtype(0)), shape);
   const std::int64_t k = m.integer("k", 0);
   for (std::int64_t r = 0; r < shape[0]; ++r)
     if (r + k >= 0 && r + k < shape[1]) data.set(r * shape[1] + r + k, {1, 1});
@@ -114,7 +114,7 @@ void make_window(Maker& m) {
                c = hann || hamming ? 0 : 0.08;
   const auto type = dtype_of_onnx(static_cast<int>(m.integer("output_datatype", 1)));
   if (!type || !is_float(*type)) throw Refused{"an output type that kernels do not have", ""};
-  TensorData data = make_data({.name = "", .shape = {size}, .dtype = *type});
+  TensorData data = zeros(*type, {size});
   const double whole = static_cast<double>(std::max<std::int64_t>(m.integer("periodic", 1) != 0 ? size : size - 1, 1));
   for (std::int64_t n = 0; n < size; ++n) {
     const double angle = 2 * 3.14159265358979323846 * static_cast<double>(n) / whole;

@@ -20,7 +20,7 @@ constexpr double max_folded_points = 1 << 22;
 constexpr std::int64_t max_folded_elements = 1 << 20;
 constexpr std::size_t max_statements = 65536;
 constexpr int max_inlined = 64;  ///< functions inside functions
-constexpr std::size_t max_refused = 20;
+constexpr std::size_t max_contradictions = 20;
 
 /// How much of a draft there was before a node.
 struct Mark {
@@ -79,7 +79,7 @@ void Walk::run() {
   for (std::size_t n = 0; n < file_.graph.nodes.size(); ++n) {
     draft.order = n;
     if (needed[n]) add_node(file_.graph.nodes[n], 0);
-    if (problems.size() >= max_refused) return;
+    if (problems.size() >= max_contradictions) return;
   }
   draft.order = file_.graph.nodes.size();
   add_outputs();
@@ -116,7 +116,7 @@ void Walk::add_input(const Declared& input) {
     return;
   }
   if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype) {
-    TensorData data = make_data({"", input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{}, *input.dtype});
+    TensorData data = zeros(*input.dtype, input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{});
     data.set(0,
              is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
     values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
@@ -253,7 +253,7 @@ void Walk::add_constant_node(const Node& node) {
   if (const auto* a = found("value_ints")) data = integers_data(a->ints);
   if (const auto* a = found("value_float"); a && !a->reals.empty()) data = scalar_data(DType::f32, a->reals[0]);
   if (const auto* a = found("value_floats")) {
-    data = make_data({"", {static_cast<std::int64_t>(a->reals.size())}, DType::f32});
+    data = zeros(DType::f32, {static_cast<std::int64_t>(a->reals.size())});
     for (std::size_t i = 0; i < a->reals.size(); ++i) data->set(static_cast<std::int64_t>(i), {a->reals[i], 0});
   }
   if (!data) throw Refused{"a constant of strings or sparse values", ""};
@@ -374,7 +374,7 @@ bool Walk::fold(const Node& node, Make maker) {
   for (const Tensor& tensor : alone.kernel.tensors) elements += element_count(tensor);
   if (elements > max_folded_elements || point_count(alone.kernel) > max_folded_points) return false;
   check_new_statements(alone, 0);
-  if (const Diagnostics faults = verify(alone.kernel); !faults.empty()) return false;
+  if (!verify(alone.kernel).empty()) return false;
   std::vector<TensorData> data;
   for (const Tensor& tensor : alone.kernel.tensors) data.push_back(make_data(tensor));
   for (const Weight& weight : alone.weights) data[weight.tensor.index()] = *weight.values;

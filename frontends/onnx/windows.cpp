@@ -404,7 +404,7 @@ std::string divisor_text(Maker& m, const Pool& pool, bool with_pads) {
       common *= std::max<std::int64_t>(counts.empty() ? 1 : counts.front(), 1);
       continue;
     }
-    TensorData data = make_data({"", {w.output}, m.dtype(0)});
+    TensorData data = zeros(m.dtype(0), {w.output});
     for (std::size_t p = 0; p < counts.size(); ++p)
       data.set(static_cast<std::int64_t>(p), {static_cast<double>(std::max<std::int64_t>(counts[p], 1)), 0});
     const std::string name = "N" + std::to_string(d);
