@@ -16,6 +16,7 @@
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/environment.h"
+#include "cli/models.h"
 #include "cli/unknown_word.h"
 #include "cli/verb_import.h"
 #include "cli/verbs.h"
@@ -347,8 +348,20 @@ struct Program {
     add_threads(replay, raw);
   }
 
+  /// How a model is imported.
+  void add_model(CLI::App* verb) {
+    ModelFlags& onnx = options.onnx;
+    verb->add_option("--sizes", onnx.sizes, "batch=1,seq=128: sizes that the model leaves open");
+    verb->add_option("--fix", onnx.fix, "sr=16000: scalar inputs with known values");
+    verb->add_option("--until", onnx.until, "NAME,...: these values are the model's outputs");
+    verb->add_option("--constant", onnx.constants, "NAME,... or weights: inputs that are the same at every call");
+  }
+
   void add_import() {
     CLI::App* from = app.add_subcommand("import", "convert files of another tool")->require_subcommand(1);
+    CLI::App* onnx = verb(*from, "onnx", "a model (.onnx): a kernel file for each layer", verb_import_onnx);
+    onnx->add_option("MODEL", options.kernel_file, "model (.onnx)")->required();
+    add_model(onnx);
     CLI::App* timeloop = verb(*from, "timeloop", "a Timeloop problem, architecture and mapping", verb_import_timeloop);
     options.files.resize(import_files);
     const auto file = [&](ImportFile which) -> std::string& { return options.files[static_cast<std::size_t>(which)]; };
@@ -397,6 +410,7 @@ struct Program {
     for (CLI::App* one : {map, explain, schedule, evaluate, emit, run, tune}) add_kernel(one, options);
     add_kernel(extract, options, "kernel file (YAML) or model (.onnx)");
     for (CLI::App* one : {map, explain, extract, schedule, evaluate, emit, run, tune}) add_target(one, options, raw);
+    run->get_option("--target")->required(false);
     for (CLI::App* one : {map, explain, extract, schedule, emit, run, tune}) add_mapping(one, options);
     for (CLI::App* one : {extract, schedule, emit, run, tune}) add_search(one, options, raw);
     explain->add_option("--write", options.write, "folder for the changed kernels that are proposed");
@@ -425,6 +439,10 @@ struct Program {
     for (CLI::App* one : {schedule, tune})
       one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
     tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");
+    for (CLI::App* one : {extract, explain, run}) add_model(one);
+    run->add_option("--inputs", options.onnx.inputs,
+                    "of a model: folder of input_N.pb, and of output_N.pb to compare with");
+    run->add_flag("--interpret", options.onnx.interpret, "of a model: by the interpreter, without a machine");
     add_emitted(emit);
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
@@ -456,7 +474,8 @@ int main_of(int argc, char** argv) {
   }
   if (const auto problem = environment_problem())
     return static_cast<int>(close_json(program.options, fail(Exit::usage, problem->message, problem->hint)));
-  const bool makes_folders = program.chosen == verb_emit || program.chosen == verb_import_timeloop;
+  const bool makes_folders =
+      program.chosen == verb_emit || program.chosen == verb_import_timeloop || program.chosen == verb_import_onnx;
   const Options& given = program.options;
   for (const std::string& path : {given.output, given.report, given.trace, given.record})
     if (const auto problem = no_folder_for(path); problem && !makes_folders)

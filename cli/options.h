@@ -25,7 +25,15 @@ struct LabOptions {
   bool features = false;       ///< csv: with the features of learned cost models
 };
 
+/// How a model (.onnx) is imported and run, as written.
+struct ModelFlags {
+  std::string sizes, fix, until, constants;  ///< batch=1,seq=128; sr=16000; names
+  std::string inputs;                        ///< run: folder of input_N.pb and output_N.pb
+  bool interpret = false;                    ///< run: by the interpreter
+};
+
 struct Options {
+  ModelFlags onnx;
   bool json = false;
   std::string write;   ///< explain: folder for proposed kernels
   std::string output;  ///< -o; empty: stdout

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
+#include "cli/models.h"
 #include "cli/verbs.h"
 #include "ir/recurrence.h"
 #include "mapper/layout_advice.h"
@@ -135,6 +136,7 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 }  // namespace
 
 Exit verb_explain(const Options& options) {
+  if (options.compute.empty() && is_onnx(options.kernel_file)) return explain_model(options);
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;

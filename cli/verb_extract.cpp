@@ -7,17 +7,17 @@
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/models.h"
 #include "cli/verbs.h"
+#include "frontends/layers.h"
 #include "mapper/mapping_names.h"
 #include "report/extract_report.h"
 
 namespace isamap::cli {
 namespace {
 
-bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
-
 struct Source {
-  Model model;
+  LayerList model;
   std::optional<Kernel> kernel;  ///< of a kernel file
 };
 
@@ -25,15 +25,13 @@ std::optional<Source> load_source(const Options& options, Exit& code) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) {
     code = Exit::usage;
     if (!formula_options_fit(options)) return std::nullopt;
-    auto model = load_onnx(options.kernel_file);
-    if (model) return Source{std::move(*model), std::nullopt};
-    code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());
-    if (options.json && code == Exit::missing) deliver(options, json_of_failure(code, model.diagnostics()));
-    return std::nullopt;
+    const auto model = load_model(options, code);
+    if (!model) return std::nullopt;
+    return Source{layers_of(*model), std::nullopt};
   }
   auto kernel = load_kernel_of(options, code);
   if (!kernel) return std::nullopt;
-  Model model = as_model(*kernel);
+  LayerList model = as_model(*kernel);
   return Source{std::move(model), std::move(kernel)};
 }
 

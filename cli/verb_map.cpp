@@ -70,7 +70,7 @@ std::string parts_text(const Kernel& whole, const HardwareModel& model, const Ma
                        const MapResult& result) {
   const Kernel kernel = one_step_of(whole);
   std::string text;
-  for (std::size_t s = 0; s < kernel.statements.size() && options.instruction.empty() && !whole.repeat; ++s) {
+  for (std::size_t s = 0; s < kernel.statements.size() && options.instruction.empty() && whole.repeats.empty(); ++s) {
     const auto id = make_id<StatementId>(s);
     if (std::any_of(result.mappings.begin(), result.mappings.end(),
                     [&](const Mapping& m) { return m.statement == id; }))

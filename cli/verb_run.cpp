@@ -9,6 +9,7 @@
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/verbs.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
@@ -100,6 +101,11 @@ bool counts_requests() {
 }  // namespace
 
 Exit verb_run(const Options& options) {
+  if (options.compute.empty() && is_onnx(options.kernel_file)) {
+    if (options.onnx.interpret) return interpret_model(options);
+    return fail(Exit::usage, "whole models run by the interpreter only", "--interpret");
+  }
+  if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
   const auto compiled = compile_inputs(options, code, true);
   if (!compiled) return code;

@@ -14,8 +14,8 @@ namespace {
 std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
   std::map<std::string, std::vector<std::int64_t>> tiles;
   for (const Line& line : nest.lines)
-    if (const For* loop = std::get_if<For>(&line.is))
-      for (const TiledLoop& loop : loop->loops) tiles[loop.dim].push_back(loop.tile);
+    if (const For* loops = std::get_if<For>(&line.is))
+      for (const TiledLoop& loop : loops->loops) tiles[loop.dim].push_back(loop.tile);
   return tiles;
 }
 
@@ -80,18 +80,12 @@ std::string identity_of(const Kernel& kernel) {
   return print(anonymous);
 }
 
-std::vector<Layer> flattened(const Model& model) {
-  std::vector<Layer> layers;
-  for (const Layer& layer : model.layers) {
-    if (!layer.kernel || layer.kernel->statements.size() == 1) {
-      layers.push_back(layer);
-      continue;
-    }
-    for (Layer& part : as_model(*layer.kernel).layers) {
-      part.name = layer.name + "." + part.name;
-      part.op = layer.op;
-      layers.push_back(std::move(part));
-    }
+std::vector<Layer> products_of(const LayerList& model) {
+  std::vector<Layer> layers = model.layers;
+  for (Layer& layer : layers) {
+    if (!layer.kernel || layer.kernel->statements.size() == 1) continue;
+    layer.kernel = as_model(*layer.kernel).layers.front().kernel;
+    layer.kernel->name = layer.name;
   }
   return layers;
 }
@@ -128,13 +122,13 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   return layer;
 }
 
-Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options) {
+Extraction extract(const LayerList& layers, const HardwareModel& model, const ExtractOptions& options) {
   Extraction extraction;
   extraction.model = layers.name;
   extraction.target = model.name;
   extraction.notes = layers.notes;
   std::map<std::string, std::size_t> done;  // kernel -> the first layer with it
-  const std::vector<Layer> flat = flattened(layers);
+  const std::vector<Layer>& flat = layers.layers;
   for (std::size_t l = 0; l < flat.size(); ++l) {
     const Layer& layer = flat[l];
     if (!layer.kernel) {
@@ -165,9 +159,9 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   return extraction;
 }
 
-Model as_model(const Kernel& whole) {
+LayerList as_model(const Kernel& whole) {
   const Kernel kernel = one_step_of(whole);  // of a recurrence one step is a layer
-  Model model;
+  LayerList model;
   model.name = kernel.name;
   std::set<std::string> written;
   for (const Computation& statement : kernel.statements) {
@@ -178,7 +172,11 @@ Model as_model(const Kernel& whole) {
     std::map<TensorId, TensorId> renumbered;
     const auto take = [&](Access& access) {
       const auto [place, is_new] = renumbered.emplace(access.tensor, make_id<TensorId>(one.tensors.size()));
-      if (is_new) one.tensors.push_back(kernel.tensors[access.tensor.index()]);
+      if (is_new) {
+        Tensor tensor = kernel.tensors[access.tensor.index()];
+        if (access.tensor != statement.write.tensor) tensor.inout = tensor.output = false;  // an input of the layer
+        one.tensors.push_back(std::move(tensor));
+      }
       access.tensor = place->second;
     };
     Computation alone = statement;

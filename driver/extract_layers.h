@@ -60,13 +60,13 @@ struct ExtractOptions {
   Tell tell;  ///< notices of slow operations
 };
 
-Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options);
+Extraction extract(const LayerList& layers, const HardwareModel& model, const ExtractOptions& options);
 
 /// Each statement of a kernel as a layer; results of earlier statements become inputs.
-Model as_model(const Kernel& kernel);
+LayerList as_model(const Kernel& kernel);
 
-/// The layers of a model; those of several statements are split: NAME.s0, NAME.s1, ...
-std::vector<Layer> flattened(const Model& model);
+/// The layers of a model, of several statements the first: the sum of products without its epilogue.
+std::vector<Layer> products_of(const LayerList& model);
 /// Key of equal compilations: everything but the name.
 std::string identity_of(const Kernel& kernel);
 

@@ -40,9 +40,9 @@ Result<std::vector<fs::path>> files_of(const std::string& folder) {
 }
 
 /// Layer names are prefixed with the file name, unless there is only one layer.
-void add_layers(const fs::path& path, const Model& model, Suite& suite) {
+void add_layers(const fs::path& path, const LayerList& model, Suite& suite) {
   const std::string file = path.filename().string(), stem = path.stem().string();
-  const std::vector<Layer> layers = flattened(model);
+  const std::vector<Layer> layers = products_of(model);
   std::map<std::string, std::size_t> seen;     // identity -> case
   std::map<std::string, std::size_t> refused;  // reason -> entry of no_kernels
   for (const Layer& layer : layers) {

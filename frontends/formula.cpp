@@ -128,6 +128,14 @@ void add_access(const ParsedAccess& access, Formula& formula) {
                                                " in another"));
     return;
   }
+  if (access.computed) {
+    formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.offset},
+                                           "the size of '" + access.tensor +
+                                               "', which is read at a computed place, follows "
+                                               "from no iterator",
+                                           "write a kernel file, which states shapes"));
+    return;
+  }
   std::map<std::string, AffineExpr> numbers;
   for (const auto& [name, size] : formula.sizes) numbers[name] = AffineExpr(size);
   for (std::size_t d = 0; d < access.index.size(); ++d) {

@@ -16,8 +16,10 @@ std::string tensor_line(const Tensor& tensor) {
       fmt::format("  {}: {{shape: [{}], dtype: {}", tensor.name, fmt::join(tensor.shape, ", "), name(tensor.dtype));
   if (tensor.outside) text += fmt::format(", outside: {}", *tensor.outside);
   if (tensor.inout) text += ", inout: true";
+  if (tensor.output) text += ", output: true";
   if (tensor.range) text += fmt::format(", range: [{}, {}]", tensor.range->first, tensor.range->second);
   if (tensor.constant) text += ", constant: true";
+  if (!tensor.strides.empty()) text += fmt::format(", strides: [{}]", fmt::join(tensor.strides, ", "));
   return text + "}\n";
 }
 
@@ -35,7 +37,7 @@ bool same(const Kernel& a, const Kernel& b) {
     return x.reduction == y.reduction && x.write == y.write && x.reads == y.reads && x.body == y.body &&
            std::is_permutation(x.domain.dims.begin(), x.domain.dims.end(), y.domain.dims.begin(), y.domain.dims.end());
   };
-  return a.tensors == b.tensors && a.repeat == b.repeat &&
+  return a.tensors == b.tensors && a.repeats == b.repeats &&
          std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(), alike);
 }
 
@@ -54,12 +56,13 @@ Result<std::string> kernel_file(const Kernel& kernel) {
   for (const Tensor& tensor : kernel.tensors) text += tensor_line(tensor);
   text += "compute:\n";
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    const bool repeated = kernel.repeat && kernel.repeat->contains(s);
-    if (repeated && s == kernel.repeat->first)
-      text += fmt::format("  - repeat: {{{}: {}}}\n    compute:\n", kernel.repeat->dim, kernel.repeat->steps);
-    text += (repeated ? "    " : "") + statement_line(kernel.statements[s], kernel.tensors);
+    const Repeat* repeat = repeat_of(kernel, s);
+    if (repeat && s == repeat->first)
+      text += fmt::format("  - repeat: {{{}: {}}}\n{}    compute:\n", repeat->dim, repeat->steps,
+                          repeat->backward ? "    backward: true\n" : "");
+    text += (repeat ? "    " : "") + statement_line(kernel.statements[s], kernel.tensors);
   }
-  if (kernel.repeat) extents.erase(kernel.repeat->dim);  // stated by `repeat`
+  for (const Repeat& repeat : kernel.repeats) extents.erase(repeat.dim);  // stated by `repeat`
   std::string where;
   for (const auto& [name, extent] : extents) where += fmt::format("{}{}: {}", where.empty() ? "" : ", ", name, extent);
   if (!where.empty()) text += fmt::format("where: {{{}}}\n", where);

@@ -12,7 +12,7 @@
 
 namespace isamap {
 
-inline constexpr std::size_t max_kernel_entries = 256;  ///< dims, tensors or statements in one file
+inline constexpr std::size_t max_kernel_entries = 65536;  ///< dims, tensors or statements in one file
 
 struct KernelFile {
   Kernel kernel;
@@ -22,6 +22,7 @@ struct KernelFile {
   std::set<std::string> broken_sizes, broken_tensors;  ///< reported already
   KernelPlaces places;
   std::vector<std::string> texts;  ///< of the statements
+  std::set<std::string> statement_names;
   yaml::Source source;
   Diagnostics diagnostics;
 

@@ -9,6 +9,7 @@
 #include "frontends/kernel_file_internal.h"
 #include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
+#include "frontends/two_valued.h"
 #include "ir/cursor.h"
 #include "ir/parse.h"
 #include "isamap/frontends.h"
@@ -63,6 +64,7 @@ void read_where(KernelFile& file, const yaml::Node* node) {
 struct StatementText {
   std::string name;
   const yaml::Node* text = nullptr;
+  std::string said = {};  ///< the statement, whose characters lie where those of the text do
 };
 
 std::optional<StatementText> statement_text(KernelFile& file, const yaml::Node& node, std::size_t position) {
@@ -127,7 +129,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
       file.kernel.statements.push_back(std::move(*bound));
       Relocation(file, *statement.text).apply(places);
       file.places.statements.push_back(std::move(places));
-      file.texts.push_back(statement.text->scalar);
+      file.texts.push_back(statement.said);
       return;
     }
     problems = bound.diagnostics();
@@ -138,7 +140,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
 /// False: the text has no meaning. Other problems are reported.
 bool read_statement_text(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   const SourceLocation where = text_place(*statement.text);
-  const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
+  const Result<ParsedStatement> parsed = parse_statement(statement.said, where);
   const Diagnostics problems = parsed ? refused_in_kernels(*parsed, where) : parsed.diagnostics();
   if (!problems.empty()) {
     file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
@@ -159,15 +161,30 @@ bool read_statement_text(KernelFile& file, const StatementText& statement, std::
   return true;
 }
 
-bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
-  for (const Computation& other : file.kernel.statements)
-    if (other.name == statement.name)
-      file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
+bool read_one(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+  if (!file.statement_names.insert(statement.name).second)
+    file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
   const std::size_t before = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
   if (file.diagnostics.size() == before) return read;
   const Relocation relocation(file, *statement.text);
   for (std::size_t d = before; d < file.diagnostics.size(); ++d) relocation.apply(file.diagnostics[d].where);
+  return read;
+}
+
+/// A statement, or the two that it stands for.
+bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+  auto texts = statements_of(statement.text->scalar, text_place(*statement.text));
+  if (!texts) {
+    for (Diagnostic problem : texts.diagnostics()) {
+      Relocation(file, *statement.text).apply(problem.where);
+      file.diagnostics.push_back(std::move(problem));
+    }
+    return false;
+  }
+  bool read = true;
+  for (std::size_t n = 0; n < texts->size(); ++n)
+    read = read_one(file, {statement.name + (n > 0 ? "_index" : ""), statement.text, (*texts)[n]}, iterators) && read;
   return read;
 }
 
@@ -181,22 +198,25 @@ void check_extents_used(KernelFile& file, const std::set<std::string>& iterators
 }
 
 void check_tensors_used(KernelFile& file) {
-  for (std::size_t t = 0; t < file.kernel.tensors.size(); ++t) {
-    const auto uses = [&](const Computation& statement) {
-      for (int a = 0; a < access_count(statement); ++a)
-        if (access_of(statement, a).tensor == make_id<TensorId>(t)) return true;
-      return false;
-    };
-    if (std::none_of(file.kernel.statements.begin(), file.kernel.statements.end(), uses))
+  std::vector<bool> used(file.kernel.tensors.size(), false);
+  for (const Computation& statement : file.kernel.statements)
+    for (int a = 0; a < access_count(statement); ++a) used[access_of(statement, a).tensor.index()] = true;
+  for (std::size_t t = 0; t < used.size(); ++t)
+    if (!used[t])
       file.report(file.places.tensors[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'",
                   "remove it");
-  }
 }
+
+/// A `repeat` entry.
+struct RepeatEntry {
+  const yaml::Node* steps = nullptr;  ///< {t: T}
+  std::size_t first = 0, count = 0;   ///< of the statements that it repeats
+  bool backward = false;
+};
 
 struct Entries {
   std::vector<const yaml::Node*> statements;
-  const yaml::Node* repeat = nullptr;  ///< {t: T}
-  std::size_t first = 0, count = 0;    ///< of the statements that it repeats
+  std::vector<RepeatEntry> repeats;
 };
 
 void list_entries(const yaml::Node& node, std::vector<const yaml::Node*>& into) {
@@ -215,24 +235,19 @@ Entries entries_of(KernelFile& file, const yaml::Node& node) {
       found.statements.push_back(entry);
       continue;
     }
-    if (found.repeat) {
-      file.report(repeat->where, "a second `repeat` in one kernel; at most one is supported",
-                  "repeat all statements of both, or write two kernels");
-      continue;
-    }
     yaml::MapReader reader(*entry, "a `repeat`", file.diagnostics);
-    found.repeat = reader.child("repeat");
-    found.first = found.statements.size();
+    RepeatEntry own{reader.child("repeat"), found.statements.size(), 0, reader.boolean("backward").value_or(false)};
     if (const yaml::Node* statements = reader.required("compute")) list_entries(*statements, found.statements);
-    found.count = found.statements.size() - found.first;
+    own.count = found.statements.size() - own.first;
+    found.repeats.push_back(own);
     reader.finish();
   }
   return found;
 }
 
 /// `{t: T}`. Nothing: invalid, and reported.
-std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
-  const yaml::Node& node = *entries.repeat;
+std::optional<Repeat> read_repeat(KernelFile& file, const RepeatEntry& entry) {
+  const yaml::Node& node = *entry.steps;
   if (node.kind != yaml::Kind::map || node.entries.size() != 1) {
     file.report(node.where, "'repeat' must name one iterator and its number of steps", "write repeat: {t: T}");
     return std::nullopt;
@@ -250,7 +265,7 @@ std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
                                  std::to_string(known->second) + " in 'dims' or 'where'");
     return std::nullopt;
   }
-  return Repeat{name, *steps, entries.first, entries.count};
+  return Repeat{name, *steps, entry.first, entry.count, entry.backward};
 }
 
 void read_compute(KernelFile& file, const yaml::Node* node) {
@@ -261,23 +276,30 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   if (entries.statements.empty() || entries.statements.size() > max_kernel_entries)
     return file.report(node->where, "'compute' has " + std::to_string(entries.statements.size()) +
                                         " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");
-  if (entries.repeat) {
-    file.kernel.repeat = read_repeat(file, entries);
-    if (!file.kernel.repeat) return;
+  for (const RepeatEntry& entry : entries.repeats) {
+    const auto repeat = read_repeat(file, entry);
+    if (!repeat) return;
+    file.kernel.repeats.push_back(*repeat);
   }
   std::set<std::string> iterators;
   bool all_read = true;
+  std::vector<std::size_t> begin;  // statements before each entry
   for (std::size_t i = 0; i < entries.statements.size(); ++i) {
     const auto statement = statement_text(file, *entries.statements[i], i);
+    begin.push_back(file.kernel.statements.size());
     const auto before = file.extents;
-    if (file.kernel.repeat && file.kernel.repeat->contains(i)) {
-      file.step = file.kernel.repeat->dim;
-      file.extents[file.step] = file.kernel.repeat->steps;
+    if (const Repeat* repeat = repeat_of(file.kernel, i)) {
+      file.step = repeat->dim;
+      file.extents[file.step] = repeat->steps;
     }
     all_read = statement && read_statement(file, *statement, iterators) && all_read;
     file.step.clear();
     file.extents = before;
   }
+  begin.push_back(file.kernel.statements.size());
+  for (Repeat& repeat : file.kernel.repeats)
+    repeat = {repeat.dim, repeat.steps, begin[repeat.first], begin[repeat.first + repeat.count] - begin[repeat.first],
+              repeat.backward};
   if (all_read) check_extents_used(file, iterators);
 }
 
@@ -285,7 +307,7 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
 Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
   const Computation& statement = file.kernel.statements[s];
   Kernel part = file.kernel;
-  part.repeat.reset();
+  part.repeats.clear();
   part.statements = {statement};
   for (std::size_t t = 0; t < part.tensors.size(); ++t) {
     const auto id = make_id<TensorId>(t);
@@ -293,6 +315,7 @@ Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
     for (int a = 0; a < access_count(statement); ++a) used = used || access_of(statement, a).tensor == id;
     if (!used) part.tensors[t] = Tensor{"unused" + std::to_string(t) + ".", {}, DType::f32, {}, false, {}};
     part.tensors[t].inout = part.tensors[t].inout && statement.write.tensor == id;
+    part.tensors[t].output = part.tensors[t].output && statement.write.tensor == id;
   }
   return verify(part, {file.places.tensors, {file.places.statements[s]}});
 }

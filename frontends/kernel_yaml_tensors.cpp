@@ -61,7 +61,7 @@ std::optional<double> real_or_infinite(const yaml::Node& node) {
 /// Can this type represent the value?
 bool representable(DType type, double value) {
   if (is_float(type)) return true;
-  if (!is_integer(type)) return false;
+  if (is_bits(type)) return false;
   return value == std::floor(value) && value >= static_cast<double>(integer_min(type)) &&
          value <= static_cast<double>(integer_max(type));
 }
@@ -161,6 +161,7 @@ void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceL
   read_dtype(file, reader.child("dtype"), tensor);
   read_outside(file, reader.child("outside"), tensor);
   tensor.inout = reader.boolean("inout").value_or(false);
+  tensor.output = reader.boolean("output").value_or(false);
   tensor.constant = reader.boolean("constant").value_or(false);
   read_range(file, reader.child("range"), tensor);
   if (node.kind == yaml::Kind::map) reader.finish();

@@ -18,17 +18,11 @@ namespace {
 
 constexpr int least_bits = 4;  // that a sum must keep: a value is then right to about 5 %
 
-/// Significant bits with the hidden one, from the spacing above 1.
-int significand_bits(DType type) {
-  int bits = 1;
-  while (bits < 53 && round_to(type, 1 + std::ldexp(1.0, -bits)) != 1) ++bits;
-  return bits;
-}
-
 /// Is a read of the tensor a summand of the body, as in S[t+1] = S[t] + X[t]?
 bool adds_to(const ScalarExpr& body, const Computation& statement) {
   if (const auto* read = std::get_if<Read>(&body.op))
-    return statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
+    return read->access < static_cast<int>(statement.reads.size()) &&
+           statement.reads[static_cast<std::size_t>(read->access)].tensor == statement.write.tensor;
   const auto* binary = std::get_if<Binary>(&body.op);
   const bool sum = binary && (binary->op == BinaryOp::add || binary->op == BinaryOp::sub);
   if (!sum && !std::holds_alternative<Cast>(body.op)) return false;
@@ -37,14 +31,14 @@ bool adds_to(const ScalarExpr& body, const Computation& statement) {
 
 bool is_recurrence(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  return kernel.repeat && kernel.repeat->contains(s) && statement.reduction == Reduction::assign &&
+  return repeat_of(kernel, s) != nullptr && statement.reduction == Reduction::assign &&
          adds_to(statement.body, statement);
 }
 
 /// Roundings between the first term and the result.
 double terms_of(const Kernel& kernel, std::size_t s) {
   const Computation& statement = kernel.statements[s];
-  if (is_recurrence(kernel, s)) return static_cast<double>(kernel.repeat->steps);
+  if (is_recurrence(kernel, s)) return static_cast<double>(repeat_of(kernel, s)->steps);
   if (statement.reduction != Reduction::add) return 0;
   double terms = 1;
   for (const Dim& dim : statement.domain.dims)
@@ -94,7 +88,7 @@ std::optional<Diagnostic> lossy_sum(const Kernel& kernel, const WrittenStatement
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   const double terms = terms_of(kernel, written.number);
   if (!is_float(output.dtype) || terms < 2) return std::nullopt;
-  const int bits = significand_bits(output.dtype);
+  const int bits = format_of(output.dtype).precision;
   if (terms <= std::ldexp(1.0, bits - least_bits)) return std::nullopt;
   const std::string lost = terms > std::ldexp(1.0, bits)
                                ? fmt::format("it sticks at {:.0f} times the size of a term", std::ldexp(1.0, bits))
@@ -105,7 +99,7 @@ std::optional<Diagnostic> lossy_sum(const Kernel& kernel, const WrittenStatement
                                  terms, output.name, name(output.dtype), bits, lost));
   warning.severity = Severity::warning;
   if (output.dtype != DType::f64)
-    warning.hint = rounded_once(kernel, written, significand_bits(output.dtype) < 24 ? DType::f32 : DType::f64);
+    warning.hint = rounded_once(kernel, written, format_of(output.dtype).precision < 24 ? DType::f32 : DType::f64);
   return warning;
 }
 

@@ -37,12 +37,10 @@ bool is_iterator_name(const std::string& text) {
 }
 
 std::string known_dtypes_note() {
-  std::string note = "known dtypes:";
-  for (int i = 0; i <= static_cast<int>(DType::b64); ++i) {
-    const auto type = static_cast<DType>(i);
-    if (is_float(type) || is_integer(type)) note += (i == 0 ? " " : ", ") + std::string(name(type));
-  }
-  return note;
+  std::string names;
+  for (const DTypeFormat& f : dtype_formats())
+    if (is_float(f.type) || is_integer(f.type) || f.type == DType::boolean) names += (names.empty() ? "" : ", ") + std::string(f.name);
+  return "known dtypes: " + names;
 }
 
 SourceLocation text_place(const yaml::Node& node) {
@@ -56,6 +54,7 @@ std::set<std::string> names_in(const ParsedStatement& parsed) {
   std::set<std::string> names;
   add_names(parsed.write, names);
   for (const ParsedAccess& access : parsed.reads) add_names(access, names);
+  for (const AffineExpr& value : parsed.values) names.merge(value.names());
   return names;
 }
 

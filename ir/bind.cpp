@@ -35,7 +35,8 @@ class Binder {
     std::vector<SourceLocation> read_where;
     std::vector<int> renumbered;
     for (const ParsedAccess& read : parsed.reads) {
-      const Access bound = access(read);
+      Access bound = access(read);
+      if (bound.computed) bound.computed->read = renumbered[static_cast<std::size_t>(bound.computed->read)];
       const auto same = std::find(result.reads.begin(), result.reads.end(), bound);
       renumbered.push_back(static_cast<int>(same - result.reads.begin()));
       if (same != result.reads.end()) continue;
@@ -43,6 +44,7 @@ class Binder {
       places.index.push_back(index_places(read));
       read_where.push_back(at(read.offset));
     }
+    for (const AffineExpr& value : parsed.values) result.values.push_back(substitute(value, sizes_));
     if (!problems_.empty()) return problems_;
     result.domain = domain(result);
     if (!problems_.empty()) return problems_;
@@ -90,6 +92,8 @@ class Binder {
                                 (tensor->shape.size() == 1 ? " dim" : " dims") + " and is indexed by " +
                                 std::to_string(parsed.index.size()) +
                                 (parsed.index.size() == 1 ? " expression" : " expressions"));
+    if (parsed.outside != tensor->outside) result.outside = parsed.outside;
+    result.computed = parsed.computed;
     for (const AffineExpr& index : parsed.index) {
       result.index.push_back(substitute(index, sizes_));
       check_names(parsed, result.index.back());
@@ -112,6 +116,9 @@ class Binder {
           if (result.find(name) < 0)
             result.dims.push_back(
                 {name, extent(statement, name), number == 0 ? DimKind::parallel : DimKind::reduction});
+    for (const AffineExpr& value : statement.values)
+      for (const std::string& name : value.names())
+        if (result.find(name) < 0) result.dims.push_back({name, extent(statement, name), DimKind::reduction});
     return result;
   }
 
@@ -147,7 +154,10 @@ class Binder {
   }
 
   void set_types(ScalarExpr& e, const std::vector<Access>& reads, const std::vector<int>& renumbered) {
-    if (auto* leaf = std::get_if<Read>(&e.op)) {
+    if (auto* leaf = std::get_if<Read>(&e.op); leaf && leaf->access >= static_cast<int>(renumbered.size())) {
+      leaf->access += static_cast<int>(reads.size()) - static_cast<int>(renumbered.size());  // the value of a dim
+      e.type = DType::s32;
+    } else if (leaf) {
       leaf->access = renumbered[static_cast<std::size_t>(leaf->access)];
       e.type = tensors_[reads[static_cast<std::size_t>(leaf->access)].tensor.index()].dtype;
     }

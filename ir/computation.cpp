@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "isamap/kernel.h"
 #include "isamap/result.h"
 
@@ -14,11 +14,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 Scalar extreme(DType type, bool largest) {
   Scalar result;
   if (is_float(type))
-    result = convert({largest ? infinity : -infinity, 0}, DType::f64, type, true);
+    result.real = (largest ? 1 : -1) * (format_of(type).has_infinity ? infinity : largest_finite(type));
   else
     result.integer = largest ? integer_max(type) : integer_min(type);
-  // e5m2 has an infinity, which a saturating conversion avoids; e4m3 has none.
-  if (type == DType::e5m2) result.real = largest ? infinity : -infinity;
   return result;
 }
 
@@ -107,6 +105,11 @@ const Access& access_of(const Computation& computation, int number) {
   ISAMAP_CHECK(number >= 0 && number < access_count(computation),
                "access " + std::to_string(number) + " does not exist");
   return number == 0 ? computation.write : computation.reads[static_cast<std::size_t>(number - 1)];
+}
+
+bool is_irregular(const Computation& computation) {
+  return !computation.values.empty() || std::any_of(computation.reads.begin(), computation.reads.end(),
+                                                    [](const Access& read) { return read.computed.has_value(); });
 }
 
 bool uses(const Access& access, const std::string& dim) {

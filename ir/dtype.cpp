@@ -16,48 +16,45 @@
 namespace isamap {
 namespace {
 
-enum class Class { real, integer, bits };
+using Format = DTypeFormat;
+constexpr DTypeKind reals = DTypeKind::real, integers = DTypeKind::integer, any_bits = DTypeKind::bits;
 
-struct Format {
-  DType type;
-  std::string_view name;
-  Class kind;
-  int storage;     // bits in memory
-  bool is_signed;  // integers
-  int precision;   // reals: bits of significand with the hidden one; integers: bits of magnitude
-  int emin, emax;  // reals: exponents of the smallest normal and of the largest finite number
-};
+constexpr auto formats = std::to_array<Format>({
+    {DType::f64, "f64", reals, 64, true, 53, -1022, 1023, true, "double", 11},
+    {DType::f32, "f32", reals, 32, true, 24, -126, 127, true, "float", 1},
+    {DType::tf32, "tf32", reals, 32, true, 11, -126, 127, true, "float", 0},
+    {DType::bf16, "bf16", reals, 16, true, 8, -126, 127, true, "std::uint16_t", 16},
+    {DType::f16, "f16", reals, 16, true, 11, -14, 15, true, "std::uint16_t", 10},
+    {DType::e4m3, "e4m3", reals, 8, true, 4, -6, 8, false, "std::uint8_t", 17},
+    {DType::e5m2, "e5m2", reals, 8, true, 3, -14, 15, true, "std::uint8_t", 19},
+    {DType::s64, "s64", integers, 64, true, 63, 0, 0, false, "std::int64_t", 7},
+    {DType::s32, "s32", integers, 32, true, 31, 0, 0, false, "std::int32_t", 6},
+    {DType::s16, "s16", integers, 16, true, 15, 0, 0, false, "std::int16_t", 5},
+    {DType::s8, "s8", integers, 8, true, 7, 0, 0, false, "std::int8_t", 3},
+    {DType::u32, "u32", integers, 32, false, 32, 0, 0, false, "std::uint32_t", 12},
+    {DType::u16, "u16", integers, 16, false, 16, 0, 0, false, "std::uint16_t", 4},
+    {DType::u8, "u8", integers, 8, false, 8, 0, 0, false, "std::uint8_t", 2},
+    {DType::boolean, "bool", DTypeKind::truth, 8, false, 1, 0, 0, false, "std::uint8_t", 9},
+    {DType::b1, "b1", DTypeKind::truth, 1, false, 1, 0, 0, false, "std::uint8_t", 0},
+    {DType::b8, "b8", any_bits, 8, false, 8, 0, 0, false, "std::uint8_t", 0},
+    {DType::b16, "b16", any_bits, 16, false, 16, 0, 0, false, "std::uint16_t", 0},
+    {DType::b32, "b32", any_bits, 32, false, 32, 0, 0, false, "std::uint32_t", 0},
+    {DType::b64, "b64", any_bits, 64, false, 64, 0, 0, false, "std::uint64_t", 0},
+});
 
-constexpr std::array<Format, 19> formats = {{
-    {DType::f64, "f64", Class::real, 64, true, 53, -1022, 1023},
-    {DType::f32, "f32", Class::real, 32, true, 24, -126, 127},
-    {DType::tf32, "tf32", Class::real, 32, true, 11, -126, 127},
-    {DType::bf16, "bf16", Class::real, 16, true, 8, -126, 127},
-    {DType::f16, "f16", Class::real, 16, true, 11, -14, 15},
-    {DType::e4m3, "e4m3", Class::real, 8, true, 4, -6, 8},
-    {DType::e5m2, "e5m2", Class::real, 8, true, 3, -14, 15},
-    {DType::s64, "s64", Class::integer, 64, true, 63, 0, 0},
-    {DType::s32, "s32", Class::integer, 32, true, 31, 0, 0},
-    {DType::s16, "s16", Class::integer, 16, true, 15, 0, 0},
-    {DType::s8, "s8", Class::integer, 8, true, 7, 0, 0},
-    {DType::u32, "u32", Class::integer, 32, false, 32, 0, 0},
-    {DType::u16, "u16", Class::integer, 16, false, 16, 0, 0},
-    {DType::u8, "u8", Class::integer, 8, false, 8, 0, 0},
-    {DType::b1, "b1", Class::bits, 1, false, 1, 0, 0},
-    {DType::b8, "b8", Class::bits, 8, false, 8, 0, 0},
-    {DType::b16, "b16", Class::bits, 16, false, 16, 0, 0},
-    {DType::b32, "b32", Class::bits, 32, false, 32, 0, 0},
-    {DType::b64, "b64", Class::bits, 64, false, 64, 0, 0},
-}};
+constexpr bool in_order_of_enumerators() {
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    if (static_cast<std::size_t>(formats[i].type) != i) return false;
+  return true;
+}
+static_assert(in_order_of_enumerators());
 
 const Format& format(DType type) { return formats[static_cast<std::size_t>(type)]; }
 
-// All ones in the exponent are ordinary numbers in e4m3, except for the one significand that is NaN.
-bool has_infinity(DType type) { return type != DType::e4m3; }
-
+// Without infinity the largest significand of the largest exponent is NaN.
 double largest(const Format& f) {
-  const double all_ones = 2.0 - std::ldexp(1.0, 1 - f.precision);
-  return std::ldexp(f.type == DType::e4m3 ? 1.75 : all_ones, f.emax);
+  const double last_place = std::ldexp(1.0, 1 - f.precision);
+  return std::ldexp(2.0 - (f.has_infinity ? last_place : 2 * last_place), f.emax);
 }
 
 // Ordinary numbers in the bits of a double: half of the last kept place, less one unless that place is odd, carries
@@ -75,13 +72,13 @@ std::optional<double> round_normal(const Format& f, double value) {
 double round_small(const Format& f, double value) {
   if (const auto rounded = round_normal(f, value)) return *rounded;
   if (value == 0 || std::isnan(value)) return value;
-  if (std::isinf(value)) return has_infinity(f.type) ? value : std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(value)) return f.has_infinity ? value : std::numeric_limits<double>::quiet_NaN();
   const int exponent = std::max(std::ilogb(value), f.emin);
   const int quantum = exponent - (f.precision - 1);
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
   if (std::fabs(rounded) <= largest(f)) return rounded;
-  return has_infinity(f.type) ? std::copysign(std::numeric_limits<double>::infinity(), value)
-                              : std::numeric_limits<double>::quiet_NaN();
+  return f.has_infinity ? std::copysign(std::numeric_limits<double>::infinity(), value)
+                        : std::numeric_limits<double>::quiet_NaN();
 }
 
 // A 64-bit integer as a double whose last bit is sticky (round to odd), so that a second rounding to at most 24 bits of
@@ -134,7 +131,7 @@ double decode_small(const Format& f, std::uint64_t raw) {
   const int field = static_cast<int>(raw >> fraction_bits) & exponent_limit;
   const bool negative = ((raw >> (f.storage - 1)) & 1) != 0;
   double magnitude = 0;
-  if (field == exponent_limit && has_infinity(f.type)) {
+  if (field == exponent_limit && f.has_infinity) {
     magnitude = std::numeric_limits<double>::infinity();
   } else {
     const auto significand = static_cast<double>(fraction | (field != 0 ? 1ULL << fraction_bits : 0));
@@ -146,12 +143,12 @@ double decode_small(const Format& f, std::uint64_t raw) {
 // Every value of an integer format has at most `precision` bits; the smallest signed one is a power of two.
 bool real_holds(const Format& real, const Format& from) {
   if (real.precision < from.precision) return false;
-  if (from.kind == Class::integer) return real.emax >= from.precision;
+  if (from.kind == DTypeKind::integer) return real.emax >= from.precision;
   return real.emax >= from.emax && real.emin - real.precision <= from.emin - from.precision;
 }
 
 bool integer_holds(const Format& to, const Format& from) {
-  return from.kind == Class::integer && to.precision >= from.precision && (to.is_signed || !from.is_signed);
+  return from.kind == DTypeKind::integer && to.precision >= from.precision && (to.is_signed || !from.is_signed);
 }
 
 constexpr std::uint64_t tf32_mask = ~((1ULL << 13) - 1);  // tf32 lives in the upper 19 bits of an f32
@@ -168,13 +165,13 @@ NanField nan_field(DType type) {
   const Format& f = format(type == DType::tf32 ? DType::f32 : type);
   const int fraction = f.precision - 1;
   const std::uint64_t ones = ((1ULL << (f.storage - f.precision)) - 1) << fraction;
-  return {fraction, ones, has_infinity(f.type) ? 1ULL << (fraction - 1) : (1ULL << fraction) - 1};
+  return {fraction, ones, f.has_infinity ? 1ULL << (fraction - 1) : (1ULL << fraction) - 1};
 }
 
 bool is_nan(DType type, std::uint64_t raw) {
   const NanField field = nan_field(type);
   const std::uint64_t fraction = raw & ((1ULL << field.fraction) - 1);
-  return (raw & field.ones) == field.ones && (type == DType::e4m3 ? fraction == field.quiet : fraction != 0);
+  return (raw & field.ones) == field.ones && (format(type).has_infinity ? fraction != 0 : fraction == field.quiet);
 }
 
 double unpack_nan(DType type, std::uint64_t raw) {
@@ -188,7 +185,7 @@ std::uint64_t pack_nan(DType type, double value) {
   const auto raw = std::bit_cast<std::uint64_t>(value);
   std::uint64_t fraction = (raw & ((1ULL << double_fraction) - 1)) >> (double_fraction - field.fraction);
   if (type == DType::tf32) fraction &= tf32_mask;
-  const bool payload_fits = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
+  const bool payload_fits = format(type).has_infinity ? fraction != 0 : fraction == field.quiet;
   return (raw >> 63) << (bits(type) - 1) | field.ones | (payload_fits ? fraction : field.quiet);
 }
 
@@ -203,14 +200,44 @@ std::optional<DType> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-bool is_float(DType type) { return format(type).kind == Class::real; }
-bool is_integer(DType type) { return format(type).kind == Class::integer; }
-bool is_bits(DType type) { return format(type).kind == Class::bits && type != DType::b1; }
+std::optional<DType> dtype_of_onnx(int element_type) {
+  for (const Format& f : formats) {
+    if (f.onnx == element_type && f.onnx != 0) return f.type;
+  }
+  return std::nullopt;
+}
+
+const std::vector<DTypeFormat>& dtype_formats() {
+  static const std::vector<DTypeFormat> all(formats.begin(), formats.end());
+  return all;
+}
+
+const DTypeFormat& format_of(DType type) { return format(type); }
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const Format& f : formats) names.emplace_back(f.name);
+  return names;
+}
+
+bool is_float(DType type) { return format(type).kind == DTypeKind::real; }
+bool is_integer(DType type) { return format(type).kind == DTypeKind::integer; }
+bool is_truth(DType type) { return format(type).kind == DTypeKind::truth; }
+bool is_bits(DType type) { return format(type).kind == DTypeKind::bits; }
 int bits(DType type) { return format(type).storage; }
+double largest_finite(DType type) { return largest(format(type)); }
+bool saturates(DType type) { return is_float(type) && bits(type) <= 8; }
+
+std::optional<DType> integer_of(int bits, bool is_signed) {
+  for (const Format& f : formats) {
+    if (f.kind == DTypeKind::integer && f.storage == bits && f.is_signed == is_signed) return f.type;
+  }
+  return std::nullopt;
+}
 
 std::int64_t integer_min(DType type) {
   const Format& f = format(type);
-  return f.is_signed && f.kind == Class::integer ? -1 - integer_max(type) : 0;
+  return f.is_signed && f.kind == DTypeKind::integer ? -1 - integer_max(type) : 0;
 }
 
 std::int64_t integer_max(DType type) {
@@ -224,9 +251,10 @@ bool widens(DType from, DType to) {
   if (from == to) return true;
   const Format& f = format(from);
   const Format& t = format(to);
-  if (t.kind == Class::bits || (f.kind == Class::bits && from != DType::b1)) return false;
-  if (from == DType::b1) return true;
-  return t.kind == Class::real ? real_holds(t, f) : integer_holds(t, f);
+  if (t.kind == DTypeKind::bits || f.kind == DTypeKind::bits) return false;
+  if (f.kind == DTypeKind::truth) return true;
+  if (t.kind == DTypeKind::truth) return false;
+  return t.kind == DTypeKind::real ? real_holds(t, f) : integer_holds(t, f);
 }
 
 std::optional<DType> join(DType a, DType b) {
@@ -247,7 +275,7 @@ double round_to(DType type, double value) {
 
 std::int64_t wrap_to(DType type, std::int64_t value) {
   const Format& f = format(type);
-  if (type == DType::b1) return value != 0 ? 1 : 0;
+  if (f.kind == DTypeKind::truth) return value != 0 ? 1 : 0;
   if (f.storage == 64) return value;
   const int shift = 64 - f.storage;
   const std::uint64_t high = static_cast<std::uint64_t>(value) << shift;
@@ -261,7 +289,7 @@ Scalar convert(Scalar value, DType from, DType to, bool saturate) {
     const std::int64_t low = clamps ? std::max(value.integer, integer_min(to)) : value.integer;
     result.integer = clamps ? std::min(low, integer_max(to)) : wrap_to(to, value.integer);
   } else if (!is_float(to)) {
-    if (to == DType::b1)
+    if (is_truth(to))
       result.integer = value.real != 0 ? 1 : 0;
     else
       result.integer =
@@ -269,7 +297,7 @@ Scalar convert(Scalar value, DType from, DType to, bool saturate) {
   } else {
     double exact = value.real;
     if (!is_float(from)) exact = to == DType::f64 ? static_cast<double>(value.integer) : to_odd_double(value.integer);
-    const bool clamps = saturate && (to == DType::e4m3 || to == DType::e5m2) && !std::isnan(exact);
+    const bool clamps = saturate && saturates(to) && !std::isnan(exact);
     const double limit = largest(format(to));
     result.real = round_to(to, clamps ? std::min(std::max(exact, -limit), limit) : exact);
   }

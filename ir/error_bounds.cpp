@@ -7,6 +7,7 @@
 #include "ir/point_errors.h"
 #include "ir/recurrence.h"
 #include "ir/row_statement.h"
+#include "ir/scalar_functions.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -15,12 +16,12 @@ namespace {
 
 // Is |body| at most the body of absolute values, and so for its derivative?
 bool is_monotone(const ScalarExpr& e) {
-  const bool here =
-      std::visit(overloaded{[](const Constant&) { return true; }, [](const Read&) { return true; },
-                            [](const Unary& u) { return u.op == UnaryOp::negate || u.op == UnaryOp::abs; },
-                            [](const Binary& b) { return b.op != BinaryOp::div; }, [](const Select&) { return false; },
-                            [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
-                 e.op);
+  const bool here = std::visit(
+      overloaded{[](const Constant&) { return true; }, [](const Read&) { return true; },
+                 [](const Unary& u) { return function_of(u.op).keeps_magnitude; },
+                 [](const Binary& b) { return function_of(b.op).of_magnitudes.has_value(); },
+                 [](const Select&) { return false; }, [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
+      e.op);
   return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
 }
 
@@ -29,8 +30,7 @@ ScalarExpr absolute(const ScalarExpr& e) {
   return std::visit(overloaded{[](const Constant& c) { return constant(std::fabs(c.value), DType::f64); },
                                [](const Read& r) { return read(r.access, DType::f64); },
                                [&](const Binary& b) {
-                                 BinaryOp op = b.op == BinaryOp::sub ? BinaryOp::add : b.op;
-                                 if (op == BinaryOp::min) op = BinaryOp::max;
+                                 const BinaryOp op = function_of(b.op).of_magnitudes.value_or(b.op);
                                  return binary(op, absolute(e.args[0]), absolute(e.args[1]));
                                },
                                [&](const auto&) { return absolute(e.args[0]); }},
@@ -68,7 +68,8 @@ class Bounds {
     errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
       const std::size_t out = s.write.tensor.index();
-      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) : has_errors(s))
+      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) || is_irregular(s)
+                                               : has_errors(s) || approximates(s.body))
         by_points(s);
       else if (is_float(kernel_.tensors[out].dtype))
         by_magnitudes(s);
@@ -98,6 +99,8 @@ class Bounds {
   std::vector<double> run_absolute(const Computation& s, bool with_errors) const {
     Computation changed = s;
     changed.body = absolute(s.body);
+    for (Access& read : changed.reads)
+      if (read.outside) read.outside = std::fabs(*read.outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
     std::vector<Numbers> numbers = magnitudes_;
     const std::size_t out = s.write.tensor.index();
@@ -157,7 +160,7 @@ class Bounds {
 
 std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data) {
   std::vector<std::vector<double>> errors(data.size());
-  if (!kernel.repeat) return Bounds(kernel, data).run(std::move(errors));
+  if (kernel.repeats.empty()) return Bounds(kernel, data).run(std::move(errors));
   for_each_group(kernel, [&](const Kernel& part, const std::vector<Slice>& slices, std::int64_t step) {
     std::vector<TensorData> own;
     std::vector<std::vector<double>> known(slices.size());

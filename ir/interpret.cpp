@@ -50,7 +50,7 @@ Scalar clamped(const Tensor& tensor, double value) {
 Scalar random_integer(const Tensor& tensor, Random& random) {
   const bool is_unsigned = !is_float(tensor.dtype) && integer_min(tensor.dtype) == 0;
   const std::int64_t low = is_unsigned ? 0 : -2;
-  const std::int64_t high = tensor.dtype == DType::b1 ? 1 : low + (is_unsigned ? 3 : 4);
+  const std::int64_t high = is_truth(tensor.dtype) ? 1 : low + (is_unsigned ? 3 : 4);
   if (!tensor.range) return clamped(tensor, static_cast<double>(random.between(low, high)));
   const double first = std::ceil(tensor.range->first);
   const double width = std::min(std::floor(tensor.range->second) - first, 5.0);
@@ -164,7 +164,7 @@ void interpret_in_time(const Kernel& kernel, std::vector<TensorData>& data) {
 }  // namespace
 
 void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
-  if (kernel.repeat) return interpret_in_time(kernel, data);
+  if (!kernel.repeats.empty()) return interpret_in_time(kernel, data);
   ISAMAP_CHECK(data.size() == kernel.tensors.size(), "one array for each tensor of kernel " + kernel.name);
   std::vector<Numbers> numbers;
   for (std::size_t t = 0; t < data.size(); ++t) {

@@ -13,7 +13,22 @@ bool reads_tensor(const Computation& statement, TensorId tensor) {
   return false;
 }
 
+Role role(const Tensor& tensor, bool written, bool read_after_last_write) {
+  if (!written) return Role::input;
+  return read_after_last_write && !tensor.inout && !tensor.output ? Role::intermediate : Role::output;
+}
+
 }  // namespace
+
+std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& tensors) {
+  return read.outside ? read.outside : tensors[read.tensor.index()].outside;
+}
+
+std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors) {
+  for (const Access& read : statement.reads)
+    if (read.tensor == tensor && read.outside) return read.outside;
+  return tensors[tensor.index()].outside;
+}
 
 std::int64_t element_count(const Tensor& tensor) {
   std::int64_t count = 1;
@@ -41,6 +56,12 @@ AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std
   return position;
 }
 
+const Repeat* repeat_of(const Kernel& kernel, std::size_t statement) {
+  for (const Repeat& repeat : kernel.repeats)
+    if (repeat.contains(statement)) return &repeat;
+  return nullptr;
+}
+
 Role role_of(const Kernel& kernel, TensorId tensor) {
   bool written = false;
   bool read_after_last_write = false;
@@ -49,16 +70,29 @@ Role role_of(const Kernel& kernel, TensorId tensor) {
     written = written || writes;
     read_after_last_write = written && !writes && (read_after_last_write || reads_tensor(statement, tensor));
   }
-  if (!written) return Role::input;
-  return read_after_last_write && !kernel.tensors[tensor.index()].inout ? Role::intermediate : Role::output;
+  return role(kernel.tensors[tensor.index()], written, read_after_last_write);
+}
+
+std::vector<Role> roles_of(const Kernel& kernel) {
+  std::vector<bool> written(kernel.tensors.size(), false), read_after_last_write = written;
+  for (const Computation& statement : kernel.statements) {
+    for (const Access& read : statement.reads)
+      read_after_last_write[read.tensor.index()] = written[read.tensor.index()];
+    written[statement.write.tensor.index()] = true;
+    read_after_last_write[statement.write.tensor.index()] = false;
+  }
+  std::vector<Role> roles;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+    roles.push_back(role(kernel.tensors[t], written[t], read_after_last_write[t]));
+  return roles;
 }
 
 std::vector<TensorId> arguments(const Kernel& kernel) {
+  const std::vector<Role> roles = roles_of(kernel);
   std::vector<TensorId> result;
   for (const Role role : {Role::input, Role::output}) {
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-      if (role_of(kernel, make_id<TensorId>(t)) == role) result.push_back(make_id<TensorId>(t));
-    }
+    for (std::size_t t = 0; t < roles.size(); ++t)
+      if (roles[t] == role) result.push_back(make_id<TensorId>(t));
   }
   return result;
 }

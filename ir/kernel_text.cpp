@@ -31,10 +31,18 @@ std::string print_real(double value) {
   return std::string(buffer.begin(), std::to_chars(buffer.begin(), buffer.end(), value).ptr);
 }
 
-std::string print_access(const Access& access, const std::vector<Tensor>& tensors) {
+/// `reads`: the texts of those before it.
+std::string print_access(const Access& access, const std::vector<Tensor>& tensors,
+                         const std::vector<std::string>& reads = {}) {
   std::string text;
-  for (const AffineExpr& e : access.index) text += (text.empty() ? "" : ",") + print(e);
-  return tensors[access.tensor.index()].name + "[" + text + "]";
+  for (std::size_t axis = 0; axis < access.index.size(); ++axis) {
+    const bool computed = access.computed && access.computed->axis == static_cast<int>(axis);
+    text +=
+        (text.empty() ? "" : ",") + (computed ? "at(" + reads.at(static_cast<std::size_t>(access.computed->read)) + ")"
+                                              : print(access.index[axis]));
+  }
+  text = tensors[access.tensor.index()].name + "[" + text + "]";
+  return access.outside ? text + " outside " + print_real(*access.outside) : text;
 }
 
 // Names of kernels come from models and may contain any character: other than plain names are quoted.
@@ -62,6 +70,7 @@ std::string print_tensor(const Tensor& tensor) {
   std::string text = "tensor " + tensor.name + ": " + std::string(name(tensor.dtype)) + joined(tensor.shape);
   if (tensor.outside) text += " outside " + print_real(*tensor.outside);
   if (tensor.inout) text += " inout";
+  if (tensor.output) text += " output";
   if (tensor.range) text += " range " + print_real(tensor.range->first) + " " + print_real(tensor.range->second);
   if (tensor.constant) text += " constant";
   if (!tensor.strides.empty()) text += " strides " + joined(tensor.strides);
@@ -71,7 +80,7 @@ std::string print_tensor(const Tensor& tensor) {
 // Before the first of its statements.
 std::string print_repeat(const Repeat& repeat) {
   return "repeat " + repeat.dim + ": " + std::to_string(repeat.steps) + " of " + std::to_string(repeat.count) +
-         " statements\n";
+         " statements" + (repeat.backward ? " backward\n" : "\n");
 }
 
 class KernelReader {
@@ -179,6 +188,7 @@ class KernelReader {
     tensor.shape = integers(cursor, "a size");
     if (cursor.accept_word("outside")) tensor.outside = real(cursor);
     tensor.inout = cursor.accept_word("inout");
+    tensor.output = cursor.accept_word("output");
     if (cursor.accept_word("range")) {
       const double low = real(cursor);
       tensor.range = {low, real(cursor)};
@@ -199,10 +209,10 @@ class KernelReader {
     repeat.count = static_cast<std::size_t>(cursor.expect_integer("a number of statements", any_integer));
     if (!cursor.accept_word("statements"))
       cursor.fail(cursor.offset(), "expected `statements`, found " + cursor.found());
+    repeat.backward = cursor.accept_word("backward");
     cursor.expect_end();
     repeat.first = kernel_.statements.size();
-    if (kernel_.repeat) cursor.fail(0, "a kernel repeats statements once");
-    kernel_.repeat = std::move(repeat);
+    kernel_.repeats.push_back(std::move(repeat));
   }
 
   // NAME ":" STATEMENT " over " dims [" where " faces]. The statement itself is read by its own parser.
@@ -249,6 +259,7 @@ class KernelReader {
     result.reduction = parsed.reduction;
     result.write = access(cursor, parsed.write, begin);
     for (const ParsedAccess& read : parsed.reads) result.reads.push_back(access(cursor, read, begin));
+    result.values = parsed.values;
     if (cursor.failed()) return;
     mark_reductions(result);
     ScalarExpr body = parsed.body;
@@ -267,7 +278,8 @@ class KernelReader {
       cursor.fail(begin + static_cast<std::size_t>(parsed.offset), "no tensor is named '" + parsed.tensor + "'");
       return {};
     }
-    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index};
+    return {make_id<TensorId>(static_cast<std::size_t>(tensor - kernel_.tensors.begin())), parsed.index,
+            parsed.outside == tensor->outside ? std::nullopt : parsed.outside, parsed.computed};
   }
 
   static void mark_reductions(Computation& result) {
@@ -279,7 +291,10 @@ class KernelReader {
   }
 
   void type_reads(ScalarExpr& e, const Computation& statement) {
-    if (const Read* r = std::get_if<Read>(&e.op)) {
+    const Read* r = std::get_if<Read>(&e.op);
+    if (r && r->access >= static_cast<int>(statement.reads.size())) {
+      e.type = DType::s32;  // the value of a dim
+    } else if (r) {
       e.type = kernel_.tensors[statement.reads[static_cast<std::size_t>(r->access)].tensor.index()].dtype;
     }
     for (ScalarExpr& arg : e.args) type_reads(arg, statement);
@@ -296,7 +311,8 @@ class KernelReader {
 
 std::string print(const Computation& computation, const std::vector<Tensor>& tensors) {
   std::vector<std::string> reads;
-  for (const Access& read : computation.reads) reads.push_back(print_access(read, tensors));
+  for (const Access& read : computation.reads) reads.push_back(print_access(read, tensors, reads));
+  for (const AffineExpr& value : computation.values) reads.push_back("value(" + print(value) + ")");
   std::string text = print_access(computation.write, tensors) + " " + std::string(symbol(computation.reduction)) + " " +
                      print(computation.body, reads) + " over";
   const char* separator = " ";
@@ -319,7 +335,7 @@ std::string print(const Kernel& kernel) {
   std::string text = "kernel " + print_kernel_name(kernel.name) + (sizes.empty() ? "" : " {" + sizes + "}") + "\n";
   for (const Tensor& tensor : kernel.tensors) text += print_tensor(tensor) + "\n";
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    if (kernel.repeat && kernel.repeat->first == s) text += print_repeat(*kernel.repeat);
+    if (const Repeat* repeat = repeat_of(kernel, s); repeat && repeat->first == s) text += print_repeat(*repeat);
     text += kernel.statements[s].name + ": " + print(kernel.statements[s], kernel.tensors) + "\n";
   }
   return text;

@@ -28,14 +28,13 @@ class KernelCheck {
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
       if (writes_a_slice(s)) check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
-      check_uses(make_id<TensorId>(t));
-      check_owner(make_id<TensorId>(t));
-    }
-    if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
+    check_order();
+    check_owners();
+    if (problems_.empty()) check_repeats(kernel_, places_, who_, problems_);
     if (!problems_.empty()) return;
     const Kernel step = one_step_of(kernel_);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(step, s);
+    if (problems_.empty()) check_regions(kernel_, places_, who_, problems_);
   }
 
  private:
@@ -75,25 +74,31 @@ class KernelCheck {
   // A step must not overwrite results of another step.
   bool writes_a_slice(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
-    if (!kernel_.repeat || !kernel_.repeat->contains(s) || uses(statement.write, kernel_.repeat->dim)) return true;
+    const Repeat* repeat = repeat_of(kernel_, s);
+    if (!repeat || uses(statement.write, repeat->dim)) return true;
     const std::string& name = kernel_.tensors[statement.write.tensor.index()].name;
     fail(access_place(s, 0),
          fmt::format("statement {} writes the same elements of '{}' at each step of {}", statement.name, name,
-                     kernel_.repeat->dim),
-         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, kernel_.repeat->dim));
+                     repeat->dim),
+         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, repeat->dim));
     return false;
   }
 
   // Only the caller's arrays have given strides.
-  void check_owner(TensorId id) {
-    const Tensor& tensor = kernel_.tensors[id.index()];
-    if (tensor.strides.empty()) return;
-    if (role_of(kernel_, id) == Role::intermediate)
-      fail(tensor_place(id.index()),
+  void check_owners() {
+    const std::vector<Role> roles = roles_of(kernel_);
+    for (std::size_t t = 0; t < roles.size(); ++t)
+      if (!kernel_.tensors[t].strides.empty()) check_owner(t, roles[t]);
+  }
+
+  void check_owner(std::size_t t, Role role) {
+    const Tensor& tensor = kernel_.tensors[t];
+    if (role == Role::intermediate)
+      fail(tensor_place(t),
            fmt::format("tensor '{}' has strides, but it is an intermediate, which the program lays out", tensor.name),
            "strides are of inputs and outputs");
-    if (kernel_.repeat)
-      fail(tensor_place(id.index()),
+    if (!kernel_.repeats.empty())
+      fail(tensor_place(t),
            fmt::format("tensor '{}' has strides; those of repeated statements are dense, since their slices have "
                        "strides of their own",
                        tensor.name),
@@ -101,33 +106,42 @@ class KernelCheck {
   }
 
   // A read before the write has no value, unless the tensor is `inout`.
-  void check_uses(TensorId id) {
-    const Tensor& tensor = kernel_.tensors[id.index()];
-    const Computation* reader = nullptr;
-    SourceLocation read_at;
-    bool written = false;
+  void check_order() {
+    struct Reader {
+      std::size_t statement = 0, access = 0;  ///< access 0: none
+    };
+    std::vector<Reader> reader(kernel_.tensors.size());
+    std::vector<bool> written(kernel_.tensors.size(), false);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       const Computation& statement = kernel_.statements[s];
       for (std::size_t r = 0; r < statement.reads.size(); ++r) {
-        if (statement.reads[r].tensor != id || written || reader) continue;
-        reader = &statement;
-        read_at = access_place(s, r + 1);
+        const std::size_t t = statement.reads[r].tensor.index();
+        if (!written[t] && reader[t].access == 0) reader[t] = {s, r + 1};
       }
-      if (statement.write.tensor != id) continue;
-      if (!written && reader && !tensor.inout) {
-        fail(read_at,
-             fmt::format("statement {} reads '{}' before statement {} writes it", reader->name, tensor.name,
-                         statement.name),
+      const std::size_t out = statement.write.tensor.index();
+      const Tensor& tensor = kernel_.tensors[out];
+      if (!written[out] && reader[out].access != 0 && !tensor.inout) {
+        fail(access_place(reader[out].statement, reader[out].access),
+             fmt::format("statement {} reads '{}' before statement {} writes it",
+                         kernel_.statements[reader[out].statement].name, tensor.name, statement.name),
              fmt::format("give '{}' `inout: true` if it starts with what the caller left there", tensor.name));
       }
-      written = true;
+      written[out] = true;
     }
-    if (!written && tensor.inout) {
-      fail(tensor_place(id.index()), fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name),
+    for (std::size_t t = 0; t < written.size(); ++t) check_words(t, written[t]);
+  }
+
+  // Words at a tensor that only written, or only read ones may have.
+  void check_words(std::size_t t, bool written) {
+    const Tensor& tensor = kernel_.tensors[t];
+    if (!written && tensor.inout)
+      fail(tensor_place(t), fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name),
            "remove `inout`");
-    }
+    if (!written && tensor.output)
+      fail(tensor_place(t), fmt::format("tensor '{}' is an `output`, but no statement writes it", tensor.name),
+           "remove `output`");
     if (written && tensor.constant)
-      fail(tensor_place(id.index()), fmt::format("tensor '{}' is `constant`, but a statement writes it", tensor.name),
+      fail(tensor_place(t), fmt::format("tensor '{}' is `constant`, but a statement writes it", tensor.name),
            "remove `constant`");
   }
 
@@ -139,7 +153,7 @@ class KernelCheck {
       if (read.tensor != statement.write.tensor) continue;
       bool repeats = false;
       for (const Dim& dim : statement.domain.dims) repeats = repeats || dim.kind == DimKind::reduction;
-      if (read == statement.write && !repeats) continue;
+      if (read.index == statement.write.index && !repeats) continue;
       fail(access_place(s, r + 1),
            fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
                        step.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),

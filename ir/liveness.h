@@ -26,7 +26,8 @@ void for_each_ref(const Node& node, const Visit& visit) {
     if (call->counter.buffer.valid()) visit(call->counter);
   } else if (const auto* element = std::get_if<Element>(&node.is)) {
     visit(element->write);
-    for (const Ref& ref : element->reads) visit(ref);
+    for (const Ref& ref : element->reads)
+      if (ref.buffer.valid()) visit(ref);
   } else if (const auto* sync = std::get_if<Sync>(&node.is)) {
     if (sync->counter.buffer.valid()) visit(sync->counter);
   }

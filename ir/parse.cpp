@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
 //
-//   statement := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") sum
-//   sum       := product {("+" | "-") product}
-//   product   := factor {("*" | "/") factor}
-//   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
-//   access    := NAME "[" [index {"," index}] "]"
+//   statement  := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") expression
+//   expression := all {"or" all}
+//   all        := truth {"and" truth}
+//   truth      := "not" truth | comparison
+//   comparison := sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+//   sum        := product {("+" | "-") product}
+//   product    := factor {("*" | "/") factor}
+//   factor     := "-" factor | number | "(" expression ")" | access | function "(" expression {"," expression} ")"
+//              | "value" "(" index ")"
+//   access     := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
+//   index      := affine expression | "at" "(" access ")"                 (of reads, one)
 
 #include "ir/parse.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "ir/affine_parser.h"
+#include "ir/scalar_functions.h"
 
 namespace isamap {
 
@@ -22,24 +28,32 @@ namespace {
 constexpr int max_operations = 512;
 constexpr std::size_t max_reads = 64;
 
+using FunctionOp = std::variant<Unary, Binary, Select>;
+
 struct Function {
-  std::string_view name;
   std::size_t arguments;
-  std::variant<UnaryOp, BinaryOp, Select> op;
+  FunctionOp op;
 };
 
-constexpr std::array<Function, 12> functions{{{"exp", 1, UnaryOp::exp},
-                                              {"log", 1, UnaryOp::log},
-                                              {"sqrt", 1, UnaryOp::sqrt},
-                                              {"rsqrt", 1, UnaryOp::rsqrt},
-                                              {"tanh", 1, UnaryOp::tanh},
-                                              {"erf", 1, UnaryOp::erf},
-                                              {"sigmoid", 1, UnaryOp::sigmoid},
-                                              {"abs", 1, UnaryOp::abs},
-                                              {"round", 1, UnaryOp::round},
-                                              {"min", 2, BinaryOp::min},
-                                              {"max", 2, BinaryOp::max},
-                                              {"select", 3, Select{}}}};
+/// Those that are written as calls.
+std::optional<Function> function_named(std::string_view name) {
+  const auto is_called = [&](const ScalarFunction& f) { return f.level == binding::primary && f.name == name; };
+  for (const UnaryFunction& f : unary_functions())
+    if (is_called(f.common)) return Function{1, Unary{f.op}};
+  for (const BinaryFunction& f : binary_functions())
+    if (is_called(f.common)) return Function{2, Binary{f.op}};
+  return name == "select" ? std::optional(Function{3, Select{}}) : std::nullopt;
+}
+
+std::string names_of_functions() {
+  std::string names;
+  const auto add = [&](const ScalarFunction& f) {
+    if (f.level == binding::primary) names += std::string(f.name) + " ";
+  };
+  for (const UnaryFunction& f : unary_functions()) add(f.common);
+  for (const BinaryFunction& f : binary_functions()) add(f.common);
+  return names + "select";
+}
 
 class StatementReader {
  public:
@@ -49,10 +63,17 @@ class StatementReader {
     ParsedStatement result;
     const std::size_t at = cursor_.offset();  // before the name is consumed: arguments have no order
     result.write = access(at, cursor_.expect_name("the written tensor", false));
+    if (result.write.computed)
+      cursor_.fail(at, "statements write at subscripts of iterators, not at computed ones",
+                   "`at(...)` is of reads: turn the statement round, so that it gathers");
+    if (cursor_.peek_name() == "outside")
+      cursor_.fail(cursor_.offset(), "`outside` is of reads; what is written lies inside", "leave it out");
     result.reduction = reduction();
-    result.body = sum();
+    result.body = expression();
     cursor_.expect_end();
+    number_values(result.body);
     result.reads = std::move(reads_);
+    result.values = std::move(values_);
     result.name_offsets = std::move(name_offsets_);
     return result;
   }
@@ -79,12 +100,65 @@ class StatementReader {
     if (cursor_.accept("]")) return result;
     do {
       const std::size_t begin = cursor_.offset();
-      const std::string_view text = cursor_.rest();
       result.index_offsets.push_back(static_cast<int>(begin));
-      result.index.push_back(read_affine(cursor_, sizes_, true));
-      note_names(text.substr(0, text.size() - cursor_.rest().size()), begin);
+      if (at_computed_index())
+        computed_index(begin, result);
+      else
+        result.index.push_back(affine(begin));
     } while (cursor_.accept(","));
     cursor_.expect("]");
+    return result;
+  }
+
+  AffineExpr affine(std::size_t begin) {
+    const std::string_view text = cursor_.rest();
+    AffineExpr e = read_affine(cursor_, sizes_, true);
+    note_names(text.substr(0, text.size() - cursor_.rest().size()), begin);
+    return e;
+  }
+
+  /// `at` is a name like others, unless a parenthesis follows.
+  bool at_computed_index() {
+    if (cursor_.peek_name() != "at") return false;
+    const std::string_view rest = cursor_.rest();
+    const std::size_t next = rest.find_first_not_of(' ', rest.find("at") + 2);
+    return next != std::string_view::npos && rest[next] == '(';
+  }
+
+  void computed_index(std::size_t begin, ParsedAccess& of) {
+    if (of.computed) cursor_.fail(begin, "one subscript of an access may be computed, found two");
+    cursor_.accept_word("at");
+    cursor_.expect("(");
+    const std::size_t at = cursor_.offset();
+    const ScalarExpr number = numbered(read_access(at, cursor_.expect_name("a tensor of indices", false)));
+    cursor_.expect(")");
+    of.computed = ComputedIndex{static_cast<int>(of.index.size()), std::get<Read>(number.op).access};
+    of.index.emplace_back(0);
+  }
+
+  /// `value(i + 1)`. Numbered behind all reads at the end.
+  ScalarExpr value_of_dims() {
+    cursor_.expect("(");
+    const AffineExpr e = affine(cursor_.offset());
+    cursor_.expect(")");
+    const auto same = std::find(values_.begin(), values_.end(), e);
+    const auto number = static_cast<int>(same - values_.begin());
+    if (same == values_.end()) values_.push_back(e);
+    return read(static_cast<int>(max_reads) + number, DType::s32);
+  }
+
+  void number_values(ScalarExpr& e) const {
+    if (auto* r = std::get_if<Read>(&e.op); r && r->access >= static_cast<int>(max_reads))
+      r->access += static_cast<int>(reads_.size()) - static_cast<int>(max_reads);
+    for (ScalarExpr& arg : e.args) number_values(arg);
+  }
+
+  ParsedAccess read_access(std::size_t at, const std::string& tensor) {
+    ParsedAccess result = access(at, tensor);
+    if (!cursor_.accept_word("outside")) return result;
+    const double sign = cursor_.accept("-") ? -1 : 1;
+    result.outside = sign * (cursor_.accept_word("inf") ? std::numeric_limits<double>::infinity()
+                                                        : cursor_.expect_real("the value of reads outside"));
     return result;
   }
 
@@ -105,7 +179,8 @@ class StatementReader {
   // Equal accesses are one read.
   ScalarExpr numbered(const ParsedAccess& found) {
     const auto same = std::find_if(reads_.begin(), reads_.end(), [&](const ParsedAccess& other) {
-      return other.tensor == found.tensor && other.index == found.index;
+      return other.tensor == found.tensor && other.index == found.index && other.outside == found.outside &&
+             other.computed == found.computed;
     });
     const int number = static_cast<int>(same - reads_.begin());
     if (same == reads_.end()) reads_.push_back(found);
@@ -121,25 +196,51 @@ class StatementReader {
     return !cursor_.failed();
   }
 
-  ScalarExpr sum() {
+  ScalarExpr expression() {
     ScalarExpr result;
     if (!cursor_.enter()) return result;
-    result = product();
-    while (!cursor_.failed() && (cursor_.peek("+") || cursor_.peek("-")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("+") ? BinaryOp::add : BinaryOp::sub;
-      if (op == BinaryOp::sub) cursor_.expect("-");
-      result = binary(op, std::move(result), product());
-    }
+    result = operators(binding::either);
     cursor_.leave();
     return result;
   }
 
-  ScalarExpr product() {
-    ScalarExpr result = factor();
-    while (!cursor_.failed() && (cursor_.peek("*") || cursor_.peek("/")) && count_operation()) {
-      const BinaryOp op = cursor_.accept("*") ? BinaryOp::mul : BinaryOp::div;
-      if (op == BinaryOp::div) cursor_.expect("/");
-      result = binary(op, std::move(result), factor());
+  /// The operator of this level at the cursor; of several, the longest.
+  const BinaryFunction* operator_at(int level) {
+    const BinaryFunction* found = nullptr;
+    for (const BinaryFunction& f : binary_functions()) {
+      const std::string_view name = f.common.name;
+      if (f.common.level != level || (found && found->common.name.size() > name.size())) continue;
+      const bool is_word = name.front() >= 'a';
+      if (is_word ? cursor_.peek_name() == name : cursor_.peek(name)) found = &f;
+    }
+    return found;
+  }
+
+  /// `not`, which is no access of a tensor of that name.
+  bool at_negation() {
+    const std::string_view name = function_of(UnaryOp::logical_not).common.name;
+    if (cursor_.peek_name() != name) return false;
+    const std::string_view after = cursor_.rest().substr(name.size());
+    const std::size_t next = after.find_first_not_of(" \t\n");
+    return next == std::string_view::npos || after[next] != '[';
+  }
+
+  /// Operators of this level of binding and of tighter ones; equal ones associate to the left, comparisons do not.
+  ScalarExpr operators(int level) {
+    if (level == binding::primary) return factor();
+    if (level == binding::negation && at_negation() && count_operation()) {
+      cursor_.name(false);
+      return unary(UnaryOp::logical_not, operators(level));
+    }
+    ScalarExpr result = operators(level + 1);
+    for (int count = 0; !cursor_.failed(); ++count) {
+      const BinaryFunction* f = operator_at(level);
+      if (f == nullptr || !count_operation()) break;
+      if (level == binding::comparison && count > 0)
+        cursor_.fail(cursor_.offset(), "a comparison is compared again",
+                     "write a < b and b < c, or parentheses: (a < b) == c");
+      cursor_.advance(f->common.name.size());
+      result = binary(f->op, std::move(result), operators(level + 1));
     }
     return result;
   }
@@ -153,7 +254,7 @@ class StatementReader {
     }
     if (cursor_.at_number()) return constant(cursor_.expect_real("a number"), DType::f32);
     if (cursor_.accept("(")) {
-      ScalarExpr inner = sum();
+      ScalarExpr inner = expression();
       cursor_.expect(")");
       return inner;
     }
@@ -164,7 +265,8 @@ class StatementReader {
     const std::size_t at = cursor_.offset();
     const std::string name = cursor_.expect_name("a tensor, a function, a number or '('", false);
     if (cursor_.failed()) return {};
-    if (cursor_.peek("[")) return numbered(access(at, name));
+    if (cursor_.peek("[")) return numbered(read_access(at, name));
+    if (name == "value" && cursor_.peek("(")) return value_of_dims();
     if (cursor_.peek("(")) return call(at, name);
     if (const auto size = sizes_.find(name); size != sizes_.end())
       return constant(static_cast<double>(size->second), DType::f32);
@@ -177,7 +279,7 @@ class StatementReader {
   std::vector<ScalarExpr> arguments(std::size_t at, const std::string& name, std::size_t count) {
     std::vector<ScalarExpr> args;
     cursor_.expect("(");
-    do args.push_back(sum());
+    do args.push_back(expression());
     while (cursor_.accept(","));
     cursor_.expect(")");
     if (args.size() != count)
@@ -187,16 +289,10 @@ class StatementReader {
   }
 
   ScalarExpr call(std::size_t at, const std::string& name) {
-    for (const Function& function : functions) {
-      if (function.name != name) continue;
+    if (const auto function = function_named(name)) {
       ScalarExpr result;
-      result.args = arguments(at, name, function.arguments);
-      if (const auto* one = std::get_if<UnaryOp>(&function.op))
-        result.op = Unary{*one};
-      else if (const auto* two = std::get_if<BinaryOp>(&function.op))
-        result.op = Binary{*two};
-      else
-        result.op = Select{};
+      result.args = arguments(at, name, function->arguments);
+      std::visit([&](const auto& op) { result.op = op; }, function->op);
       return result;
     }
     const bool saturate = name.rfind("sat_", 0) == 0;
@@ -205,15 +301,15 @@ class StatementReader {
       std::vector<ScalarExpr> args = arguments(at, name, 1);
       return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
     }
-    cursor_.fail(
-        at, "there is no function or type '" + name + "'",
-        "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
+    cursor_.fail(at, "there is no function or type '" + name + "'",
+                 "functions: " + names_of_functions() + " value; casts: f32(x), sat_s8(x), ...");
     return {};
   }
 
   Cursor& cursor_;
   const Bindings& sizes_;
   std::vector<ParsedAccess> reads_;
+  std::vector<AffineExpr> values_;
   std::map<std::string, int> name_offsets_;
   int operations_ = 0;
 };

@@ -13,8 +13,10 @@ namespace isamap {
 struct ParsedAccess {
   std::string tensor;
   std::vector<AffineExpr> index;
-  int offset = 0;                       ///< of the name in the text
-  std::vector<int> index_offsets = {};  ///< of each index in the text
+  int offset = 0;                              ///< of the name in the text
+  std::vector<int> index_offsets = {};         ///< of each index in the text
+  std::optional<double> outside = {};          ///< of reads: `X[i - 1] outside 0`
+  std::optional<ComputedIndex> computed = {};  ///< `E[at(I[i]),d]`; `index` is 0 there
   bool operator==(const ParsedAccess&) const = default;
 };
 
@@ -25,6 +27,7 @@ struct ParsedStatement {
   Reduction reduction = Reduction::assign;
   std::vector<ParsedAccess> reads;
   ScalarExpr body;
+  std::vector<AffineExpr> values = {};           ///< of `value(i)`: operands of the body behind the reads
   std::map<std::string, int> name_offsets = {};  ///< first occurrence of each name inside index brackets
 };
 

@@ -4,36 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
 
-struct Estimate {
-  double value = 0, error = 0;
-};
-
 // From the spacing of the format above 1 and above 0.
 Rounding rounding_of(DType type) {
-  switch (type) {
-    case DType::f64:
-      return {0x1p-53, 0x1p-1074};
-    case DType::f32:
-      return {0x1p-24, 0x1p-149};
-    case DType::tf32:
-      return {0x1p-11, 0x1p-136};
-    case DType::bf16:
-      return {0x1p-8, 0x1p-133};
-    case DType::f16:
-      return {0x1p-11, 0x1p-24};
-    case DType::e4m3:
-      return {0x1p-4, 0x1p-9};
-    case DType::e5m2:
-      return {0x1p-3, 0x1p-16};
-    default:
-      return {};
-  }
+  if (!is_float(type)) return {};
+  const DTypeFormat& f = format_of(type);
+  return {std::ldexp(1.0, -f.precision), std::ldexp(1.0, f.emin - f.precision + 1)};
 }
 
 void collect(const ScalarExpr& e, Rounding& worst) {
@@ -45,52 +26,8 @@ void collect(const ScalarExpr& e, Rounding& worst) {
   for (const ScalarExpr& arg : e.args) collect(arg, worst);
 }
 
-// |f'| over the interval, times its radius. Where a function is steep or undefined there: infinity.
-double propagated(UnaryOp op, const Estimate& a, double value) {
-  const double far = std::fabs(a.value) + a.error;
-  const double near = a.value - a.error;
-  switch (op) {
-    case UnaryOp::negate:
-    case UnaryOp::abs:
-      return a.error;
-    case UnaryOp::exp:
-      return std::fabs(value) * std::expm1(a.error);
-    case UnaryOp::log:
-      return near > 0 ? a.error / near : INFINITY;
-    case UnaryOp::sqrt:
-      return near > 0 ? a.error / std::sqrt(near) : std::sqrt(far);
-    case UnaryOp::rsqrt:
-      return near > 0 ? a.error / (near * std::sqrt(near)) : INFINITY;
-    case UnaryOp::tanh:
-      return a.error;
-    case UnaryOp::erf:
-      return 1.13 * a.error;
-    case UnaryOp::sigmoid:
-      return a.error / 4;
-    case UnaryOp::round:
-      return a.error == 0 ? 0 : a.error + 1;
-  }
-  return INFINITY;
-}
-
-double propagated(BinaryOp op, const Estimate& a, const Estimate& b, double value) {
-  switch (op) {
-    case BinaryOp::add:
-    case BinaryOp::sub:
-      return a.error + b.error;
-    case BinaryOp::mul:
-      return std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
-    case BinaryOp::div: {
-      const double near = std::fabs(b.value) - b.error;
-      if (b.error == 0 && a.error == 0) return 0;
-      return near > 0 ? (a.error + std::fabs(value) * b.error) / near : INFINITY;
-    }
-    case BinaryOp::min:
-    case BinaryOp::max:
-      return std::max(a.error, b.error);
-  }
-  return INFINITY;
-}
+// Units of the roundings in which two results differ.
+double slack(Accuracy accuracy) { return accuracy == Accuracy::exact ? 0 : accuracy == Accuracy::rounded ? 1 : 4; }
 
 class PointErrors {
  public:
@@ -101,6 +38,7 @@ class PointErrors {
     for (const AffineExpr& face : s.domain.faces) faces_.emplace_back(face, names_);
     write_ = compiled(s.write);
     for (const Access& read : s.reads) reads_.push_back(compiled(read));
+    for (const AffineExpr& value : s.values) values_.emplace_back(value, names_);
   }
 
   std::vector<double> run() {
@@ -121,13 +59,15 @@ class PointErrors {
   struct Place {
     std::size_t tensor = 0;
     std::vector<CompiledAffine> index;
+    double outside = 0;
+    std::optional<ComputedIndex> computed = {};
   };
   struct Sum {
     double magnitude = 0, error = 0, relative = 0, terms = 0;
   };
 
   Place compiled(const Access& access) const {
-    Place place{access.tensor.index(), {}};
+    Place place{access.tensor.index(), {}, outside_of(access, tensors_).value_or(0), access.computed};
     for (const AffineExpr& e : access.index) place.index.emplace_back(e, names_);
     return place;
   }
@@ -145,11 +85,19 @@ class PointErrors {
     std::int64_t position = 0;
     for (std::size_t d = 0; d < place.index.size(); ++d) {
       const std::int64_t extent = tensors_[place.tensor].shape[d];
-      const std::int64_t i = place.index[d](point_.data());
+      std::int64_t i = place.index[d](point_.data());
+      if (place.computed && place.computed->axis == static_cast<int>(d)) i = computed(*place.computed, extent);
       if (i < 0 || i >= extent) return -1;
       position = position * extent + i;
     }
     return position;
+  }
+
+  std::int64_t computed(const ComputedIndex& index, std::int64_t extent) const {
+    const Place& from = reads_[static_cast<std::size_t>(index.read)];
+    const std::int64_t at = position(from);
+    const std::int64_t value = at < 0 ? static_cast<std::int64_t>(from.outside) : data_[from.tensor].get(at).integer;
+    return std::clamp<std::int64_t>(value, 0, extent - 1);
   }
 
   void visit() {
@@ -189,22 +137,32 @@ class PointErrors {
     return INFINITY;
   }
 
+  Estimate operand(std::size_t number) const {
+    if (number < reads_.size()) return read(reads_[number]);
+    return {static_cast<double>(values_[number - reads_.size()](point_.data())), 0};
+  }
+
   Estimate read(const Place& place) const {
     const Tensor& tensor = tensors_[place.tensor];
     const std::int64_t at = position(place);
-    if (at < 0) return {tensor.outside.value_or(0), 0};
+    if (at < 0) return {place.outside, 0};
     const Scalar value = data_[place.tensor].get(at);
     const std::vector<double>& error = errors_[place.tensor];
     return {is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer),
             error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
   }
 
-  // Both results round: twice the unit, times `slack` where libraries differ in the last digits.
-  static Estimate rounded(DType type, double value, double error, double slack) {
+  // Both results round: twice the unit.
+  static Estimate rounded(DType type, double value, double error, double units) {
     const Rounding rounding = rounding_of(type);
     if (std::isnan(error)) error = INFINITY;
-    return {value, error + 2 * slack * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
+    return {value, error + 2 * units * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
   }
+
+  static std::int64_t integer_of(const Estimate& a) {
+    return convert({a.value, 0}, DType::f64, DType::s64, true).integer;
+  }
+  static double wrapped(DType type, std::int64_t value) { return static_cast<double>(wrap_to(type, value)); }
 
   Estimate cast(const ScalarExpr& e, const Estimate& a) const {
     const DType from = e.args[0].type;
@@ -214,6 +172,8 @@ class PointErrors {
     in.integer = is_float(from) ? 0 : static_cast<std::int64_t>(a.value);
     const Scalar out = convert(in, from, e.type, std::get<Cast>(e.op).saturate);
     if (is_float(e.type)) return rounded(e.type, out.real, a.error, 1);
+    if (is_truth(e.type))
+      return {static_cast<double>(out.integer), a.error == 0 || std::fabs(a.value) > a.error ? 0.0 : 1.0};
     return {static_cast<double>(out.integer), a.error == 0 ? 0 : std::floor(a.error) + 1};
   }
 
@@ -231,19 +191,22 @@ class PointErrors {
         overloaded{[&](const Constant& c) {
                      return Estimate{c.value, 0};
                    },
-                   [&](const Read& r) { return read(reads_[static_cast<std::size_t>(r.access)]); },
+                   [&](const Read& r) { return operand(static_cast<std::size_t>(r.access)); },
                    [&](const Unary& u) {
                      const Estimate a = estimate(e.args[0]);
-                     const double value = apply_real(u.op, a.value);
-                     const bool exact = u.op == UnaryOp::negate || u.op == UnaryOp::abs || u.op == UnaryOp::round;
-                     return rounded(e.type, value, propagated(u.op, a, value), exact ? 0 : 4);
+                     const UnaryFunction& f = function_of(u.op);
+                     const double value =
+                         is_float(e.args[0].type) ? f.real(a.value) : wrapped(e.type, f.integer(integer_of(a)));
+                     return rounded(e.type, value, propagated(f, a), slack(f.common.accuracy));
                    },
                    [&](const Binary& b) {
                      const Estimate x = estimate(e.args[0]);
                      const Estimate y = estimate(e.args[1]);
-                     const double value = apply_real(b.op, x.value, y.value);
-                     const bool exact = b.op == BinaryOp::min || b.op == BinaryOp::max;
-                     return rounded(e.type, value, propagated(b.op, x, y, value), exact ? 0 : 1);
+                     const BinaryFunction& f = function_of(b.op);
+                     const double value = is_float(e.args[0].type)
+                                              ? f.real(x.value, y.value)
+                                              : wrapped(e.type, f.integer(integer_of(x), integer_of(y)));
+                     return rounded(e.type, value, propagated(f, x, y, value), slack(f.common.accuracy));
                    },
                    [&](const Select&) { return select(e); }, [&](const Cast&) { return cast(e, estimate(e.args[0])); }},
         e.op);
@@ -257,6 +220,7 @@ class PointErrors {
   std::vector<std::string> names_;
   std::vector<CompiledAffine> faces_;
   Place write_;
+  std::vector<CompiledAffine> values_;
   std::vector<Place> reads_;
   std::vector<Sum> sums_;
 };

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isamap/program.h"
 
+#include <charconv>
+
 #include "isamap/result.h"
 
 namespace isamap {
+
+std::string computed_name(int read) { return "at$" + std::to_string(read); }
+
+std::optional<int> computed_read(const std::string& name) {
+  if (!name.starts_with("at$")) return std::nullopt;
+  int read = 0;
+  const auto [end, code] = std::from_chars(name.data() + 3, name.data() + name.size(), read);
+  return code == std::errc() && end == name.data() + name.size() ? std::optional(read) : std::nullopt;
+}
 
 Ref constant_ref(const Operand& operand, double value) {
   const DType type = operand.dtype.value_or(DType::s64);

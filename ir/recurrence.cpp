@@ -22,7 +22,7 @@ Slice slice_of(const Access& access, const std::string& dim) {
 
 class Stepping {
  public:
-  explicit Stepping(const Kernel& whole) : whole_(whole), repeat_(*whole.repeat) {}
+  explicit Stepping(const Kernel& whole) : whole_(whole) {}
 
   OneStep run() {
     step_.kernel.name = whole_.name;
@@ -37,7 +37,11 @@ class Stepping {
 
  private:
   Slice of(std::size_t s, const Access& access) const {
-    return repeat_.contains(s) ? slice_of(access, repeat_.dim) : Slice{access.tensor};
+    const Repeat* repeat = repeat_of(whole_, s);
+    if (repeat == nullptr) return Slice{access.tensor};
+    Slice slice = slice_of(access, repeat->dim);
+    if (slice.axis >= 0) slice.repeat = static_cast<int>(repeat - whole_.repeats.data());
+    return slice;
   }
 
   // In the order of the tensors, all of one first, then its slices by offset.
@@ -49,7 +53,8 @@ class Stepping {
           step_.slices.push_back(slice);
       }
     std::sort(step_.slices.begin(), step_.slices.end(), [](const Slice& a, const Slice& b) {
-      return std::tuple(a.whole.value, a.axis, a.offset) < std::tuple(b.whole.value, b.axis, b.offset);
+      return std::tuple(a.whole.value, a.axis, a.offset, a.repeat) <
+             std::tuple(b.whole.value, b.axis, b.offset, b.repeat);
     });
   }
 
@@ -82,8 +87,10 @@ class Stepping {
   Access access(std::size_t s, const Access& old) const {
     const Slice slice = of(s, old);
     const auto at = std::find(step_.slices.begin(), step_.slices.end(), slice);
-    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index};
+    Access made{make_id<TensorId>(static_cast<std::size_t>(at - step_.slices.begin())), old.index, old.outside,
+                old.computed};
     if (slice.axis >= 0) made.index.erase(made.index.begin() + slice.axis);
+    if (made.computed && slice.axis >= 0 && slice.axis < made.computed->axis) --made.computed->axis;
     return made;
   }
 
@@ -91,7 +98,8 @@ class Stepping {
     Computation made = whole_.statements[s];
     made.write = access(s, made.write);
     for (Access& read : made.reads) read = access(s, read);
-    if (repeat_.contains(s)) std::erase_if(made.domain.dims, [&](const Dim& dim) { return dim.name == repeat_.dim; });
+    if (const Repeat* repeat = repeat_of(whole_, s))
+      std::erase_if(made.domain.dims, [&](const Dim& dim) { return dim.name == repeat->dim; });
     return made;
   }
 
@@ -111,10 +119,10 @@ class Stepping {
     const bool starts = adds && (tensor.inout || written_otherwise);
     tensor.inout = false;
     tensor.inout = written && (starts || (read_behind && is_kept(step_, whole_, id)));
+    tensor.output = tensor.output && written;  // of slices that no step writes
   }
 
   const Kernel& whole_;
-  const Repeat& repeat_;
   OneStep step_;
 };
 
@@ -154,11 +162,11 @@ Group group_of(const OneStep& step, std::size_t begin, std::size_t end) {
 }  // namespace
 
 OneStep one_step(const Kernel& kernel) {
-  ISAMAP_CHECK(kernel.repeat.has_value(), "kernel " + kernel.name + " repeats statements");
+  ISAMAP_CHECK(!kernel.repeats.empty(), "kernel " + kernel.name + " repeats statements");
   return Stepping(kernel).run();
 }
 
-Kernel one_step_of(const Kernel& kernel) { return kernel.repeat ? one_step(kernel).kernel : kernel; }
+Kernel one_step_of(const Kernel& kernel) { return kernel.repeats.empty() ? kernel : one_step(kernel).kernel; }
 
 bool is_kept(const OneStep& step, const Kernel& whole, TensorId tensor) {
   const Slice& own = step.slices[tensor.index()];
@@ -169,13 +177,20 @@ bool is_kept(const OneStep& step, const Kernel& whole, TensorId tensor) {
 
 void for_each_group(const Kernel& kernel, const VisitGroup& visit) {
   const OneStep step = one_step(kernel);
-  const Repeat& repeat = *kernel.repeat;
-  const std::size_t end = repeat.first + repeat.count, all = kernel.statements.size();
-  const Group ahead = group_of(step, 0, repeat.first), repeated = group_of(step, repeat.first, end),
-              after = group_of(step, end, all);
-  if (repeat.first > 0) visit(ahead.kernel, ahead.slices, 0);
-  for (std::int64_t t = 0; t < repeat.steps; ++t) visit(repeated.kernel, repeated.slices, t);
-  if (end < all) visit(after.kernel, after.slices, 0);
+  std::size_t at = 0;
+  const auto once = [&](std::size_t end) {
+    if (at == end) return;
+    const Group group = group_of(step, at, end);
+    visit(group.kernel, group.slices, 0);
+  };
+  for (const Repeat& repeat : kernel.repeats) {
+    once(repeat.first);
+    at = repeat.first + repeat.count;
+    const Group group = group_of(step, repeat.first, at);
+    for (std::int64_t t = 0; t < repeat.steps; ++t)
+      visit(group.kernel, group.slices, repeat.backward ? repeat.steps - 1 - t : t);
+  }
+  once(kernel.statements.size());
 }
 
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step) {
@@ -192,7 +207,8 @@ std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std
 }
 
 std::int64_t repetitions(const Kernel& kernel, std::size_t statement) {
-  return kernel.repeat && kernel.repeat->contains(statement) ? kernel.repeat->steps : 1;
+  const Repeat* repeat = repeat_of(kernel, statement);
+  return repeat ? repeat->steps : 1;
 }
 
 }  // namespace isamap

@@ -19,6 +19,7 @@ struct Slice {
   TensorId whole;
   int axis = -1;  ///< -1: the whole tensor
   std::int64_t offset = 0;
+  int repeat = -1;  ///< whose step t is; -1: the whole tensor
   bool operator==(const Slice&) const = default;
 };
 
@@ -27,7 +28,8 @@ struct OneStep {
   std::vector<Slice> slices;  ///< of each of its tensors
 };
 
-/// The kernel must be verified and have a recurrence.
+/// The kernel must be verified and have recurrences. A slice is one of a recurrence: slices at equal offsets in two of
+/// them are two tensors.
 OneStep one_step(const Kernel& kernel);
 /// The kernel without a recurrence, unchanged.
 Kernel one_step_of(const Kernel& kernel);
@@ -41,7 +43,7 @@ bool is_kept(const OneStep& step, const Kernel& whole, TensorId tensor);
 using VisitGroup = std::function<void(const Kernel& part, const std::vector<Slice>& slices, std::int64_t step)>;
 void for_each_group(const Kernel& kernel, const VisitGroup& visit);
 
-/// Positions of a slice's elements in its tensor, in their order.
+/// Positions of a slice's elements in its tensor, in their order. `step`: the value of t.
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step);
 
 /// Executions of a statement: 1, or the steps of its recurrence.

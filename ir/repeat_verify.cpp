@@ -13,8 +13,9 @@ namespace {
 
 class RepeatCheck {
  public:
-  RepeatCheck(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems)
-      : kernel_(kernel), repeat_(*kernel.repeat), places_(places), who_(who), problems_(problems) {}
+  RepeatCheck(const Kernel& kernel, const Repeat& repeat, const KernelPlaces& places, const std::string& who,
+              Diagnostics& problems)
+      : kernel_(kernel), repeat_(repeat), places_(places), who_(who), problems_(problems) {}
 
   void run() {
     if (repeat_.count == 0 || repeat_.first + repeat_.count > kernel_.statements.size())
@@ -53,6 +54,12 @@ class RepeatCheck {
     return at < 0 ? 0 : access.index[static_cast<std::size_t>(at)].constant();
   }
 
+  /// Steps from the one that writes a slice to the one that reads it, negated: above 0 it is read too early.
+  std::int64_t behind(const Access& read, const Access& write) const {
+    const std::int64_t ahead = offset(read) - offset(write);
+    return repeat_.backward ? -ahead : ahead;
+  }
+
   void check_statement(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
     for (int a = 0; a < access_count(statement); ++a) {
@@ -72,6 +79,12 @@ class RepeatCheck {
                          repeat_.dim),
              "only one subscript may contain the step's number");
     }
+    for (const AffineExpr& value : statement.values)
+      if (value.names().contains(repeat_.dim))
+        fail(place(s, 0),
+             fmt::format("statement {} uses the value of {}, which is repeated", statement.name, repeat_.dim),
+             fmt::format("read it from a tensor that a statement before the repeat writes: N[{0}] = value({0})",
+                         repeat_.dim));
     const int dim = statement.domain.find(repeat_.dim);
     if (dim >= 0 && statement.domain.dims[static_cast<std::size_t>(dim)].extent != repeat_.steps)
       fail(place(s, 0),
@@ -110,11 +123,11 @@ class RepeatCheck {
     };
     if (axis(read) != axis(write))
       return differs("across the steps", fmt::format("{} belongs in the same subscript", repeat_.dim));
-    if (offset(read) > offset(write))
+    if (behind(read, write) > 0)
       return differs("at a later step than the one", "read what this or an earlier step has written");
     if (offset(read) == offset(write) && *by > s)
       return differs("at this step before the one", fmt::format("move {} up, or read the step before", statement.name));
-    if (offset(read) < offset(write) && !tensor.inout && !written_ahead(read.tensor))
+    if (behind(read, write) < 0 && !tensor.inout && !written_ahead(read.tensor))
       fail(place(s, r + 1),
            fmt::format("the first step of {} reads a slice of '{}' that no statement writes", repeat_.dim, tensor.name),
            fmt::format("give '{}' `inout: true`: the caller puts the first slice there", tensor.name));
@@ -180,8 +193,15 @@ class RepeatCheck {
 
 }  // namespace
 
-void check_repeat(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems) {
-  RepeatCheck(kernel, places, who, problems).run();
+void check_repeats(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems) {
+  std::size_t end = 0;
+  for (const Repeat& repeat : kernel.repeats) {
+    if (repeat.first < end)
+      problems.push_back(error_at(kernel.where, who + "two repeats hold the same statement"));
+    else
+      RepeatCheck(kernel, repeat, places, who, problems).run();
+    end = repeat.first + repeat.count;
+  }
 }
 
 }  // namespace isamap

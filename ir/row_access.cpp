@@ -10,9 +10,9 @@ namespace isamap {
 RowAccess::RowAccess(const Access& access, const Tensor& tensor, const std::vector<std::string>& dims, std::size_t row)
     : dtype_(tensor.dtype), row_(row), position_(row_major(access.index, tensor.shape), dims), shape_(tensor.shape) {
   bool linear = position_.is_linear();
-  if (tensor.outside) {
+  if (const auto outside = access.outside ? access.outside : tensor.outside) {
     may_leave_ = true;
-    outside_ = convert({*tensor.outside, 0}, DType::f64, tensor.dtype, true);
+    outside_ = convert({*outside, 0}, DType::f64, tensor.dtype, true);
     for (const AffineExpr& e : access.index) {
       index_.emplace_back(e, dims);
       linear = linear && index_.back().is_linear();
@@ -24,6 +24,23 @@ RowAccess::RowAccess(const Access& access, const Tensor& tensor, const std::vect
   }
   real_.resize(is_float(dtype_) ? static_cast<std::size_t>(RowExpr::max_length) : 0);
   integer_.resize(is_float(dtype_) ? 0 : static_cast<std::size_t>(RowExpr::max_length));
+}
+
+void RowAccess::set_computed(const ComputedIndex& computed, const Access& access) {
+  computed_by_ = static_cast<std::size_t>(computed.read);
+  computed_stride_ = 1;
+  for (std::size_t d = static_cast<std::size_t>(computed.axis) + 1; d < access.index.size(); ++d)
+    computed_stride_ *= shape_[d];
+  computed_extent_ = shape_[static_cast<std::size_t>(computed.axis)];
+  stride_.reset();
+}
+
+void RowAccess::choose(const Row& indices, std::int64_t length) {
+  chosen_.resize(static_cast<std::size_t>(length));
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t index = indices.integer[indices.uniform ? 0 : i];
+    chosen_[static_cast<std::size_t>(i)] = std::clamp<std::int64_t>(index, 0, computed_extent_ - 1) * computed_stride_;
+  }
 }
 
 // The x at which every linear subscript a + c*x lies in its dimension: an interval, as x in [low, high].
@@ -81,8 +98,9 @@ Row RowAccess::gather(const std::vector<T>& from, std::vector<T>& row, T outside
   }
   for (std::int64_t i = 0; i < length; ++i) {
     point[row_] = first + i;
+    const std::int64_t chosen = computed_by_ ? chosen_[static_cast<std::size_t>(i)] : 0;
     row[static_cast<std::size_t>(i)] =
-        may_leave_ && !is_inside(point) ? outside : from[static_cast<std::size_t>(position_(point))];
+        may_leave_ && !is_inside(point) ? outside : from[static_cast<std::size_t>(position_(point) + chosen)];
   }
   return shown(row.data(), false);
 }

@@ -23,6 +23,11 @@ class RowAccess {
   /// `row`: the slot of the dim that rows run along.
   RowAccess(const Access& access, const Tensor& tensor, const std::vector<std::string>& dims, std::size_t row);
 
+  /// One subscript comes from a row of another read: call `choose` with that row before each `load`.
+  void set_computed(const ComputedIndex& computed, const Access& access);
+  std::optional<std::size_t> computed_by() const { return computed_by_; }
+  void choose(const Row& indices, std::int64_t length);
+
   /// The row's values at point[row] = first, first + 1, ...; point[row] is overwritten.
   Row load(const Numbers& numbers, std::int64_t* point, std::int64_t first, std::int64_t length);
   /// Element positions along the row: the first and the stride; nothing if quasi-affine.
@@ -41,6 +46,9 @@ class RowAccess {
                       std::int64_t first, std::int64_t length);
 
   DType dtype_;
+  std::optional<std::size_t> computed_by_;
+  std::int64_t computed_stride_ = 0, computed_extent_ = 0;
+  std::vector<std::int64_t> chosen_;  ///< offsets along the row, of the computed subscript
   std::size_t row_;
   CompiledAffine position_;
   std::vector<CompiledAffine> index_;  ///< only with `outside`

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/row_expr.h"
 
-#include "ir/scalar_ops.h"
+#include <algorithm>
+
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -31,6 +33,7 @@ void for_each_pair(const Row& a, const Row& b, T* out, std::int64_t length, F f)
   }
 }
 
+// The most frequent ones are written out, so that compilers vectorise their loops.
 void binary_row(BinaryOp op, const Row& a, const Row& b, double* out, std::int64_t length) {
   switch (op) {
     case BinaryOp::add:
@@ -41,8 +44,12 @@ void binary_row(BinaryOp op, const Row& a, const Row& b, double* out, std::int64
       return for_each_pair(a, b, out, length, [](double x, double y) { return x * y; });
     case BinaryOp::div:
       return for_each_pair(a, b, out, length, [](double x, double y) { return x / y; });
+    case BinaryOp::min:
+      return for_each_pair(a, b, out, length, minimum);
+    case BinaryOp::max:
+      return for_each_pair(a, b, out, length, maximum);
     default:
-      return for_each_pair(a, b, out, length, [op](double x, double y) { return apply_real(op, x, y); });
+      return for_each_pair(a, b, out, length, function_of(op).real);
   }
 }
 
@@ -55,8 +62,14 @@ void binary_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std:
     case BinaryOp::mul:
       return for_each_pair(a, b, out, length, wrapping::mul);
     default:
-      return for_each_pair(a, b, out, length, [op](std::int64_t x, std::int64_t y) { return apply_integer(op, x, y); });
+      return for_each_pair(a, b, out, length, function_of(op).integer);
   }
+}
+
+// A comparison of floats.
+void truth_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std::int64_t length) {
+  const auto holds = function_of(op).real;
+  for (std::int64_t i = 0; i < length; ++i) out[i] = holds(a.real[a.uniform ? 0 : i], b.real[b.uniform ? 0 : i]) != 0;
 }
 
 Scalar scalar_at(const Row& row, std::int64_t i) {
@@ -131,15 +144,20 @@ void RowExpr::run(Node& node, const std::vector<Row>& reads, std::int64_t length
                  [&](const Read& r) { node.value = reads[static_cast<std::size_t>(r.access)]; },
                  [&](const Unary& u) {
                    const Row& a = argument(node, 0);
-                   for (std::int64_t i = 0; i < n && is_real; ++i)
-                     node.real[static_cast<std::size_t>(i)] = apply_real(u.op, a.real[i]);
-                   for (std::int64_t i = 0; i < n && !is_real; ++i)
-                     node.integer[static_cast<std::size_t>(i)] = apply_integer(u.op, a.integer[i]);
+                   const UnaryFunction& f = function_of(u.op);
+                   if (!is_float(node.arg_types[0]))
+                     std::transform(a.integer, a.integer + n, node.integer.begin(), f.integer);
+                   else if (is_real)
+                     std::transform(a.real, a.real + n, node.real.begin(), f.real);
+                   else
+                     std::transform(a.real, a.real + n, node.integer.begin(), [&](double x) { return f.real(x) != 0; });
                    finish();
                  },
                  [&](const Binary& b) {
                    if (is_real)
                      binary_row(b.op, argument(node, 0), argument(node, 1), node.real.data(), n);
+                   else if (is_float(node.arg_types[0]))
+                     truth_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
                    else
                      binary_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
                    finish();
@@ -153,7 +171,7 @@ void RowExpr::run_cast(Node& node, bool saturate, std::int64_t length) {
   const DType from = node.arg_types[0];
   const DType to = node.op.type;
   // A widening cast between floats, or between integers, leaves the number as it is.
-  if (widens(from, to) && is_float(from) == is_float(to) && from != DType::b1) {
+  if (widens(from, to) && is_float(from) == is_float(to) && !is_truth(from)) {
     node.value = a;
     return;
   }

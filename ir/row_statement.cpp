@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 
 namespace isamap {
 namespace {
@@ -66,8 +66,11 @@ class StatementRun {
       reads_.emplace_back(read, tensors[read.tensor.index()], names(), row_);
       sources_.push_back(&numbers[read.tensor.index()]);
     }
+    for (std::size_t r = 0; r < s.reads.size(); ++r)
+      if (const auto& computed = s.reads[r].computed) reads_[r].set_computed(*computed, s.reads[r]);
     for (const AffineExpr& face : s.domain.faces) faces_.emplace_back(face, names());
-    rows_.resize(reads_.size());
+    for (const AffineExpr& value : s.values) values_.push_back({CompiledAffine(value, names()), {}});
+    rows_.resize(reads_.size() + values_.size());
     if (is_float(write_.dtype()))
       spread_real_.resize(static_cast<std::size_t>(RowExpr::max_length));
     else
@@ -126,14 +129,31 @@ class StatementRun {
   }
 
   void piece(std::int64_t first, std::int64_t length) {
-    for (std::size_t r = 0; r < reads_.size(); ++r)
+    for (std::size_t r = 0; r < reads_.size(); ++r) {
+      if (const auto from = reads_[r].computed_by()) reads_[r].choose(rows_[*from], length);
       rows_[r] = reads_[r].load(*sources_[r], point_.data(), first, length);
+    }
+    for (std::size_t v = 0; v < values_.size(); ++v) rows_[reads_.size() + v] = value_row(values_[v], first, length);
     const Row value = body_.evaluate(rows_, length);
     point_[row_] = first;
     if (is_float(write_.dtype()))
       store_real(value, length);
     else
       store_integer(value, length);
+  }
+
+  struct ValueRow {
+    CompiledAffine value;
+    std::vector<std::int64_t> row;
+  };
+
+  Row value_row(ValueRow& of, std::int64_t first, std::int64_t length) {
+    of.row.resize(static_cast<std::size_t>(length));
+    for (std::int64_t i = 0; i < length; ++i) {
+      point_[row_] = first + i;
+      of.row[static_cast<std::size_t>(i)] = of.value(point_.data());
+    }
+    return {false, nullptr, of.row.data()};
   }
 
   template <class T>
@@ -209,6 +229,7 @@ class StatementRun {
   std::vector<RowAccess> reads_;
   std::vector<const Numbers*> sources_;
   std::vector<CompiledAffine> faces_;
+  std::vector<ValueRow> values_;
   std::vector<std::int64_t> point_;
   std::vector<Row> rows_;
   std::vector<double> spread_real_;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "isamap/expression.h"
 #include "isamap/result.h"
 #include "support/overloaded.h"
@@ -27,19 +27,25 @@ Scalar wrapped(DType type, std::int64_t value) {
   return result;
 }
 
+// A function of floats: a float, or a truth value.
+Scalar of_real(DType type, double value) {
+  return is_float(type) ? rounded(type, value) : wrapped(type, value != 0 ? 1 : 0);
+}
+
 // The largest 64-bit integer, the identity of min, is no double: 2^63 represents it.
 Scalar constant_value(double value, DType type) { return convert({value, 0}, DType::f64, type, is_integer(type)); }
 
 Scalar evaluate_unary(const ScalarExpr& e, UnaryOp op, const Scalar* operands) {
   const Scalar a = evaluate(e.args[0], operands);
-  return is_float(e.type) ? rounded(e.type, apply_real(op, a.real)) : wrapped(e.type, apply_integer(op, a.integer));
+  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, a.integer));
+  return of_real(e.type, apply_real(op, a.real));
 }
 
 Scalar evaluate_binary(const ScalarExpr& e, BinaryOp op, const Scalar* operands) {
   const Scalar a = evaluate(e.args[0], operands);
   const Scalar b = evaluate(e.args[1], operands);
-  return is_float(e.type) ? rounded(e.type, apply_real(op, a.real, b.real))
-                          : wrapped(e.type, apply_integer(op, a.integer, b.integer));
+  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, a.integer, b.integer));
+  return of_real(e.type, apply_real(op, a.real, b.real));
 }
 
 Scalar evaluate_select(const ScalarExpr& e, const Scalar* operands) {
@@ -64,10 +70,9 @@ std::string print_number(double value, DType type) {
   return std::string(buffer.begin(), end);
 }
 
-// Levels of binding: 1 for + and -, 2 for * and /, 3 for primary expressions.
 struct Shown {
   std::string text;
-  int level = 3;
+  int level = binding::primary;
 };
 
 Shown show(const ScalarExpr& e, const std::vector<std::string>& names);
@@ -84,26 +89,29 @@ std::string show_call(std::string_view function, const ScalarExpr& e, const std:
 }
 
 Shown show_unary(const ScalarExpr& e, UnaryOp op, const std::vector<std::string>& names) {
-  static constexpr std::array<std::string_view, 10> called = {"-",    "exp", "log",     "sqrt", "rsqrt",
-                                                              "tanh", "erf", "sigmoid", "abs",  "round"};
-  if (op != UnaryOp::negate) return {show_call(called[static_cast<std::size_t>(op)], e, names), 3};
-  const std::string inner = show_at(e.args[0], names, 3);
+  const ScalarFunction& f = function_of(op).common;
+  if (f.level == binding::primary) return {show_call(f.name, e, names)};
+  if (op != UnaryOp::negate) return {std::string(f.name) + " " + show_at(e.args[0], names, f.level), f.level};
+  const std::string inner = show_at(e.args[0], names, binding::primary), sign(f.name);
   // "--1" would be one token in C; a constant would be folded into its sign.
   const bool needs_parentheses = inner.front() == '-' || std::holds_alternative<Constant>(e.args[0].op);
-  return {needs_parentheses ? "-(" + inner + ")" : "-" + inner, 2};
+  return {needs_parentheses ? sign + "(" + inner + ")" : sign + inner, f.level};
 }
 
 Shown show_binary(const ScalarExpr& e, BinaryOp op, const std::vector<std::string>& names) {
-  if (op == BinaryOp::min || op == BinaryOp::max) return {show_call(op == BinaryOp::min ? "min" : "max", e, names), 3};
-  static constexpr std::array<std::string_view, 4> signs = {" + ", " - ", " * ", " / "};
-  const int level = op == BinaryOp::add || op == BinaryOp::sub ? 1 : 2;
-  return {show_at(e.args[0], names, level) + std::string(signs[static_cast<std::size_t>(op)]) +
-              show_at(e.args[1], names, level + 1),
-          level};
+  const ScalarFunction& f = function_of(op).common;
+  if (f.level == binding::primary) return {show_call(f.name, e, names)};
+  const int first = f.level == binding::comparison ? f.level + 1 : f.level;  // comparisons do not chain
+  return {show_at(e.args[0], names, first) + " " + std::string(f.name) + " " + show_at(e.args[1], names, f.level + 1),
+          f.level};
 }
 
-/// A select between constants has no operand that gives its type.
+/// A select between constants has no operand that gives its type; a comparison is a truth value.
 bool shows_its_type(const ScalarExpr& e) {
+  if (const auto* u = std::get_if<Unary>(&e.op); u && function_of(u->op).common.operands != Operands::of_context)
+    return true;
+  if (const auto* b = std::get_if<Binary>(&e.op); b && function_of(b->op).common.operands != Operands::of_context)
+    return true;
   if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return true;
   const std::ptrdiff_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
   return std::any_of(e.args.begin() + std::min<std::ptrdiff_t>(first, std::ssize(e.args)), e.args.end(),
@@ -115,24 +123,22 @@ Shown show_cast(const ScalarExpr& e, bool saturate, const std::vector<std::strin
   const DType taken =
       is_float(e.type) ? e.type : DType::f64;  // the type when a cast of constants is parsed (scalar_typing.cpp)
   const std::string to = (saturate ? "sat_" : "") + std::string(name(e.type));
-  if (shows_its_type(from) || from.type == taken) return {show_call(to, e, names), 3};
-  return {to + "(" + show_call(name(from.type), e, names) + ")", 3};
+  if (shows_its_type(from) || from.type == taken) return {show_call(to, e, names)};
+  return {to + "(" + show_call(name(from.type), e, names) + ")"};
 }
 
 Shown show(const ScalarExpr& e, const std::vector<std::string>& names) {
-  return std::visit(overloaded{[&](const Constant& c) {
-                                 return Shown{print_number(c.value, e.type), std::signbit(c.value) ? 2 : 3};
-                               },
-                               [&](const Read& r) {
-                                 return Shown{names.at(static_cast<std::size_t>(r.access)), 3};
-                               },
-                               [&](const Unary& u) { return show_unary(e, u.op, names); },
-                               [&](const Binary& b) { return show_binary(e, b.op, names); },
-                               [&](const Select&) {
-                                 return Shown{show_call("select", e, names), 3};
-                               },
-                               [&](const Cast& c) { return show_cast(e, c.saturate, names); }},
-                    e.op);
+  return std::visit(
+      overloaded{
+          [&](const Constant& c) {
+            return Shown{print_number(c.value, e.type), std::signbit(c.value) ? binding::product : binding::primary};
+          },
+          [&](const Read& r) { return Shown{names.at(static_cast<std::size_t>(r.access))}; },
+          [&](const Unary& u) { return show_unary(e, u.op, names); },
+          [&](const Binary& b) { return show_binary(e, b.op, names); },
+          [&](const Select&) { return Shown{show_call("select", e, names)}; },
+          [&](const Cast& c) { return show_cast(e, c.saturate, names); }},
+      e.op);
 }
 
 }  // namespace
@@ -141,12 +147,12 @@ ScalarExpr constant(double value, DType type) { return {Constant{value}, type, {
 ScalarExpr read(int access, DType type) { return {Read{access}, type, {}}; }
 
 ScalarExpr unary(UnaryOp op, ScalarExpr a) {
-  const DType type = a.type;
+  const DType type = result_type(op, a.type);
   return {Unary{op}, type, {std::move(a)}};
 }
 
 ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b) {
-  const DType type = a.type;
+  const DType type = result_type(op, a.type);
   return {Binary{op}, type, {std::move(a), std::move(b)}};
 }
 

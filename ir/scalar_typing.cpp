@@ -3,10 +3,13 @@
 //
 // Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select, it
 // is the join of the types of the leaves (reads and inner casts of reads). Arithmetic happens in its context's type; a
-// leaf of another type is widened to it. A cast without reads is folded.
+// leaf of another type is widened to it. A cast or comparison without reads is folded. The operands of a comparison
+// have their own type, the join of their leaves; it yields a truth value, which is a leaf for what is around it.
+// Operands of `and`, `or` and `not` become truth values: bool(x), whether x is not 0.
 
 #include <cmath>
 
+#include "ir/scalar_functions.h"
 #include "isamap/expression.h"
 #include "support/overloaded.h"
 
@@ -47,34 +50,26 @@ void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
                  "cast one of the operands");
 }
 
+/// Of a function or an operator; nothing: it is neither.
+const ScalarFunction* function_at(const ScalarExpr& e) {
+  if (const auto* u = std::get_if<Unary>(&e.op)) return &function_of(u->op).common;
+  if (const auto* b = std::get_if<Binary>(&e.op)) return &function_of(b->op).common;
+  return nullptr;
+}
+
+bool is_truth_function(const ScalarExpr& e) {
+  const ScalarFunction* f = function_at(e);
+  return f != nullptr && f->operands != Operands::of_context;
+}
+
 void collect_leaves(const ScalarExpr& e, const Places& places, LeafTypes& leaves) {
   if (leaves.failure || reads_of(e).empty()) return;  // constants, cast or not, get the type of the other operand
   if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op))
     return join_leaf(leaves, e.type, places.of(e));
+  if (is_truth_function(e)) return join_leaf(leaves, DType::boolean, places.of(e));
   // The condition of a select has a separate type.
   const std::size_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
   for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], places, leaves);
-}
-
-std::string_view function_name(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::exp:
-      return "exp";
-    case UnaryOp::log:
-      return "log";
-    case UnaryOp::sqrt:
-      return "sqrt";
-    case UnaryOp::rsqrt:
-      return "rsqrt";
-    case UnaryOp::tanh:
-      return "tanh";
-    case UnaryOp::erf:
-      return "erf";
-    case UnaryOp::sigmoid:
-      return "sigmoid";
-    default:
-      return "";
-  }
 }
 
 class Typing {
@@ -82,10 +77,11 @@ class Typing {
   explicit Typing(Places places) : places_(std::move(places)) {}
 
   ScalarExpr in_context(const ScalarExpr& raw, DType type) {
+    if (is_truth_function(raw)) return widened(typed_truth(raw), type, DType::boolean);
     return std::visit(overloaded{[&](const Constant& c) { return typed_constant(c.value, type); },
                                  [&](const Read& r) { return widened(read(r.access, raw.type), type, raw.type); },
                                  [&](const Unary& u) { return typed_unary(raw, u, type); },
-                                 [&](const Binary&) { return arithmetic(raw, type); },
+                                 [&](const Binary& b) { return arithmetic(raw, type, function_of(b.op).common); },
                                  [&](const Select&) { return typed_select(raw, type); },
                                  [&](const Cast& c) { return widened(typed_cast(raw, c), type, raw.type); }},
                       raw.op);
@@ -130,19 +126,28 @@ class Typing {
     if (u.op == UnaryOp::negate && std::holds_alternative<Constant>(raw.args[0].op)) {
       return typed_constant(-std::get<Constant>(raw.args[0].op).value, type);
     }
-    if (!is_float(type) && !function_name(u.op).empty()) {
-      fail(raw, std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
-           "cast its operand, for example f32(...)");
-    }
-    ScalarExpr result = arithmetic(raw, type);
+    ScalarExpr result = arithmetic(raw, type, function_of(u.op).common);
     if (u.op != UnaryOp::negate || result.args.empty() || failure) return result;
     // A folded sign or cast of a constant: -(f32(0.25)).
     const Constant* c = std::get_if<Constant>(&result.args[0].op);
     return c ? typed_constant(-c->value, type) : result;
   }
 
-  ScalarExpr arithmetic(const ScalarExpr& raw, DType type) {
+  void check_defined(const ScalarExpr& raw, DType type, const ScalarFunction& function) {
+    const auto needs = [&](const std::string& what, const std::string& example) {
+      fail(raw, std::string(function.name) + " is computed in " + quoted(type) + ", but needs " + what + " type",
+           "cast its operand, for example " + example + "(...)");
+    };
+    if (!is_float(type) && function.integer_text.empty()) needs("a float", "f32");
+    if (is_float(type) && function.text.empty()) needs("an integer", "s32");
     if (is_bits(type)) fail(raw, "no arithmetic is defined on " + quoted(type), "bits can only be copied");
+    if (type == DType::boolean && !function.of_truth)
+      fail(raw, std::string(function.name) + " is not defined on " + quoted(type),
+           "use and, or, not, min, max, or cast the operand: s32(...)");
+  }
+
+  ScalarExpr arithmetic(const ScalarExpr& raw, DType type, const ScalarFunction& function) {
+    check_defined(raw, type, function);
     return with_arguments(raw, type, 0);
   }
 
@@ -156,6 +161,35 @@ class Typing {
     ScalarExpr result = with_arguments(raw, type, 1);
     result.args.insert(result.args.begin(), in_context(raw.args[0], leaf_type(raw.args[0], type)));
     return result;
+  }
+
+  /// Comparisons and logic.
+  ScalarExpr typed_truth(const ScalarExpr& raw) {
+    const ScalarFunction& function = *function_at(raw);
+    ScalarExpr result{raw.op, DType::boolean, {}};
+    if (function.operands == Operands::truth) {
+      for (const ScalarExpr& arg : raw.args) result.args.push_back(truth_of(arg));
+      return folded_constants(std::move(result));
+    }
+    LeafTypes leaves;
+    for (const ScalarExpr& arg : raw.args) collect_leaves(arg, places_, leaves);
+    if (leaves.failure && !failure) failure = leaves.failure;
+    const DType type = leaves.type.value_or(DType::f64);
+    check_defined(raw, type, function);
+    for (const ScalarExpr& arg : raw.args) result.args.push_back(in_context(arg, type));
+    return folded_constants(std::move(result));
+  }
+
+  /// So that a widened one reads back: a cast without reads is folded.
+  ScalarExpr folded_constants(ScalarExpr truth) const {
+    return failure || !reads_of(truth).empty() ? truth : folded(truth);
+  }
+
+  ScalarExpr truth_of(const ScalarExpr& raw) {
+    const DType type = leaf_type(raw, DType::boolean);
+    ScalarExpr value = in_context(raw, type);
+    if (is_bits(type)) fail(raw, "a value of " + quoted(type) + " is no truth value", "bits can only be copied");
+    return type == DType::boolean ? value : cast(DType::boolean, std::move(value));
   }
 
   ScalarExpr typed_cast(const ScalarExpr& raw, const Cast& c) {

@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "ir/overlap.h"
+#include "ir/scalar_functions.h"
 #include "ir/verify_internal.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
@@ -39,25 +42,26 @@ std::optional<std::int64_t> product(const std::vector<std::int64_t>& factors) {
   return result;
 }
 
-class StatementCheck {
+bool holds(DType type, double value) {
+  if (is_float(type)) return !std::isnan(value);
+  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
+         value <= static_cast<double>(integer_max(type));
+}
+
+bool is_test(const ScalarExpr& e) {
+  if (const auto* u = std::get_if<Unary>(&e.op)) return function_of(u->op).common.operands == Operands::of_any;
+  const auto* b = std::get_if<Binary>(&e.op);
+  return b != nullptr && function_of(b->op).common.operands == Operands::of_any;
+}
+
+/// A statement with its places, and the problems found in it.
+class StatementProblems {
  public:
-  StatementCheck(const Computation& statement, const std::vector<Tensor>& tensors, std::string who,
-                 const StatementPlaces& places, Diagnostics& problems)
+  StatementProblems(const Computation& statement, const std::vector<Tensor>& tensors, std::string who,
+                    const StatementPlaces& places, Diagnostics& problems)
       : s_(statement), tensors_(tensors), who_(std::move(who)), places_(places), problems_(problems) {}
 
-  void run() {
-    const std::size_t before = problems_.size();
-    check_domain();
-    check_access(s_.write, "writes");
-    for (const Access& read : s_.reads) check_access(read, "reads");
-    for (const AffineExpr& face : s_.domain.faces) check_index(face, "the condition " + print(face) + " >= 0");
-    if (problems_.size() > before) return;
-    check_kinds();
-    check_body();
-    for (int a = 0; a < access_count(s_); ++a) check_bounds(a);
-  }
-
- private:
+ protected:
   void fail(std::string message, std::string hint = "") {
     fail_at(places_.statement, std::move(message), std::move(hint));
   }
@@ -80,135 +84,73 @@ class StatementCheck {
     return places_.statement;
   }
 
+  /// The first subscript of an access.
+  const SourceLocation& place_of(const Access& access) const {
+    int number = 0;
+    while (number < access_count(s_) && !(access_of(s_, number) == access)) ++number;
+    return place_of(number, 0);
+  }
+
   const Tensor& tensor_of(const Access& access) const { return tensors_[access.tensor.index()]; }
 
   std::string shown(const Access& access) const {
     std::string text;
-    for (const AffineExpr& e : access.index) text += (text.empty() ? "" : ", ") + print(e);
+    for (std::size_t axis = 0; axis < access.index.size(); ++axis) {
+      const bool computed = access.computed && access.computed->axis == static_cast<int>(axis);
+      text += (text.empty() ? "" : ", ") + (computed ? "at(..)" : print(access.index[axis]));
+    }
     return tensor_of(access).name + "[" + text + "]";
-  }
-
-  void check_domain() {
-    const std::vector<Dim>& dims = s_.domain.dims;
-    if (dims.size() > max_dims) fail(fmt::format("{} dims; at most {} are supported", dims.size(), max_dims));
-    std::set<std::string> names;
-    std::vector<std::int64_t> extents;
-    for (const Dim& dim : dims) {
-      if (!names.insert(dim.name).second) fail(fmt::format("two dims are named {}", dim.name));
-      if (dim.extent < 0) fail(fmt::format("dim {} has extent {}", dim.name, dim.extent), "extents are 0 or more");
-      extents.push_back(std::max<std::int64_t>(dim.extent, 0));
-    }
-    if (!product(extents)) {
-      fail(fmt::format("the domain has {} points, which is more than 2^63 - 1", joined(extents, " * ")));
-    }
-  }
-
-  void check_access(const Access& access, const std::string& does) {
-    if (!access.tensor.valid() || access.tensor.index() >= tensors_.size()) {
-      fail(does + " a tensor that does not exist");
-      return;
-    }
-    const Tensor& tensor = tensor_of(access);
-    if (access.index.size() != tensor.shape.size()) {
-      fail(fmt::format("{} {}, which has {} subscripts, but '{}' has {} dimensions", does, shown(access),
-                       access.index.size(), tensor.name, tensor.shape.size()));
-    }
-    for (const AffineExpr& e : access.index) check_index(e, shown(access));
-  }
-
-  void check_index(const AffineExpr& e, const std::string& in) {
-    for (const std::string& name : e.names()) {
-      if (s_.domain.find(name) < 0) fail(fmt::format("{} uses {}, which is no dim of the statement", in, name));
-    }
-    check_numbers(e, in);
-  }
-
-  void check_numbers(const AffineExpr& e, const std::string& in) {
-    bool small = e.constant() <= max_number && e.constant() >= -max_number;
-    for (const AffineTerm& term : e.terms()) {
-      small = small && term.coefficient <= max_number && term.coefficient >= -max_number;
-      if (const FloorDiv* div = std::get_if<FloorDiv>(&term.atom)) {
-        check_numbers(*div->numerator, in);
-        continue;
-      }
-      const int dim = s_.domain.find(std::get<std::string>(term.atom));
-      const std::int64_t extent = dim < 0 ? 0 : s_.domain.dims[static_cast<std::size_t>(dim)].extent;
-      const auto reach = checked_mul(extent, term.coefficient);
-      small = small && reach && *reach <= (max_number << 8) && *reach >= -(max_number << 8);
-    }
-    if (!small) fail(fmt::format("{} holds numbers whose products do not fit 64 bits", in));
-  }
-
-  // A reduction dim is one that the write does not use; `kind` must agree.
-  void check_kinds() {
-    std::set<std::string> written, used;
-    for (const AffineExpr& e : s_.write.index) written.merge(e.names());
-    used = written;
-    for (const Access& read : s_.reads) {
-      for (const AffineExpr& e : read.index) used.merge(e.names());
-    }
-    for (const Dim& dim : s_.domain.dims) {
-      const bool reduces = written.count(dim.name) == 0;
-      if (reduces != (dim.kind == DimKind::reduction)) {
-        fail(fmt::format("dim {} is marked {}, but the write {} it", dim.name, reduces ? "parallel" : "reduction",
-                         reduces ? "does not use" : "uses"));
-      }
-      if (used.count(dim.name) == 0) fail(fmt::format("dim {} is used by no access", dim.name), "remove it");
-      if (reduces && s_.reduction == Reduction::assign && dim.extent > 1) {
-        fail_at(place_of(dim.name),
-                fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
-                "use `+=`, `*=`, `max=` or `min=`");
-      }
-    }
-  }
-
-  void check_body() {
-    const std::vector<int> read = reads_of(s_.body);
-    bool in_order = read.size() == s_.reads.size();
-    for (std::size_t r = 0; in_order && r < read.size(); ++r) in_order = read[r] == static_cast<int>(r);
-    if (!in_order) {
-      fail("the reads are not those of the body in order of first occurrence");
-      return;
-    }
-    for (std::size_t r = 0; r < s_.reads.size(); ++r) {
-      if (std::count(s_.reads.begin(), s_.reads.end(), s_.reads[r]) > 1) fail("reads " + shown(s_.reads[r]) + " twice");
-    }
-    check_types(s_.body);
-    const DType output = tensor_of(s_.write).dtype;
-    if (s_.body.type != output) {
-      fail(fmt::format("the body is {}, but '{}' is {}", name(s_.body.type), tensor_of(s_.write).name, name(output)));
-    }
-    if (is_bits(output) && s_.reduction != Reduction::assign) {
-      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "bits can only be copied");
-    }
-    if (is_float(output) && s_.reduction == Reduction::saturating_add)
-      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "write +=");
-  }
-
-  void check_types(const ScalarExpr& e) {
-    if (const Read* r = std::get_if<Read>(&e.op)) {
-      const Tensor& tensor = tensor_of(s_.reads[static_cast<std::size_t>(r->access)]);
-      if (e.type != tensor.dtype)
-        fail(fmt::format("'{}' is {}, but is read as {}", tensor.name, name(tensor.dtype), name(e.type)));
-    }
-    const bool converts = std::holds_alternative<Cast>(e.op);
-    for (std::size_t i = 0; i < e.args.size(); ++i) {
-      const bool is_condition = i == 0 && std::holds_alternative<Select>(e.op);
-      if (!converts && !is_condition && e.args[i].type != e.type) {
-        fail(fmt::format("the body mixes {} and {} without a cast", name(e.type), name(e.args[i].type)));
-      }
-      check_types(e.args[i]);
-    }
   }
 
   bool is_empty() const {
     return std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& dim) { return dim.extent == 0; });
   }
 
+  const Computation& s_;
+  const std::vector<Tensor>& tensors_;
+  std::string who_;
+  const StatementPlaces& places_;
+  Diagnostics& problems_;
+};
+
+/// Indices inside their tensors, and values beyond these.
+class BoundsCheck : StatementProblems {
+ public:
+  using StatementProblems::StatementProblems;
+
+  void run() {
+    check_outside();
+    for (int a = 0; a < access_count(s_); ++a) check_bounds(a);
+  }
+
+ private:
+  // Copies of a tensor hold one value beyond it, so that the reads of a statement cannot have two.
+  void check_outside() {
+    std::map<TensorId, const Access*> stated;
+    for (const Access& read : s_.reads) {
+      if (!outside_of(read, tensors_) || (!read.outside && stays_inside(read))) continue;
+      const auto [first, is_new] = stated.emplace(read.tensor, &read);
+      const double a = *outside_of(*first->second, tensors_), b = *outside_of(read, tensors_);
+      if (is_new || a == b) continue;
+      fail_at(place_of(read),
+              fmt::format("reads '{}' with `outside` {} and with `outside` {}", tensor_of(read).name, a, b),
+              "one value for each tensor in a statement: compute one of the reads in a statement of its own");
+    }
+  }
+
+  bool stays_inside(const Access& access) const {
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      const std::int64_t size = tensor_of(access).shape[d];
+      const Interval found = index_bounds(access.index[d], size);
+      if (found.low <= found.high && (found.low < 0 || found.high >= size)) return false;
+    }
+    return true;
+  }
+
   void check_bounds(int number) {
     const Access& access = access_of(s_, number);
     const bool is_read = number > 0;
-    if ((is_read && tensor_of(access).outside) || is_empty()) return;
+    if (is_empty() || (is_read && outside_of(access, tensors_))) return;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       const std::int64_t size = tensor_of(access).shape[d];
       const Interval found = index_bounds(access.index[d], size);
@@ -217,7 +159,9 @@ class StatementCheck {
               fmt::format("{} {}, whose subscript {} runs from {} to {}, but dimension {} of '{}' has size {}",
                           is_read ? "reads" : "writes", shown(access), print(access.index[d]), found.low, found.high, d,
                           tensor_of(access).name, size),
-              is_read ? "change the shape, or say what reads beyond it yield with `outside: 0`" : "change the shape");
+              is_read ? "change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` "
+                        "at the read"
+                      : "change the shape");
     }
   }
 
@@ -268,19 +212,202 @@ class StatementCheck {
     }
     return found;
   }
-
-  const Computation& s_;
-  const std::vector<Tensor>& tensors_;
-  std::string who_;
-  const StatementPlaces& places_;
-  Diagnostics& problems_;
 };
 
-bool holds(DType type, double value) {
-  if (is_float(type)) return !std::isnan(value);
-  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
-         value <= static_cast<double>(integer_max(type));
-}
+class StatementCheck : StatementProblems {
+ public:
+  using StatementProblems::StatementProblems;
+
+  void run() {
+    const std::size_t before = problems_.size();
+    check_domain();
+    check_access(s_.write, "writes");
+    for (const Access& read : s_.reads) check_access(read, "reads");
+    for (const AffineExpr& value : s_.values) check_index(value, "value(" + print(value) + ")");
+    for (const AffineExpr& face : s_.domain.faces) check_index(face, "the condition " + print(face) + " >= 0");
+    if (problems_.size() > before) return;
+    check_kinds();
+    check_body();
+    for (std::size_t r = 0; r < s_.reads.size(); ++r) check_computed(r);
+    check_values();
+    if (s_.write.computed) fail_at(place_of(0, 0), "writes at a computed subscript");
+    if (s_.write.outside) fail_at(place_of(0, 0), "`outside` is of reads; what is written lies inside");
+    BoundsCheck(s_, tensors_, who_, places_, problems_).run();
+  }
+
+ private:
+  void check_domain() {
+    const std::vector<Dim>& dims = s_.domain.dims;
+    if (dims.size() > max_dims) fail(fmt::format("{} dims; at most {} are supported", dims.size(), max_dims));
+    std::set<std::string> names;
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : dims) {
+      if (!names.insert(dim.name).second) fail(fmt::format("two dims are named {}", dim.name));
+      if (dim.extent < 0) fail(fmt::format("dim {} has extent {}", dim.name, dim.extent), "extents are 0 or more");
+      extents.push_back(std::max<std::int64_t>(dim.extent, 0));
+    }
+    if (!product(extents)) {
+      fail(fmt::format("the domain has {} points, which is more than 2^63 - 1", joined(extents, " * ")));
+    }
+  }
+
+  void check_access(const Access& access, const std::string& does) {
+    if (!access.tensor.valid() || access.tensor.index() >= tensors_.size()) {
+      fail(does + " a tensor that does not exist");
+      return;
+    }
+    const Tensor& tensor = tensor_of(access);
+    if (access.index.size() != tensor.shape.size()) {
+      fail(fmt::format("{} {}, which has {} subscripts, but '{}' has {} dimensions", does, shown(access),
+                       access.index.size(), tensor.name, tensor.shape.size()));
+    }
+    for (const AffineExpr& e : access.index) check_index(e, shown(access));
+    if (access.outside && !holds(tensor.dtype, *access.outside))
+      fail_at(place_of(access), fmt::format("{} {}, whose `outside` {} is not a value of {}", does, shown(access),
+                                            *access.outside, name(tensor.dtype)));
+  }
+
+  void check_index(const AffineExpr& e, const std::string& in) {
+    for (const std::string& name : e.names()) {
+      if (s_.domain.find(name) < 0) fail(fmt::format("{} uses {}, which is no dim of the statement", in, name));
+    }
+    check_numbers(e, in);
+  }
+
+  void check_numbers(const AffineExpr& e, const std::string& in) {
+    bool small = e.constant() <= max_number && e.constant() >= -max_number;
+    for (const AffineTerm& term : e.terms()) {
+      small = small && term.coefficient <= max_number && term.coefficient >= -max_number;
+      if (const FloorDiv* div = std::get_if<FloorDiv>(&term.atom)) {
+        check_numbers(*div->numerator, in);
+        continue;
+      }
+      const int dim = s_.domain.find(std::get<std::string>(term.atom));
+      const std::int64_t extent = dim < 0 ? 0 : s_.domain.dims[static_cast<std::size_t>(dim)].extent;
+      const auto reach = checked_mul(extent, term.coefficient);
+      small = small && reach && *reach <= (max_number << 8) && *reach >= -(max_number << 8);
+    }
+    if (!small) fail(fmt::format("{} holds numbers whose products do not fit 64 bits", in));
+  }
+
+  // A reduction dim is one that the write does not use; `kind` must agree.
+  void check_kinds() {
+    std::set<std::string> written, used;
+    for (const AffineExpr& e : s_.write.index) written.merge(e.names());
+    used = written;
+    for (const Access& read : s_.reads) {
+      for (const AffineExpr& e : read.index) used.merge(e.names());
+    }
+    for (const AffineExpr& value : s_.values) used.merge(value.names());
+    for (const Dim& dim : s_.domain.dims) {
+      const bool reduces = written.count(dim.name) == 0;
+      if (reduces != (dim.kind == DimKind::reduction)) {
+        fail(fmt::format("dim {} is marked {}, but the write {} it", dim.name, reduces ? "parallel" : "reduction",
+                         reduces ? "does not use" : "uses"));
+      }
+      if (used.count(dim.name) == 0) fail(fmt::format("dim {} is used by no access", dim.name), "remove it");
+      if (reduces && s_.reduction == Reduction::assign && dim.extent > 1) {
+        fail_at(place_of(dim.name),
+                fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
+                "use `+=`, `*=`, `max=` or `min=`");
+      }
+    }
+  }
+
+  /// Reads and, behind them, values, in order of first occurrence; a read that computes a subscript precedes its user.
+  std::vector<int> operands_of_body() const {
+    const auto count = static_cast<int>(s_.reads.size());
+    std::vector<int> reads, values;
+    const auto add = [](std::vector<int>& to, int number) {
+      if (std::find(to.begin(), to.end(), number) == to.end()) to.push_back(number);
+    };
+    const std::function<void(int)> add_read = [&](int number) {
+      const auto& computed = s_.reads[static_cast<std::size_t>(number)].computed;
+      if (computed && computed->read < number) add_read(computed->read);
+      add(reads, number);
+    };
+    for (const int number : reads_of(s_.body)) number < count ? add_read(number) : add(values, number);
+    reads.insert(reads.end(), values.begin(), values.end());
+    return reads;
+  }
+
+  void check_body() {
+    const std::vector<int> read = operands_of_body();
+    bool in_order = read.size() == s_.reads.size() + s_.values.size();
+    for (std::size_t r = 0; in_order && r < read.size(); ++r) in_order = read[r] == static_cast<int>(r);
+    if (!in_order) {
+      fail("the reads are not those of the body in order of first occurrence");
+      return;
+    }
+    for (std::size_t r = 0; r < s_.reads.size(); ++r) {
+      if (std::count(s_.reads.begin(), s_.reads.end(), s_.reads[r]) > 1) fail("reads " + shown(s_.reads[r]) + " twice");
+    }
+    check_types(s_.body);
+    const DType output = tensor_of(s_.write).dtype;
+    if (s_.body.type != output) {
+      fail(fmt::format("the body is {}, but '{}' is {}", name(s_.body.type), tensor_of(s_.write).name, name(output)));
+    }
+    if (is_bits(output) && s_.reduction != Reduction::assign) {
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "bits can only be copied");
+    }
+    const bool is_sum =
+        s_.reduction == Reduction::add || s_.reduction == Reduction::mul || s_.reduction == Reduction::saturating_add;
+    if (output == DType::boolean && is_sum)
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)),
+           "write max= (whether one is true) or min= (whether all are)");
+    if (is_float(output) && s_.reduction == Reduction::saturating_add)
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "write +=");
+  }
+
+  void check_types(const ScalarExpr& e) {
+    if (const Read* r = std::get_if<Read>(&e.op); r && r->access >= static_cast<int>(s_.reads.size())) {
+      if (e.type != DType::s32) fail(fmt::format("the value of a dim is s32, but is used as {}", name(e.type)));
+    } else if (r) {
+      const Tensor& tensor = tensor_of(s_.reads[static_cast<std::size_t>(r->access)]);
+      if (e.type != tensor.dtype)
+        fail(fmt::format("'{}' is {}, but is read as {}", tensor.name, name(tensor.dtype), name(e.type)));
+    }
+    const bool converts = std::holds_alternative<Cast>(e.op), compares = e.type == DType::boolean && is_test(e);
+    for (std::size_t i = 0; i < e.args.size(); ++i) {
+      const bool is_condition = i == 0 && std::holds_alternative<Select>(e.op);
+      const DType wanted = compares ? e.args[0].type : e.type;
+      if (!converts && !is_condition && e.args[i].type != wanted) {
+        fail(fmt::format("the body mixes {} and {} without a cast", name(wanted), name(e.args[i].type)));
+      }
+      check_types(e.args[i]);
+    }
+  }
+
+  // E[at(I[i]),d]: I is read before E, and is of integers.
+  void check_computed(std::size_t r) {
+    const Access& read = s_.reads[r];
+    if (!read.computed) return;
+    const auto& [axis, from] = *read.computed;
+    const bool exists =
+        axis >= 0 && axis < static_cast<int>(read.index.size()) && from >= 0 && from < static_cast<int>(r);
+    if (!exists || read.index[static_cast<std::size_t>(axis)] != AffineExpr(0))
+      return fail("a computed subscript is not the value of an earlier read");
+    const SourceLocation& where = place_of(static_cast<int>(r) + 1, static_cast<std::size_t>(axis));
+    const Tensor& indices = tensor_of(s_.reads[static_cast<std::size_t>(from)]);
+    if (!is_integer(indices.dtype))
+      fail_at(where,
+              fmt::format("'{}' is {} and cannot be a subscript of '{}'", indices.name, name(indices.dtype),
+                          tensor_of(read).name),
+              "subscripts are integers: cast it in a statement before");
+    if (read.tensor == s_.write.tensor)
+      fail_at(where, fmt::format("reads '{}', which it writes, at a computed place", tensor_of(read).name),
+              "write to another tensor");
+  }
+
+  void check_values() {
+    for (const AffineExpr& value : s_.values) {
+      const auto range = bounds(value, ranges_of(s_.domain));
+      if (is_empty() || (range && range->low >= integer_min(DType::s32) && range->high <= integer_max(DType::s32)))
+        continue;
+      fail(fmt::format("value({}) exceeds 32 bits", print(value)));
+    }
+  }
+};
 
 }  // namespace
 

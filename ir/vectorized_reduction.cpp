@@ -21,7 +21,7 @@ LaneSizes sizes_of(const VectorizedReduction& parts, std::int64_t extent) {
 }
 
 std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts, std::size_t s) {
-  if (kernel.repeat) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
+  if (!kernel.repeats.empty()) return fmt::format("{} repeats statements, which are not vectorized", kernel.name);
   const Computation& statement = kernel.statements[s];
   const int d = statement.domain.find(parts.dim);
   if (d < 0) return fmt::format("{} has no dim '{}'", parts.statement, parts.dim);
@@ -34,10 +34,16 @@ std::string refused_lanes(const Kernel& kernel, const VectorizedReduction& parts
   if (!width || dim.extent < *width)
     return fmt::format("{} of {} has {} points; {} lanes of {} need at least {}", parts.dim, parts.statement,
                        dim.extent, parts.lanes, parts.depth, width.value_or(INT64_MAX));
+  if (is_irregular(statement))
+    return fmt::format("{} uses the value of a dim or reads at a computed place", parts.statement);
   if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)
     return fmt::format("{} is inout: its initial value is no part of the sum over {}", output.name, parts.dim);
+  for (std::size_t earlier = 0; earlier < s; ++earlier)
+    if (kernel.statements[earlier].write.tensor == statement.write.tensor)
+      return fmt::format("{} is written by {} before: its value is no part of the sum over {}", output.name,
+                         kernel.statements[earlier].name, parts.dim);
   const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
   if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
     return fmt::format("{} reads {}, which it writes", parts.statement, output.name);

@@ -19,7 +19,10 @@ void check_statement(const Computation& statement, const std::vector<Tensor>& te
                      const StatementPlaces& places, Diagnostics& problems);
 
 /// All checks of a kernel's recurrences, whose statements have passed check_statement.
-void check_repeat(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems);
+void check_repeats(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems);
+
+/// All checks of the elements that statements write and read, of a kernel that has passed the others.
+void check_regions(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems);
 
 /// Letters, digits, `_` and `.`, not starting with a digit or a dot.
 bool is_name(const std::string& text);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -21,16 +22,12 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
-bool commutes(BinaryOp op) {
-  return op == BinaryOp::add || op == BinaryOp::mul || op == BinaryOp::min || op == BinaryOp::max;
-}
-
 const ScalarExpr& without_casts(const ScalarExpr& e) {
   return std::holds_alternative<Cast>(e.op) && e.args.size() == 1 ? without_casts(e.args[0]) : e;
 }
 
 bool representable(double value, DType type) {
-  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : type != DType::e4m3;
+  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : format_of(type).has_infinity;
   if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
   return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type)) &&
          value == __builtin_trunc(value);
@@ -65,7 +62,7 @@ class Aligner {
     if (a.op != b.op || a.args.size() != b.args.size()) return;
     align_arguments(a, b, 0, binding, next);
     const auto* op = std::get_if<Binary>(&b.op);
-    if (op == nullptr || !commutes(op->op)) return;
+    if (op == nullptr || !function_of(op->op).commutative) return;
     align(a.args[1], b.args[0], binding, [&](Binding& bound) { align(a.args[0], b.args[1], bound, next); });
   }
 
@@ -205,24 +202,15 @@ std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vect
 
 std::vector<Annihilator> reaching(const ScalarExpr& e, double target);
 
+/// At 0 and at -inf functions have exact values.
 std::vector<Annihilator> reaching_unary(UnaryOp op, const ScalarExpr& a, double target) {
-  switch (op) {
-    case UnaryOp::negate:
-      return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Annihilator>{};
-    case UnaryOp::abs:
-    case UnaryOp::sqrt:
-    case UnaryOp::tanh:
-    case UnaryOp::erf:
-    case UnaryOp::round:
-      return target == 0 ? reaching(a, 0) : std::vector<Annihilator>{};
-    case UnaryOp::exp:
-      if (target == 1) return reaching(a, 0);
-      return target == 0 ? reaching(a, -kInfinity) : std::vector<Annihilator>{};
-    case UnaryOp::log:
-    case UnaryOp::rsqrt:
-    case UnaryOp::sigmoid:
-      return {};
-  }
+  if (op == UnaryOp::negate)
+    return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Annihilator>{};
+  const UnaryFunction& f = function_of(op);
+  if (f.real == nullptr)
+    return static_cast<double>(f.integer(0)) == target ? reaching(a, 0) : std::vector<Annihilator>{};
+  for (const double argument : {0.0, -kInfinity})
+    if (f.real(argument) == target) return reaching(a, argument);
   return {};
 }
 
@@ -244,10 +232,9 @@ std::vector<Annihilator> reaching_binary(BinaryOp op, const ScalarExpr& a, const
     case BinaryOp::min:
       return target == -kInfinity ? either(reaching(a, target), reaching(b, target))
                                   : both(reaching(a, target), reaching(b, target));
-    case BinaryOp::div:
+    default:
       return {};
   }
-  return {};
 }
 
 /// Constants for reads that make e equal `target` for all finite values of the other reads.

@@ -30,19 +30,27 @@ std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& t
 }
 
 /// Values of a tensor's elements in a call, with the zeros of padding.
-Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
+Interval values_of(const Kernel& kernel, const Access& read, bool stated) {
+  const TensorId id = read.tensor;
   const Tensor& tensor = kernel.tensors[id.index()];
   Interval values = values_of(tensor.dtype);
   if (stated && tensor.range && role_of(kernel, id) == Role::input) {
     values = {static_cast<std::int64_t>(std::max(tensor.range->first, static_cast<double>(values.low))),
               static_cast<std::int64_t>(std::min(tensor.range->second, static_cast<double>(values.high)))};
     values = {std::min<std::int64_t>(values.low, 0), std::max<std::int64_t>(values.high, 0)};
-    if (tensor.outside) {
-      const auto outside = static_cast<std::int64_t>(*tensor.outside);
+    if (const auto beyond = outside_of(read, kernel.tensors)) {
+      const auto outside = static_cast<std::int64_t>(*beyond);
       values = {std::min(values.low, outside), std::max(values.high, outside)};
     }
   }
   return values;
+}
+
+/// A read of the tensor, with the value beyond it.
+Access read_of(const Computation& statement, TensorId tensor) {
+  for (const Access& read : statement.reads)
+    if (read.tensor == tensor && read.outside) return read;
+  return {tensor, {}};
 }
 
 /// For each tensor, is its stated range used?
@@ -50,7 +58,7 @@ using UsedRanges = std::vector<bool>;
 
 std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const UsedRanges& stated) {
   std::vector<Interval> ranges;
-  for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
+  for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read, stated[read.tensor.index()]));
   return ranges;
 }
 
@@ -231,7 +239,8 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   const UsedRanges stated = needed_ranges(kernel, matcher, form, binding);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     if (stated[t])
-      exact->needs.push_back(kernel.tensors[t].name + " in " + print(values_of(kernel, make_id<TensorId>(t), true)));
+      exact->needs.push_back(kernel.tensors[t].name + " in " +
+                             print(values_of(kernel, read_of(matcher.statement(), make_id<TensorId>(t)), true)));
   }
   exact->reads = printed_reads(instruction);
   exact->ranges = matcher.ranges(form, binding, stated);

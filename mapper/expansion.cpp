@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -63,11 +63,7 @@ Values interval_product(const Values& a, const Values& b) {
 }
 
 /// Polynomials of s16 and of u16 have the same coefficients.
-DType signed_of(DType type) {
-  for (const DType other : {DType::s8, DType::s16, DType::s32})
-    if (same_ring(type, other)) return other;
-  return type;
-}
+DType signed_of(DType type) { return is_integer(type) ? integer_of(bits(type), true).value_or(type) : type; }
 
 bool fits(const Values& values, DType type) {
   const Interval all = values_of(type);

@@ -232,7 +232,8 @@ std::vector<Factoring> factorings(const Kernel& kernel) {
     const Computation& c = kernel.statements[s];
     std::vector<ScalarExpr> factors;
     flatten(c.body, c.body.type, factors);
-    if (c.reduction != Reduction::add || factors.size() < 3 || factors.size() > kMaxFactors) continue;
+    if (is_irregular(c) || c.reduction != Reduction::add || factors.size() < 3 || factors.size() > kMaxFactors)
+      continue;
     if (std::any_of(c.reads.begin(), c.reads.end(), [&](const Access& r) { return r.tensor == c.write.tensor; }))
       continue;
     for (unsigned chosen = 0; chosen < 1U << factors.size() && found.size() < kMaxFactorings; ++chosen) {

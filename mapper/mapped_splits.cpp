@@ -65,7 +65,7 @@ class MappedSplits {
 
 std::vector<MappedSplit> mapped_splits(const Kernel& kernel, StatementId statement, const HardwareModel& model,
                                        const MapOptions& options) {
-  if (kernel.repeat) return {};
+  if (!kernel.repeats.empty()) return {};
   return MappedSplits(kernel, model, options).of(kernel, statement, most_further_splits);
 }
 

@@ -144,8 +144,11 @@ std::string unmappable(const Computation& statement, const Instruction& instruct
   for (const Dim& dim : unit.domain.dims) {
     if (dim.extent < 1) return "instruction dim " + dim.name + " has extent " + std::to_string(dim.extent);
   }
+  if (!statement.values.empty())
+    return "the statement uses the value of " + print(statement.values.front()) + ", which no operand holds";
   for (const Access& read : statement.reads) {
-    if (read.tensor == statement.write.tensor && !(read == statement.write)) {
+    if (read.computed) return "the statement reads at a computed place, which no operand addresses";
+    if (read.tensor == statement.write.tensor && read.index != statement.write.index) {
       return "the statement reads other elements of the tensor that it writes, so its order matters";
     }
   }

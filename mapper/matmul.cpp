@@ -16,7 +16,8 @@ std::optional<int> plain_read(const ScalarExpr& e) {
 
 bool is_sum_of_products(const Computation& c) {
   const auto* product = std::get_if<Binary>(&c.body.op);
-  if (c.reduction != Reduction::add || product == nullptr || product->op != BinaryOp::mul || c.reads.size() != 2)
+  if (c.reduction != Reduction::add || product == nullptr || product->op != BinaryOp::mul || c.reads.size() != 2 ||
+      is_irregular(c))
     return false;
   const auto a = plain_read(c.body.args[0]), b = plain_read(c.body.args[1]);
   return a && b && *a != *b;

@@ -98,7 +98,7 @@ std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Chan
 /// other.
 std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
   std::vector<Change> found;
-  if (from.kernel.repeat || asker.maps_somewhere(from.kernel, from.statement)) return found;
+  if (!from.kernel.repeats.empty() || asker.maps_somewhere(from.kernel, from.statement)) return found;
   for (StatementSplit& split : statement_splits(from.kernel, from.statement)) {
     if (found.size() >= kMaxChanges) break;
     for (const auto& [own, other] : {std::pair(split.first, split.second), std::pair(split.second, split.first)}) {
@@ -123,7 +123,7 @@ std::string shape_of(const Instruction& instruction) {
 
 bool same_operation(const Kernel& kernel, StatementId statement, const Instruction& instruction) {
   const Computation& c = kernel.statements[statement.index()];
-  if (instruction.semantics.size() != 1) return false;
+  if (instruction.semantics.size() != 1 || is_irregular(c)) return false;
   return !match_shapes(c, instruction.statement()).empty() ||
          !match_with_constant(c, instruction.statement()).empty() ||
          !why_not_exact(kernel, statement, instruction).text.empty() ||

@@ -124,6 +124,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
   whole.name = fresh_name(result.kernel, "U");
   whole.dtype = parts.type;
   whole.inout = false;
+  whole.output = false;
   if (whole.outside) *whole.outside += static_cast<double>(parts.shift);
   whole.range.reset();
   const auto u = make_id<TensorId>(result.kernel.tensors.size());
@@ -136,6 +137,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
   result.kernel.tensors.push_back(sums);
   Computation main = s;
   main.reads[which].tensor = u;
+  if (main.reads[which].outside) *main.reads[which].outside += static_cast<double>(parts.shift);
   main.body = product(result.kernel.tensors[main.reads[0].tensor.index()].dtype,
                       result.kernel.tensors[main.reads[1].tensor.index()].dtype, s.body.type);
   auto& statements = result.kernel.statements;
@@ -152,7 +154,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
 std::vector<SignShift> sign_shifts(const Kernel& kernel, StatementId statement) {
   const Computation& s = kernel.statements[statement.index()];
   std::vector<SignShift> result;
-  if (!is_integer_sum_of_products(s)) return result;
+  if (is_irregular(s) || !is_integer_sum_of_products(s)) return result;
   const bool reads_itself =
       std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& read) { return read.tensor == s.write.tensor; });
   for (std::size_t r = 0; r < 2 && !reads_itself; ++r) {

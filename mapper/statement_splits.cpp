@@ -63,7 +63,7 @@ std::optional<StatementSplit> split_at(const Kernel& kernel, StatementId id, std
   Computation rest = whole;
   std::vector<ScalarExpr*> own;
   list_operations(rest.body, own);
-  if (operation >= own.size() || !whole.domain.faces.empty()) return std::nullopt;
+  if (operation >= own.size() || !whole.domain.faces.empty() || is_irregular(whole)) return std::nullopt;
   if (own[operation] == &rest.body && rest.reduction == Reduction::assign) return std::nullopt;  // all of it
   StatementSplit split{kernel, id, make_id<StatementId>(id.index() + 1), "", {}};
   split.part = {whole.name, static_cast<std::int64_t>(operation)};
@@ -104,7 +104,7 @@ std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId i
 
 Result<Kernel> split_statements(const Kernel& kernel, const std::vector<SplitPart>& parts,
                                 const SourceLocation& where) {
-  if (!parts.empty() && kernel.repeat)
+  if (!parts.empty() && !kernel.repeats.empty())
     return error_at(where, kernel.name + " repeats statements, which are not split",
                     "write two statements with a tensor between them");
   Kernel made = kernel;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ir/scalar_functions.h"
 #include "mapper/question_writer.h"
 
 namespace isamap {
@@ -22,16 +23,15 @@ std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int,
     if (!text) return std::nullopt;
     args.push_back(*text);
   }
-  if (std::holds_alternative<Cast>(e.op)) return args[0];
+  if (std::holds_alternative<Cast>(e.op)) return is_truth(e.type) ? std::nullopt : std::optional(args[0]);
   if (const auto* unary = std::get_if<Unary>(&e.op)) {
-    if (unary->op != UnaryOp::negate && unary->op != UnaryOp::abs) return std::nullopt;
-    return (unary->op == UnaryOp::negate ? "(- " : "(abs ") + args[0] + ")";
+    const std::string_view smt = function_of(unary->op).common.smt;
+    return smt.empty() ? std::nullopt : std::optional("(" + std::string(smt) + " " + args[0] + ")");
   }
   const auto* binary = std::get_if<Binary>(&e.op);
   if (binary == nullptr) return std::nullopt;
-  const BinaryOp op = binary->op;
-  if (op != BinaryOp::add && op != BinaryOp::sub && op != BinaryOp::mul) return std::nullopt;
-  return (op == BinaryOp::add ? "(+ " : op == BinaryOp::sub ? "(- " : "(* ") + args[0] + " " + args[1] + ")";
+  const std::string_view smt = function_of(binary->op).common.smt;
+  return smt.empty() ? std::nullopt : std::optional("(" + std::string(smt) + " " + args[0] + " " + args[1] + ")");
 }
 
 Question value_question(const Exactness& exact, const Loss& cast) {

@@ -180,8 +180,8 @@ class Machine {
     return false;
   }
 
-  std::optional<std::size_t> place(const Operand& operand, const char* doing) {
-    const std::int64_t at = operand.offset(values_.data());
+  std::optional<std::size_t> place(const Operand& operand, const char* doing, std::int64_t computed = 0) {
+    const std::int64_t at = operand.offset(values_.data()) + computed;
     if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size()))
       return static_cast<std::size_t>(at);
     fail(fmt::format("{} {} at element {}; it has {}", doing, memory_[operand.buffer].name, at,
@@ -191,19 +191,56 @@ class Machine {
 
   struct ElementCode {
     Operand write;
-    std::vector<Operand> reads;
+    std::vector<Operand> reads;  ///< of values: without indices or offset
+    struct Computed {
+      std::size_t read = 0, by = 0;
+      std::int64_t stride = 0, last = 0;
+    };
+    std::vector<Computed> computed;
+    std::vector<std::pair<std::size_t, CompiledAffine>> values;  ///< read, index
   };
+
+  /// Subscripts that other reads compute are added to the offset when these are known.
+  void compile_reads(const Element& e, ElementCode& code) {
+    for (std::size_t i = 0; i < e.reads.size(); ++i) {
+      if (!e.reads[i].buffer.valid()) {
+        code.values.emplace_back(i, CompiledAffine(e.reads[i].index.at(0), names_.order()));
+        code.reads.push_back({0, {}, Scalar{}});
+        continue;
+      }
+      Ref ref = e.reads[i];
+      const Buffer& buffer = program_.buffers[ref.buffer.index()];
+      for (std::size_t a = 0; a < ref.index.size(); ++a) {
+        const auto name = ref.index[a].as_dim();
+        const auto by = name ? computed_read(*name) : std::nullopt;
+        if (!by) continue;
+        code.computed.push_back({i, static_cast<std::size_t>(*by), flat_strides(buffer)[a], buffer.extents[a] - 1});
+        ref.index[a] = AffineExpr(0);
+      }
+      code.reads.push_back(compile(ref));
+    }
+  }
+
+  /// The offset that computed subscripts add to a read; the reads before it are in `scratch_`.
+  std::int64_t computed_offset(const ElementCode& code, std::size_t read) const {
+    std::int64_t offset = 0;
+    for (const auto& [of, by, stride, last] : code.computed)
+      if (of == read) offset += stride * std::clamp<std::int64_t>(scratch_[by].integer, 0, last);
+    return offset;
+  }
 
   void element(const Element& e) {
     auto [it, fresh] = elements_.try_emplace(&e);
     if (fresh) {
       it->second.write = compile(e.write);
-      for (const Ref& ref : e.reads) it->second.reads.push_back(compile(ref));
+      compile_reads(e, it->second);
     }
     const ElementCode& code = it->second;
     scratch_.resize(code.reads.size());
+    for (const auto& [i, value] : code.values) scratch_[i] = {0, value(values_.data())};
     for (std::size_t i = 0; i < code.reads.size(); ++i) {
-      const auto at = place(code.reads[i], "an element statement reads");
+      if (!e.reads[i].buffer.valid()) continue;
+      const auto at = place(code.reads[i], "an element statement reads", computed_offset(code, i));
       if (!at) return;
       scratch_[i] = memory_[code.reads[i].buffer].values[*at];
     }

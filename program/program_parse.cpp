@@ -253,11 +253,16 @@ struct NodeReader : TextReader {
     const auto named = [&](const ParsedAccess& access) {
       Ref r = ref(line, access.tensor + "[]");
       r.index = access.index;
+      if (access.computed)
+        r.index[static_cast<std::size_t>(access.computed->axis)] =
+            AffineExpr::dim(computed_name(access.computed->read));
+      if (access.outside) problem(line, "`outside` is of kernels; programs guard their reads");
       return r;
     };
     result.reduction = parsed->reduction;
     result.write = named(parsed->write);
     for (const ParsedAccess& access : parsed->reads) result.reads.push_back(named(access));
+    for (const AffineExpr& value : parsed->values) result.reads.push_back({BufferId{}, {value}});
     if (!problems.empty()) return Node{result};
     type_reads(parsed->body, result);
     auto body = elaborate(parsed->body, program.buffers[result.write.buffer.index()].dtype, {});
@@ -268,9 +273,13 @@ struct NodeReader : TextReader {
     return Node{std::move(result)};
   }
 
+  DType type_of_read(const Ref& ref) const {
+    return ref.buffer.valid() ? program.buffers[ref.buffer.index()].dtype : DType::s32;
+  }
+
   void type_reads(ScalarExpr& e, const Element& element) const {
     if (const auto* r = std::get_if<Read>(&e.op))
-      e.type = program.buffers[element.reads[static_cast<std::size_t>(r->access)].buffer.index()].dtype;
+      e.type = type_of_read(element.reads[static_cast<std::size_t>(r->access)]);
     for (ScalarExpr& arg : e.args) type_reads(arg, element);
   }
 };

@@ -31,6 +31,18 @@ struct Printer {
     return program.buffers[r.buffer.index()].name + "[" + text + "]";
   }
 
+  /// A read of an element statement; `before`: those before it, which may compute its subscripts.
+  std::string read(const Ref& r, const std::vector<std::string>& before) const {
+    std::string text;
+    for (const AffineExpr& e : r.index) {
+      const auto name = e.as_dim();
+      const auto computed = name ? computed_read(*name) : std::nullopt;
+      text += (text.empty() ? "" : ", ") +
+              (computed ? "at(" + before.at(static_cast<std::size_t>(*computed)) + ")" : print(e));
+    }
+    return program.buffers[r.buffer.index()].name + "[" + text + "]";
+  }
+
   static const char* step_word(Sync::Step step) {
     switch (step) {
       case Sync::Step::commit:
@@ -116,7 +128,8 @@ struct Printer {
 
   std::string element(const Element& e) const {
     std::vector<std::string> names;
-    for (const Ref& r : e.reads) names.push_back(ref(r));
+    for (const Ref& r : e.reads)
+      names.push_back(r.buffer.valid() ? read(r, names) : "value(" + print(r.index.at(0)) + ")");
     return fmt::format("{} {} {} on {}", ref(e.write), symbol(e.reduction), isamap::print(e.body, names),
                        model.unit(e.unit).name);
   }

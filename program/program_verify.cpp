@@ -197,7 +197,7 @@ struct Verifier {
   void element(const Element& e) {
     ref(e.write, ranges, "element statement");
     if (e.reduction != Reduction::assign) check_write_conflict(e.write, {}, "element statement");
-    for (const Ref& r : e.reads) ref(r, ranges, "element statement");
+    for (const Ref& r : e.reads) r.buffer.valid() ? ref(r, with_computed(e, r), "element statement") : value(r);
     for (const Ref* r : all(e)) {
       const Buffer& buffer = program.buffers[r->buffer.index()];
       if (model.memory(buffer.memory).is_register() || !model.scalar_unit_for(buffer.memory))
@@ -206,8 +206,31 @@ struct Verifier {
   }
   static std::vector<const Ref*> all(const Element& e) {
     std::vector<const Ref*> refs{&e.write};
-    for (const Ref& r : e.reads) refs.push_back(&r);
+    for (const Ref& r : e.reads)
+      if (r.buffer.valid()) refs.push_back(&r);
     return refs;
+  }
+
+  void value(const Ref& r) {
+    if (r.index.size() != 1 || !bounds(r.index[0], ranges))
+      problem("element statement: the value of an index is no expression of the loops around it");
+  }
+
+  /// Subscripts of this read that earlier ones compute are clamped into their axes.
+  Ranges with_computed(const Element& e, const Ref& r) {
+    Ranges all = ranges;
+    for (std::size_t i = 0; i < r.index.size(); ++i) {
+      const auto name = r.index[i].as_dim();
+      const auto by = name ? computed_read(*name) : std::nullopt;
+      if (!by || !r.buffer.valid() || i >= program.buffers[r.buffer.index()].extents.size()) continue;
+      const bool earlier =
+          &e.reads[static_cast<std::size_t>(std::min<std::ptrdiff_t>(*by, std::ssize(e.reads) - 1))] < &r;
+      const bool integer = earlier && e.reads[static_cast<std::size_t>(*by)].buffer.valid() &&
+                           is_integer(program.buffers[e.reads[static_cast<std::size_t>(*by)].buffer.index()].dtype);
+      if (!integer) problem("element statement: a subscript is computed by no earlier read of integers");
+      all[*name] = {0, program.buffers[r.buffer.index()].extents[i] - 1};
+    }
+    return all;
   }
 
   // Maximum of live bytes or registers in each memory, against its capacity.

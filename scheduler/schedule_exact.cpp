@@ -50,7 +50,7 @@ Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
 
 Diagnostics exact_search_refusal(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
   if (kernel.statements.size() != 1) return {error("the exact search requires a kernel of one statement")};
-  if (kernel.repeat) return {error("the exact search does not support recurrences")};
+  if (!kernel.repeats.empty()) return {error("the exact search does not support recurrences")};
   if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
   constexpr std::int64_t longest = 1 << 24;  // the search loops over all tile sizes
   for (const Dim& dim : kernel.statements[0].domain.dims)

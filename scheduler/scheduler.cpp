@@ -474,7 +474,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
   if (scheduled && !scheduled->stopped && blocks_fusion(*scheduled, step, options))
     retry_without_split_reductions(*scheduled, step, mappings, model, options);
   if (!scheduled) return scheduled;
-  if (kernel.repeat) {
+  if (!kernel.repeats.empty()) {
     for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
       scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), repetitions(kernel, s));
     scheduled->cost = sum_of(scheduled->statement_costs);

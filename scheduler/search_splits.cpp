@@ -57,7 +57,7 @@ std::optional<LaneSearch> searched_in_parts(const MappedSplit& parts, const Hard
 Result<LaneSearch> schedule_or_split(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                      const ScheduleOptions& options, const MapOptions& map, bool* proved) {
   auto best = schedule_or_in_lanes(kernel, mappings, model, options, map, proved);
-  if (!best || kernel.repeat || !map.instruction.empty() || !options.must_lower) return best;
+  if (!best || !kernel.repeats.empty() || !map.instruction.empty() || !options.must_lower) return best;
   ScheduleOptions with = options;
   with.known.clear();  // points of the unsplit kernel
   with.stop_after.clear();

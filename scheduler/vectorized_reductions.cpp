@@ -106,7 +106,7 @@ bool all_in_lanes(const Kernel& laned, const std::vector<VectorizedReduction>& p
 
 std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const HardwareModel& model) {
   std::vector<VectorizedReduction> found;
-  if (kernel.repeat) return found;
+  if (!kernel.repeats.empty()) return found;
   for (const Computation& statement : kernel.statements) {
     const DType type = statement.body.type;
     std::set<std::pair<std::int64_t, std::int64_t>> shapes;  // ordered by depth: the deepest last

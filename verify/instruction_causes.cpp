@@ -14,22 +14,7 @@ namespace isamap {
 namespace {
 
 std::optional<DType> other_sign(DType type) {
-  switch (type) {
-    case DType::s8:
-      return DType::u8;
-    case DType::u8:
-      return DType::s8;
-    case DType::s16:
-      return DType::u16;
-    case DType::u16:
-      return DType::s16;
-    case DType::s32:
-      return DType::u32;
-    case DType::u32:
-      return DType::s32;
-    default:
-      return std::nullopt;
-  }
+  return is_integer(type) ? integer_of(bits(type), !format_of(type).is_signed) : std::nullopt;
 }
 
 class Causes {

@@ -7,21 +7,12 @@
 #include <limits>
 
 #include "ir/error_bounds.h"
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 #include "verify/instruction_causes.h"
 
 namespace isamap {
 namespace {
-
-bool approximates(const ScalarExpr& e) {
-  if (const auto* u = std::get_if<Unary>(&e.op))
-    if (u->op != UnaryOp::negate && u->op != UnaryOp::abs && u->op != UnaryOp::round && u->op != UnaryOp::sqrt &&
-        is_float(e.type))
-      return true;
-  for (const ScalarExpr& arg : e.args)
-    if (approximates(arg)) return true;
-  return false;
-}
 
 bool rounds(const Instruction& instruction) {
   const Computation& s = instruction.statement();
@@ -140,12 +131,7 @@ std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& eleme
 
 }  // namespace
 
-double smallest_normal(DType type) {
-  double denormal = 1, ulp = 1;
-  while (round_to(type, denormal / 2) != 0) denormal /= 2;
-  while (round_to(type, 1 + ulp / 2) != 1) ulp /= 2;
-  return denormal / ulp;
-}
+double smallest_normal(DType type) { return std::ldexp(1.0, format_of(type).emin); }
 
 std::string bound_in_words(const Instruction& instruction) {
   if (instruction.semantics.empty() || !rounds(instruction)) return "";

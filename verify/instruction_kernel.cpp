@@ -13,20 +13,7 @@ namespace {
 constexpr std::int64_t max_elements = 1 << 22;  // of one tensor
 
 /// Bits of any type are compared as unsigned numbers.
-DType as_number(DType type, DType wide) {
-  switch (type) {
-    case DType::b8:
-      return DType::u8;
-    case DType::b16:
-      return DType::u16;
-    case DType::b32:
-      return DType::u32;
-    case DType::b64:
-      return wide;
-    default:
-      return type;
-  }
-}
+DType as_number(DType type, DType wide) { return is_bits(type) ? integer_of(bits(type), false).value_or(wide) : type; }
 
 ScalarExpr hold(const ScalarExpr& e, int read, double value) {
   if (const auto* r = std::get_if<Read>(&e.op)) {

@@ -88,29 +88,31 @@ class AssemblyPrinter {
     const auto list = [&](const std::vector<Node>& nodes) {
       for (const Node& n : nodes) describe(n, depth + 1);
     };
-    std::visit(overloaded{
-                   [&](const Loop& loop) {
-                     comment(fmt::format("{}for {} in {}", indent, loop.variable, loop.trip));
-                     list(loop.body);
-                   },
-                   [&](const Guard& guard) {
-                     std::string conditions;
-                     for (const AffineExpr& e : guard.conditions)
-                       conditions += (conditions.empty() ? "" : ", ") + isamap::print(e) + " >= 0";
-                     comment(indent + "if " + conditions);
-                     list(guard.then);
-                     if (!guard.otherwise.empty()) comment(indent + "else");
-                     list(guard.otherwise);
-                   },
-                   [&](const Element& e) {
-                     std::vector<std::string> reads;
-                     for (const Ref& ref : e.reads) reads.push_back(name_of(ref));
-                     comment(fmt::format("{}{} {} {}", indent, name_of(e.write), symbol(e.reduction),
-                                         isamap::print(e.body, reads)));
-                   },
-                   [](const auto&) {},
-               },
-               node.is);
+    std::visit(
+        overloaded{
+            [&](const Loop& loop) {
+              comment(fmt::format("{}for {} in {}", indent, loop.variable, loop.trip));
+              list(loop.body);
+            },
+            [&](const Guard& guard) {
+              std::string conditions;
+              for (const AffineExpr& e : guard.conditions)
+                conditions += (conditions.empty() ? "" : ", ") + isamap::print(e) + " >= 0";
+              comment(indent + "if " + conditions);
+              list(guard.then);
+              if (!guard.otherwise.empty()) comment(indent + "else");
+              list(guard.otherwise);
+            },
+            [&](const Element& e) {
+              std::vector<std::string> reads;
+              for (const Ref& ref : e.reads)
+                reads.push_back(ref.buffer.valid() ? name_of(ref) : "value(" + isamap::print(ref.index.at(0)) + ")");
+              comment(fmt::format("{}{} {} {}", indent, name_of(e.write), symbol(e.reduction),
+                                  isamap::print(e.body, reads)));
+            },
+            [](const auto&) {},
+        },
+        node.is);
   }
   std::string name_of(const Ref& ref) const {
     std::string text;

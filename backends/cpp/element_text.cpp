@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpp/helpers.h"
 #include "backends/cpp/types.h"
+#include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -19,22 +21,6 @@ std::string computed_type(DType type) {
   if (type == DType::f64) return "double";
   if (is_float(type)) return "float";
   return portable_type(type);
-}
-
-/// Empty: none.
-std::string own_function(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::exp:
-      return "float_exp";
-    case UnaryOp::tanh:
-      return "float_tanh";
-    case UnaryOp::erf:
-      return "float_erf";
-    case UnaryOp::sigmoid:
-      return "float_sigmoid";
-    default:
-      return "";
-  }
 }
 
 std::string call(const std::string& function, const std::string& a) { return function + "(" + a + ")"; }
@@ -60,6 +46,10 @@ std::string ElementText::part_of_register(const std::string& type, const std::st
 
 std::string ElementText::floor_div(const std::string& numerator, std::int64_t divisor) {
   return call(helper("floor_div"), numerator, std::to_string(divisor));
+}
+
+std::string ElementText::clamped_index(const std::string& value, std::int64_t last) {
+  return call(helper("clamped_index"), value, std::to_string(last));
 }
 
 std::string ElementText::load(DType type, const std::string& place) {
@@ -104,17 +94,16 @@ std::string ElementText::constant(double value, DType type) {
 
 std::string ElementText::cast(const Cast& how, DType from, DType to, const std::string& value) {
   const std::string type = portable_type(to);
-  if (to == DType::b1) return call(type, "(" + value + ") != 0");
+  if (is_truth(to)) return call(type, "(" + value + ") != 0");
   if (is_float(from) && is_float(to)) {
-    if (how.saturate && (to == DType::e4m3 || to == DType::e5m2))
-      return call(helper("clamp_" + std::string(name(to))), value);
+    if (how.saturate && saturates(to)) return call(helper("clamp_" + std::string(name(to))), value);
     if (to == DType::f64) return call("double", value);
     return widens(from, to) ? value : rounded(to, value);
   }
   if (is_float(to)) {
     if (!is_small_float(to)) return call(computed_type(to), value);
     const std::string exact = from == DType::s64 ? call(helper("odd_double"), value) : call("double", value);
-    const bool clamps = how.saturate && (to == DType::e4m3 || to == DType::e5m2);
+    const bool clamps = how.saturate && saturates(to);
     return clamps ? call(helper("clamp_" + std::string(name(to))), exact) : rounded(to, exact);
   }
   const bool clamps = how.saturate && is_integer(to);
@@ -123,52 +112,30 @@ std::string ElementText::cast(const Cast& how, DType from, DType to, const std::
   return call(helper("clamp_to") + "<" + type + ">", value);
 }
 
+std::string ElementText::function(const ScalarFunction& f, DType type, const std::string& a, const std::string& b) {
+  if (const std::string own = "float_" + std::string(f.name); own_functions_ && type == DType::f32 && is_helper(own)) {
+    includes_.insert("<cmath>");
+    return b.empty() ? call(helper(own), a) : call(helper(own), a, b);
+  }
+  const bool real = is_float(type);
+  if (const std::string_view used = real ? f.helper : f.integer_helper; !used.empty()) helper(std::string(used));
+  const std::string_view text = real ? f.text : f.integer_text;
+  if (text.find("std::") != std::string_view::npos) includes_.insert("<cmath>");
+  const bool widened = real && f.printed == Printed::wide && type != DType::f64;
+  const std::string plain = fmt::format(fmt::runtime(text), fmt::arg("a", widened ? call("double", a) : a),
+                                        fmt::arg("b", widened ? call("double", b) : b),
+                                        fmt::arg("T", real ? computed_type(type) : portable_type(type)));
+  if (f.operands != Operands::of_context) return call(portable_type(DType::boolean), plain);
+  if (!real || f.printed == Printed::value) return plain;
+  return f.printed == Printed::operation && !is_small_float(type) ? "(" + plain + ")" : rounded(type, plain);
+}
+
 std::string ElementText::unary(UnaryOp op, DType type, const std::string& a) {
-  if (!is_float(type)) {
-    if (op == UnaryOp::negate) return call(helper("wrap_neg"), a);
-    if (op == UnaryOp::abs) return call(helper("wrap_abs"), a);
-    return a;  // round; no other operator has a meaning for integers (ir/scalar_ops.h)
-  }
-  if (op == UnaryOp::negate) return "(-" + a + ")";
-  includes_.insert("<cmath>");
-  if (const std::string own = own_functions_ && type == DType::f32 ? own_function(op) : ""; !own.empty())
-    return call(helper(own), a);
-  const std::string wide = type == DType::f64 ? a : call("double", a);
-  switch (op) {
-    case UnaryOp::negate:
-      break;
-    case UnaryOp::abs:
-      return call("std::fabs", a);
-    case UnaryOp::round:
-      return rounded(type, call("std::nearbyint", a));
-    case UnaryOp::exp:
-      return rounded(type, call("std::exp", wide));
-    case UnaryOp::log:
-      return rounded(type, call("std::log", wide));
-    case UnaryOp::sqrt:
-      return rounded(type, call("std::sqrt", wide));
-    case UnaryOp::rsqrt:
-      return rounded(type, "1 / " + call("std::sqrt", wide));
-    case UnaryOp::tanh:
-      return rounded(type, call("std::tanh", wide));
-    case UnaryOp::erf:
-      return rounded(type, call("std::erf", wide));
-    case UnaryOp::sigmoid:
-      return rounded(type, "1 / (1 + " + call("std::exp", "-" + wide) + ")");
-  }
-  return a;
+  return function(function_of(op).common, type, a, "");
 }
 
 std::string ElementText::binary(BinaryOp op, DType type, const std::string& a, const std::string& b) {
-  if (op == BinaryOp::min) return call(helper("smaller"), a, b);
-  if (op == BinaryOp::max) return call(helper("larger"), a, b);
-  if (!is_float(type)) {
-    const char* names[] = {"wrap_add", "wrap_sub", "wrap_mul", "wrap_div"};
-    return call(helper(names[static_cast<int>(op)]) + "<" + portable_type(type) + ">", a, b);
-  }
-  const char* symbols[] = {" + ", " - ", " * ", " / "};
-  const std::string plain = a + symbols[static_cast<int>(op)] + b;
-  return is_small_float(type) ? rounded(type, plain) : "(" + plain + ")";
+  return function(function_of(op).common, type, a, b);
 }
 
 std::string ElementText::value(const ScalarExpr& e, const std::vector<std::string>& places) {
@@ -176,8 +143,8 @@ std::string ElementText::value(const ScalarExpr& e, const std::vector<std::strin
   return std::visit(overloaded{
                         [&](const Constant& c) { return constant(c.value, e.type); },
                         [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
-                        [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
-                        [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
+                        [&](const Unary& u) { return unary(u.op, e.args[0].type, arg(0)); },
+                        [&](const Binary& b) { return binary(b.op, e.args[0].type, arg(0), arg(1)); },
                         [&](const Select&) {
                           return fmt::format("{}<{}>({} != 0, {}, {})", helper("selected"), computed_type(e.type),
                                              arg(0), arg(1), arg(2));

@@ -15,6 +15,8 @@
 
 namespace isamap {
 
+struct ScalarFunction;
+
 class ElementText {
  public:
   /// `own_functions`: exp, tanh etc. of f32 are vectorizable helpers (backends/cpp/real_functions.h) that differ from
@@ -28,6 +30,8 @@ class ElementText {
   /// empty: the place itself.
   std::string statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
                         const std::vector<std::string>& places, const std::string& old = "");
+  /// A computed index, at least 0 and at most `last`.
+  std::string clamped_index(const std::string& value, std::int64_t last);
   /// Floor division of indices.
   std::string floor_div(const std::string& numerator, std::int64_t divisor);
   /// Lvalue of element `number` packed in one register, lowest bits first.
@@ -45,6 +49,7 @@ class ElementText {
   std::string rounded(DType type, const std::string& value);
   std::string constant(double value, DType type);
   std::string cast(const Cast& how, DType from, DType to, const std::string& value);
+  std::string function(const ScalarFunction& f, DType type, const std::string& a, const std::string& b);
   std::string unary(UnaryOp op, DType type, const std::string& a);
   std::string binary(BinaryOp op, DType type, const std::string& a, const std::string& b);
 

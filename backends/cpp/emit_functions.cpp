@@ -41,7 +41,8 @@ void touch(const std::vector<Node>& nodes, Touched& out) {
                    },
                    [&](const Element& element) {
                      out.written.insert(element.write.buffer.value);
-                     for (const Ref& read : element.reads) out.read.insert(read.buffer.value);
+                     for (const Ref& read : element.reads)
+                       if (read.buffer.valid()) out.read.insert(read.buffer.value);
                    },
                    [](const auto&) {},
                },

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/helpers.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cctype>
 
 #include "backends/cpp/definitions.h"
@@ -18,10 +21,13 @@ struct Helper {
 };
 
 // Order: a helper stands behind those it uses. The arithmetic is that of ir/dtype.cpp.
-const std::vector<Helper>& helpers() {
-  static const std::vector<Helper> all = {
+std::vector<Helper> written_helpers() {
+  return {
       {"floor_div", {}, {}, R"(// Division that rounds down, for indices that may be negative.
 inline long floor_div(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+)"},
+      {"clamped_index", {}, {}, R"(// A computed index, inside its axis.
+inline long clamped_index(long at, long last) { return at < 0 ? 0 : at > last ? last : at; }
 )"},
       {"permuted",
        {},
@@ -60,6 +66,57 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
        {"<type_traits>"},
        R"(template <class T> inline T wrap_div(T a, T b) {  // towards zero; 0 for a zero divisor
   return b == 0 ? T(0) : std::is_signed_v<T> && b == T(-1) ? wrap_neg(a) : T(a / b);
+}
+)"},
+      {"wrap_rem",
+       {},
+       {"<type_traits>"},
+       R"(template <class T> inline T wrap_rem(T a, T b) {  // with the sign of a; 0 for a zero divisor
+  return b == 0 || (std::is_signed_v<T> && b == T(-1)) ? T(0) : T(a % b);
+}
+)"},
+      {"floored_remainder",
+       {"wrap_rem"},
+       {},
+       R"(template <class T> inline T floored_remainder(T a, T b) {  // with the sign of b
+  const T rest = wrap_rem(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? T(rest + b) : rest;
+}
+)"},
+      {"floored_rest",
+       {},
+       {"<cmath>"},
+       R"(template <class T> inline T floored_rest(T a, T b) {  // the remainder with the sign of b
+  const T rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+)"},
+      {"wrap_pow",
+       {},
+       {},
+       R"(template <class T> inline T wrap_pow(T a, T n) {  // a negative power of other than 1 and -1 is 0
+  const std::int64_t base = std::int64_t(a), power = std::int64_t(n);
+  if (power < 0) return T(base == 1 ? 1 : base == -1 ? (power % 2 == 0 ? 1 : -1) : 0);
+  std::uint64_t result = 1, factor = std::uint64_t(base);
+  for (std::int64_t left = power; left > 0; left >>= 1, factor *= factor)
+    if (left % 2 == 1) result *= factor;
+  return T(result);
+}
+)"},
+      {"wrap_shl",
+       {},
+       {},
+       R"(template <class T> inline T wrap_shl(T a, T n) { return std::uint64_t(n) >= 64 ? T(0) : T(std::uint64_t(a) << n); }
+)"},
+      {"wrap_shr",
+       {},
+       {},
+       R"(template <class T> inline T wrap_shr(T a, T n) {  // rounds down
+  return T(std::int64_t(a) >> (std::uint64_t(n) >= 64 ? 63 : int(n)));
+}
+)"},
+      {"sign_of", {}, {}, R"(template <class T> inline T sign_of(T a) {  // 0 for both zeros; NaN stays
+  return a == a ? T((a > 0) - (a < 0)) : a;
 }
 )"},
       // Two choices of values that are both there: one of a condition with "or" becomes branches, and no vector code.
@@ -184,46 +241,60 @@ inline float round_small(double x, int precision, int emin, double largest, bool
       {"round_f16", {"bits_as", "choose", "round_small"}, {"<cmath>"}, round_f16_text},
       {"f16_value", {"bits_as", "choose"}, {}, f16_value_text},
       {"f16_bits", {"bits_as", "choose"}, {}, f16_bits_text},
-      {"round_e4m3",
-       {"round_small"},
-       {},
-       "inline float round_e4m3(double x) { return round_small(x, 4, -6, 448, false); }\n"},
-      {"clamp_e4m3",
-       {"round_e4m3"},
-       {},
-       R"(inline float clamp_e4m3(double x) { return round_e4m3(x < -448 ? -448 : x > 448 ? 448 : x); }
-)"},
-      {"e4m3_value",
-       {"small_value"},
-       {},
-       "inline float e4m3_value(std::uint8_t raw) { return small_value(raw, 8, 4, -6, false); }\n"},
-      {"e4m3_bits",
-       {"small_bits"},
-       {},
-       "inline std::uint8_t e4m3_bits(float x) { return std::uint8_t(small_bits(x, 8, 4, -6, false)); }\n"},
-      {"round_e5m2",
-       {"round_small"},
-       {},
-       "inline float round_e5m2(double x) { return round_small(x, 3, -14, 57344, true); }\n"},
-      {"clamp_e5m2",
-       {"round_e5m2"},
-       {},
-       R"(inline float clamp_e5m2(double x) { return round_e5m2(x < -57344 ? -57344 : x > 57344 ? 57344 : x); }
-)"},
-      {"e5m2_value",
-       {"small_value"},
-       {},
-       "inline float e5m2_value(std::uint8_t raw) { return small_value(raw, 8, 3, -14, true); }\n"},
-      {"e5m2_bits",
-       {"small_bits"},
-       {},
-       "inline std::uint8_t e5m2_bits(float x) { return std::uint8_t(small_bits(x, 8, 3, -14, true)); }\n"},
+  };
+}
+
+// Vectorizable forms of functions (float_NAME): printed instead of calls of the library for f32.
+std::vector<Helper> function_helpers() {
+  return {
       {"split_exponent", {"bits_as"}, {}, split_exponent_text},
       {"float_exp", {"split_exponent"}, {}, float_exp_text},
       {"float_sigmoid", {"float_exp"}, {"<cmath>"}, float_sigmoid_text},
       {"float_tanh", {"split_exponent"}, {"<cmath>"}, float_tanh_text},
       {"float_erf", {"split_exponent"}, {"<cmath>"}, float_erf_text},
   };
+}
+
+// Conversions of floats that have none of their own above.
+void add_conversions(const DTypeFormat& f, std::vector<Helper>& all) {
+  const std::string type(f.name), c_type(f.c_type), infinity = f.has_infinity ? "true" : "false";
+  const std::string layout = fmt::format("{}, {}, {}, {}", f.storage, f.precision, f.emin, infinity);
+  const std::string largest = fmt::format("{}", largest_finite(f.type));
+  all.push_back({"round_" + type,
+                 {"round_small"},
+                 {},
+                 fmt::format("inline float round_{}(double x) {{ return round_small(x, {}, {}, {}, {}); }}\n", type,
+                             f.precision, f.emin, largest, infinity)});
+  if (saturates(f.type))
+    all.push_back({"clamp_" + type,
+                   {"round_" + type},
+                   {},
+                   fmt::format("inline float clamp_{0}(double x) {{ return round_{0}(x < -{1} ? -{1} : x > {1} ? {1} : "
+                               "x); }}\n",
+                               type, largest)});
+  all.push_back(
+      {type + "_value",
+       {"small_value"},
+       {},
+       fmt::format("inline float {}_value({} raw) {{ return small_value(raw, {}); }}\n", type, c_type, layout)});
+  all.push_back(
+      {type + "_bits",
+       {"small_bits"},
+       {},
+       fmt::format("inline {1} {0}_bits(float x) {{ return {1}(small_bits(x, {2})); }}\n", type, c_type, layout)});
+}
+
+const std::vector<Helper>& helpers() {
+  static const std::vector<Helper> all = [] {
+    std::vector<Helper> list = written_helpers();
+    for (const DTypeFormat& f : dtype_formats()) {
+      const auto is_own = [&](const Helper& helper) { return helper.name == "round_" + std::string(f.name); };
+      const bool is_small = f.kind == DTypeKind::real && f.precision < format_of(DType::f32).precision;
+      if (is_small && std::none_of(list.begin(), list.end(), is_own)) add_conversions(f, list);
+    }
+    for (Helper& helper : function_helpers()) list.push_back(std::move(helper));
+    return list;
+  }();
   return all;
 }
 
@@ -241,6 +312,10 @@ std::vector<std::string> helper_names() {
   std::vector<std::string> names;
   for (const Helper& helper : helpers()) names.push_back(helper.name);
   return names;
+}
+
+bool is_helper(const std::string& name) {
+  return std::any_of(helpers().begin(), helpers().end(), [&](const Helper& helper) { return helper.name == name; });
 }
 
 std::string helper_text(const std::set<std::string>& used, const std::string& code) {

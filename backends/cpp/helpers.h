@@ -17,6 +17,8 @@ std::string machine_helpers(const ProgramText& program, const std::string& code)
 /// Names of all helpers, reserved in the file.
 std::vector<std::string> helper_names();
 
+bool is_helper(const std::string& name);
+
 /// The used helpers and their dependencies in topological order, without those that `code` does not mention.
 std::string helper_text(const std::set<std::string>& used, const std::string& code);
 

@@ -140,13 +140,18 @@ class Finder {
     if (!ref.buffer.valid()) {
       out.kind = Place::Kind::immediate;
       if (!ref.index.empty() && ref.index[0].is_constant()) out.number = ref.index[0].constant();
+      if (!ref.index.empty()) out.last = ref.index[0];  // of element statements: the value of an index
       return out;
     }
     out.buffer = ref.buffer;
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
     out.offset = element_offset(buffer, ref, ranges);
-    if (buffer.swizzle) {  // no sum of steps
+    const bool computed = std::any_of(ref.index.begin(), ref.index.end(), [](const AffineExpr& e) {
+      const auto name = e.as_dim();
+      return name && computed_read(*name);
+    });
+    if (buffer.swizzle || computed) {  // no sum of steps
       const AffineExpr whole = at_origin(out.offset, ranges);
       out.constant = whole.constant();
       out.last = whole - AffineExpr(whole.constant());

@@ -36,7 +36,7 @@ struct Place {
   BufferId buffer;
   int prefix = -1;  ///< memory: pointer without the innermost group of terms; -1: the buffer
   int shared = -1;  ///< pointer with it; used when its `uses` is above 1
-  AffineExpr last;  ///< the innermost group
+  AffineExpr last;  ///< the innermost group; immediate operands of element statements: the index whose value is read
   std::int64_t constant = 0;
   AffineExpr offset;  ///< the whole, instruction dims included
   AffineExpr inside;  ///< variable: element number, row-major

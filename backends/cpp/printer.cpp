@@ -272,9 +272,23 @@ class Printer {
   void print(const Element& element, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
     std::vector<std::string> reads;
-    for (std::size_t i = 1; i < item.places.size(); ++i) reads.push_back(value_at(item.places[i]));
+    for (std::size_t i = 1; i < item.places.size(); ++i) {
+      name_computed(element.reads[i - 1], reads);
+      reads.push_back(element.reads[i - 1].buffer.valid()
+                          ? value_at(item.places[i])
+                          : portable_type(DType::s32) + "(" + index(item.places[i].last, ranges_) + ")");
+    }
     line(elements_.statement(element.reduction, program_.buffers[element.write.buffer.index()].dtype,
                              element_place(item.places[0]), element.body, reads, value_at(item.places[0])));
+  }
+  /// Subscripts of a read that earlier ones compute, as text in place of their names.
+  void name_computed(const Ref& ref, const std::vector<std::string>& reads) {
+    for (std::size_t axis = 0; axis < ref.index.size(); ++axis) {
+      const auto name = ref.index[axis].as_dim();
+      if (const auto by = name ? computed_read(*name) : std::nullopt)
+        variable_names_[*name] = elements_.clamped_index(reads[static_cast<std::size_t>(*by)],
+                                                         program_.buffers[ref.buffer.index()].extents[axis] - 1);
+    }
   }
   std::string value_at(const Place& place) {
     std::string element = element_place(place);

@@ -47,7 +47,7 @@ Values values_of(const Tensor& tensor) {
     return {tensor.range->first, (tensor.range->second - tensor.range->first) / 16, 17};
   }
   const bool no_sign = integer_min(tensor.dtype) == 0;
-  if (!tensor.range) return {no_sign ? 0.0 : -2.0, 1, tensor.dtype == DType::b1 ? 2U : no_sign ? 4U : 5U};
+  if (!tensor.range) return {no_sign ? 0.0 : -2.0, 1, is_truth(tensor.dtype) ? 2U : no_sign ? 4U : 5U};
   const double width = std::floor(tensor.range->second) - std::ceil(tensor.range->first);
   return {std::ceil(tensor.range->first), 1, static_cast<std::uint32_t>(std::clamp(width, 0.0, 5.0)) + 1};
 }
@@ -125,11 +125,10 @@ class PlainLoops {
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
       if (begun.insert(kernel_.statements[s].write.tensor.value).second) body += start(kernel_.statements[s]);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
-      const auto& repeat = kernel_.repeat;
-      const bool first = repeat && repeat->contains(s) && s == repeat->first;
-      if (first) body += fmt::format("  for (long {0} = 0; {0} < {1}; ++{0}) {{\n", step_name(), repeat->steps);
-      body += statement(kernel_.statements[s], repeat && repeat->contains(s) ? repeat->dim : "");
-      if (repeat && repeat->contains(s) && s + 1 == repeat->first + repeat->count) body += "  }\n";
+      const Repeat* repeat = repeat_of(kernel_, s);
+      if (repeat && s == repeat->first) body += opening(*repeat);
+      body += statement(kernel_.statements[s], repeat);
+      if (repeat && s + 1 == repeat->first + repeat->count) body += "  }\n";
     }
     return "void reference(" + list + ") {\n" + unused(body) + body + "}\n\n}  // namespace\n\n";
   }
@@ -148,9 +147,15 @@ class PlainLoops {
   std::string type(std::size_t t) const { return portable_type(kernel_.tensors[t].dtype); }
 
  private:
-  std::string step_name() const {
+  std::string step_name(const Repeat& repeat) const {
     Names names = names_;
-    return names.unique(kernel_.repeat->dim);
+    return names.unique(repeat.dim);
+  }
+
+  std::string opening(const Repeat& repeat) const {
+    const std::string step = step_name(repeat);
+    if (repeat.backward) return fmt::format("  for (long {0} = {1}; {0} >= 0; --{0}) {{\n", step, repeat.steps - 1);
+    return fmt::format("  for (long {0} = 0; {0} < {1}; ++{0}) {{\n", step, repeat.steps);
   }
 
   std::string unused(const std::string& body) const {
@@ -179,12 +184,13 @@ class PlainLoops {
                        index_text(position(index, kernel_.tensors[t]), nest.ranges, nest.names, elements_));
   }
 
-  std::string statement(const Computation& s, const std::string& step) {
+  std::string statement(const Computation& s, const Repeat* repeat) {
     Nest nest;
     Names names = names_;
-    if (!step.empty()) {
-      nest.names[step] = step_name();
-      nest.ranges[step] = {0, kernel_.repeat->steps - 1};
+    const std::string step = repeat ? repeat->dim : "";
+    if (repeat) {
+      nest.names[step] = step_name(*repeat);
+      nest.ranges[step] = {0, repeat->steps - 1};
       nest.indent += "  ";
       names.unique(step);  // that name
     }
@@ -195,7 +201,20 @@ class PlainLoops {
     std::vector<std::string> reads;
     for (const Access& access : s.reads) {
       reads.push_back(names.unique("read"));
-      read(access, reads.back(), nest);
+      Access regular = access;
+      if (access.computed) {
+        const auto axis = static_cast<std::size_t>(access.computed->axis);
+        const std::string name = computed_name(access.computed->read);
+        regular.index[axis] = AffineExpr::dim(name);
+        nest.names[name] = elements_.clamped_index(reads[static_cast<std::size_t>(access.computed->read)],
+                                                   kernel_.tensors[access.tensor.index()].shape[axis] - 1);
+      }
+      read(regular, reads.back(), nest);
+    }
+    for (const AffineExpr& value : s.values) {
+      reads.push_back(names.unique("value"));
+      nest.line(fmt::format("const {0} {1} = {0}({2});", portable_type(DType::s32), reads.back(),
+                            index_text(value, nest.ranges, nest.names, elements_)));
     }
     const std::size_t t = s.write.tensor.index();
     nest.line(
@@ -206,10 +225,10 @@ class PlainLoops {
   void read(const Access& access, const std::string& name, Nest& nest) {
     const std::size_t t = access.tensor.index();
     const Tensor& tensor = kernel_.tensors[t];
-    if (!tensor.outside)
-      return nest.line(fmt::format("const {} {} = {};", type(t), name, element(t, access.index, nest)));
+    const auto outside = outside_of(access, kernel_.tensors);
+    if (!outside) return nest.line(fmt::format("const {} {} = {};", type(t), name, element(t, access.index, nest)));
     nest.line(elements_.statement(Reduction::assign, tensor.dtype, type(t) + " " + name,
-                                  constant(*tensor.outside, tensor.dtype), {}));
+                                  constant(*outside, tensor.dtype), {}));
     std::string inside;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       const std::string at = index_text(access.index[d], nest.ranges, nest.names, elements_);

@@ -10,6 +10,14 @@
 namespace isamap {
 namespace {
 
+/// The value of an index, or a read at a computed place: neighbours are no contiguous elements.
+bool is_irregular(const Ref& read) {
+  return !read.buffer.valid() || std::any_of(read.index.begin(), read.index.end(), [](const AffineExpr& e) {
+    const auto name = e.as_dim();
+    return name && computed_read(*name);
+  });
+}
+
 constexpr std::int64_t most_at_once = 16;  // elements of a chunk: one-byte elements in the widest moves
 
 /// Registers of one instance that contain elements 0, 1, 2.. in order.
@@ -97,7 +105,7 @@ std::optional<Judged> judged(const Program& program, const HardwareModel& model,
   if (!stores) result.how.moves.emplace_back();
   if (stores && !note(chunk.element.write, true)) return std::nullopt;
   for (const Ref& read : chunk.element.reads)
-    if (!note(read, false)) return std::nullopt;
+    if (is_irregular(read) || !note(read, false)) return std::nullopt;
   return any ? std::optional(result) : std::nullopt;
 }
 

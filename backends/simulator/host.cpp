@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "ir/element_cycles.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -62,19 +61,30 @@ void Host::visit(const Node& node) {
 }
 
 Host::Place Host::place(const Ref& ref) {
+  if (!ref.buffer.valid()) return {true, 0, CompiledAffine(ref.index.at(0), slots_.names())};
   const Buffer& buffer = program_.buffers[ref.buffer.index()];
+  Place place{false, ref.buffer.index(), {}};
   AffineExpr offset;
-  for (std::size_t a = 0; a < ref.index.size() && a < buffer.strides.size(); ++a)
-    offset += ref.index[a] * buffer.strides[a];
+  for (std::size_t a = 0; a < ref.index.size() && a < buffer.strides.size(); ++a) {
+    const auto name = ref.index[a].as_dim();
+    if (const auto by = name ? computed_read(*name) : std::nullopt) {
+      place.computed_by = static_cast<std::size_t>(*by);
+      place.stride = buffer.strides[a];
+      place.last = buffer.extents[a] - 1;
+    } else {
+      offset += ref.index[a] * buffer.strides[a];
+    }
+  }
   if (buffer.slots >= 0)
     problem_ = error(fmt::format("an element statement uses register '{}', which a host cannot", buffer.name));
-  return {ref.buffer.index(), CompiledAffine(offset, slots_.names())};
+  place.offset = CompiledAffine(offset, slots_.names());
+  return place;
 }
 
 /// The offset in the image, or nothing (and a diagnostic) when outside the buffer.
-std::uint8_t* Host::at(const Place& place) {
+std::uint8_t* Host::at(const Place& place, std::int64_t chosen) {
   const Buffer& buffer = program_.buffers[place.buffer];
-  const std::int64_t offset = place.offset(values_.data());
+  const std::int64_t offset = place.offset(values_.data()) + chosen;
   if (offset >= 0 && offset < element_span(buffer))
     return machine_.image(buffer.memory).data() + buffer.address + offset * bytes(buffer.dtype);
   if (!problem_)
@@ -89,13 +99,20 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
-    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back());
+    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back(), each_);
   }
   cycles_ += found->second.cycles;
   const auto& places = found->second.places;
   std::vector<Scalar> reads;
   for (std::size_t r = 1; r < places.size(); ++r) {
-    const std::uint8_t* from = at(places[r]);
+    const Place& own = places[r];
+    if (own.is_value) {
+      reads.push_back({0, own.offset(values_.data())});
+      continue;
+    }
+    const std::int64_t index =
+        own.computed_by ? std::clamp<std::int64_t>(reads[*own.computed_by].integer, 0, own.last) : 0;
+    const std::uint8_t* from = at(own, index * own.stride);
     if (from == nullptr) return;
     reads.push_back(load(program_.buffers[places[r].buffer].dtype, from));
   }

@@ -7,13 +7,17 @@
 
 #include "backends/assembly/straight_line.h"
 #include "backends/simulator/machine.h"
+#include "ir/element_cycles.h"
 
 namespace isamap {
 
 class Host {
  public:
   Host(const Program& program, const LoopSlots& slots, Machine& machine)
-      : program_(program), slots_(slots), machine_(machine) {}
+      : program_(program), slots_(slots), machine_(machine) {
+    const TimingParameters& timing = machine.model().timing;
+    each_ = {timing.copy_contiguous, timing.copy_strided, timing.copy_divided, timing.access};
+  }
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
@@ -22,23 +26,27 @@ class Host {
 
  private:
   struct Place {
+    bool is_value = false;  ///< the offset itself is what is read
     std::size_t buffer = 0;
     CompiledAffine offset;
+    std::optional<std::size_t> computed_by = {};  ///< an earlier read, whose value chooses an index of an axis:
+    std::int64_t stride = 0, last = 0;            ///< elements; the largest index
   };
   struct Statement {
-    std::vector<Place> places;
+    std::vector<Place> places;  ///< write, reads
     double cycles = 0;
-  };  ///< write, reads
+  };
 
   void visit(const Node& node);
   void visit(const std::vector<Node>& nodes);
   void execute(const Element& element);
   Place place(const Ref& ref);
-  std::uint8_t* at(const Place& place);
+  std::uint8_t* at(const Place& place, std::int64_t chosen = 0);  ///< `chosen`: elements behind the offset
 
   const Program& program_;
   const LoopSlots& slots_;
   Machine& machine_;
+  ElementCycles each_;
   std::vector<std::int64_t> values_;
   std::vector<std::string> loops_;  ///< variables of the loops around the current node
   double cycles_ = 0;

@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "hwdesc/keys/key.h"
 #include "isamap/result.h"
+#include "isamap/timing.h"
 
 namespace isamap::keys {
 namespace {
@@ -96,6 +98,10 @@ constexpr Key file_keys[] = {
     {.name = "async",
      .type = "list of completion",
      .meaning = "completion objects of asynchronous instructions (section 9)"},
+    {.name = "timing",
+     .type = "machine timing",
+     .example = "{usable: 0.6}",
+     .meaning = "numbers of the cost model that differ from hwdesc/defaults/timing.yaml (docs/cost.md)"},
     {.name = "objects", .type = "list of object", .meaning = "what the host builds and passes to programs (section 9)"},
 };
 
@@ -849,7 +855,8 @@ constexpr Key operand_keys[] = {
     {.name = "dtype",
      .type = "dtype",
      .example = "f32",
-     .meaning = "`b1` a truth value; `b8 b16 b32 b64` bits of any type. Only a move may omit it: it moves any type (a "
+     .meaning = "`bool` a truth value in a byte, `b1` in a bit of a mask; `b8 b16 b32 b64` bits of any type. Only a "
+                "move may omit it: it moves any type (a "
                 "command stream must then encode it: `hw check` warns); one operand determines the other"},
     {.name = "layout",
      .type = "layout",
@@ -1205,6 +1212,19 @@ constexpr Key assembly_step_keys[] = {
     {.name = "then", .type = "step", .meaning = "what follows all lines of this kind"},
 };
 
+// --- timing of the machine ---
+
+consteval auto timing_rows() {
+  std::array<Key, std::size(timing_parameters)> rows;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = {.name = timing_parameters[i].key,
+               .type = "real",
+               .fallback = "as in hwdesc/defaults/timing.yaml",
+               .meaning = timing_parameters[i].meaning};
+  return rows;
+}
+constexpr auto machine_timing_keys = timing_rows();
+
 constexpr Section all_sections[] = {
     {"file", "", "A hardware file.", file_keys},
     {"features", "requires", "Says available or not, nothing else.", features_keys},
@@ -1259,6 +1279,7 @@ constexpr Section all_sections[] = {
     {"fence", "async.*", "Completion by a fence.", fence_keys, "completion"},
     {"tokens", "async.*", "Order between the queues of a unit.", tokens_keys, "completion"},
     {"object", "objects.*", "What the host builds and passes to the program.", object_keys},
+    {"machine timing", "timing", "Numbers that terms of the cost model read.", machine_timing_keys},
     {"assembly line", "barriers.*.emit", "An assembly line in place of a text.", assembly_line_keys},
     {"assembly step", "async.*.init", "An assembly line in place of a text, and what follows it.", assembly_step_keys},
 };

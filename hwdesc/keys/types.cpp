@@ -64,7 +64,7 @@ std::vector<ValueType> enumerations() {
   };
   return {
       words("dtype", "Number format of an element; b8..b64 are bits of any type, b1 a truth value.",
-            names_up_to(DType::b64)),
+            dtype_names()),
       words("memory kind",
             "dram: tensors live here (one is required). scratchpad, accumulator: addressed, managed by the program. "
             "cache: never addressed; a move into one is a prefetch. register: numbered.",

@@ -25,6 +25,13 @@ void parse_statements(Reading& r) {
                     "write \"C[i,j] += A[i,k] * B[k,j]\"");
     Result<ParsedStatement> parsed = parse_statement(text.scalar, text_where(text));
     if (parsed) {
+      for (const ParsedAccess& read : parsed->reads)
+        if (read.computed || !parsed->values.empty())
+          r.fail(text.where, "'compute' of " + r.what + " uses the value of an iterator or a computed subscript",
+                 "instructions have operands and affine subscripts only");
+        else if (read.outside)
+          r.fail(text.where, "'compute' of " + r.what + " says `outside` at a read of '" + read.tensor + "'",
+                 "write it at the operand: operands: {" + read.tensor + ": {outside: 0}}");
       r.statements.push_back(std::move(*parsed));
     } else {
       r.problems().add(parsed.diagnostics(),

@@ -127,6 +127,7 @@ void load_views(const Node& node, Memory& memory, const std::string& what, Conte
 void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);
+void load_timing(const Node& root, Context& context);
 void load_verified(const Node& root, Context& context);
 Requirements load_requires(const Node& node, const std::string& what, Context& context);
 void load_states(const Node& root, Context& context);

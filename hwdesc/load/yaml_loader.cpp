@@ -85,6 +85,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   load_verified(root, context);
   load_symbols(root, context);
   load_program(root, context);
+  load_timing(root, context);
   load_units(root, context);
   load_memories(root, context);
   load_links(root, context);

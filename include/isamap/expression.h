@@ -20,16 +20,67 @@ namespace isamap {
 // significand, so + - * / sqrt in double followed by one rounding is correctly rounded
 // (Figueroa, "When is double rounding innocuous?", SIGNUM 1995).
 
-/// b1 is a truth value (masks); b8..b64 are bits of any type (moves).
-enum class DType { f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, b1, b8, b16, b32, b64 };
+/// boolean is a truth value in a byte, 0 or 1, `bool` in texts; b1 one bit of a mask; b8..b64 are bits of any type
+/// (moves).
+enum class DType {
+  f64,
+  f32,
+  tf32,
+  bf16,
+  f16,
+  e4m3,
+  e5m2,
+  s64,
+  s32,
+  s16,
+  s8,
+  u32,
+  u16,
+  u8,
+  boolean,
+  b1,
+  b8,
+  b16,
+  b32,
+  b64
+};
+
+enum class DTypeKind { real, integer, truth, bits };
+
+/// What is known of a format: a row of the table in ir/dtype.cpp. A new format is an enumerator and a row; where
+/// printed code shall convert it faster than any float of 8 or 16 bits, also helpers (backends/cpp/helpers.cpp).
+struct DTypeFormat {
+  DType type;
+  std::string_view name;
+  DTypeKind kind;
+  int storage;              ///< bits in memory; a byte at least is taken
+  bool is_signed;           ///< integers
+  int precision;            ///< reals: bits of significand with the hidden one; integers: bits of magnitude
+  int emin, emax;           ///< reals: exponents of the smallest normal and of the largest finite number
+  bool has_infinity;        ///< reals; without, all ones in the exponent are numbers, but for one NaN
+  std::string_view c_type;  ///< of an element in printed code that names no other
+  int onnx;                 ///< TensorProto.DataType; 0: none
+};
+
+const std::vector<DTypeFormat>& dtype_formats();
+const DTypeFormat& format_of(DType type);
+std::vector<std::string> dtype_names();
 
 std::string_view name(DType type);
 std::optional<DType> parse_dtype(std::string_view text);
+std::optional<DType> dtype_of_onnx(int element_type);
 
 bool is_float(DType type);
 bool is_integer(DType type);  ///< s64..u8
+bool is_truth(DType type);    ///< boolean, b1
 bool is_bits(DType type);     ///< b8..b64
 int bits(DType type);         ///< storage: tf32 32, b1 1
+/// The integer format of this size; nothing: there is none.
+std::optional<DType> integer_of(int bits, bool is_signed);
+/// The largest finite number of a float type.
+double largest_finite(DType type);
+/// Does `sat_T(x)` yield finite numbers only? The floats of at most 8 bits.
+bool saturates(DType type);
 inline int bytes(DType type) { return (bits(type) + 7) / 8; }
 
 /// Smallest and largest value of an integer type.
@@ -58,7 +109,7 @@ double round_to(DType type, double value);
 /// Wraps to the low bits of an integer type (two's complement).
 std::int64_t wrap_to(DType type, std::int64_t value);
 /// The cast `T(x)`: float to integer truncates towards zero and wraps; `saturate` clamps instead
-/// (NaN gives 0; for e4m3 and e5m2 clamps to the largest finite value).
+/// (NaN gives 0; floats of 8 bits clamp to the largest finite value).
 Scalar convert(Scalar value, DType from, DType to, bool saturate);
 
 /// The value in memory, low bits first, and back. e4m3 is OCP FP8 E4M3 (bias 7, no infinity, S.1111.111 is NaN).
@@ -70,8 +121,64 @@ Scalar decode(DType type, std::uint64_t raw);
 // Types are explicit in the tree: `elaborate` (ir/scalar_typing.cpp) inserts the widening casts that the text omits, so
 // bodies of equal meaning are equal trees. C[i,j] += A*B with u8, s8 and s32 becomes s32(A) * s32(B).
 
-enum class UnaryOp { negate, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, abs, round };
-enum class BinaryOp { add, sub, mul, div, min, max };
+/// What each means stands in the table of ir/scalar_functions.cpp, its text in docs/kernels.md.
+enum class UnaryOp {
+  negate,
+  exp,
+  log,
+  sqrt,
+  rsqrt,
+  tanh,
+  erf,
+  sigmoid,
+  abs,
+  round,
+  floor,
+  ceil,
+  trunc,
+  sign,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  expm1,
+  log1p,
+  is_nan,
+  is_inf,
+  logical_not,
+  bit_not
+};
+enum class BinaryOp {
+  add,
+  sub,
+  mul,
+  div,
+  min,
+  max,
+  pow,
+  mod,
+  fmod,
+  less_equal,
+  less,
+  greater_equal,
+  greater,
+  equal,
+  not_equal,
+  logical_and,
+  logical_or,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right
+};
 
 struct Constant {
   double value = 0;
@@ -111,8 +218,9 @@ ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b);
 ScalarExpr cast(DType to, ScalarExpr a, bool saturate = false);
 
 /// Inserts widening casts at the leaves so that every node's type is the context's (the output type at the root, the
-/// operands' join inside an explicit cast). Narrowing without a cast is an error with both types, located at the first
-/// read concerned if `read_where` has the places of reads, else at `where`.
+/// operands' join inside an explicit cast and in a comparison, whose own type is boolean). Narrowing without a cast is
+/// an error with both types, located at the first read concerned if `read_where` has the places of reads, else at
+/// `where`.
 Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where,
                              const std::vector<SourceLocation>& read_where = {});
 

@@ -33,14 +33,14 @@ struct Layer {
   std::vector<std::string> notes;  ///< parts that the kernel omits: "the bias 'b' is left out of the kernel"
 };
 
-struct Model {
+struct LayerList {
   std::string name;
   std::vector<std::string> notes;  ///< "the batch size of input 'x' is not a number: 1 is used"
   std::vector<Layer> layers;
 };
 
-/// Weights may be initialisers or inputs; shapes come from shape inference.
-Result<Model> load_onnx(const std::string& path);
+/// Weights may be initialisers or inputs, and need no values.
+Result<LayerList> load_onnx(const std::string& path);
 /// False when built without ONNX.
 bool onnx_supported();
 

@@ -65,10 +65,20 @@ struct IterationDomain {
 /// Extent of each dim as the range [0, extent-1], for `bounds` and `simplify`.
 Ranges ranges_of(const IterationDomain& domain);
 
+/// A subscript that another read of the statement yields: E[at(I[i]),d]. It is clamped into the axis.
+struct ComputedIndex {
+  int axis = 0;
+  int read = 0;  ///< number of that read, of an integer type; before the read that it indexes
+  bool operator==(const ComputedIndex&) const = default;
+};
+
 /// tensor[index...]; each index quasi-affine in the domain's dims.
 struct Access {
   TensorId tensor;
   std::vector<AffineExpr> index;
+  /// Of reads: the value beyond the tensor's shape, where it differs from the tensor's `outside`.
+  std::optional<double> outside = {};
+  std::optional<ComputedIndex> computed = {};  ///< of reads; `index` is 0 at its axis
   bool operator==(const Access&) const = default;
 };
 
@@ -95,8 +105,13 @@ struct Computation {
   Access write;
   std::vector<Access> reads;  ///< each distinct access once, in order of first occurrence in the body
   ScalarExpr body;            ///< elaborated; its type is the written tensor's
+  /// Values of dims in the body, each an s32: operand reads.size() + n of the body is values[n]. `value(i + 1)`.
+  std::vector<AffineExpr> values = {};
   bool operator==(const Computation&) const = default;
 };
+
+/// Does it use the value of a dim, or read at a computed place? Such statements are scalar code.
+bool is_irregular(const Computation& computation);
 
 /// Access 0 is the write, access i+1 is reads[i]: the numbering of operands in mappings.
 const Access& access_of(const Computation& computation, int number);
@@ -111,14 +126,20 @@ struct Tensor {
   std::string name;
   std::vector<std::int64_t> shape;  ///< extents, row-major
   DType dtype = DType::f32;
-  std::optional<double> outside;                   ///< value of reads beyond the shape; nothing: they are errors
-  bool inout = false;                              ///< an output that starts with the caller's values
-  std::optional<std::pair<double, double>> range;  ///< values lie in [first, second]
+  std::optional<double> outside = {};                   ///< value of reads beyond the shape; nothing: they are errors
+  bool inout = false;                                   ///< an output that starts with the caller's values
+  std::optional<std::pair<double, double>> range = {};  ///< values lie in [first, second]
   bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
   /// Strides of the caller's array in elements, by axis, if known at compile time. Empty: dense.
   std::vector<std::int64_t> strides = {};
+  bool output = false;  ///< written, and wanted by the caller although statements read it later
   bool operator==(const Tensor&) const = default;
 };
+
+/// The value of a read beyond the shape; nothing: such reads are errors.
+std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& tensors);
+/// The same of all reads of a tensor in a statement: the verifier has proved that they agree.
+std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors);
 
 /// Number of elements; the verifier has proved that it fits 64 bits.
 std::int64_t element_count(const Tensor& tensor);
@@ -129,11 +150,13 @@ std::vector<std::int64_t> strides_of(const Tensor& tensor);
 AffineExpr position(const std::vector<AffineExpr>& index, const Tensor& tensor);
 
 /// A recurrence: statements [first, first + count) run step by step along a common dim: all of them at step 0, then all
-/// at step 1, ... So a step may read results of earlier steps (ir/recurrence.h).
+/// at step 1, ...; `backward`: from the last step to step 0. So a step may read results of earlier steps
+/// (ir/recurrence.h).
 struct Repeat {
   std::string dim;
   std::int64_t steps = 0;
   std::size_t first = 0, count = 0;
+  bool backward = false;
   bool operator==(const Repeat&) const = default;
   bool contains(std::size_t statement) const { return statement >= first && statement < first + count; }
 };
@@ -145,17 +168,21 @@ struct Kernel {
   std::vector<Tensor> tensors;
   std::vector<Computation> statements;
   SourceLocation where;
-  std::optional<Repeat> repeat = {};
+  std::vector<Repeat> repeats = {};  ///< of disjoint groups of statements, in order
   bool operator==(const Kernel& other) const {
     return name == other.name && sizes == other.sizes && tensors == other.tensors && statements == other.statements &&
-           repeat == other.repeat;
+           repeats == other.repeats;
   }
 };
 
-/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and not inout.
-/// Outputs: all others, updated for the caller.
+/// The recurrence that holds a statement; null: none.
+const Repeat* repeat_of(const Kernel& kernel, std::size_t statement);
+
+/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and neither inout nor
+/// output. Outputs: all others, updated for the caller.
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
+std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time linear in the kernel
 /// Inputs then outputs, each in file order: the order of arguments of every emitted entry.
 std::vector<TensorId> arguments(const Kernel& kernel);
 

@@ -53,6 +53,11 @@ struct Buffer {
 AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index);
 std::int64_t element_span(const Buffer& buffer);  ///< 1 + largest element offset
 
+/// In reads of an element statement `at$2` stands for the value of its read 2, clamped into the axis that it indexes.
+std::string computed_name(int read);
+/// Nothing: it is no such name.
+std::optional<int> computed_read(const std::string& name);
+
 struct Ref {
   BufferId buffer;
   std::vector<AffineExpr> index;  ///< one for each axis, over loop variables and `$dim`s
@@ -100,7 +105,8 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
-/// Executed element by element by a scalar unit, in the program's language. `write` (reduction)= body(reads).
+/// Executed element by element by a scalar unit, in the program's language. `write` (reduction)= body(reads). A read
+/// without a buffer is the value of its one index, an s32. An index of a read may be `at$n` of an earlier read n.
 struct Element {
   UnitId unit;
   Reduction reduction = Reduction::assign;

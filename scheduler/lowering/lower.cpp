@@ -28,11 +28,11 @@ namespace {
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
-/// The time loop of a recurrence: a kernel of one step, and the loop around it.
+/// The time loops of recurrences: a kernel of one step, and the loops around its groups.
 struct TimeLoop {
   const Kernel* whole = nullptr;
   OneStep step;
-  std::string variable;  ///< of the loop over steps
+  std::vector<std::string> variables;  ///< of the loops over steps, by recurrence
 };
 
 void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model,
@@ -144,29 +144,39 @@ class Nests {
     for (const TileFusion& h : *found)  // statements without points have no tiles and are not fused
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
         fusions_.push_back(h);
+    if (const auto no = fused_across_steps()) return Diagnostics{*no};
     std::vector<Node> all;
     Loop time_loop_node;
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
-      const bool repeats = steps_ && steps_->whole->repeat->contains(s);
-      if (repeats && s == steps_->whole->repeat->first) time_loop_node = time_loop();
+      const Repeat* repeat = steps_ ? repeat_of(*steps_->whole, s) : nullptr;
+      if (repeat && s == repeat->first) time_loop_node = time_loop(*repeat);
       const auto is_consumer = [&](const TileFusion& h) { return h.to.index() == s; };
       if (!std::any_of(fusions_.begin(), fusions_.end(), is_consumer)) {
         auto nodes = statement(s, std::nullopt);
         if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
-        auto& into = repeats ? time_loop_node.body : all;
+        auto& into = repeat ? time_loop_node.body : all;
         into.insert(into.end(), nodes->begin(), nodes->end());
       }
-      const bool last = repeats && s + 1 == steps_->whole->repeat->first + steps_->whole->repeat->count;
-      if (last) all.push_back(Node{std::move(time_loop_node)});
+      if (repeat && s + 1 == repeat->first + repeat->count) all.push_back(Node{std::move(time_loop_node)});
     }
     return all;
   }
 
  private:
-  Loop time_loop() const {
-    const Repeat& repeat = *steps_->whole->repeat;
-    steps_->variable = lowering_.variable(repeat.dim, repeat.steps);
-    return Loop{steps_->variable, repeat.steps, false, "", {}};
+  Loop time_loop(const Repeat& repeat) const {
+    steps_->variables.push_back(lowering_.variable(repeat.dim, repeat.steps));
+    return Loop{steps_->variables.back(), repeat.steps, false, "", {}};
+  }
+
+  /// A consumer runs where its producer does: within the same step.
+  std::optional<Diagnostic> fused_across_steps() const {
+    for (const TileFusion& h : fusions_)
+      if (steps_ && repeat_of(*steps_->whole, h.from.index()) != repeat_of(*steps_->whole, h.to.index()))
+        return error(
+            fmt::format("then {}: it is repeated otherwise than {}", steps_->whole->statements[h.to.index()].name,
+                        steps_->whole->statements[h.from.index()].name),
+            "leave it out");
+    return std::nullopt;
   }
 
   static bool without_points(const Computation& statement) {
@@ -270,11 +280,11 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
   if (!transformed) return transformed.diagnostics();
   const Kernel& kernel = *transformed;
   std::optional<TimeLoop> steps;
-  if (kernel.repeat) steps = TimeLoop{&kernel, one_step(kernel), ""};
+  if (!kernel.repeats.empty()) steps = TimeLoop{&kernel, one_step(kernel), {}};
   auto program =
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
-  if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variable, model);
+  if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variables, model);
   for (const VectorizedReduction& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(

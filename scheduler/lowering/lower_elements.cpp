@@ -39,6 +39,18 @@ class ElementLowering : NestParts {
       if (!index)
         return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be expressed in the dims");
       (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};
+      if (const auto& computed = access_of(statement_, a).computed) {
+        if (!holder.whole_tensor)
+          return error("a tile of " + lowering_.buffer(holder.buffer).name + " is read at a computed place",
+                       "leave out its stage: all of the tensor is needed");
+        element.reads.back().index[static_cast<std::size_t>(computed->axis)] =
+            AffineExpr::dim(computed_name(computed->read));
+      }
+    }
+    for (const AffineExpr& value : statement_.values) {
+      const auto number = express(value, known);
+      if (!number) return error("value(" + print(value) + ") cannot be expressed in the loops");
+      element.reads.push_back({BufferId{}, {simplify(*number, lowering_.ranges)}});
     }
     Guard domain = domain_guard(known, scope);
     Nodes nodes = guarded_reads(element, 0, domain.conditions);
@@ -69,10 +81,12 @@ class ElementLowering : NestParts {
   // A read that may be out of bounds yields the tensor's `outside` value there. `known`: conditions that hold here.
   Nodes guarded_reads(const Element& element, std::size_t from, const std::vector<AffineExpr>& known) {
     for (std::size_t r = from; r < element.reads.size(); ++r) {
+      if (!element.reads[r].buffer.valid()) continue;  // the value of a dim
       const Buffer& buffer = lowering_.buffer(element.reads[r].buffer);
       Guard guard;
       for (std::size_t i = 0; i < element.reads[r].index.size(); ++i) {
         const AffineExpr& e = element.reads[r].index[i];
+        if (const auto name = e.as_dim(); name && computed_read(*name)) continue;  // clamped
         const auto range = bounds(e, lowering_.ranges);
         const auto ask = [&](const AffineExpr& condition) {
           if (std::find(known.begin(), known.end(), simplify(condition, lowering_.ranges)) == known.end())
@@ -83,8 +97,9 @@ class ElementLowering : NestParts {
       }
       if (guard.conditions.empty()) continue;
       Element without = element;
-      const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
+      const auto outside = outside_of(statement_, buffer.tensor, kernel_.tensors).value_or(0);
       without.body = replace_read(element.body, static_cast<int>(r), outside);
+      put_number(without, r, static_cast<std::int64_t>(outside));
       without.reads[r] = {};
       guard.then = guarded_reads(element, r + 1, known);
       guard.otherwise = guarded_reads(drop_read(without, r), r, known);
@@ -100,8 +115,21 @@ class ElementLowering : NestParts {
     return copy;
   }
 
+  /// Subscripts that read `r` computes are this number.
+  void put_number(Element& element, std::size_t r, std::int64_t number) const {
+    for (Ref& read : element.reads)
+      for (std::size_t i = 0; read.buffer.valid() && i < read.index.size(); ++i)
+        if (read.index[i].as_dim() == computed_name(static_cast<int>(r)))
+          read.index[i] = AffineExpr(std::clamp<std::int64_t>(number, 0, lowering_.buffer(read.buffer).extents[i] - 1));
+  }
+
   static Element drop_read(Element element, std::size_t r) {
     element.reads.erase(element.reads.begin() + static_cast<std::ptrdiff_t>(r));
+    for (Ref& read : element.reads)
+      for (AffineExpr& e : read.index)
+        if (const auto name = e.as_dim())
+          if (const auto by = computed_read(*name); by && *by > static_cast<int>(r))
+            e = AffineExpr::dim(computed_name(*by - 1));
     const std::function<void(ScalarExpr&)> renumber = [&](ScalarExpr& e) {
       if (auto* read = std::get_if<Read>(&e.op); read && read->access > static_cast<int>(r)) --read->access;
       for (ScalarExpr& arg : e.args) renumber(arg);

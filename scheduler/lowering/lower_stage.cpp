@@ -233,8 +233,9 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
     copy.packing_move = lowering_.model.instruction(move->move).name;
   copy.unroll = inner.slots >= 0;
   for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
-  const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];
-  if (into_inner && outer.whole_tensor && !skips(*input_.nest, tensor)) copy.outside = tensor.outside;
+  const TensorId tensor = lowering_.buffer(inner.buffer).tensor;
+  if (into_inner && outer.whole_tensor && !skips(*input_.nest, kernel_.tensors[tensor.index()]))
+    copy.outside = outside_of(statement_, tensor, kernel_.tensors);
   return copy;
 }
 

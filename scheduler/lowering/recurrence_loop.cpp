@@ -11,9 +11,9 @@ namespace {
 
 class RecurrenceLoop {
  public:
-  RecurrenceLoop(const Program& of_step, const OneStep& step, const Kernel& whole, std::string variable,
-                 const HardwareModel& model)
-      : old_(of_step), step_(step), whole_(whole), variable_(std::move(variable)), model_(model) {}
+  RecurrenceLoop(const Program& of_step, const OneStep& step, const Kernel& whole,
+                 const std::vector<std::string>& variables, const HardwareModel& model)
+      : old_(of_step), step_(step), whole_(whole), variables_(variables), model_(model) {}
 
   Program run() {
     made_ = old_;
@@ -69,11 +69,18 @@ class RecurrenceLoop {
     return buffer;
   }
 
+  AffineExpr step_of(const Slice& slice) const {
+    const auto number = static_cast<std::size_t>(slice.repeat);
+    const AffineExpr turn = AffineExpr::dim(variables_[number]);
+    const Repeat& repeat = whole_.repeats[number];
+    return repeat.backward ? AffineExpr(repeat.steps - 1) - turn : turn;
+  }
+
   void redirect(Ref& ref) const {
     if (!ref.buffer.valid()) return;
     const auto& [buffer, slice] = places_[ref.buffer.index()];
     ref.buffer = buffer;
-    if (slice.axis >= 0) ref.index.insert(ref.index.begin() + slice.axis, AffineExpr::dim(variable_) + slice.offset);
+    if (slice.axis >= 0) ref.index.insert(ref.index.begin() + slice.axis, step_of(slice) + slice.offset);
   }
   void redirect(std::vector<Node>& nodes) const {
     for (Node& node : nodes)
@@ -101,7 +108,7 @@ class RecurrenceLoop {
   const Program& old_;
   const OneStep& step_;
   const Kernel& whole_;
-  std::string variable_;
+  const std::vector<std::string>& variables_;
   const HardwareModel& model_;
   Program made_;
   std::vector<Place> places_;  ///< of each buffer of the step
@@ -110,8 +117,8 @@ class RecurrenceLoop {
 }  // namespace
 
 Program wrap_in_recurrence(const Program& of_step, const OneStep& step, const Kernel& whole,
-                           const std::string& variable, const HardwareModel& model) {
-  return RecurrenceLoop(of_step, step, whole, variable, model).run();
+                           const std::vector<std::string>& variables, const HardwareModel& model) {
+  return RecurrenceLoop(of_step, step, whole, variables, model).run();
 }
 
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice) {

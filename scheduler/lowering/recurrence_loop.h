@@ -9,10 +9,11 @@
 
 namespace isamap {
 
-/// Buffers of slices become views of the whole tensors at index `variable` + offset; intermediates of the kernel are in
-/// the home memory.
+/// Buffers of slices become views of the whole tensors at index `variable` + offset (backward: last step - variable +
+/// offset), where `variables` are those of the loops of the recurrences; intermediates of the kernel are in the home
+/// memory.
 Program wrap_in_recurrence(const Program& of_step, const OneStep& step, const Kernel& whole,
-                           const std::string& variable, const HardwareModel& model);
+                           const std::vector<std::string>& variables, const HardwareModel& model);
 
 /// Strides of a slice within its tensor, in elements.
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice);

@@ -12,7 +12,8 @@
 
 namespace isamap {
 std::optional<Diagnostic> strides_problem(const std::vector<Strides>& strides, const Kernel& kernel) {
-  if (kernel.repeat && std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
+  if (!kernel.repeats.empty() &&
+      std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
     return error("tensors of a recurrence must be dense: their slices per step have strides of their own",
                  "copy them, or call the kernel of one step");
   const std::vector<TensorId> order = arguments(kernel);

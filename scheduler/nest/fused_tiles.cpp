@@ -25,6 +25,11 @@ std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, 
   const TensorId produced = kernel.statements[from].write.tensor;
   if (!consumer.domain.faces.empty())
     return error(fmt::format("then {}: its domain is not rectangular", consumer.name), "leave it out");
+  for (const Access& read : consumer.reads)
+    if (read.computed && read.tensor == produced)
+      return error(
+          fmt::format("then {}: it reads {} at a computed place", consumer.name, kernel.tensors[produced.index()].name),
+          "leave it out: all of the tensor is needed");
   for (std::size_t s = from; s < to; ++s) {
     const Computation& between = kernel.statements[s];
     const std::string& written = kernel.tensors[between.write.tensor.index()].name;

@@ -9,7 +9,8 @@ namespace {
 /// Is the tensor, or a cast of it, a factor of the whole expression? Then the expression is 0 if the tensor is.
 bool is_factor(const ScalarExpr& e, const Computation& statement, TensorId tensor) {
   if (const auto* read = std::get_if<Read>(&e.op))
-    return statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;
+    return read->access < static_cast<int>(statement.reads.size()) &&
+           statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;
   if (std::holds_alternative<Cast>(e.op)) return is_factor(e.args[0], statement, tensor);
   const auto* binary = std::get_if<Binary>(&e.op);
   return binary != nullptr && binary->op == BinaryOp::mul &&
@@ -19,7 +20,7 @@ bool is_factor(const ScalarExpr& e, const Computation& statement, TensorId tenso
 }  // namespace
 
 bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tensor) {
-  const auto& outside = kernel.tensors[tensor.index()].outside;
+  const auto outside = outside_of(statement, tensor, kernel.tensors);
   if (!outside) return false;
   if (statement.reduction == Reduction::add) return *outside == 0 && is_factor(statement.body, statement, tensor);
   return statement.reduction != Reduction::assign && std::holds_alternative<Read>(statement.body.op) &&
@@ -31,10 +32,10 @@ std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computatio
   std::string inputs;
   for (const Access& read : statement.reads) {
     const Tensor& input = kernel.tensors[read.tensor.index()];
-    if (input.name == tensor && input.outside) return std::nullopt;
+    if (input.name == tensor && outside_of(statement, read.tensor, kernel.tensors)) return std::nullopt;
     if (input.name == tensor)
       return error("outside " + tensor + ": all of it is read inside its shape",
-                   "the kernel's tensor has no `outside:`; leave it out");
+                   "neither the kernel's tensor nor the read has an `outside`; leave it out");
     inputs += (inputs.empty() ? "" : ", ") + input.name;
   }
   return error("outside " + tensor + ": statement " + statement.name + " does not read such a tensor",
@@ -42,7 +43,7 @@ std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computatio
 }
 
 bool skips(const Nest& nest, const Tensor& tensor) {
-  if (nest.lines.empty() || !tensor.outside) return false;
+  if (nest.lines.empty()) return false;
   const auto* last = std::get_if<Do>(&nest.lines.back().is);
   return last != nullptr && std::any_of(last->outside.begin(), last->outside.end(), [&](const auto& one) {
            return one.first == tensor.name && one.second == Outside::skip;

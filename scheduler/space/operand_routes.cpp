@@ -303,7 +303,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
     all.insert(all.end(), hops->begin(), hops->end());
     return all;
   };
-  const bool with_outside = access != 0 && tensor_of(trial).outside.has_value();
+  const bool with_outside = access != 0 && outside_of(access_of(trial.statement, access), kernel.tensors).has_value();
   if (with_outside) consider(with(packed_hop(trial, false)));
   consider(with(packed_hop(trial, true)));
   if (access != 0 && in_registers && result.routes.empty())

@@ -53,7 +53,7 @@ bool can_stream_stores(const Kernel& kernel, StatementId statement, const Hardwa
   const TensorId written = computation.write.tensor;
   const Tensor& output = kernel.tensors[written.index()];
   if (!outgrow_caches(kernel, computation, model)) return false;
-  if (output.shape.empty() || output.inout || line_of_caches(model) == 0 || kernel.repeat) return false;
+  if (output.shape.empty() || output.inout || line_of_caches(model) == 0 || !kernel.repeats.empty()) return false;
   for (const Computation& s : kernel.statements)
     for (const Access& read : s.reads)
       if (read.tensor == written) return false;

@@ -17,6 +17,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
+#include "ir/scalar_functions.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "tests/conformance/matrix.h"
@@ -28,13 +29,14 @@ constexpr int most_columns = 40;
 
 /// `compute` and the tensors beside M, S and T of 7 x N; t: the type at hand, a: that of its sums.
 struct Construct {
-  const char *name, *compute;
-  const char* output = "Y: {shape: [7, N], dtype: t}";
-  const char* more = "";
-  bool sums = false;  ///< exact on whole numbers only
+  std::string name, compute;
+  std::string output = "Y: {shape: [7, N], dtype: t}";
+  std::string more = "";
+  bool sums = false;           ///< exact on whole numbers only
+  std::vector<DType> of = {};  ///< types that it is tried on; empty: all
 };
 
-constexpr Construct constructs[] = {
+const std::vector<Construct> written_constructs = {
     {"select", "Y[i,j] = select(M[i,j], S[i,j], T[i,j])"},
     {"select of a constant", "Y[i,j] = select(M[i,j], S[i,j], 3)"},
     {"nested select", "Y[i,j] = select(M[i,j], select(T[i,j], S[i,j], 3), T[i,j])"},
@@ -68,6 +70,14 @@ constexpr Construct constructs[] = {
     {"every second", "Y[i,j] = L[i,2*j] - L[i,2*j+1]", "Y: {shape: [7, N], dtype: t}",
      "L: {shape: [7, 2*N], dtype: t}"},
     {"abs and round", "Y[i,j] = abs(S[i,j]) - round(T[i,j])"},
+    {"floor, ceil and sign", "Y[i,j] = floor(S[i,j]) + ceil(T[i,j]) * sign(M[i,j])"},
+    {"comparison", "Y[i,j] = select(S[i,j] < T[i,j], S[i,j], M[i,j])"},
+    {"comparison as a factor", "Y[i,j] = S[i,j] * (T[i,j] >= M[i,j])"},
+    {"logic", "Y[i,j] = select(S[i,j] < T[i,j] and not M[i,j] or T[i,j] == 0, S[i,j], T[i,j])"},
+    {"truth values", "Y[i,j] = M[i,j] >= S[i,j] or T[i,j]", "Y: {shape: [7, N], dtype: bool}"},
+    {"select of truth values", "Y[i,j] = select(B[i,j], S[i,j], T[i,j])", "Y: {shape: [7, N], dtype: t}",
+     "B: {shape: [7, N], dtype: bool}"},
+    {"whether one is true", "Y[i] max= S[i,j] > T[i,j]", "Y: {shape: [7], dtype: bool}"},
     {"to s8", "Y[i,j] = s8(S[i,j])", "Y: {shape: [7, N], dtype: s8}"},
     {"to u8, clamped", "Y[i,j] = sat_u8(s32(S[i,j]) * 30)", "Y: {shape: [7, N], dtype: u8}"},
     {"to s32", "Y[i,j] = s32(S[i,j])", "Y: {shape: [7, N], dtype: s32}"},
@@ -80,7 +90,46 @@ constexpr Construct constructs[] = {
      "A: {shape: [7, 5], dtype: t}, W: {shape: [5, N], dtype: t}", true},
 };
 
-constexpr const char* types[] = {"f32", "s32", "f64", "s8", "bf16", "u8", "f16", "s16", "tf32", "s64", "e4m3", "e5m2"};
+const std::vector<const char*> types = {"f32", "s32", "f64",  "s8",  "bf16", "u8",
+                                        "f16", "s16", "tf32", "s64", "e4m3", "e5m2"};
+
+/// A function of the table on one of its types, which differ from function to function.
+template <class Function>
+void add_function(const Function& f, std::vector<Construct>& all) {
+  const std::vector<std::string> names{"S[i,j]", "T[i,j]"};
+  for (std::size_t n = 0; n < types.size(); ++n) {
+    const DType type = *parse_dtype(types[(all.size() + n) % types.size()]);
+    if ((is_float(type) ? f.common.text : f.common.integer_text).empty()) continue;
+    const ScalarExpr a = read(0, type), b = read(1, type);
+    ScalarExpr e;
+    if constexpr (std::is_same_v<Function, UnaryFunction>)
+      e = unary(f.op, a);
+    else
+      e = binary(f.op, a, b);
+    all.push_back({std::string(f.common.name),
+                   "Y[i,j] = " + print(e, names),
+                   e.type == DType::boolean ? "Y: {shape: [7, N], dtype: bool}" : "Y: {shape: [7, N], dtype: t}",
+                   "",
+                   false,
+                   {type}});
+    return;
+  }
+}
+
+const std::vector<Construct>& constructs() {
+  static const std::vector<Construct> all = [] {
+    std::vector<Construct> list = written_constructs;
+    for (const UnaryFunction& f : unary_functions()) add_function(f, list);
+    for (const BinaryFunction& f : binary_functions()) add_function(f, list);
+    return list;
+  }();
+  return all;
+}
+
+bool is_tried(std::size_t construct, std::size_t type) {
+  const std::vector<DType>& of = constructs()[construct].of;
+  return of.empty() || std::find(of.begin(), of.end(), *parse_dtype(types[type])) != of.end();
+}
 
 struct Case {
   std::size_t construct = 0, type = 0;
@@ -90,10 +139,10 @@ struct Case {
 /// Part `part` of `parts` equal ones: as many targets have every construct of every type and size between them.
 std::vector<Case> share(std::size_t part, std::size_t parts) {
   std::vector<Case> some;
-  for (std::size_t c = 0; c < std::size(constructs); ++c)
+  for (std::size_t c = 0; c < constructs().size(); ++c)
     for (std::size_t t = 0; t < std::size(types); ++t)
       for (int n = 1; n <= most_columns; ++n)
-        if ((c + 3 * t + static_cast<std::size_t>(n)) % parts == part) some.push_back({c, t, n});
+        if (is_tried(c, t) && (c + 3 * t + static_cast<std::size_t>(n)) % parts == part) some.push_back({c, t, n});
   return some;
 }
 
@@ -103,9 +152,9 @@ constexpr std::size_t constructs_turns = 4;  ///< of 40 sizes: a tenth
 /// share.
 std::vector<Case> each_at_one_size(std::size_t turn, std::size_t target, std::size_t targets) {
   std::vector<Case> some;
-  for (std::size_t c = 0; c < std::size(constructs); ++c)
+  for (std::size_t c = 0; c < constructs().size(); ++c)
     for (std::size_t t = 0; t < std::size(types); ++t)
-      if ((c + t + turn / 2) % targets == target)
+      if (is_tried(c, t) && (c + t + turn / 2) % targets == target)
         some.push_back(
             {c, t, 1 + static_cast<int>((7 * c + 11 * t + most_columns / constructs_turns * turn) % most_columns)});
   return some;
@@ -128,7 +177,7 @@ std::string with_types(std::string text, const std::string& type) {
 }
 
 std::string kernel_text(const Case& c, const std::string& name) {
-  const Construct& what = constructs[c.construct];
+  const Construct& what = constructs()[c.construct];
   const std::string compute = what.compute;
   std::string tensors;
   for (const char* own : {"M", "S", "T"})
@@ -165,7 +214,7 @@ class ConstructsOn {
 
  private:
   std::string label(const Case& c) const {
-    return fmt::format("{} of {}, {} columns, on {} by {}", constructs[c.construct].name, types[c.type], c.columns,
+    return fmt::format("{} of {}, {} columns, on {} by {}", constructs()[c.construct].name, types[c.type], c.columns,
                        model_.name, compiler_);
   }
 
@@ -176,6 +225,7 @@ class ConstructsOn {
     ASSERT_TRUE(kernel) << render(kernel.diagnostics()) << text;
     Compiled compiled = compile(*kernel, model_, true);
     ASSERT_TRUE(compiled.program) << compiled.problem << text;
+    compiled.program->library_functions = true;  // whose last digits are the interpreter's
     auto unit = print_cpp(*compiled.program, model_);
     ASSERT_TRUE(unit) << render(unit.diagnostics());
     ASSERT_TRUE(unit->pack.empty());
@@ -218,7 +268,7 @@ class ConstructsOn {
       const auto entry = reinterpret_cast<Entry>(::dlsym(loaded, fmt::format("run_{}", n).c_str()));
       ASSERT_NE(entry, nullptr);
       compare_with_interpreter(printed_[n], entry, Fill::integers);
-      if (!constructs[printed_[n].of.construct].sums) compare_with_interpreter(printed_[n], entry, Fill::real);
+      if (!constructs()[printed_[n].of.construct].sums) compare_with_interpreter(printed_[n], entry, Fill::real);
     }
     ::dlclose(loaded);
   }

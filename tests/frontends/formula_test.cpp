@@ -44,7 +44,7 @@ TEST(Formula, WrongSettings) {
   EXPECT_EQ(tensors("C[i] = A[i]", "i=4", "Q=f32,A=f99"),
             "--dtypes: the formula has no tensor 'Q'\n"
             "--dtypes: tensor 'A' has an unknown dtype 'f99'\n"
-            "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8\n");
+            "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool\n");
 }
 
 TEST(Formula, SumsOfKernelsDoNotSaturate) {
@@ -66,7 +66,8 @@ TEST(Formula, WrongText) {
             "but dimension 0 of 'A' has size 3\n"
             "    C[i] = A[i-1]\n"
             "             ^\n"
-            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+            "  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at "
+            "the read\n");
   EXPECT_EQ(tensors("C[i] = $A[i]", "i=4"),
             "--compute:1:8: kernel 'formula': tensor '$A': this is no name\n"
             "    C[i] = $A[i]\n"

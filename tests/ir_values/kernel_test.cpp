@@ -43,6 +43,7 @@ ScalarExpr random_body(const std::vector<DType>& reads, std::vector<int>& unused
   }
   const auto inner = [&] { return random_body(reads, unused, depth - 1, random); };
   if (pick == 2) return unary(UnaryOp::negate, inner());
+  if (pick == 6) return binary(random.between(0, 1) == 1 ? BinaryOp::less : BinaryOp::logical_or, inner(), inner());
   if (pick == 3) return cast(types[static_cast<std::size_t>(random.between(0, 5))], inner(), random.between(0, 1) == 1);
   if (pick == 4) return {Select{}, DType::f32, {inner(), inner(), inner()}};
   if (pick == 5) return constant(static_cast<double>(random.between(-3, 3)) / 4, DType::f32);
@@ -159,7 +160,8 @@ TEST(VerifyKernel, IndicesStayInside) {
   EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3\n"),
             "kernel 'k': statement s0: reads A[i + r], whose subscript i + r runs from 0 to 9, but dimension 0 of 'A' "
             "has size 9\n"
-            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+            "  hint: change the shape, or say what reads beyond it yield: `outside: 0` at the tensor, `outside 0` at "
+            "the read\n");
   EXPECT_EQ(problems("tensor A: f32[9] outside 0\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3\n"), "");
   EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3 where 8 - i - r >= 0\n"),
             "");

@@ -53,8 +53,7 @@ TEST(Steps, TextParsesBack) {
   const Kernel kernel = sequence_of(recurrence(3));
   EXPECT_EQ(print(kernel), recurrence(3));
   EXPECT_EQ(sequence_of(print(kernel)), kernel);
-  ASSERT_TRUE(kernel.repeat);
-  EXPECT_EQ(*kernel.repeat, (Repeat{"t", 3, 1, 2}));
+  EXPECT_EQ(kernel.repeats, (std::vector<Repeat>{{"t", 3, 1, 2}}));
 }
 
 TEST(Steps, AStepIsAnOrdinaryKernel) {

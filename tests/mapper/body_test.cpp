@@ -63,6 +63,10 @@ TEST(Kills, ByBody) {
   EXPECT_EQ(annihilator_text("C[j] max= A[j] + B[j]", DType::s32), "");  // no integer is minus infinity
   EXPECT_EQ(annihilator_text("C[j] max= A[j]", DType::s8), "0=-128.000000 | ");
   EXPECT_EQ(annihilator_text("C[j] = A[j] + B[j]", DType::f32), "");
+  EXPECT_EQ(annihilator_text("C[j] += sin(A[j])", DType::f32), "0=0.000000 | ");
+  EXPECT_EQ(annihilator_text("C[j] += cos(A[j])", DType::f32), "");
+  EXPECT_EQ(annihilator_text("C[j] += exp(A[j])", DType::f32), "0=-inf | ");
+  EXPECT_EQ(annihilator_text("C[j] += B[j] * s32(not A[j])", DType::s32), "0=0.000000 | ");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/scalar_ops.h"
+#include "ir/scalar_functions.h"
 #include "isamap/interpret.h"
 #include "mapper/certificate.h"
 #include "mapper/expansion.h"

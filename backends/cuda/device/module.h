@@ -29,7 +29,8 @@ __device__ inline int countl_zero(unsigned x) { return __clz(x); }
 namespace std {
 using ::ilogb; using ::ldexp; using ::nearbyint; using ::fabs; using ::copysign; using ::fmod; using ::exp; using ::log;
 using ::sqrt; using ::tanh; using ::erf; using ::fma; using ::fmin; using ::fmax; using ::floor; using ::ceil; using ::trunc;
-using ::round; using ::rint; using ::pow; using ::abs;
+using ::round; using ::rint; using ::pow; using ::abs; using ::sin; using ::cos; using ::tan; using ::asin; using ::acos;
+using ::atan; using ::sinh; using ::cosh; using ::asinh; using ::acosh; using ::atanh; using ::expm1; using ::log1p;
 __device__ inline float ldexp(float x, int e) { return ::ldexpf(x, e); }
 __device__ inline float nearbyint(float x) { return ::nearbyintf(x); }
 __device__ inline float fabs(float x) { return ::fabsf(x); }
@@ -40,6 +41,10 @@ __device__ inline float log(float x) { return ::logf(x); }
 __device__ inline float sqrt(float x) { return ::sqrtf(x); }
 __device__ inline float tanh(float x) { return ::tanhf(x); }
 __device__ inline float erf(float x) { return ::erff(x); }
+__device__ inline float floor(float x) { return ::floorf(x); }
+__device__ inline float ceil(float x) { return ::ceilf(x); }
+__device__ inline float trunc(float x) { return ::truncf(x); }
+__device__ inline float fmod(float x, float y) { return ::fmodf(x, y); }
 __device__ inline float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 __device__ inline bool isinf(double x) { return ::fabs(x) == __longlong_as_double(0x7ff0000000000000LL); }
 __device__ inline bool isfinite(double x) { return ::fabs(x) < __longlong_as_double(0x7ff0000000000000LL); }

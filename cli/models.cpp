@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/models.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/json.h"
+#include "frontends/layers.h"
+
+namespace isamap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : list + ",")
+    if (c != ',')
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, ""));
+  return words;
+}
+
+/// NAME=NUMBER,...; false: an error was reported.
+template <class Number>
+bool read_numbers(const std::string& flag, const std::string& list, std::map<std::string, Number>& into) {
+  for (const std::string& word : words_of(list)) {
+    const std::size_t equals = word.rfind('=');
+    Number value{};
+    const char* const end = word.data() + word.size();
+    const char* const begin = equals == std::string::npos ? end : word.data() + equals + 1;
+    const auto [stop, problem] = std::from_chars(begin, end, value);
+    if (equals == 0 || begin == end || problem != std::errc() || stop != end) {
+      fail(Exit::usage, fmt::format("{} {}: expected NAME=NUMBER", flag, word), flag + " batch=1,seq=128");
+      return false;
+    }
+    into[word.substr(0, equals)] = value;
+  }
+  return true;
+}
+
+std::string text_of(const RefusedNode& refusal) {
+  return fmt::format("{}: {}{}\n", refusal.node, refusal.reason, refusal.help.empty() ? "" : "; " + refusal.help);
+}
+
+std::string refusals_of(const Model& model) {
+  std::string text;
+  std::size_t behind = 0;
+  for (const RefusedNode& refusal : model.refused)
+    if (refusal.follows)
+      ++behind;
+    else
+      text += text_of(refusal);
+  if (behind > 0) text += fmt::format("{} more nodes read results of these\n", behind);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
+  auto list = nlohmann::ordered_json::array();
+  for (const RefusedNode& r : refused)
+    list.push_back({{"node", r.node},
+                    {"name", r.name},
+                    {"op", r.op},
+                    {"reason", r.reason},
+                    {"help", r.help},
+                    {"follows", r.follows}});
+  return list;
+}
+
+/// Files input_0.pb, input_1.pb, .. or output_0.pb, ..
+Result<std::vector<NamedData>> load_tensors(const fs::path& folder, const std::string& kind) {
+  std::vector<NamedData> all;
+  for (;;) {
+    const fs::path file = folder / fmt::format("{}_{}.pb", kind, all.size());
+    if (!fs::exists(file)) return all;
+    auto data = load_tensor(file.string());
+    if (!data) return data.diagnostics();
+    all.push_back(std::move(*data));
+  }
+}
+
+/// By name where the files have names of the model, else in order.
+Result<std::vector<TensorData>> inputs_of(const Model& model, const Options& options) {
+  std::vector<TensorData> inputs;
+  std::vector<NamedData> given;
+  if (!options.onnx.inputs.empty()) {
+    auto loaded = load_tensors(options.onnx.inputs, "input");
+    if (!loaded) return loaded.diagnostics();
+    given = std::move(*loaded);
+    if (given.empty())
+      return error_at({options.onnx.inputs, 0, 0}, "holds no inputs", "files are input_0.pb, input_1.pb, ...");
+  }
+  Random random(options.seed);
+  for (std::size_t i = 0; i < model.inputs.size(); ++i) {
+    const TensorId id = model.inputs[i];
+    const NamedData* found = nullptr;
+    for (const NamedData& one : given)
+      if (one.name == model.file_names.at(id)) found = &one;
+    if (found == nullptr && i < given.size() && given[i].name.empty()) found = &given[i];
+    if (found == nullptr && !given.empty())
+      return error_at({options.onnx.inputs, 0, 0}, "no file has the input '" + model.file_names.at(id) + "'");
+    inputs.push_back(found != nullptr ? found->data
+                                      : random_data(model.kernel.tensors[id.index()], Fill::real, random));
+  }
+  return inputs;
+}
+
+struct Compared {
+  bool correct = true;
+  double max_error = 0;
+  std::string first;
+};
+
+void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
+  if (expected.shape != found.shape || expected.dtype != found.dtype) {
+    into.correct = false;
+    if (into.first.empty()) into.first = "output '" + name + "' has another shape or type";
+    return;
+  }
+  for (std::int64_t i = 0; i < found.count(); ++i) {
+    const auto real = [&](const TensorData& data) {
+      return is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer);
+    };
+    const double a = real(expected), b = real(found);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    into.max_error = std::max(into.max_error, std::fabs(a - b));
+    if (std::fabs(a - b) <= 1e-6 + 1e-3 * std::fabs(a)) continue;
+    into.correct = false;
+    if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
+  }
+}
+
+Result<Compared> compare_with_files(const Model& model, const std::vector<TensorData>& data,
+                                    const std::string& folder) {
+  Compared result;
+  const auto expected = load_tensors(folder, "output");
+  if (!expected) return expected.diagnostics();
+  for (std::size_t o = 0; o < std::min(expected->size(), model.outputs.size()); ++o)
+    compare_output(model.file_names.at(model.outputs[o]), (*expected)[o].data, data[model.outputs[o].index()], result);
+  return result;
+}
+
+std::string shapes_of(const Model& model) {
+  std::string text;
+  for (const TensorId id : model.outputs) {
+    const Tensor& tensor = model.kernel.tensors[id.index()];
+    text +=
+        fmt::format("output {}: {}[{}]\n", model.file_names.at(id), name(tensor.dtype), fmt::join(tensor.shape, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
+
+std::optional<Model> load_model(const Options& options, Exit& code) {
+  ModelOptions with;
+  with.seed = options.seed;
+  with.until = words_of(options.onnx.until);
+  with.constants = words_of(options.onnx.constants);
+  code = Exit::usage;
+  if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_numbers("--fix", options.onnx.fix, with.fix))
+    return std::nullopt;
+  auto model = import_model(options.kernel_file, with);
+  if (model) return std::move(*model);
+  code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());
+  if (options.json && code == Exit::missing) deliver(options, json_of_failure(code, model.diagnostics()));
+  return std::nullopt;
+}
+
+Exit verb_import_onnx(const Options& options) {
+  if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
+  Exit code = Exit::ok;
+  const auto model = load_model(options, code);
+  if (!model) return code;
+  std::error_code problem;
+  fs::create_directories(options.output, problem);
+  if (problem)
+    return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
+  const LayerList layers = layers_of(*model);
+  for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", refusals_of(*model));
+  std::string written;
+  for (const Layer& layer : layers.layers) {
+    if (!layer.kernel) continue;
+    const auto text = kernel_file(*layer.kernel);
+    if (!text) {
+      fmt::print(stderr, "note: {}: {}\n", layer.name, text.diagnostics().front().message);
+      continue;
+    }
+    const std::string path = (fs::path(options.output) / (layer.name + ".yaml")).string();
+    const std::string head = layer.node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer.node, layers.name);
+    if (const auto done = write_file(path, head + *text); !done) return fail(Exit::wrong_input, done.diagnostics());
+    written += path + "\n";
+  }
+  Options to_stdout = options;  // -o names the folder
+  to_stdout.output.clear();
+  if (written.empty()) fail(Exit::no_answer, "no layer of the model multiplies and sums");
+  return deliver(to_stdout, options.json ? json_of_texts({{"files", written}}) : written,
+                 written.empty() ? Exit::no_answer : Exit::ok);
+}
+
+Exit explain_model(const Options& options) {
+  Exit code = Exit::ok;
+  const auto model = load_model(options, code);
+  if (!model) return code;
+  code = model->refused.empty() ? Exit::ok : Exit::no_answer;
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"schema_version", 1},
+                                         {"model", model->kernel.name},
+                                         {"statements", model->kernel.statements.size()},
+                                         {"refused", json_of(model->refused)},
+                                         {"notes", model->notes}};
+    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
+  }
+  std::string text = fmt::format("{}: {} statements\n", model->kernel.name, model->kernel.statements.size());
+  for (const std::string& note : model->notes) text += "note: " + note + "\n";
+  if (!model->refused.empty()) text += "cannot be compiled:\n" + refusals_of(*model);
+  return deliver(options, text, code);
+}
+
+Exit interpret_model(const Options& options) {
+  Exit code = Exit::ok;
+  const auto model = load_model(options, code);
+  if (!model) return code;
+  if (!model->refused.empty()) {
+    fmt::print(stderr, "{}", refusals_of(*model));
+    const nlohmann::ordered_json json = {
+        {"schema_version", 1}, {"model", model->kernel.name}, {"refused", json_of(model->refused)}};
+    if (options.json)
+      return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+                     Exit::no_answer);
+    return Exit::no_answer;
+  }
+  for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  if (const Diagnostics problems = verify(model->kernel); has_errors(problems))
+    return fail(Exit::wrong_input, problems);
+  const auto inputs = inputs_of(*model, options);
+  if (!inputs) return fail(Exit::wrong_input, inputs.diagnostics());
+  auto data = data_of(*model, *inputs);
+  if (!data) return fail(Exit::wrong_input, data.diagnostics());
+  const auto start = std::chrono::steady_clock::now();
+  interpret(model->kernel, *data);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto compared =
+      options.onnx.inputs.empty() ? Compared{} : compare_with_files(*model, *data, options.onnx.inputs);
+  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
+  code = compared->correct ? Exit::ok : Exit::wrong_result;
+  const nlohmann::ordered_json json = {
+      {"schema_version", 1},          {"model", model->kernel.name},      {"executed", "interpreter"},
+      {"correct", compared->correct}, {"max_error", compared->max_error}, {"seconds", seconds}};
+  if (options.json)
+    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
+  return deliver(options,
+                 fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(*model),
+                             compared->correct ? "correct" : "WRONG: " + compared->first, compared->max_error, seconds),
+                 code);
+}
+
+}  // namespace isamap::cli

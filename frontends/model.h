@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A whole model as one kernel: every operator is one or more statements, data movement included.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isamap/interpret.h"
+#include "isamap/kernel.h"
+
+namespace isamap {
+
+/// The values of one constant tensor: in memory, or raw little-endian bytes of a file beside the model, or, where the
+/// model does not have them, drawn.
+struct Weight {
+  TensorId tensor;
+  std::string file;  ///< empty: `values` has them
+  std::int64_t offset = 0, bytes = 0;
+  std::shared_ptr<const TensorData> values;
+  bool drawn = false;
+  std::uint64_t seed = 0;  ///< of drawn values
+};
+
+/// The values, read from the file if they stand there, uniform in [-1, 1] if they are drawn.
+Result<TensorData> values_of(const Weight& weight, const Tensor& tensor);
+
+/// A node that cannot be compiled.
+struct RefusedNode {
+  std::string node;      ///< "node 3 'conv' (Conv)"; the position counts from 0
+  std::string name;      ///< the node's own name; may be empty
+  std::string op;        ///< "NonZero"
+  std::string reason;    ///< "its size depends on values"
+  std::string help;      ///< what would help; may be empty
+  bool follows = false;  ///< it only reads results of a refused node
+};
+
+/// What a statement stands for.
+struct Origin {
+  std::vector<std::string> nodes;  ///< of the file, as in RefusedNode
+  std::string name, op;            ///< of the first one
+  std::string kind;                ///< "conv2d", "depthwise", "matmul", "bias", "softmax", ...
+  std::size_t order = 0;           ///< of the first one among the nodes, refused ones included
+};
+
+struct Model {
+  Kernel kernel;                               ///< named after the file
+  std::vector<Weight> weights;                 ///< of tensors that are `constant`
+  std::vector<Origin> origins;                 ///< by statement
+  std::vector<TensorId> inputs, outputs;       ///< those of the file, in its order
+  std::map<TensorId, std::string> file_names;  ///< of inputs and outputs, as the file spells them
+  std::vector<RefusedNode> refused;            ///< not empty: there is no program
+  std::vector<std::size_t> refused_order;      ///< by refusal: as Origin::order
+  std::vector<std::string> notes;              ///< "the batch size of input 'x' is not a number: 1 is used"
+};
+
+struct ModelOptions {
+  std::map<std::string, std::int64_t> sizes;  ///< by the symbol in the file, or INPUT.DIM where it has none
+  std::map<std::string, double> fix;          ///< scalar inputs with a known value
+  std::map<std::string, std::shared_ptr<const TensorData>> values;  ///< inputs with known values: they become constants
+  std::vector<std::string> until;      ///< these values become the outputs; empty: those of the file
+  std::vector<std::string> constants;  ///< inputs that are weights; "weights": all but the first
+  std::uint64_t seed = 0;              ///< of weights that are not in the file
+};
+
+/// "GlobalAveragePool" gives "global_average_pool": only letters, digits and '_' remain.
+std::string operator_in_words(const std::string& op);
+
+/// Diagnostics if the file is damaged or contradicts itself; a model with refusals if it is sound but not all of it can
+/// be said.
+Result<Model> import_model(const std::string& path, const ModelOptions& options = {});
+
+/// The same model without copies between statements (ir/compose.h).
+Model composed(const Model& model);
+
+/// One entry for each tensor of the kernel: weights with their values, `inputs` (by position in Model::inputs) copied,
+/// the others zero.
+Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<TensorData>& inputs);
+
+/// A TensorProto of a .pb file.
+struct NamedData {
+  std::string name;
+  TensorData data;
+};
+Result<NamedData> load_tensor(const std::string& path);
+
+}  // namespace isamap

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that compare positions, or read where values say.
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/maker.h"
+
+namespace isamap::importing {
+namespace {
+
+constexpr std::int64_t no_position = 2147483647;
+
+/// Positions of a dimension of `size` that count from the end where they are negative: a tensor under the name `to`.
+void say_positions_from_start(Maker& m, const std::string& to, std::size_t input, std::int64_t size) {
+  const Sizes& shape = m.shape(input);
+  const Names i = iterators(shape.size());
+  const std::string read = access("X" + std::to_string(input), i);
+  m.temporary(to, m.dtype(input), shape);
+  m.say(fmt::format("{} = select({} < 0, {} + {}, {})", access(to, i), read, read, size, read), extents_of(i, shape));
+}
+
+/// Y[.., i.., ..] = X[.., at(I[i..]), ..]
+void make_gather_values(Maker& m) {
+  const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
+  const Sizes& of_index = m.shape(1);
+  Sizes shape = m.shape(0);
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  if (*at == 0) throw contradiction("it reads from a dimension of size 0");
+  say_positions_from_start(m, "J", 1, *at);
+  shape.insert(shape.erase(at), of_index.begin(), of_index.end());
+  const Names to = iterators(shape.size());
+  const auto name = [&](std::size_t d) { return to.begin() + static_cast<std::ptrdiff_t>(d); };
+  Names from(to.begin(), name(axis));
+  from.push_back("at(" + access("J", Names(name(axis), name(axis + of_index.size()))) + ")");
+  from.insert(from.end(), name(axis + of_index.size()), to.end());
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("X0", from), extents_of(to, shape));
+}
+
+void make_gather_elements(Maker& m) {
+  const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
+  const Sizes& shape = m.shape(1);
+  if (shape.size() != m.shape(0).size() || m.shape(0)[axis] == 0)
+    throw contradiction("positions of " + sizes_text(shape) + " do not fit " + sizes_text(m.shape(0)));
+  say_positions_from_start(m, "J", 1, m.shape(0)[axis]);
+  const Names to = iterators(shape.size());
+  Names from = to;
+  from[axis] = "at(" + access("J", to) + ")";
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("X0", from), extents_of(to, shape));
+}
+
+/// The last dimension of the positions names dimensions of X: they are one position in X seen with those as one.
+void make_gather_nd(Maker& m) {
+  const Sizes &x = m.shape(0), &index = m.shape(1);
+  const auto batch = static_cast<std::size_t>(std::max<std::int64_t>(m.integer("batch_dims", 0), 0));
+  if (index.empty() || batch >= index.size() || batch + static_cast<std::size_t>(index.back()) > x.size() ||
+      index.back() < 1)
+    throw contradiction("positions of " + sizes_text(index) + " do not fit " + sizes_text(x));
+  const std::size_t last = batch + static_cast<std::size_t>(index.back());
+  const Sizes lead(index.begin(), index.end() - 1);
+  const Names i = iterators(lead.size());
+  std::string place = "0";
+  for (std::size_t d = batch; d < last; ++d) {
+    const std::string read = fmt::format("X1[{}{}{}]", joined(i), i.empty() ? "" : ",", d - batch);
+    place = fmt::format("({}) * {} + select({} < 0, {} + {}, {})", place, x[d], read, read, x[d], read);
+  }
+  m.temporary("J", m.dtype(1), lead);
+  m.say(access("J", i) + " = " + place, extents_of(i, lead));
+  Sizes flat(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(batch));
+  flat.push_back(product_of(x, batch, last));
+  flat.insert(flat.end(), x.begin() + static_cast<std::ptrdiff_t>(last), x.end());
+  m.temporary("F", m.dtype(0), flat);
+  const Names f = iterators(flat.size());
+  Names from(f.begin(), f.begin() + static_cast<std::ptrdiff_t>(batch));
+  std::int64_t stride = flat[batch];
+  for (std::size_t d = batch; d < last; ++d) {
+    stride /= std::max<std::int64_t>(x[d], 1);
+    from.push_back(
+        fmt::format("({}/{})%{}", f[batch], std::max<std::int64_t>(stride, 1), std::max<std::int64_t>(x[d], 1)));
+  }
+  from.insert(from.end(), f.begin() + static_cast<std::ptrdiff_t>(batch) + 1, f.end());
+  m.say(access("F", f) + " = " + access("X0", from), extents_of(f, flat));
+  Sizes shape = lead;
+  shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(last), x.end());
+  const Names to = iterators(shape.size());
+  Names read(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(batch));
+  read.push_back("at(" + access("J", Names(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(lead.size()))) + ")");
+  read.insert(read.end(), to.begin() + static_cast<std::ptrdiff_t>(lead.size()), to.end());
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", to) + " = " + access("F", read), extents_of(to, shape));
+}
+
+/// Y[.., d, ..] = on where d is the position, else off.
+void make_one_hot(Maker& m) {
+  const Sizes& of_index = m.shape(0);
+  const auto depth = m.reals(1, "the depth");
+  if (depth.size() != 1 || depth[0] < 0 || depth[0] > (1 << 24)) throw contradiction("a depth that has no meaning");
+  const auto size = static_cast<std::int64_t>(depth[0]);
+  const std::size_t axis = m.axis(m.integer("axis", -1), of_index.size() + 1);
+  Sizes shape = of_index;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), size);
+  const Names to = iterators(shape.size());
+  Names from = to;
+  from.erase(from.begin() + static_cast<std::ptrdiff_t>(axis));
+  const std::string read = fmt::format("s64({})", access("X0", from));
+  m.result("Y", 0, m.dtype(2), shape);
+  m.say(fmt::format("{} = select(s64(value({})) == select({} < 0, {} + {}, {}), X2[1], X2[0])", access("Y", to),
+                    to[axis], read, read, size, read),
+        extents_of(to, shape));
+}
+
+void make_trilu(Maker& m) {
+  const Sizes& shape = m.shape(0);
+  if (shape.size() < 2) throw contradiction("a triangle of " + sizes_text(shape) + " has no meaning");
+  const std::int64_t k = m.has(1) ? m.integers(1, "the diagonal").at(0) : 0;
+  if (k > (1 << 24) || k < -(1 << 24)) throw contradiction("a diagonal that has no meaning");
+  const bool upper = m.integer("upper", 1) != 0;
+  const Names i = iterators(shape.size());
+  const std::string from_diagonal = fmt::format("value({} - {} - {})", i.back(), i[i.size() - 2], k);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(fmt::format("{} = select({} {} 0, {}, 0)", access("Y", i), from_diagonal, upper ? ">=" : "<=", access("X0", i)),
+        extents_of(i, shape));
+}
+
+/// Position of the largest (or smallest) element along `axis`, an s32 tensor under the name "P".
+void say_position(Maker& m, std::size_t axis, bool largest, bool last, bool keep) {
+  const Sizes& x = m.shape(0);
+  const Names i = iterators(x.size());
+  Names kept = i;
+  Sizes shape = x;
+  if (keep) {
+    kept[axis] = "0", shape[axis] = 1;
+  } else {
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis));
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  m.temporary("V", m.dtype(0), shape);
+  m.temporary("P", DType::s32, shape);
+  const Extents all = extents_of(i, x);
+  m.say(fmt::format("{} {} {}", access("V", kept), largest ? "max=" : "min=", access("X0", i)), all);
+  m.say(fmt::format("{} {} select({} == {}, value({}), {})", access("P", kept),
+                    last ? "max=" : "min=", access("V", kept), access("X0", i), i[axis], last ? -1 : no_position),
+        all);
+}
+
+void make_arg(Maker& m) {
+  const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
+  const bool keep = m.integer("keepdims", 1) != 0;
+  if (m.shape(0)[axis] == 0) throw contradiction("a dimension of size 0 has no largest element");
+  say_position(m, axis, m.node.op == "ArgMax", m.integer("select_last_index", 0) != 0, keep);
+  const Sizes shape = m.shape_of("P");
+  const Names i = iterators(shape.size());
+  m.result("Y", 0, DType::s64, shape);
+  m.say(fmt::format("{} = s64({})", access("Y", i), access("P", i)), extents_of(i, shape));
+}
+
+/// Before set 13 the dimensions from the axis on are one row; only rows of one dimension are made.
+void make_hardmax(Maker& m) {
+  const Sizes& x = m.shape(0);
+  const std::size_t axis = m.axis(m.integer("axis", m.opset < 13 ? 1 : -1), x.size());
+  if (m.opset < 13 && product_of(x, axis) != x[axis])
+    throw Refused{"hardmax over several dimensions", "export it with operator set 13"};
+  say_position(m, axis, true, false, true);
+  const Names i = iterators(x.size());
+  Names kept = i;
+  kept[axis] = "0";
+  m.result("Y", 0, m.dtype(0), x);
+  m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), i[axis], access("P", kept)),
+        extents_of(i, x));
+}
+
+/// An element's rank is how many come before it; element r of the result has rank r.
+void make_top_k(Maker& m) {
+  const Sizes& x = m.shape(0);
+  const std::size_t axis = m.axis(m.integer("axis", -1), x.size());
+  const std::int64_t k = m.opset < 10 ? m.integer("k", 0) : m.integers(1, "k").at(0);
+  if (k < 0 || k > x[axis]) throw contradiction(fmt::format("the first {} of {} elements have no meaning", k, x[axis]));
+  if (x[axis] > 8192)
+    throw Refused{fmt::format("the largest of {} elements", x[axis]),
+                  "8192 are possible; end the model before it: --until TENSOR"};
+  const Names i = iterators(x.size());
+  Names other = i, to = i;
+  other[axis] = "u", to[axis] = "r";
+  Extents all = extents_of(i, x);
+  all["u"] = x[axis];
+  const std::string one = access("X0", i), two = access("X0", other);
+  m.temporary("R", DType::s32, x);
+  m.say(fmt::format("{} += s32({} {} {} or ({} == {} and value(u) < value({})))", access("R", i), two,
+                    m.integer("largest", 1) != 0 ? ">" : "<", one, two, one, i[axis]),
+        all);
+  Sizes shape = x;
+  shape[axis] = k;
+  Extents found = extents_of(i, x);
+  found["r"] = k;
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(fmt::format("{} += select({} == value(r), {}, 0)", access("Y", to), access("R", i), one), found);
+  if (!m.wants(1)) return;
+  m.result("P", 1, DType::s64, shape);
+  m.say(fmt::format("{} += select({} == value(r), s64(value({})), 0)", access("P", to), access("R", i), i[axis]),
+        found);
+}
+
+void make_reverse_sequence(Maker& m) {
+  const Sizes& x = m.shape(0);
+  const std::size_t batch = m.axis(m.integer("batch_axis", 1), x.size()),
+                    time = m.axis(m.integer("time_axis", 0), x.size());
+  if (batch == time || m.shape(1) != Sizes{x[batch]}) throw contradiction("its lengths do not fit the batch");
+  m.temporary("J", DType::s32, {x[time], x[batch]});
+  m.say("J[t,b] = select(value(t) < s32(X1[b]), s32(X1[b]) - 1 - value(t), value(t))",
+        {{"t", x[time]}, {"b", x[batch]}});
+  const Names i = iterators(x.size());
+  Names from = i;
+  from[time] = fmt::format("at(J[{},{}])", i[time], i[batch]);
+  m.result("Y", 0, m.dtype(0), x);
+  m.say(access("Y", i) + " = " + access("X0", from), extents_of(i, x));
+}
+
+/// Y[..] = X[..] where no position hits, else the update, by comparing each position of the axis with each update.
+void make_scatter_elements(Maker& m) {
+  const Sizes &x = m.shape(0), &u = m.shape(1);
+  const std::size_t axis = m.axis(m.integer("axis", 0), x.size());
+  const std::string how = m.text("reduction", "none");
+  if (u.size() != x.size() || m.shape(2) != u) throw contradiction("its updates do not fit the positions");
+  for (std::size_t d = 0; d < x.size(); ++d)
+    if (d != axis && u[d] != x[d]) throw Refused{"updates of a part of the other dimensions", "pad them"};
+  say_positions_from_start(m, "J", 1, x[axis]);
+  const Names i = iterators(x.size());
+  Names from = i;
+  from[axis] = "u";
+  Extents extents = extents_of(i, x), all = extents;
+  all["u"] = u[axis];
+  const std::string hit = fmt::format("s64({}) == s64(value({}))", access("J", from), i[axis]);
+  const std::string update = access("X2", from), y = access("Y", i);
+  m.result("Y", 0, m.dtype(0), x);
+  if (how != "none") {
+    const std::map<std::string, std::pair<const char*, const char*>> ways = {
+        {"add", {"+=", "0"}}, {"mul", {"*=", "1"}}, {"max", {"max=", ""}}, {"min", {"min=", ""}}};
+    const auto way = ways.find(how);
+    if (way == ways.end()) throw contradiction("the reduction '" + how + "' has no meaning");
+    std::string neutral = way->second.second;
+    if (neutral.empty()) {
+      const Scalar s = identity(how == "max" ? Reduction::max : Reduction::min, m.dtype(0));
+      neutral = is_float(m.dtype(0)) ? number(s.real) : std::to_string(s.integer);
+    }
+    m.say(y + " = " + access("X0", i), extents);
+    m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, update, neutral), all);
+    return;
+  }
+  m.temporary("L", DType::s32, x);  // the last update of each element, or -1
+  m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", i), hit), all);
+  m.temporary("S", m.dtype(2), x);
+  Names last = i;
+  last[axis] = "at(" + access("L", i) + ")";
+  m.say(access("S", i) + " = " + access("X2", last), extents);
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access("L", i), access("X0", i), access("S", i)), extents);
+}
+
+}  // namespace
+
+const Makers& indexing_makers() {
+  static const Makers all = {{"GatherElements", &make_gather_elements},
+                             {"GatherND", &make_gather_nd},
+                             {"OneHot", &make_one_hot},
+                             {"Trilu", &make_trilu},
+                             {"ArgMax", &make_arg},
+                             {"ArgMin", &make_arg},
+                             {"Hardmax", &make_hardmax},
+                             {"TopK", &make_top_k},
+                             {"ReverseSequence", &make_reverse_sequence},
+                             {"Scatter", &make_scatter_elements},
+                             {"ScatterElements", &make_scatter_elements}};
+  return all;
+}
+
+void gather_values(Maker& m) { make_gather_values(m); }
+
+}  // namespace isamap::importing

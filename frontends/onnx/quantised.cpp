@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised operators: integers q stand for (q - zero) * scale.
+//
+// Products of integers are summed in s32, exactly; the sum is scaled, rounded to the nearest even integer and clamped.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontends/onnx/products.h"
+#include "frontends/onnx/windows.h"
+
+namespace isamap::importing {
+namespace {
+
+std::string input_name(std::size_t i) { return "X" + std::to_string(i); }
+
+/// Is the input missing, or known to be zero everywhere?
+bool is_zero(const Maker& m, std::size_t i) {
+  if (!m.has(i)) return true;
+  const Value& value = m.in(i);
+  if (!value.values) return false;
+  for (std::int64_t at = 0; at < value.values->count(); ++at)
+    if (value.values->get(at) != Scalar{}) return false;
+  return true;
+}
+
+/// The index of a scale or zero point of the data in input 0: of the whole tensor, of an axis, or of blocks of an axis.
+std::string parameter_index(const Maker& m, std::size_t i, const Names& names) {
+  const Sizes &shape = m.shape(0), &own = m.shape(i);
+  if (product_of(own) == 1) return own.empty() ? "" : joined(Names(own.size(), "0"));
+  const std::size_t axis = m.axis(m.integer("axis", 1), shape.size());
+  if (own.size() == 1 && own[0] == shape[axis]) return names[axis];
+  const std::int64_t block = m.integer("block_size", 0);
+  if (own.size() != shape.size() || block < 1 || own[axis] * block < shape[axis])
+    throw contradiction("scales of " + sizes_text(own) + " do not fit " + sizes_text(shape), "");
+  Names index = names;
+  index[axis] = fmt::format("{}/{}", names[axis], block);
+  return joined(index);
+}
+
+std::string parameter(const Maker& m, std::size_t i, const Names& names, const char* cast) {
+  return fmt::format("{}(X{}[{}])", cast, i, parameter_index(m, i, names));
+}
+
+DType quantised_type(const Maker& m) {
+  if (m.has(2)) return m.dtype(2);
+  switch (m.integer("output_dtype", 2)) {
+    case 2:
+      return DType::u8;
+    case 3:
+      return DType::s8;
+    case 4:
+      return DType::u16;
+    case 5:
+      return DType::s16;
+    case 17:
+      return DType::e4m3;
+    case 19:
+      return DType::e5m2;
+    default:
+      throw Refused{fmt::format("the output type {}, which kernels do not have", m.integer("output_dtype", 0)), ""};
+  }
+}
+
+void make_quantize(Maker& m) {
+  const DType type = quantised_type(m);
+  const Names i = iterators(m.shape(0).size());
+  m.result("Y", 0, type, m.shape(0));
+  const std::string scaled = fmt::format("f32({}) / {}", access("X0", i), parameter(m, 1, i, "f32"));
+  std::string text = is_float(type) ? scaled : "round(" + scaled + ")";
+  if (!is_zero(m, 2)) text += " + " + parameter(m, 2, i, "f32");
+  m.say(fmt::format("{} = sat_{}({})", access("Y", i), name(type), text), extents_of(i, m.shape(0)));
+}
+
+void make_dequantize(Maker& m) {
+  const DType from = m.dtype(0), type = m.dtype(1);
+  const Names i = iterators(m.shape(0).size());
+  m.result("Y", 0, type, m.shape(0));
+  std::string text = access("X0", i);
+  if (!is_zero(m, 2))
+    text = is_float(from) ? fmt::format("f32({}) - {}", text, parameter(m, 2, i, "f32"))
+                          : fmt::format("s32({}) - {}", text, parameter(m, 2, i, "s32"));
+  text = fmt::format("f32({}) * {}", text, parameter(m, 1, i, "f32"));
+  if (type != DType::f32) text = std::string(name(type)) + "(" + text + ")";
+  m.say(access("Y", i) + " = " + text, extents_of(i, m.shape(0)));
+}
+
+/// y = round(x / scale) + zero with the range of x widened to hold 0.
+void make_dynamic_quantize(Maker& m) {
+  const Names i = iterators(m.shape(0).size());
+  const Extents all = extents_of(i, m.shape(0));
+  const std::string x = access("X0", i);
+  m.temporary("H", DType::f32, {});
+  m.temporary("L", DType::f32, {});
+  m.result("Y", 0, DType::u8, m.shape(0));
+  m.result("S", 1, DType::f32, {});
+  m.result("Z", 2, DType::u8, {});
+  m.say("H[] max= max(" + x + ", 0)", all);
+  m.say("L[] min= min(" + x + ", 0)", all);
+  m.say("S[] = (H[] - L[]) / 255", {});
+  m.say("Z[] = sat_u8(round(-L[] / S[]))", {});
+  m.say(access("Y", i) + " = sat_u8(round(" + x + " / S[]) + f32(Z[]))", all);
+}
+
+/// An operand in s32 without its zero point, which is of the tensor, or of one iterator.
+std::string centred(const Maker& m, std::size_t i, const Names& index, std::size_t zero, const std::string& along) {
+  const std::string value = "s32(" + access(input_name(i), index) + ")";
+  if (is_zero(m, zero)) return value;
+  const Sizes& shape = m.shape(zero);
+  const std::string at = product_of(shape) == 1 ? joined(Names(shape.size(), "0")) : along;
+  if (product_of(shape) != 1 && shape.size() != 1)
+    throw Refused{"zero points of the shape " + sizes_text(shape), "one for the tensor, or one for each row"};
+  return fmt::format("({} - s32(X{}[{}]))", value, zero, at);
+}
+
+/// Numbers of the inputs that a product reads.
+struct Operands {
+  std::size_t a, b, zero_a, zero_b;
+};
+
+void say_product(Maker& m, const std::string& out, const Product& p, const Operands& of) {
+  m.say(fmt::format("{} += {} * {}", access(out, p.c), centred(m, of.a, p.a, of.zero_a, "i"),
+                    centred(m, of.b, p.b, of.zero_b, "j")),
+        p.extents);
+}
+
+void make_matmul_integer(Maker& m) {
+  const Product p = product_of_matrices(m.shape(0), m.shape(1));
+  m.kind = "matmul";
+  m.result("Y", 0, DType::s32, p.shape);
+  say_product(m, "Y", p, {0, 1, 2, 3});
+}
+
+/// Y = sat(round(T * (sa*sb/sy)) + zy) of the inputs 1, 4, 6 and 7 of QLinear operators; sb may be one for each
+/// `channel`.
+void say_requantised(Maker& m, const std::string& sum, const std::string& channel, const Names& names) {
+  constexpr std::size_t scale_a = 1, scale_b = 4, scale_y = 6, zero_y = 7;
+  const auto scalar = [&](std::size_t i) {
+    const bool one = product_of(m.shape(i)) == 1;
+    return fmt::format("f32(X{}[{}])", i, one ? joined(Names(m.shape(i).size(), "0")) : channel);
+  };
+  const DType type = m.dtype_of("Y");
+  std::string text =
+      fmt::format("round(f32({}) * ({} * {} / {}))", sum, scalar(scale_a), scalar(scale_b), scalar(scale_y));
+  if (!is_zero(m, zero_y)) text += " + " + scalar(zero_y);
+  m.kind = "requantise";
+  m.say(fmt::format("{} = sat_{}({})", access("Y", names), name(type), text), extents_of(names, m.shape_of("Y")));
+}
+
+void make_qlinear_matmul(Maker& m) {
+  const Product p = product_of_matrices(m.shape(0), m.shape(3));
+  m.kind = "matmul";
+  m.result("Y", 0, m.dtype(7), p.shape);
+  m.temporary("T", DType::s32, p.shape);
+  say_product(m, "T", p, {0, 3, 2, 5});
+  const Names i = iterators(p.shape.size());
+  say_requantised(m, access("T", i), i.empty() ? "0" : i.back(), i);
+}
+
+/// The sum of an integer convolution into `out`. A zero point that is not 0 is the value of padding too.
+void say_integer_convolution(Maker& m, const std::string& out, const Convolution& with,
+                             const std::vector<Window>& windows, std::size_t zero_x, std::size_t zero_w) {
+  Convolution c = with;
+  bool outside = false;
+  for (const Window& w : windows) outside = outside || w.reads_outside();
+  if (outside) {
+    if (!is_zero(m, zero_x) && !m.in(zero_x).values)
+      throw Refused{"its zero point is known only when the model runs, and pads have its value",
+                    "store it in the file"};
+    const double pad = is_zero(m, zero_x) ? 0 : m.reals(zero_x, "the zero point").at(0);
+    m.padded("P", c.in, pad);
+    c.in = "P";
+  }
+  c.out = out;
+  const std::string x = is_zero(m, zero_x) ? "s32({x})"
+                                           : fmt::format("(s32({{x}}) - s32(X{}[{}]))", zero_x,
+                                                         joined(Names(m.shape(zero_x).size(), "0")));
+  const bool per_channel = m.has(zero_w) && product_of(m.shape(zero_w)) > 1;
+  if (per_channel && !is_zero(m, zero_w) && c.groups > 1) throw Refused{"zero points for each channel of groups", ""};
+  const std::string w = is_zero(m, zero_w)
+                            ? "s32({w})"
+                            : fmt::format("(s32({{w}}) - s32(X{}[{}]))", zero_w,
+                                          per_channel ? "k" : joined(Names(m.shape(zero_w).size(), "0")));
+  c.term = x + " * " + w;
+  say_convolution(m, c, windows);
+}
+
+Sizes output_of(const Sizes& x, const Sizes& w, const std::vector<Window>& windows) {
+  Sizes shape{x[0], w[0]};
+  for (const Window& window : windows) shape.push_back(window.output);
+  return shape;
+}
+
+void make_conv_integer(Maker& m) {
+  const Sizes &x = m.shape(0), &w = m.shape(1);
+  Convolution c = read_convolution(m, x, w, m.kind);
+  auto windows = read_windows(m, x, Sizes(w.begin() + 2, w.end()));
+  set_outputs(m, windows);
+  c.in = "X0", c.filter = "X1";
+  m.result("Y", 0, DType::s32, output_of(x, w, windows));
+  say_integer_convolution(m, "Y", c, windows, 2, 3);
+}
+
+void make_qlinear_conv(Maker& m) {
+  const Sizes &x = m.shape(0), &w = m.shape(3);
+  Convolution c = read_convolution(m, x, w, m.kind);
+  auto windows = read_windows(m, x, Sizes(w.begin() + 2, w.end()));
+  set_outputs(m, windows);
+  c.in = "X0", c.filter = "X3";
+  const Sizes shape = output_of(x, w, windows);
+  m.result("Y", 0, m.dtype(7), shape);
+  m.temporary("T", DType::s32, shape);
+  say_integer_convolution(m, "T", c, windows, 2, 5);
+  const Names i = iterators(shape.size(), "nkpqo");
+  std::string sum = access("T", i);
+  if (m.has(8)) sum = "(" + sum + " + X8[" + i[1] + "])";
+  say_requantised(m, sum, i[1], i);
+}
+
+}  // namespace
+
+const Makers& quantised_makers() {
+  static const Makers all = {{"QuantizeLinear", &make_quantize},
+                             {"DequantizeLinear", &make_dequantize},
+                             {"DynamicQuantizeLinear", &make_dynamic_quantize},
+                             {"MatMulInteger", &make_matmul_integer},
+                             {"QLinearMatMul", &make_qlinear_matmul},
+                             {"ConvInteger", &make_conv_integer},
+                             {"QLinearConv", &make_qlinear_conv}};
+  return all;
+}
+
+}  // namespace isamap::importing

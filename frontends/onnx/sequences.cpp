@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums along a dimension, and recurrent layers: the products of all inputs ahead of the steps, then a recurrence for
+// each direction. H has the states: step t of a forward direction reads H[t] and writes H[t+1], of a backward one the
+// other way round.
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/maker.h"
+
+namespace isamap::importing {
+namespace {
+
+/// y[i] = the sum of x[i - k] over k >= 0; what lies before the first element is 0.
+void make_cumulative(Maker& m) {
+  const Sizes& shape = m.shape(0);
+  const bool product = m.node.op == "CumProd";
+  const auto given = m.integers(1, "the axis");
+  const std::size_t axis = m.axis(given.empty() ? 0 : given[0], shape.size());
+  const bool exclusive = m.integer("exclusive", 0) != 0, reverse = m.integer("reverse", 0) != 0;
+  const Names i = iterators(shape.size());
+  Names from = i;
+  const char sign = reverse ? '+' : '-';
+  from[axis] += fmt::format(" {} t {} {}", sign, sign, exclusive ? 1 : 0);
+  Extents extents = extents_of(i, shape);
+  extents["t"] = shape[axis];
+  m.padded("P", "X0", product ? 1 : 0);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(fmt::format("{} {} {}", access("Y", i), product ? "*=" : "+=", access("P", from)), extents);
+}
+
+/// One direction of a layer.
+struct Direction {
+  std::int64_t number = 0;
+  bool backward = false;
+  Names activations;  ///< f, g, h
+  std::vector<double> alphas, betas;
+};
+
+/// The layer: sizes, and which inputs it has.
+struct Recurrent {
+  std::int64_t gates = 1, steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
+  bool batch_first = false, biased = false, masked = false;
+  DType type = DType::f32;
+};
+
+std::string activation(const Direction& d, std::size_t which, const std::string& x) {
+  const std::string& name = d.activations[which];
+  const auto value = [&](const std::vector<double>& list, double otherwise) {
+    return number(which < list.size() ? list[which] : otherwise);
+  };
+  if (name == "Sigmoid") return "sigmoid(" + x + ")";
+  if (name == "Tanh") return "tanh(" + x + ")";
+  if (name == "Relu") return "max(" + x + ", 0)";
+  if (name == "Softsign") return fmt::format("({0}) / (1 + abs({0}))", x);
+  if (name == "Softplus") return fmt::format("log(1 + exp({}))", x);
+  if (name == "Affine") return fmt::format("{} * ({}) + {}", value(d.alphas, 1), x, value(d.betas, 0));
+  if (name == "HardSigmoid")
+    return fmt::format("max(0, min(1, {} * ({}) + {}))", value(d.alphas, 0.2), x, value(d.betas, 0.5));
+  if (name == "LeakyRelu") return fmt::format("select(({0}) > 0, {0}, {1} * ({0}))", x, value(d.alphas, 0.01));
+  throw Refused{"the activation '" + name + "'",
+                "Sigmoid, Tanh, Relu, Softsign, Softplus, Affine, HardSigmoid, LeakyRelu are known"};
+}
+
+/// The input of gate g at step t, without the state's share if `of_state` is false.
+std::string gate(const Recurrent& l, const Direction& d, std::int64_t g, bool of_state = true) {
+  std::string text = fmt::format("GX{}[t,b,{},j]", d.number, g);
+  if (of_state) text += fmt::format(" + GH{}[t,b,{},j]", d.number, g);
+  if (l.biased) text += fmt::format(" + X3[{},{} + j]", d.number, g * l.hidden);
+  if (l.biased && of_state) text += fmt::format(" + X3[{},{} + j]", d.number, (l.gates + g) * l.hidden);
+  return text;
+}
+
+std::string clipped(const Maker& m, const std::string& x) {
+  if (!m.states("clip")) return x;
+  const std::string bound = number(m.real("clip", 0));
+  return fmt::format("max(-{0}, min({0}, {1}))", bound, x);
+}
+
+/// Where a step finds the state before it and puts its own.
+std::string before(const Direction& d, const char* state, const char* index = "b,j") {
+  return fmt::format("{}{}[{},{}]", state, d.number, d.backward ? "t + 1" : "t", index);
+}
+std::string after(const Direction& d, const char* state) {
+  return fmt::format("{}{}[{},b,j]", state, d.number, d.backward ? "t" : "t + 1");
+}
+
+/// Steps beyond a sequence's length keep the state.
+void say_state(Maker& m, const Recurrent& l, const Direction& d, const char* state, const std::string& value) {
+  const std::string kept = l.masked ? fmt::format("select(K[t,b], {}, {})", value, before(d, state)) : value;
+  m.say(after(d, state) + " = " + kept, {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}});
+}
+
+void say_start(Maker& m, const Recurrent& l, const Direction& d, const char* state, std::size_t input) {
+  const std::string name = fmt::format("{}{}", state, d.number);
+  m.temporary(name, l.type, {l.steps + 1, l.batch, l.hidden});
+  const std::string place = fmt::format("{}[{},b,j]", name, d.backward ? l.steps : 0);
+  const std::string start =
+      !m.has(input) ? "0" : fmt::format(fmt::runtime(l.batch_first ? "X{}[b,{},j]" : "X{}[{},b,j]"), input, d.number);
+  m.say(place + " = " + start, {{"b", l.batch}, {"j", l.hidden}});
+}
+
+/// The products of all inputs, and the first statement of the steps: the products of the state.
+void say_products(Maker& m, const Recurrent& l, const Direction& d, std::size_t steps_more, std::int64_t state_gates) {
+  m.temporary(fmt::format("GX{}", d.number), l.type, {l.steps, l.batch, l.gates, l.hidden});
+  m.temporary(fmt::format("GH{}", d.number), l.type, {l.steps, l.batch, state_gates, l.hidden});
+  const std::string row = fmt::format("{},{}*g + j", d.number, l.hidden);
+  m.say(fmt::format("GX{}[t,b,g,j] += X0[{}] * X1[{},k]", d.number, l.batch_first ? "b,t,k" : "t,b,k", row),
+        {{"t", l.steps}, {"b", l.batch}, {"g", l.gates}, {"j", l.hidden}, {"k", l.inputs}});
+  m.repeat_next("t", l.steps, 1 + steps_more, d.backward);
+  m.say(fmt::format("GH{}[t,b,g,j] += {} * X2[{},l]", d.number, before(d, "H", "b,l"), row),
+        {{"t", l.steps}, {"b", l.batch}, {"g", state_gates}, {"j", l.hidden}, {"l", l.hidden}});
+}
+
+void say_rnn(Maker& m, const Recurrent& l, const Direction& d) {
+  say_products(m, l, d, 1, 1);
+  say_state(m, l, d, "H", activation(d, 0, clipped(m, gate(l, d, 0))));
+}
+
+/// Gates: input, output, forget, cell.
+void say_lstm(Maker& m, const Recurrent& l, const Direction& d) {
+  say_start(m, l, d, "C", 6);
+  const auto peephole = [&](std::int64_t g, const std::string& cell) {
+    return m.has(7) ? fmt::format(" + X7[{},{} + j] * {}", d.number, g * l.hidden, cell) : std::string();
+  };
+  const std::string old = before(d, "C");
+  const std::string in = activation(d, 0, clipped(m, gate(l, d, 0) + peephole(0, old)));
+  const std::string forget = m.integer("input_forget", 0) != 0
+                                 ? "(1 - " + in + ")"
+                                 : activation(d, 0, clipped(m, gate(l, d, 2) + peephole(2, old)));
+  say_products(m, l, d, 2, 4);
+  say_state(m, l, d, "C",
+            fmt::format("{} * {} + {} * {}", forget, old, in, activation(d, 1, clipped(m, gate(l, d, 3)))));
+  const std::string out = activation(d, 0, clipped(m, gate(l, d, 1) + peephole(1, after(d, "C"))));
+  say_state(m, l, d, "H", fmt::format("{} * {}", out, activation(d, 2, after(d, "C"))));
+}
+
+/// Gates: update, reset, hidden. The reset applies to the state, or to its product (linear_before_reset).
+void say_gru(Maker& m, const Recurrent& l, const Direction& d) {
+  const bool after_product = m.integer("linear_before_reset", 0) != 0;
+  const std::string update = activation(d, 0, clipped(m, gate(l, d, 0))),
+                    reset = activation(d, 0, clipped(m, gate(l, d, 1)));
+  const std::string bias = l.biased ? fmt::format(" + X3[{},{} + j]", d.number, (l.gates + 2) * l.hidden) : "";
+  std::string hidden = gate(l, d, 2, false);
+  if (after_product) {
+    say_products(m, l, d, 1, 3);
+    hidden += fmt::format(" + {} * (GH{}[t,b,2,j]{})", reset, d.number, bias);
+  } else {
+    const std::string name = fmt::format("R{}", d.number), product = fmt::format("N{}", d.number);
+    m.temporary(name, l.type, {l.steps, l.batch, l.hidden});
+    m.temporary(product, l.type, {l.steps, l.batch, l.hidden});
+    say_products(m, l, d, 3, 2);
+    m.say(fmt::format("{}[t,b,j] = {} * {}", name, reset, before(d, "H")),
+          {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}});
+    m.say(fmt::format("{}[t,b,j] += {}[t,b,l] * X2[{},{} + j,l]", product, name, d.number, 2 * l.hidden),
+          {{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}, {"l", l.hidden}});
+    hidden += fmt::format(" + {}[t,b,j]{}", product, bias);
+  }
+  const std::string candidate = activation(d, 1, clipped(m, hidden));
+  say_state(m, l, d, "H", fmt::format("(1 - {0}) * {1} + {0} * {2}", update, candidate, before(d, "H")));
+}
+
+void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& directions) {
+  const Extents all{{"t", l.steps}, {"b", l.batch}, {"j", l.hidden}}, last{{"b", l.batch}, {"j", l.hidden}};
+  const Sizes whole =
+      l.batch_first ? Sizes{l.batch, l.steps, l.directions, l.hidden} : Sizes{l.steps, l.directions, l.batch, l.hidden};
+  const Sizes final = l.batch_first ? Sizes{l.batch, l.directions, l.hidden} : Sizes{l.directions, l.batch, l.hidden};
+  if (m.wants(0)) m.result("Y", 0, l.type, whole);
+  if (m.wants(1)) m.result("YH", 1, l.type, final);
+  if (m.wants(2)) m.result("YC", 2, l.type, final);
+  for (const Direction& d : directions) {
+    const std::string state = after(d, "H");
+    if (m.wants(0))
+      m.say(fmt::format(fmt::runtime(l.batch_first ? "Y[b,t,{},j] = {}" : "Y[t,{},b,j] = {}"), d.number,
+                        l.masked ? "select(K[t,b], " + state + ", 0)" : state),
+            all);
+    for (std::size_t k = 1; k < 3; ++k)
+      if (m.wants(k))
+        m.say(fmt::format(fmt::runtime(l.batch_first ? "{}[b,{},j] = {}{}[{},b,j]" : "{}[{},b,j] = {}{}[{},b,j]"),
+                          k == 1 ? "YH" : "YC", d.number, k == 1 ? "H" : "C", d.number, d.backward ? 0 : l.steps),
+              last);
+  }
+}
+
+Recurrent read_layer(const Maker& m, std::int64_t gates) {
+  Recurrent l;
+  const Sizes &x = m.shape(0), &w = m.shape(1), &r = m.shape(2);
+  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || w[2] != x[2] || w[1] != r[1] || r[1] != gates * r[2] ||
+      w[0] != r[0])
+    throw contradiction("weights " + sizes_text(w) + " and " + sizes_text(r) + " do not fit " + sizes_text(x));
+  l.gates = gates;
+  l.batch_first = m.integer("layout", 0) != 0;
+  l.steps = x[l.batch_first ? 1 : 0];
+  l.batch = x[l.batch_first ? 0 : 1];
+  l.inputs = x[2];
+  l.hidden = r[2];
+  l.directions = w[0];
+  l.type = m.dtype(0);
+  l.biased = m.has(3);
+  l.masked = m.has(4);
+  if (l.biased && m.shape(3) != Sizes{l.directions, 2 * gates * l.hidden}) throw contradiction("its bias does not fit");
+  if (l.steps < 1) throw Refused{"a sequence of no steps", ""};
+  return l;
+}
+
+std::vector<Direction> read_directions(const Maker& m, const Recurrent& l, const Names& defaults) {
+  const std::string way = m.text("direction", "forward");
+  if (l.directions != (way == "bidirectional" ? 2 : 1))
+    throw contradiction("its direction '" + way + "' does not fit the weights");
+  const auto given = m.node.attributes.find("activations");
+  std::vector<Direction> directions;
+  for (std::int64_t d = 0; d < l.directions; ++d) {
+    Direction one{d, way == "reverse" || d == 1, defaults, {}, {}};
+    const std::size_t count = defaults.size(), first = static_cast<std::size_t>(d) * count;
+    for (std::size_t a = 0; a < count; ++a)
+      if (given != m.node.attributes.end() && first + a < given->second.texts.size())
+        one.activations[a] = given->second.texts[first + a];
+    if (const auto alpha = m.node.attributes.find("activation_alpha"); alpha != m.node.attributes.end())
+      one.alphas = alpha->second.reals;
+    if (const auto beta = m.node.attributes.find("activation_beta"); beta != m.node.attributes.end())
+      one.betas = beta->second.reals;
+    directions.push_back(std::move(one));
+  }
+  return directions;
+}
+
+void make_recurrent(Maker& m) {
+  const bool lstm = m.node.op == "LSTM", gru = m.node.op == "GRU";
+  const Recurrent l = read_layer(m, lstm ? 4 : gru ? 3 : 1);
+  const auto directions = read_directions(m, l,
+                                          lstm  ? Names{"Sigmoid", "Tanh", "Tanh"}
+                                          : gru ? Names{"Sigmoid", "Tanh"}
+                                                : Names{"Tanh"});
+  if (l.masked) {
+    m.temporary("K", DType::boolean, {l.steps, l.batch});
+    m.say("K[t,b] = s64(value(t)) < s64(X4[b])", {{"t", l.steps}, {"b", l.batch}});
+  }
+  for (const Direction& d : directions) {
+    say_start(m, l, d, "H", 5);
+    lstm ? say_lstm(m, l, d) : gru ? say_gru(m, l, d) : say_rnn(m, l, d);
+  }
+  say_outputs(m, l, directions);
+}
+
+}  // namespace
+
+const Makers& sequence_makers() {
+  static const Makers all = {{"CumSum", &make_cumulative},
+                             {"CumProd", &make_cumulative},
+                             {"RNN", &make_recurrent},
+                             {"GRU", &make_recurrent},
+                             {"LSTM", &make_recurrent}};
+  return all;
+}
+
+}  // namespace isamap::importing

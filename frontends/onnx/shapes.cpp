@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose results follow from shapes, or from constants by position rather than by arithmetic.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/onnx/maker.h"
+#include "frontends/onnx/positions.h"
+
+namespace isamap::importing {
+namespace {
+
+constexpr std::int64_t max_made = 1 << 20;  ///< elements of a constant made here
+
+Value constant_value(TensorData data) {
+  Value value{data.dtype, data.shape, {}, nullptr, ""};
+  value.values = std::make_shared<TensorData>(std::move(data));
+  return value;
+}
+
+void make_shape(Maker& m) {
+  const Sizes& shape = m.shape(0);
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto cut = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t first = cut(m.integer("start", 0)), last = cut(m.integer("end", rank));
+  m.pass(0, constant_value(integers_data(first < last ? Sizes(shape.begin() + first, shape.begin() + last) : Sizes{})));
+}
+
+void make_size(Maker& m) {
+  TensorData data = make_data({"", {}, DType::s64});
+  data.set(0, {0, product_of(m.shape(0))});
+  m.pass(0, constant_value(std::move(data)));
+}
+
+/// The value is a tensor of one element.
+void make_constant_of_shape(Maker& m) {
+  const Sizes shape = m.integers(0, "the shape");
+  DType type = DType::f32;
+  Scalar value;
+  if (const auto found = m.node.attributes.find("value"); found != m.node.attributes.end() && found->second.tensor) {
+    const Constant& constant = *found->second.tensor;
+    if (!constant.dtype || !constant.values || constant.values->count() < 1)
+      throw Refused{"its value has the type " + constant.type, ""};
+    type = *constant.dtype;
+    value = constant.values->get(0);
+  }
+  for (const std::int64_t size : shape)
+    if (size < 0) throw contradiction("the shape " + sizes_text(shape) + " has no meaning", "");
+  const Names i = iterators(shape.size());
+  m.result("Y", 0, type, shape);
+  const std::string text = is_float(type) ? number(value.real) : std::to_string(value.integer);
+  m.say(access("Y", i) + " = " + text, extents_of(i, shape));
+}
+
+void make_range(Maker& m) {
+  const double start = m.reals(0, "the start").at(0), limit = m.reals(1, "the limit").at(0),
+               delta = m.reals(2, "the step").at(0);
+  const double count = delta == 0 ? 0 : std::ceil((limit - start) / delta);
+  if (!(count <= static_cast<double>(max_made))) throw Refused{"a range of more than 2^20 elements", ""};
+  const DType type = m.dtype(0);
+  TensorData data = make_data({"", {std::max<std::int64_t>(static_cast<std::int64_t>(count), 0)}, type});
+  for (std::int64_t i = 0; i < data.count(); ++i) {
+    const double value = start + static_cast<double>(i) * delta;
+    data.set(i, is_float(type) ? Scalar{round_to(type, value), 0} : Scalar{0, static_cast<std::int64_t>(value)});
+  }
+  m.pass(0, constant_value(std::move(data)));
+}
+
+/// The positions of what is not zero, a row for each dimension. Of constants only: else its size depends on values.
+void make_nonzero(Maker& m) {
+  const Value& x = m.in(0);
+  if (!x.values) throw why_not("NonZero");
+  std::vector<std::int64_t> found;
+  for (std::int64_t at = 0; at < x.values->count(); ++at)
+    if (x.values->get(at) != Scalar{}) found.push_back(at);
+  const auto count = static_cast<std::int64_t>(found.size());
+  TensorData data = make_data({"", {static_cast<std::int64_t>(x.shape.size()), count}, DType::s64});
+  for (std::int64_t k = 0; k < count; ++k) {
+    std::int64_t rest = found[static_cast<std::size_t>(k)];
+    for (std::size_t d = x.shape.size(); d-- > 0;) {
+      data.set(static_cast<std::int64_t>(d) * count + k, {0, rest % x.shape[d]});
+      rest /= x.shape[d];
+    }
+  }
+  m.pass(0, constant_value(std::move(data)));
+}
+
+/// Ones on a diagonal.
+void make_eye_like(Maker& m) {
+  const Sizes& shape = m.shape(0);
+  if (shape.size() != 2 || product_of(shape) > max_made) throw Refused{"a diagonal of " + sizes_text(shape), ""};
+  const auto type = dtype_of_onnx(static_cast<int>(m.integer("dtype", 0)));
+  if (m.states("dtype") && !type) throw Refused{"an output type that kernels do not have", ""};
+  TensorData data = make_data({"", shape, type.value_or(m.dtype(0))});
+  const std::int64_t k = m.integer("k", 0);
+  for (std::int64_t r = 0; r < shape[0]; ++r)
+    if (r + k >= 0 && r + k < shape[1]) data.set(r * shape[1] + r + k, {1, 1});
+  m.pass(0, constant_value(std::move(data)));
+}
+
+/// Windows of signal processing: a - b*cos(2*pi*n/N) + c*cos(4*pi*n/N).
+void make_window(Maker& m) {
+  const std::int64_t size = m.integers(0, "the size").at(0);
+  if (size < 0 || size > max_made) throw Refused{"a window of " + std::to_string(size), ""};
+  const bool hann = m.node.op == "HannWindow", hamming = m.node.op == "HammingWindow";
+  const double a = hann      ? 0.5
+                   : hamming ? 25.0 / 46
+                             : 0.42,
+               b = hann      ? 0.5
+                   : hamming ? 21.0 / 46
+                             : 0.5,
+               c = hann || hamming ? 0 : 0.08;
+  const auto type = dtype_of_onnx(static_cast<int>(m.integer("output_datatype", 1)));
+  if (!type || !is_float(*type)) throw Refused{"an output type that kernels do not have", ""};
+  TensorData data = make_data({.name = "", .shape = {size}, .dtype = *type});
+  const double whole = static_cast<double>(std::max<std::int64_t>(m.integer("periodic", 1) != 0 ? size : size - 1, 1));
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = 2 * 3.14159265358979323846 * static_cast<double>(n) / whole;
+    data.set(n, {round_to(*type, a - b * std::cos(angle) + c * std::cos(2 * angle)), 0});
+  }
+  m.pass(0, constant_value(std::move(data)));
+}
+
+}  // namespace
+
+const Makers& shape_makers() {
+  static const Makers all = {{"Shape", &make_shape},
+                             {"Size", &make_size},
+                             {"ConstantOfShape", &make_constant_of_shape},
+                             {"Range", &make_range},
+                             {"NonZero", &make_nonzero},
+                             {"EyeLike", &make_eye_like},
+                             {"HannWindow", &make_window},
+                             {"HammingWindow", &make_window},
+                             {"BlackmanWindow", &make_window}};
+  return all;
+}
+
+Refused why_not(const std::string& op) {
+  static const std::map<std::string, Refused> reasons = [] {
+    std::map<std::string, Refused> all;
+    const auto add = [&](const Refused& why, std::initializer_list<const char*> names) {
+      for (const char* name : names) all[name] = why;
+    };
+    add({"its size depends on values that are known only when the model runs",
+         "end the model before it: --until TENSOR"},
+        {"NonZero", "Unique", "Compress", "NonMaxSuppression"});
+    add({"it works on strings", "do it outside of the model"},
+        {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "TfIdfVectorizer"});
+    add({"it works on sequences or optional values", "export the model without them"},
+        {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+         "SequenceMap", "ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement",
+         "OptionalHasElement"});
+    add({"it draws random numbers", "pass them as an input"},
+        {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"});
+    add({"its body runs as often as values say", "unroll it when exporting"}, {"Loop", "Scan"});
+    add({"it belongs to training", "export the model for inference"}, {"Adam", "Adagrad", "Momentum", "Gradient"});
+    return all;
+  }();
+  const auto found = reasons.find(op);
+  if (found != reasons.end()) return found->second;
+  return {"the operator is not imported", "end the model before it: --until TENSOR"};
+}
+
+}  // namespace isamap::importing

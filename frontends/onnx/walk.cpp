@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph walk: every node in order becomes constants that are known now, or statements, or a refusal.
+//
+// A node all of whose inputs are constants is made as a kernel of its own and interpreted, so that shape arithmetic
+// needs no second definition of any operator. Values of refused nodes are taken as inputs where the file states their
+// shape: one run then finds the refusals behind them too.
+
+#include "frontends/onnx/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/verify_internal.h"
+
+namespace isamap::importing {
+namespace {
+
+constexpr double max_folded_points = 1 << 22;
+constexpr std::int64_t max_folded_elements = 1 << 20;
+constexpr std::size_t max_statements = 65536;
+constexpr int max_inlined = 64;  ///< functions inside functions
+constexpr std::size_t max_refused = 20;
+
+/// How much of a draft there was before a node.
+struct Mark {
+  std::size_t tensors, statements, weights, repeats;
+  std::map<std::string, int> used;
+};
+Mark mark_of(const Draft& draft) {
+  return {draft.kernel.tensors.size(), draft.kernel.statements.size(), draft.weights.size(),
+          draft.kernel.repeats.size(), draft.used};
+}
+void back_to(const Mark& mark, Draft& draft) {
+  draft.kernel.tensors.resize(mark.tensors);
+  draft.kernel.statements.resize(mark.statements);
+  draft.origins.resize(mark.statements);
+  draft.weights.resize(mark.weights);
+  draft.kernel.repeats.resize(mark.repeats);
+  draft.used = mark.used;
+}
+
+Value value_of(const Constant& constant) {
+  Value value{*constant.dtype, constant.shape, {}, constant.values, constant.file, constant.offset};
+  value.drawn = !constant.values && constant.file.empty();
+  return value;
+}
+
+/// Statements that nothing would run: an error of the import or of the file's attributes.
+void check_new_statements(const Draft& draft, std::size_t first) {
+  if (draft.kernel.statements.size() > max_statements)
+    throw Refused{fmt::format("the model has more than {} statements", max_statements), "cut it with --until"};
+  Diagnostics problems;
+  for (std::size_t s = first; s < draft.kernel.statements.size(); ++s)
+    check_statement(draft.kernel.statements[s], draft.kernel.tensors, "", {}, problems);
+  if (!problems.empty()) throw Refused{problems.front().message, problems.front().hint};
+}
+
+/// Tensors larger than any memory: the file lies.
+void check_shapes(const Draft& draft, std::size_t first) {
+  Diagnostics problems;
+  for (std::size_t t = first; t < draft.kernel.tensors.size(); ++t)
+    check_tensor(draft.kernel.tensors[t], "", {}, problems);
+  if (!problems.empty()) throw contradiction(problems.front().message, problems.front().hint);
+}
+
+}  // namespace
+
+Walk::Walk(const ModelFile& file, const ModelOptions& options)
+    : file_(file), options_(options), sizes_(options.sizes) {}
+
+void Walk::run() {
+  for (const Constant& constant : file_.graph.constants) add_constant(constant.name, constant);
+  for (const Declared& input : file_.graph.inputs)
+    if (!values_.contains(input.name) && !missing_.contains(input.name)) add_input(input);
+  for (const auto* declared : {&file_.graph.values, &file_.graph.outputs})
+    for (const Declared& value : *declared) declared_[value.name] = &value;
+  const std::vector<bool> needed = needed_nodes();
+  for (std::size_t n = 0; n < file_.graph.nodes.size(); ++n) {
+    draft.order = n;
+    if (needed[n]) add_node(file_.graph.nodes[n], 0);
+    if (problems.size() >= max_refused) return;
+  }
+  draft.order = file_.graph.nodes.size();
+  add_outputs();
+  drop_unused();
+}
+
+void Walk::add_constant(const std::string& name, const Constant& constant) {
+  if (constant.dtype)
+    values_[name] = value_of(constant);
+  else
+    missing_[name] = {"constant '" + name + "' has the type " + constant.type + ", which kernels do not have", ""};
+}
+
+std::string Walk::symbol_of(const Declared& input, std::size_t dim) const {
+  const std::string symbol = dim < input.symbols.size() ? input.symbols[dim] : "";
+  return symbol.empty() ? input.name + "." + std::to_string(dim) : symbol;
+}
+
+std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
+  if (!declared.shape) return std::nullopt;
+  Sizes sizes = *declared.shape;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] >= 0) continue;
+    const auto found = sizes_.find(symbol_of(declared, d));
+    if (found == sizes_.end()) return std::nullopt;
+    sizes[d] = found->second;
+  }
+  return sizes;
+}
+
+void Walk::add_input(const Declared& input) {
+  if (const auto known = options_.values.find(input.name); known != options_.values.end()) {
+    values_[input.name] = {known->second->dtype, known->second->shape, {}, known->second, ""};
+    return;
+  }
+  if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype) {
+    TensorData data = make_data({"", input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{}, *input.dtype});
+    data.set(0,
+             is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
+    values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
+    return;
+  }
+  if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0 && !sizes_.contains(symbol_of(input, 0))) {
+    notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
+    sizes_[symbol_of(input, 0)] = 1;
+  }
+  const auto sizes = known_sizes(input);
+  RefusedNode refusal{"input '" + input.name + "'", input.name, "input", "", ""};
+  if (!input.dtype) {
+    refusal.reason = "its type is " + (input.type.empty() ? "not stated" : input.type) + ", which kernels do not have";
+  } else if (!input.shape) {
+    refusal.reason = "its shape is not stated";
+    refusal.help = "export the model with shapes";
+  } else if (!sizes) {
+    std::string names, example;
+    for (std::size_t d = 0; d < input.shape->size(); ++d) {
+      const std::string symbol = symbol_of(input, d);
+      if ((*input.shape)[d] >= 0 || sizes_.contains(symbol)) continue;
+      names += (names.empty() ? "'" : ", '") + symbol + "'";
+      example += (example.empty() ? "" : ",") + symbol + "=32";
+    }
+    refusal.reason = "sizes of it are not known: " + names;
+    refusal.help = "--sizes " + example;
+  } else {
+    const bool is_weight =
+        std::find(options_.constants.begin(), options_.constants.end(), input.name) != options_.constants.end() ||
+        (!model_inputs.empty() &&
+         std::find(options_.constants.begin(), options_.constants.end(), "weights") != options_.constants.end());
+    Value value{*input.dtype, *sizes, {}, nullptr, ""};
+    value.drawn = is_weight;
+    const std::size_t before = draft.kernel.tensors.size();
+    const TensorId id = draft.tensor_of(value, input.name);
+    try {
+      check_shapes(draft, before);
+    } catch (const Refused& why) {
+      problems.push_back(error(why.reason, why.help));
+    }
+    values_[input.name] = value;
+    file_names[id] = input.name;
+    if (!is_weight) model_inputs.push_back(id);
+    return;
+  }
+  missing_[input.name] = {"", ""};
+  refused.push_back(std::move(refusal));
+  refused_order.push_back(0);
+}
+
+std::vector<bool> Walk::needed_nodes() const {
+  const auto& nodes = file_.graph.nodes;
+  std::set<std::string> wanted(options_.until.begin(), options_.until.end());
+  if (wanted.empty())
+    for (const Declared& output : file_.graph.outputs) wanted.insert(output.name);
+  if (wanted.empty()) return std::vector<bool>(nodes.size(), true);
+  std::vector<bool> needed(nodes.size(), false);
+  const auto add_reads = [&wanted](const Node& node, const auto& again) -> void {
+    wanted.insert(node.inputs.begin(), node.inputs.end());
+    for (const auto& [name, attribute] : node.attributes)
+      if (attribute.graph)
+        for (const Node& inner : attribute.graph->nodes) again(inner, again);
+    for (const auto& [name, attribute] : node.attributes)
+      if (attribute.graph)
+        for (const Declared& output : attribute.graph->outputs) wanted.insert(output.name);
+  };
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    needed[n] = std::any_of(nodes[n].outputs.begin(), nodes[n].outputs.end(),
+                            [&](const std::string& name) { return !name.empty() && wanted.contains(name); });
+    if (needed[n]) add_reads(nodes[n], add_reads);
+  }
+  return needed;
+}
+
+void Walk::refuse(const Node& node, const Refused& why, bool follows) {
+  if (why.contradiction)
+    problems.push_back(error(node.title + ": " + why.reason, why.help));
+  else {
+    refused.push_back({node.title, node.name, node.op, why.reason, why.help, follows});
+    refused_order.push_back(draft.order);
+  }
+  lose_outputs(node);
+}
+
+void Walk::lose_outputs(const Node& node) {
+  for (const std::string& name : node.outputs) {
+    if (name.empty()) continue;
+    const auto declared = declared_.find(name);
+    const auto sizes = declared == declared_.end() ? std::nullopt : known_sizes(*declared->second);
+    if (sizes && declared->second->dtype)
+      values_[name] = {*declared->second->dtype, *sizes, {}, nullptr, ""};
+    else
+      missing_[name] = {"", ""};
+  }
+}
+
+void Walk::add_node(const Node& node, int depth) {
+  for (const std::string& name : node.inputs) {
+    if (name.empty() || values_.contains(name)) continue;
+    const auto lost = missing_.find(name);
+    if (lost == missing_.end()) return refuse(node, {"it reads '" + name + "', which is no value here", ""}, false);
+    if (!lost->second.reason.empty()) {
+      const Refused why = lost->second;
+      lost->second.reason.clear();
+      return refuse(node, why, false);
+    }
+    return refuse(node, {"it reads '" + name + "', whose shape or values are not known", ""}, true);
+  }
+  try {
+    if (depth > max_inlined) throw Refused{"functions call each other without end", ""};
+    if (const auto function = file_.functions.find({node.domain, node.op}); function != file_.functions.end())
+      return call(node, function->second, depth);
+    if (!node.domain.empty())
+      throw Refused{"an operator of the domain '" + node.domain + "', which is not known",
+                    "export it with its function body"};
+    if (node.op == "Constant") return add_constant_node(node);
+    if (node.op == "If") return choose(node, depth);
+    make(node);
+  } catch (const Refused& why) {
+    refuse(node, why, false);
+  }
+}
+
+void Walk::add_constant_node(const Node& node) {
+  if (node.outputs.size() != 1) throw Refused{"a constant has one result", ""};
+  const auto found = [&](const char* name) {
+    const auto attribute = node.attributes.find(name);
+    return attribute == node.attributes.end() ? nullptr : &attribute->second;
+  };
+  std::optional<TensorData> data;
+  if (const auto* a = found("value"); a && a->tensor) return add_constant(node.outputs[0], *a->tensor);
+  if (const auto* a = found("value_int"); a && !a->ints.empty())
+    data = scalar_data(DType::s64, static_cast<double>(a->ints[0]));
+  if (const auto* a = found("value_ints")) data = integers_data(a->ints);
+  if (const auto* a = found("value_float"); a && !a->reals.empty()) data = scalar_data(DType::f32, a->reals[0]);
+  if (const auto* a = found("value_floats")) {
+    data = make_data({"", {static_cast<std::int64_t>(a->reals.size())}, DType::f32});
+    for (std::size_t i = 0; i < a->reals.size(); ++i) data->set(static_cast<std::int64_t>(i), {a->reals[i], 0});
+  }
+  if (!data) throw Refused{"a constant of strings or sparse values", ""};
+  values_[node.outputs[0]] = {data->dtype, data->shape, {}, std::make_shared<TensorData>(*data), ""};
+}
+
+void Walk::choose(const Node& node, int depth) {
+  if (node.inputs.empty() || !values_.contains(node.inputs[0])) throw Refused{"it has no condition", ""};
+  const Value& condition = values_.at(node.inputs[0]);
+  if (!condition.values || condition.values->count() != 1)
+    throw Refused{"its condition is known only when the model runs", "fix the input it depends on with --fix"};
+  const auto branch = node.attributes.find(condition.values->get(0).integer != 0 ? "then_branch" : "else_branch");
+  if (branch == node.attributes.end() || !branch->second.graph) throw contradiction("a branch is missing", "");
+  const Graph& graph = *branch->second.graph;
+  for (const Constant& constant : graph.constants) add_constant(constant.name, constant);
+  for (const Node& inner : graph.nodes) add_node(inner, depth + 1);
+  for (std::size_t k = 0; k < std::min(node.outputs.size(), graph.outputs.size()); ++k)
+    rename(graph.outputs[k].name, node.outputs[k]);
+}
+
+void Walk::rename(const std::string& from, const std::string& to) {
+  if (const auto found = values_.find(from); found != values_.end())
+    values_[to] = Value(found->second);
+  else
+    missing_[to] = {"", ""};
+}
+
+/// The body's names get a prefix of their own; attributes that refer to the call's take its values.
+void Walk::call(const Node& node, const Function& function, int depth) {
+  const std::string prefix = fmt::format("{}.{}.", node.op, calls_++);
+  std::map<std::string, std::string> names;
+  for (std::size_t i = 0; i < function.inputs.size(); ++i)
+    names[function.inputs[i]] = i < node.inputs.size() ? node.inputs[i] : "";
+  const auto renamed = [&](const std::string& name) {
+    if (name.empty()) return name;
+    const auto [found, is_new] = names.emplace(name, prefix + name);
+    return found->second;
+  };
+  for (Node inner : function.nodes) {
+    for (std::string& name : inner.inputs) name = renamed(name);
+    for (std::string& name : inner.outputs) name = renamed(name);
+    for (auto it = inner.attributes.begin(); it != inner.attributes.end();) {
+      const bool refers = it->second.texts.size() == 1 && it->second.texts[0].starts_with("@");
+      const auto given = refers ? node.attributes.find(it->second.texts[0].substr(1)) : node.attributes.end();
+      if (refers && given == node.attributes.end()) {
+        it = inner.attributes.erase(it);
+        continue;
+      }
+      if (refers) it->second = given->second;
+      ++it;
+    }
+    inner.title = node.title;
+    add_node(inner, depth + 1);
+  }
+  for (std::size_t k = 0; k < std::min(node.outputs.size(), function.outputs.size()); ++k)
+    if (!node.outputs[k].empty()) rename(renamed(function.outputs[k]), node.outputs[k]);
+}
+
+bool Walk::all_constant(const Node& node) const {
+  bool any = false;
+  for (const std::string& name : node.inputs) {
+    if (name.empty()) continue;
+    const Value& value = values_.at(name);
+    if (!value.values || value.values->count() > max_folded_elements) return false;
+    any = true;
+  }
+  return any;
+}
+
+void Walk::make(const Node& node) {
+  const Make maker = find_maker(node.op);
+  if (!maker) throw why_not(node.op);
+  if (all_constant(node) && fold(node, maker)) return;
+  const Mark mark = mark_of(draft);
+  Maker made(node, file_.opset, draft);
+  try {
+    give_inputs(node, made);
+    maker(made);
+    check_shapes(draft, mark.tensors);
+    check_new_statements(draft, mark.statements);
+  } catch (const Refused&) {
+    back_to(mark, draft);
+    throw;
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (made.has(i)) values_[node.inputs[i]].tensor = made.in(i).tensor;
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    if (const auto value = made.output(k); value && !node.outputs[k].empty())
+      values_[node.outputs[k]] = *value;
+    else if (!node.outputs[k].empty())
+      throw Refused{fmt::format("its output {} ('{}') is not made", k, node.outputs[k]), ""};
+}
+
+void Walk::give_inputs(const Node& node, Maker& maker) const {
+  for (const std::string& name : node.inputs)
+    if (name.empty())
+      maker.skip_input();
+    else
+      maker.add_input(values_.at(name), name);
+}
+
+/// False: too large; the node becomes statements over constants.
+bool Walk::fold(const Node& node, Make maker) {
+  Draft alone;
+  Maker made(node, file_.opset, alone);
+  for (const std::string& name : node.inputs) {
+    if (name.empty()) {
+      made.skip_input();
+      continue;
+    }
+    Value value = values_.at(name);
+    value.tensor = {};
+    made.add_input(value, name);
+  }
+  maker(made);
+  check_shapes(alone, 0);
+  std::int64_t elements = 0;
+  for (const Tensor& tensor : alone.kernel.tensors) elements += element_count(tensor);
+  if (elements > max_folded_elements || point_count(alone.kernel) > max_folded_points) return false;
+  check_new_statements(alone, 0);
+  if (const Diagnostics faults = verify(alone.kernel); !faults.empty()) return false;
+  std::vector<TensorData> data;
+  for (const Tensor& tensor : alone.kernel.tensors) data.push_back(make_data(tensor));
+  for (const Weight& weight : alone.weights) data[weight.tensor.index()] = *weight.values;
+  interpret(alone.kernel, data);
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    auto value = made.output(k);
+    if (!value || node.outputs[k].empty()) continue;
+    if (!value->constant()) value->values = std::make_shared<TensorData>(data[value->tensor.index()]);
+    value->tensor = {};
+    values_[node.outputs[k]] = *value;
+  }
+  return true;
+}
+
+/// The caller gets every output: one that is an input or a constant is copied.
+void Walk::add_outputs() {
+  std::vector<std::string> names = options_.until;
+  if (names.empty())
+    for (const Declared& output : file_.graph.outputs) names.push_back(output.name);
+  for (const std::string& name : names) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) {
+      if (!missing_.contains(name)) unknown_outputs.push_back(name);
+      continue;
+    }
+    Value& value = found->second;
+    const bool taken = std::find(model_outputs.begin(), model_outputs.end(), value.tensor) != model_outputs.end();
+    const Role role = value.tensor.valid() ? role_of(draft.kernel, value.tensor) : Role::input;
+    if (taken || role == Role::input) copy_out(name, value);
+    if (role == Role::intermediate) draft.kernel.tensors[value.tensor.index()].output = true;
+    model_outputs.push_back(value.tensor);
+    file_names[value.tensor] = name;
+  }
+}
+
+void Walk::copy_out(const std::string& name, Value& value) {
+  const Node node{"output '" + name + "'", "", "Identity", "", {name}, {name}, {}};
+  Maker maker(node, file_.opset, draft);
+  maker.add_input(value, name);
+  maker.result("Y", 0, value.dtype, value.shape);
+  const Names i = iterators(value.shape.size());
+  maker.say(access("Y", i) + " = " + access("X0", i), extents_of(i, value.shape));
+  value = *maker.output(0);
+}
+
+/// Tensors that no statement uses, other than inputs: of passed or refused nodes.
+void Walk::drop_unused() {
+  std::vector<bool> used(draft.kernel.tensors.size(), false);
+  for (const Computation& statement : draft.kernel.statements)
+    for (int a = 0; a < access_count(statement); ++a) used[access_of(statement, a).tensor.index()] = true;
+  for (const TensorId id : model_inputs) used[id.index()] = true;
+  for (const TensorId id : model_outputs) used[id.index()] = true;
+  std::vector<TensorId> renumbered(used.size());
+  std::vector<Tensor> kept;
+  for (std::size_t t = 0; t < used.size(); ++t) {
+    if (!used[t]) continue;
+    renumbered[t] = make_id<TensorId>(kept.size());
+    kept.push_back(std::move(draft.kernel.tensors[t]));
+  }
+  draft.kernel.tensors = std::move(kept);
+  const auto renumber = [&](TensorId& id) { id = renumbered[id.index()]; };
+  for (Computation& statement : draft.kernel.statements) {
+    renumber(statement.write.tensor);
+    for (Access& read : statement.reads) renumber(read.tensor);
+  }
+  std::erase_if(draft.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
+  for (Weight& weight : draft.weights) renumber(weight.tensor);
+  for (auto* list : {&model_inputs, &model_outputs})
+    for (TensorId& id : *list) renumber(id);
+  std::map<TensorId, std::string> names;
+  for (auto& [id, name] : file_names)
+    if (used[id.index()]) names[renumbered[id.index()]] = name;
+  file_names = std::move(names);
+}
+
+}  // namespace isamap::importing

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The walk over a graph, and what it leaves.
+
+#include <set>
+
+#include "frontends/onnx/maker.h"
+
+namespace isamap::importing {
+
+class Walk {
+ public:
+  Walk(const ModelFile& file, const ModelOptions& options);
+  void run();
+
+  Draft draft;
+  std::vector<RefusedNode> refused;
+  std::vector<std::string> notes, unknown_outputs;
+  std::vector<TensorId> model_inputs, model_outputs;
+  std::vector<std::size_t> refused_order;
+  Diagnostics problems;  ///< contradictions of the file
+  std::map<TensorId, std::string> file_names;
+
+ private:
+  void add_constant(const std::string& name, const Constant& constant);
+  void add_input(const Declared& input);
+  void add_node(const Node& node, int depth);
+  void add_constant_node(const Node& node);
+  void choose(const Node& node, int depth);
+  void call(const Node& node, const Function& function, int depth);
+  void make(const Node& node);
+  bool fold(const Node& node, Make maker);
+  void give_inputs(const Node& node, Maker& maker) const;
+  bool all_constant(const Node& node) const;
+  void refuse(const Node& node, const Refused& why, bool follows);
+  void lose_outputs(const Node& node);
+  void rename(const std::string& from, const std::string& to);
+  std::vector<bool> needed_nodes() const;
+  std::string symbol_of(const Declared& input, std::size_t dim) const;
+  std::optional<Sizes> known_sizes(const Declared& declared) const;
+  void add_outputs();
+  void copy_out(const std::string& name, Value& value);
+  void drop_unused();
+
+  const ModelFile& file_;
+  const ModelOptions& options_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::map<std::string, Value> values_;
+  std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
+  std::map<std::string, const Declared*> declared_;
+  int calls_ = 0;
+};
+
+}  // namespace isamap::importing

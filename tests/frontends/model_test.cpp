@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models as one kernel: small graphs, whose results are computed here by direct loops.
+
+#include "frontends/model.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "isamap/frontends.h"
+#include "tests/frontends/onnx_bytes.h"
+
+namespace isamap {
+namespace {
+
+using namespace onnx_bytes;
+using Reals = std::vector<double>;
+
+/// A tensor of f32 with small values that differ.
+TensorData data_like(const Shape& shape, int seed = 0, DType dtype = DType::f32) {
+  TensorData data = make_data({.name = "", .shape = shape, .dtype = dtype});
+  for (std::int64_t i = 0; i < data.count(); ++i) {
+    const std::int64_t value = (i * 7 + seed * 5 + (i * i) % 11) % 13 - 6;
+    data.set(i, is_float(dtype) ? Scalar{static_cast<double>(value) / 4, 0}
+                                : Scalar{0, integer_min(dtype) < 0 ? value : value + 6});
+  }
+  return data;
+}
+
+TensorData integers_of(const Shape& shape, const Shape& values) {
+  TensorData data = make_data({.name = "", .shape = shape, .dtype = DType::s64});
+  for (std::size_t i = 0; i < values.size(); ++i) data.set(static_cast<std::int64_t>(i), {0, values[i]});
+  return data;
+}
+
+Reals reals_of(const TensorData& data) {
+  Reals result;
+  for (std::int64_t i = 0; i < data.count(); ++i)
+    result.push_back(is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer));
+  return result;
+}
+
+class ModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+    path_ = (std::filesystem::temp_directory_path() / ("isamap_model_" + std::to_string(getpid()) + ".onnx")).string();
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  Result<Model> import(const std::string& graph, const ModelOptions& options = {}) {
+    std::ofstream(path_, std::ios::binary) << onnx_bytes::model(graph);
+    return import_model(path_, options);
+  }
+
+  static std::string refusals(const Model& model) {
+    std::string text;
+    for (const RefusedNode& r : model.refused) text += r.node + ": " + r.reason + "\n";
+    return text;
+  }
+
+  static std::vector<TensorData> outputs_of(const Model& model, const std::vector<TensorData>& inputs) {
+    EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
+    auto data = data_of(model, inputs);
+    EXPECT_TRUE(data) << render(data.diagnostics());
+    std::vector<TensorData> outputs;
+    if (!data) return outputs;
+    interpret(model.kernel, *data);
+    for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
+    return outputs;
+  }
+
+  /// The first output, which the composed kernel must compute too.
+  Reals run(const std::string& graph, const std::vector<TensorData>& inputs, const ModelOptions& options = {}) {
+    const auto model = import(graph, options);
+    EXPECT_TRUE(model) << render(model.diagnostics());
+    if (!model) return {};
+    EXPECT_EQ(refusals(*model), "");
+    const auto outputs = outputs_of(*model, inputs);
+    EXPECT_EQ(outputs_of(composed(*model), inputs), outputs);
+    if (outputs.empty()) return {};
+    shape_ = outputs[0].shape;
+    return reals_of(outputs[0]);
+  }
+
+  static void expect_near(const Reals& found, const Reals& expected, double tolerance = 1e-5) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << i;
+  }
+
+  std::string path_;
+  Shape shape_;  ///< of the last output
+};
+
+std::string one(const std::string& op, const std::vector<std::pair<std::string, Shape>>& inputs,
+                const std::string& attributes = "", int type = 1) {
+  std::string graph;
+  std::vector<std::string> names;
+  for (const auto& [name, shape] : inputs) {
+    graph += input(name, shape, type);
+    names.push_back(name);
+  }
+  return graph + node(op, names, "y", attributes) + output("y", {});
+}
+
+TEST_F(ModelTest, ElementWise) {
+  const TensorData x = data_like({2, 3}), b = data_like({3}, 1);
+  Reals sum, leaky;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const double v = x.get(i).real;
+    sum.push_back(v + b.get(i % 3).real);
+    leaky.push_back(v > 0 ? v : 0.01 * v);
+  }
+  expect_near(run(one("Add", {{"x", {2, 3}}, {"b", {3}}}), {x, b}), sum);
+  expect_near(run(one("LeakyRelu", {{"x", {2, 3}}}), {x}), leaky);
+}
+
+TEST_F(ModelTest, ConvolutionKeepsItsBias) {
+  const TensorData x = data_like({1, 4, 5, 6}), w = data_like({6, 2, 3, 2}, 1), b = data_like({6}, 2);
+  // 2 groups, stride 2 x 1, dilation 1 x 2, pads 1,0 before and 0,1 after.
+  Reals expected;
+  for (std::int64_t k = 0; k < 6; ++k)
+    for (std::int64_t p = 0; p < 2; ++p)
+      for (std::int64_t q = 0; q < 5; ++q) {
+        double sum = b.get(k).real;
+        for (std::int64_t c = 0; c < 2; ++c)
+          for (std::int64_t r = 0; r < 3; ++r)
+            for (std::int64_t s = 0; s < 2; ++s) {
+              const std::int64_t y = 2 * p + r - 1, z = q + 2 * s, channel = (k / 3) * 2 + c;
+              if (y < 0 || y >= 5 || z >= 6) continue;
+              sum += x.get((channel * 5 + y) * 6 + z).real * w.get(((k * 2 + c) * 3 + r) * 2 + s).real;
+            }
+        expected.push_back(sum);
+      }
+  const std::string attributes =
+      ints("strides", {2, 1}) + ints("dilations", {1, 2}) + ints("pads", {1, 0, 0, 1}) + integer("group", 2);
+  expect_near(run(one("Conv", {{"x", {1, 4, 5, 6}}, {"w", {6, 2, 3, 2}}, {"b", {6}}}, attributes), {x, w, b}),
+              expected);
+  EXPECT_EQ(shape_, (Shape{1, 6, 2, 5}));
+}
+
+TEST_F(ModelTest, TransposedConvolution) {
+  const TensorData x = data_like({1, 2, 3}), w = data_like({2, 3, 4}, 1);
+  Reals expected(3 * 6, 0);  // stride 2, pads 1 and 1: 2*(3-1) + 4 - 2 = 6
+  for (std::int64_t c = 0; c < 2; ++c)
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t k = 0; k < 3; ++k)
+        for (std::int64_t r = 0; r < 4; ++r) {
+          const std::int64_t at = 2 * i + r - 1;
+          if (at >= 0 && at < 6)
+            expected[static_cast<std::size_t>(k * 6 + at)] += x.get(c * 3 + i).real * w.get((c * 3 + k) * 4 + r).real;
+        }
+  expect_near(
+      run(one("ConvTranspose", {{"x", {1, 2, 3}}, {"w", {2, 3, 4}}}, ints("strides", {2}) + ints("pads", {1, 1})),
+          {x, w}),
+      expected);
+}
+
+TEST_F(ModelTest, Pools) {
+  const TensorData x = data_like({1, 1, 6});
+  Reals largest, mean;
+  for (std::int64_t p = 0; p < 3; ++p) {  // stride 2, 3 taps, a pad before
+    double most = -100, sum = 0, count = 0;
+    for (std::int64_t r = 0; r < 3; ++r) {
+      const std::int64_t at = 2 * p + r - 1;
+      if (at < 0 || at >= 6) continue;
+      most = std::max(most, x.get(at).real), sum += x.get(at).real, ++count;
+    }
+    largest.push_back(most), mean.push_back(sum / count);
+  }
+  const std::string attributes = ints("kernel_shape", {3}) + ints("strides", {2}) + ints("pads", {1, 0});
+  expect_near(run(one("MaxPool", {{"x", {1, 1, 6}}}, attributes), {x}), largest);
+  expect_near(run(one("AveragePool", {{"x", {1, 1, 6}}}, attributes), {x}), mean);
+}
+
+TEST_F(ModelTest, Softmax) {
+  const TensorData x = data_like({3, 4});
+  Reals expected;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < 4; ++j) sum += std::exp(x.get(i * 4 + j).real);
+    for (std::int64_t j = 0; j < 4; ++j) expected.push_back(std::exp(x.get(i * 4 + j).real) / sum);
+  }
+  expect_near(run(one("Softmax", {{"x", {3, 4}}}, integer("axis", -1)), {x}), expected);
+}
+
+TEST_F(ModelTest, Products) {
+  const TensorData a = data_like({2, 1, 2, 3}), b = data_like({2, 3, 2}, 1);
+  Reals expected;
+  for (std::int64_t n = 0; n < 4; ++n)
+    for (std::int64_t i = 0; i < 2; ++i)
+      for (std::int64_t j = 0; j < 2; ++j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < 3; ++k)
+          sum += a.get(((n / 2) * 2 + i) * 3 + k).real * b.get(((n % 2) * 3 + k) * 2 + j).real;
+        expected.push_back(sum);
+      }
+  expect_near(run(one("MatMul", {{"a", {2, 1, 2, 3}}, {"b", {2, 3, 2}}}), {a, b}), expected);
+  EXPECT_EQ(shape_, (Shape{2, 2, 2, 2}));
+}
+
+TEST_F(ModelTest, ShapeArithmeticIsFolded) {
+  // Reshape(x, Concat(Gather(Shape(x), 0), [-1])), then a transpose: one statement for each, one when composed.
+  const std::string graph =
+      input("x", {2, 3, 4}) + constant("zero", {1}, {0}) + constant("rest", {1}, {-1}) + node("Shape", {"x"}, "s") +
+      node("Gather", {"s", "zero"}, "n") + node("Concat", {"n", "rest"}, "to", integer("axis", 0)) +
+      node("Reshape", {"x", "to"}, "f") + node("Transpose", {"f"}, "t") + node("Relu", {"t"}, "y") + output("y", {});
+  const TensorData x = data_like({2, 3, 4});
+  Reals expected;
+  for (std::int64_t j = 0; j < 12; ++j)
+    for (std::int64_t i = 0; i < 2; ++i) expected.push_back(std::max(x.get(i * 12 + j).real, 0.0));
+  expect_near(run(graph, {x}), expected);
+  EXPECT_EQ(shape_, (Shape{12, 2}));
+  const auto model = import(graph);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->kernel.statements.size(), 3U);
+  const Model less = composed(*model);
+  ASSERT_EQ(less.kernel.statements.size(), 1U);
+  EXPECT_EQ(less.origins[0].nodes.size(), 3U);
+}
+
+TEST_F(ModelTest, MovesAndPositions) {
+  const TensorData x = data_like({5, 2});
+  const TensorData at = integers_of({3}, {4, -5, 1});
+  Reals rows;
+  for (const std::int64_t row : {4, 0, 1})
+    for (std::int64_t j = 0; j < 2; ++j) rows.push_back(x.get(row * 2 + j).real);
+  const std::string gather =
+      input("x", {5, 2}) + input("at", {3}, 7) + node("Gather", {"x", "at"}, "y") + output("y", {});
+  expect_near(run(gather, {x, at}), rows);
+  const std::string sliced = input("x", {5, 2}) + constant("from", {1}, {-1}) + constant("to", {1}, {-100}) +
+                             constant("axis", {1}, {0}) + constant("step", {1}, {-2}) +
+                             node("Slice", {"x", "from", "to", "axis", "step"}, "y") + output("y", {});
+  Reals backwards;
+  for (const std::int64_t row : {4, 2, 0})
+    for (std::int64_t j = 0; j < 2; ++j) backwards.push_back(x.get(row * 2 + j).real);
+  expect_near(run(sliced, {x}), backwards);
+}
+
+TEST_F(ModelTest, Recurrence) {
+  const TensorData x = data_like({3, 1, 2}), w = data_like({1, 2, 2}, 1), r = data_like({1, 2, 2}, 2);
+  double state[2] = {0, 0};
+  Reals expected;
+  for (std::int64_t t = 0; t < 3; ++t) {
+    double next[2];
+    for (std::int64_t j = 0; j < 2; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 2; ++k)
+        sum += x.get(t * 2 + k).real * w.get(j * 2 + k).real + state[k] * r.get(j * 2 + k).real;
+      next[j] = std::tanh(sum);
+    }
+    for (std::int64_t j = 0; j < 2; ++j) expected.push_back(state[j] = next[j]);
+  }
+  expect_near(
+      run(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)), {x, w, r}),
+      expected);
+}
+
+TEST_F(ModelTest, QuantisedProductsAreExact) {
+  const TensorData a = data_like({2, 3}, 0, DType::u8), b = data_like({3, 2}, 1, DType::u8);
+  Reals expected;
+  for (std::int64_t i = 0; i < 2; ++i)
+    for (std::int64_t j = 0; j < 2; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 3; ++k)
+        sum += static_cast<double>((a.get(i * 3 + k).integer - 3) * b.get(k * 2 + j).integer);
+      expected.push_back(sum);
+    }
+  TensorData zero = make_data({.name = "", .shape = {}, .dtype = DType::u8});
+  zero.set(0, {0, 3});
+  expect_near(run(one("MatMulInteger", {{"a", {2, 3}}, {"b", {3, 2}}, {"z", {}}}, "", 2), {a, b, zero}), expected);
+}
+
+TEST_F(ModelTest, SizesAreGivenOrNamed) {
+  const std::string graph = input("x", {2, unknown}) + node("Relu", {"x"}, "y") + output("y", {});
+  const auto open = import(graph);
+  ASSERT_TRUE(open);
+  ASSERT_EQ(open->refused.size(), 2U);
+  EXPECT_EQ(open->refused[0].reason, "sizes of it are not known: 'N'");
+  EXPECT_EQ(open->refused[0].help, "--sizes N=32");
+  EXPECT_TRUE(open->refused[1].follows);
+  EXPECT_EQ(run(graph, {data_like({2, 5})}, {.sizes = {{"N", 5}}}).size(), 10U);
+  const auto wrong = import(graph, {.sizes = {{"M", 5}}});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.diagnostics()[0].message, "the model has no free size 'M'");
+}
+
+TEST_F(ModelTest, EveryRefusalInOneRun) {
+  const auto model = import(input("x", {4}) + node("NonZero", {"x"}, "a") + node("Sparkle", {"x"}, "b") +
+                            node("Relu", {"b"}, "c") + node("Relu", {"x"}, "y"));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_EQ(refusals(*model),
+            "node 0 (NonZero): its size depends on values that are known only when the model runs\n"
+            "node 1 (Sparkle): the operator is not imported\n"
+            "node 2 (Relu): it reads 'b', whose shape or values are not known\n");
+  EXPECT_EQ(model->kernel.statements.size(), 1U);
+  // What is behind a refused tail is cut off.
+  const auto until = import(input("x", {4}) + node("Relu", {"x"}, "y") + node("NonZero", {"y"}, "z") + output("z", {}),
+                            {.until = {"y"}});
+  ASSERT_TRUE(until);
+  EXPECT_EQ(refusals(*until), "");
+}
+
+TEST_F(ModelTest, OutputsThatAreReadInside) {
+  const auto model = import(input("x", {4}) + node("Relu", {"x"}, "a") + node("Exp", {"a"}, "b") + output("a", {}) +
+                            output("b", {}) + output("x", {}));
+  ASSERT_TRUE(model);
+  const TensorData x = data_like({4});
+  const auto outputs = outputs_of(*model, {x});
+  ASSERT_EQ(outputs.size(), 3U);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(outputs[0].get(i).real, std::max(x.get(i).real, 0.0));
+    EXPECT_EQ(outputs[2].get(i), x.get(i));
+  }
+}
+
+TEST_F(ModelTest, DamageIsReported) {
+  const std::string whole =
+      onnx_bytes::model(one("Conv", {{"x", {1, 2, 5, 5}}, {"w", {3, 2, 3, 3}}}, ints("pads", {1, 1, 1, 1})));
+  for (std::size_t length = 0; length < whole.size(); length += 3) {
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, length);
+    const auto cut = import_model(path_);
+    if (!cut) EXPECT_FALSE(cut.diagnostics().empty());
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x55);
+    std::ofstream(path_, std::ios::binary) << changed;
+    const auto model = import_model(path_);
+    if (model && model->refused.empty()) EXPECT_EQ(render(verify(model->kernel)), "");
+  }
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Kernels of the statement language: read, printed and read again, interpreted, and run on machines.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/parse.h"
+#include "isamap/backend.h"
+#include "isamap/compile.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/scheduler.h"
+
+namespace isamap {
+
+/// The kernel of a file; its text form and its file form are read as the same kernel.
+inline Kernel kernel_of(const std::string& text) {
+  const auto kernel = parse_kernel_yaml(text, "k.yaml");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics()) << text;
+  if (!kernel) return {};
+  const auto again = parse_kernel(print(*kernel));
+  EXPECT_TRUE(again && *again == *kernel) << print(*kernel) << (again ? print(*again) : render(again.diagnostics()));
+  const auto file = kernel_file(*kernel);
+  EXPECT_TRUE(file) << render(file.diagnostics());
+  return *kernel;
+}
+
+/// All problems of a file, rendered.
+inline std::string problems_of(const std::string& text) {
+  const auto kernel = parse_kernel_yaml(text, "k.yaml");
+  return kernel ? "" : render(kernel.diagnostics());
+}
+
+/// A tensor's data by name.
+inline TensorData& data_of(const Kernel& kernel, std::vector<TensorData>& data, const std::string& name) {
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+    if (kernel.tensors[t].name == name) return data[t];
+  ADD_FAILURE() << "no tensor " << name;
+  return data.front();
+}
+
+inline double number_at(const TensorData& data, std::int64_t at) {
+  const Scalar value = data.get(at);
+  return is_float(data.dtype) ? value.real : static_cast<double>(value.integer);
+}
+
+/// Interpreted on whole numbers.
+inline std::vector<TensorData> interpreted(const Kernel& kernel, std::uint64_t seed = 3) {
+  std::vector<TensorData> data = random_data(kernel, Fill::integers, seed);
+  interpret(kernel, data);
+  return data;
+}
+
+/// Searched, lowered, and run by the machine, or its emulation, as the interpreter says; scalar code too.
+inline void expect_right_on(const Kernel& kernel, const std::string& machine) {
+  SCOPED_TRACE(machine + "\n" + print(kernel));
+  const auto loaded = load_hardware(machine, {ISAMAP_SOURCE_DIR "/hardware_models"});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const HardwareModel& model = loaded->model;
+  const Availability available = availability(model);
+  if (available.how == "unavailable") return;
+  const auto runner = make_runner(model);
+  for (const bool compare_scalar : {false, true}) {
+    CompileOptions options;
+    options.schedule.objective = Objective::cycles;
+    options.schedule.strategy = "greedy";
+    options.schedule.compare_scalar = compare_scalar;
+    const Compilation compiled = compile(kernel, model, options);
+    ASSERT_TRUE(compiled.program) << render(compiled.problems);
+    for (const std::uint64_t seed : {5, 6}) {
+      std::vector<TensorData> expected = random_data(kernel, Fill::integers, seed), found = expected;
+      interpret(kernel, expected);
+      const auto outcome = runner->run(*compiled.program, found, RunLimits{}, 0);
+      ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+      if (!outcome->missing.empty()) return;
+      ASSERT_EQ(outcome->limit + outcome->environment, "");
+      const Comparison comparison = compare(kernel, expected, found);
+      EXPECT_TRUE(comparison.equal) << comparison.first_difference << "\n" << print(compiled.scheduled->schedule);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+inline void expect_right(const Kernel& kernel) {
+  for (const char* machine : {"x86_avx2", "x86_avx512", "nvidia_sm80"}) expect_right_on(kernel, machine);
+}
+
+}  // namespace isamap
