@@ -96,13 +96,14 @@ void read_limit(const Raw& raw, Options& options) {
 }
 
 /// Given limits replace the default: seconds alone do not limit evaluations.
-void read_budget(const std::string& text, ScheduleOptions& options) {
+void read_budget(const std::string& text, Options& given) {
+  ScheduleOptions& options = given.schedule;
   constexpr double max_seconds = 1e6;
   options.max_evaluations = std::numeric_limits<std::int64_t>::max();
   for (const auto& [key, value] : key_values("--budget", split(text, ','))) {
     std::size_t used = 0;
     try {
-      if (key == "evals") options.max_evaluations = std::stoll(value, &used);
+      if (key == "evals") options.max_evaluations = std::stoll(value, &used), given.evaluations_given = true;
       if (key == "seconds") options.max_seconds = std::stod(value, &used);
     } catch (const std::exception&) {
       used = 0;
@@ -174,9 +175,8 @@ void finish(const Raw& raw, Options& options) {
   else if (options.certify)
     options.schedule.strategy = "exhaustive", options.schedule.max_evaluations = 2000;
   options.strategy_given = !raw.strategy.empty();
-  options.evaluations_given = raw.budget.find("evals") != std::string::npos;
   options.budget_given = !raw.budget.empty();
-  if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
+  if (!raw.budget.empty()) read_budget(raw.budget, options);
   options.schedule.space.no_skipping = options.schedule.space.sums_in_order = options.strict_float;
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
   if (!raw.cost.empty()) read_cost(raw, options);

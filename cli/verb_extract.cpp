@@ -66,7 +66,7 @@ std::vector<std::string> row_of(const LayerResult& layer) {
                                short_number(layer.cost.cycles),
                                short_number(layer.cost.bytes)};
   if (layer.checked && why_not_run(*layer.checked).empty()) {
-    row.push_back(layer.checked->executed);
+    row.push_back(std::string(name(layer.checked->executed)));
     row.push_back(layer.checked->correct ? "yes" : "NO");
     row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->seconds) : "-");
     row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->gflops) : "-");
@@ -128,7 +128,7 @@ std::string factorings_of(const Extraction& extraction) {
                         short_number(factoring.cycles), short_number(factoring.multiplications),
                         short_number(factoring.bytes));
     if (factoring.checked && why_not_run(*factoring.checked).empty())
-      text += fmt::format("; executed {}, {}, {}", factoring.checked->executed,
+      text += fmt::format("; executed {}, {}, {}", name(factoring.checked->executed),
                           factoring.checked->correct ? "correct" : "WRONG",
                           factoring.checked->seconds > 0 ? fmt::format("{:.3g} s", factoring.checked->seconds)
                                                          : fmt::format("{} cycles", factoring.checked->cycles));

@@ -25,8 +25,9 @@ std::string summary(const HardwareModel& model, std::size_t warnings) {
 
 /// Do not warn about an operand order that no move can fill if another order is proved.
 bool matters(const LayoutFact& fact, const std::vector<LayoutFact>& facts) {
-  return fact.proved || fact.kind != "fill" || std::none_of(facts.begin(), facts.end(), [&](const LayoutFact& other) {
-           return other.proved && other.kind == "fill" && other.operands == fact.operands;
+  return fact.proved || fact.kind != LayoutFactKind::fill ||
+         std::none_of(facts.begin(), facts.end(), [&](const LayoutFact& other) {
+           return other.proved && other.kind == LayoutFactKind::fill && other.operands == fact.operands;
          });
 }
 

@@ -98,7 +98,7 @@ Json json_of(const InstructionDifference& d) {
 std::string json_of(const Verification& done, const Options& options) {
   Json json = document();
   json["target"] = options.target;
-  json["executed"] = done.executed;
+  json["executed"] = name(done.executed);
   if (!done.simulator.empty()) {
     json["simulator"] = done.simulator;
     json["simulator_seconds"] = number(done.simulator_seconds);
@@ -182,9 +182,9 @@ Exit verb_hw_verify(const Options& options) {
                                          : fmt::format("{} programs in {}{}\n", done.programs, options.bundle,
                                                        code ? "" : "; " + code.diagnostics().front().message));
   }
-  if (!options.import.empty()) done.executed = "native";
+  if (!options.import.empty()) done.executed = ExecutionMode::native;
   const Exit code = exit_of(done);
-  record.executed = done.executed;
+  record.executed = name(done.executed);
   record.machine = options.import.empty() ? availability(*model).why : "on " + machine_of(options.import);
   if (!options.record.empty() && code != Exit::missing) {
     if (const Diagnostics lost = would_lose(options.record, record); !lost.empty())

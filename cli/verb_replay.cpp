@@ -39,7 +39,7 @@ std::string describe(const lab::TrialRecord& t) { return fmt::format("{} at {} {
 /// Measured values are taken from the record.
 bool same(lab::TrialRecord recorded, lab::TrialRecord again) {
   again.measured = recorded.measured;
-  again.checked = recorded.checked;
+  again.verdict = recorded.verdict;
   if (recorded.schedule == again.schedule && !recorded.schedule.empty()) again.problem = recorded.problem;
   return recorded == again;
 }
@@ -62,15 +62,15 @@ Measurer as_recorded(const std::vector<lab::TrialRecord>& trials) {
   return [&trials](std::int64_t statement, const std::vector<std::int64_t>& numbers, const std::vector<Program>&,
                    const HardwareModel& model) {
     std::vector<Measured> found;
-    const std::string how = availability(model).how;
+    const ExecutionMode how = availability(model).how;
     for (const std::int64_t number : numbers) {
       Measured m;
       m.executed = how;
       for (const lab::TrialRecord& t : trials)
         if (t.statement == statement && t.number == number) {
-          m.checked = t.checked;
+          m.verdict = t.verdict;
           m.problem = t.problem;
-          (how == "simulator" ? m.cycles : m.seconds) = t.measured.value_or(0);
+          (how == ExecutionMode::simulator ? m.cycles : m.seconds) = t.measured.value_or(0);
         }
       found.push_back(m);
     }

@@ -75,7 +75,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
                   checked.correct ? "correct" : "WRONG");
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
-  if (checked.executed == "emulated") text += "; no time, as it was emulated";
+  if (checked.executed == ExecutionMode::emulated) text += "; no time, as it was emulated";
   if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
   const Cost& cost = scheduled.cost;
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
@@ -115,7 +115,8 @@ Exit verb_run(const Options& options) {
   }
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
-  if (const Availability here = availability(inputs.model); checked->executed == "emulated" && !here.why.empty())
+  if (const Availability here = availability(inputs.model);
+      checked->executed == ExecutionMode::emulated && !here.why.empty())
     fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,

@@ -65,7 +65,7 @@ Exit print_best(const Options& options) {
   double best_peak = 0;
   for (const auto& [model_name, path] : known_models()) {
     const auto loaded = load_hardware(path, model_folders(), {});
-    if (!loaded || availability(loaded->model).how != "native") continue;
+    if (!loaded || availability(loaded->model).how != ExecutionMode::native) continue;
     const double found = peak(loaded->model, options.best_dtype);
     if (found > best_peak || (found == best_peak && best_model && is_closer(loaded->model, *best_model)))
       best = model_name, best_model = loaded->model, best_peak = found;
@@ -108,7 +108,7 @@ Exit verb_targets(const Options& options) {
   std::vector<std::vector<std::string>> cells{{"target", "families", "lines", "language", "here", "verified", "why"}};
   for (const TargetRow& row : rows)
     cells.push_back({row.name, families_text(row.families), std::to_string(row.lines), row.language,
-                     row.availability.how, shortened(row.verified_against), row.availability.why});
+                     std::string(name(row.availability.how)), shortened(row.verified_against), row.availability.why});
   return deliver(options, table(cells), code);
 }
 

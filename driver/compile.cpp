@@ -7,10 +7,8 @@
 
 #include "ir/recurrence.h"
 #include "isamap/scheduler.h"
-#include "mapper/reasons.h"
 #include "scheduler/nest/horizontal_sum.h"
 #include "scheduler/nest/scheduled_kernel.h"
-#include "scheduler/scalar_alternative.h"
 #include "scheduler/search_splits.h"
 
 namespace isamap {
@@ -39,14 +37,11 @@ Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const Har
 /// Assumptions forbidden by --strict-float: finite inputs (0 * infinity is NaN) and reassociation of sums.
 Diagnostics not_strict(const Program& program) {
   Diagnostics problems;
-  for (const std::string& assumption : program.assumptions) {
-    const bool order = assumption.find("in any order") != std::string::npos;
-    if (order || assumption.find("finite") != std::string::npos)
-      problems.push_back(
-          error("--strict-float forbids what this program assumes: " + assumption,
-                order ? "make the reduction loop sequential, without 'combine'"
-                      : "choose sizes that the instruction divides, another --instruction, or a schedule"));
-  }
+  for (const Assumption& assumption : program.assumptions)
+    problems.push_back(error("--strict-float forbids what this program assumes: " + assumption.text,
+                             assumption.kind == Assumption::Kind::sums_in_any_order
+                                 ? "make the reduction loop sequential, without 'combine'"
+                                 : "choose sizes that the instruction divides, another --instruction, or a schedule"));
   return problems;
 }
 
@@ -138,15 +133,14 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
 }
 
 std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
-  std::vector<std::pair<int, std::string>> all;
+  std::vector<std::pair<Reason::Kind, std::string>> all;
   for (const Rejection& rejection : mapped.rejected)
     if (rejection.statement == statement)
-      for (const std::string& reason : rejection.reasons)
-        all.emplace_back(distance_of(rejection.reasons.front()),
-                         model.instruction(rejection.instruction).name + ": " + reason);
+      for (const Reason& reason : rejection.reasons)
+        all.emplace_back(rejection.kind(), model.instruction(rejection.instruction).name + ": " + reason.text);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> reasons;
-  for (auto& [distance, reason] : all) reasons.push_back(std::move(reason));
+  for (auto& [kind, reason] : all) reasons.push_back(std::move(reason));
   return reasons;
 }
 
@@ -155,9 +149,10 @@ std::vector<std::string> reasons_against(const Compilation& compiled, const Kern
                                          const HardwareModel& model) {
   constexpr std::size_t most = 8;
   std::vector<std::string> reasons;
-  const auto& refusals = compiled.scheduled->refusals;
-  if (id.index() < refusals.size()) reasons = refusals[id.index()];
-  if (!reasons.empty() && reasons.front().starts_with(predicted_slower)) return reasons;
+  if (const auto& causes = compiled.scheduled->scalar_causes; id.index() < causes.size()) {
+    reasons = causes[id.index()].reasons;
+    if (causes[id.index()].kind == ScalarCause::Kind::predicted_faster) return reasons;
+  }
   if (!reasons.empty()) reasons.front() = "no schedule of the mappings fits and lowers: " + reasons.front();
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;

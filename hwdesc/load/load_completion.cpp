@@ -126,15 +126,16 @@ void load_async_text(const Node& node, const std::string& key, AsyncObject& obje
   if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
 }
 
-/// Keys of the texts of each kind, required ones first.
-struct AsyncKind {
-  const char* name;
+/// Keys of the texts of each kind.
+struct AsyncTexts {
+  AsyncKind kind;
   std::vector<const char*> required, optional;
 };
-const std::vector<AsyncKind>& async_kinds() {
-  static const std::vector<AsyncKind> kinds{{"groups", {"commit", "wait"}, {"open"}},
-                                            {"phases", {"init", "arrive", "test"}, {"expect"}},
-                                            {"fence", {"emit"}, {}}};
+const std::vector<AsyncTexts>& async_texts() {
+  static const std::vector<AsyncTexts> kinds{{AsyncKind::groups, {"commit", "wait"}, {"open"}},
+                                             {AsyncKind::phases, {"init", "arrive", "test"}, {"expect"}},
+                                             {AsyncKind::fence, {"emit"}, {}},
+                                             {AsyncKind::tokens, {}, {}}};
   return kinds;
 }
 
@@ -179,27 +180,27 @@ void load_async_object(const Node& node, Context& context) {
     if (name && other.name == object.name)
       context.problems.error(name->where, "a second completion object is called '" + object.name + "'",
                              "names are unique", {"the first is in line " + std::to_string(other.where.line)});
-  object.kind = map.text("kind", true).value_or("groups");
+  const std::string written = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),
-                                 [&](const AsyncKind& k) { return k.name == object.kind; });
-  if (kind == async_kinds().end() && object.kind != "tokens")
-    context.problems.error(node.find("kind")->where,
-                           "kind of " + what + " is '" + object.kind + "', which does not exist", "",
-                           {"kinds: groups, phases, fence, tokens"});
-  if (kind != async_kinds().end()) {
+  const auto kind = std::find_if(async_texts().begin(), async_texts().end(),
+                                 [&](const AsyncTexts& k) { return isamap::name(k.kind) == written; });
+  if (kind == async_texts().end())
+    context.problems.error(node.find("kind")->where, "kind of " + what + " is '" + written + "', which does not exist",
+                           "", {"kinds: groups, phases, fence, tokens"});
+  if (kind != async_texts().end()) {
+    object.kind = kind->kind;
     for (const char* key : kind->required)
       if (const Node* text = map.required(key)) load_async_text(*text, key, object, what, context);
     for (const char* key : kind->optional)
       if (const Node* text = map.child(key)) load_async_text(*text, key, object, what, context);
   }
-  if (object.kind == "phases") {
+  if (object.kind == AsyncKind::phases) {
     if (const Node* memory = map.required("memory"))
       object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
     if (const Node* size = map.required("size"))
       object.size = read_size(*size, "async.*.size", "'size' of " + what, context).value_or(0);
   }
-  if (object.kind == "tokens") load_tokens(map, object, what, context);
+  if (object.kind == AsyncKind::tokens) load_tokens(map, object, what, context);
   context.parts.async.push_back(std::move(object));
 }
 

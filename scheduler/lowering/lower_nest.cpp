@@ -217,8 +217,10 @@ class NestLowering final : public PipelineLowering {
     Scope inner = scope;
     inner.combine = *by;
     if (is_float(output().dtype))
-      lowering_.assume(fmt::format(
-          "partial sums of {} are added in any order: its last digits may differ from run to run", output().name));
+      lowering_.assume(
+          Assumption::Kind::sums_in_any_order,
+          fmt::format("partial sums of {} are added in any order: its last digits may differ from run to run",
+                      output().name));
     return loop(f, 0, at, inner);
   }
 

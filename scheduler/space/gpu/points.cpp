@@ -70,7 +70,7 @@ class BlockPoints final : public SpaceTemplate {
               std::vector<BlockMapping> prepared, const HardwareModel& model)
       : kernel_(kernel), id_(statement), mappings_(std::move(mappings)), prepared_(std::move(prepared)), model_(model) {
     for (std::size_t m = 0; m < prepared_.size(); ++m) prepared_[m].pairing.statement = &prepared_[m].statement;
-    Decision mapping{"mapping", {}, false};
+    Decision mapping{"mapping", {}, DecisionKind::choice, "mapping"};
     for (std::size_t m = 0; m < mappings_.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions_.push_back(mapping);
     const bool splits =
@@ -81,17 +81,20 @@ class BlockPoints final : public SpaceTemplate {
                             labels(parallel ? part_counts
                                    : splits ? split_counts
                                             : std::vector<std::int64_t>{1}),
-                            true});
-      decisions_.push_back({"calls " + dim.name, labels(parallel ? call_counts : depths), true});
+                            DecisionKind::size, dim.name});
+      decisions_.push_back(
+          {"calls " + dim.name, labels(parallel ? call_counts : depths), DecisionKind::size, dim.name});
     }
     std::vector<std::int64_t> buffers;
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
-    decisions_.push_back({"buffers", labels(buffers), true});
+    decisions_.push_back({"buffers", labels(buffers), DecisionKind::size, "buffers"});
     const bool counted =
         std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.uses_counted_copies(); });
-    decisions_.push_back({"sets", labels(register_sets), true});
-    decisions_.push_back(
-        {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? persistent + 1 : by_all + 1)}, false});
+    decisions_.push_back({"sets", labels(register_sets), DecisionKind::size, "sets"});
+    decisions_.push_back({"copies",
+                          {copies_labels.begin(), copies_labels.begin() + (counted ? persistent + 1 : by_all + 1)},
+                          DecisionKind::choice,
+                          "copies"});
   }
 
   const std::vector<Decision>& decisions() const override { return decisions_; }
