@@ -45,6 +45,7 @@ Diagnostics not_strict(const Program& program) {
   return problems;
 }
 
+/// Tensors of several statements, which `sum_of` leaves out.
 void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, const Cost& cost) {
   for (const auto& [memory, tensors] : cost.memories)
     for (const auto& [tensor, traffic] : tensors) {
@@ -195,7 +196,6 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
                             const CostModelFactory& costs) {
   const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
   Evaluation evaluation;
-  double longest = -1;  // the bound is that of the most expensive statement
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     const auto id = make_id<StatementId>(s);
     const SearchSpace space(kernel, id, {}, model,
@@ -205,17 +205,11 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
     auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
     if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
-    *cost = repeated(std::move(*cost), repetitions(whole, s));
-    Cost& total = evaluation.total;
-    total.cycles += cost->cycles;
-    total.scalar_cycles += cost->scalar_cycles;
-    total.energy_pJ += cost->energy_pJ;
-    total.bytes += cost->bytes;
-    if (cost->cycles > longest) longest = cost->cycles, total.bound = cost->bound;
-    for (const auto& [link, bytes] : cost->link_bytes) total.link_bytes[link] += bytes;
-    add(total.memories, *cost);
-    evaluation.statements.push_back(std::move(*cost));
+    evaluation.statements.push_back(repeated(std::move(*cost), repetitions(whole, s)));
   }
+  evaluation.total = sum_of(evaluation.statements);
+  evaluation.total.memories.clear();
+  for (const Cost& cost : evaluation.statements) add(evaluation.total.memories, cost);
   return evaluation;
 }
 
