@@ -139,11 +139,14 @@ void load_program(const Node& root, Context& context) {
   if (!node) return;
   ProgramText& program = context.model.program;
   Fields map(*node, "program", context.problems);
-  program.language = map.text("language").value_or(std::string(command_stream_language));
-  if (!is_command_stream(program) && !has_thread_blocks(context.model) && !is_host_code(context.model))
+  program.language = map.text("language").value_or(std::string(default_language));
+  if (find_language(program.language) == nullptr) {
+    std::string known;
+    for (const ProgramLanguage& row : program_languages) known += (known.empty() ? "" : ", ") + std::string(row.name);
     context.problems.error(node->find("language")->where,
                            "language of program is '" + program.language + "', which does not exist", "",
-                           {"languages: c++, cuda, asm"});
+                           {"languages: " + known});
+  }
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
