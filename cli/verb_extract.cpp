@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
-#include "cli/verbs.h"
 #include "mapper/mapping_names.h"
 #include "report/extract_report.h"
 
@@ -205,9 +206,7 @@ std::string text_of(const Extraction& extraction) {
          table_of(extraction.layers) + factorings_of(extraction) + summary_of(extraction);
 }
 
-}  // namespace
-
-Exit verb_extract(const Options& options) {
+Exit verb_extract(const Options& options, bool run) {
   Exit code = Exit::ok;
   const auto source = load_source(options, code);
   if (!source) return code;
@@ -220,7 +219,7 @@ Exit verb_extract(const Options& options) {
   with.compile.map = options.map;
   with.compile.strict_float = options.strict_float;
   with.compile.schedule = schedule_options(options, *model);
-  with.run = options.run;
+  with.run = run;
   with.seed = options.seed;
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
@@ -232,6 +231,23 @@ Exit verb_extract(const Options& options) {
     if (const auto written = write_file(options.report, html_report(extraction, *model)); !written)
       return fail(Exit::wrong_input, written.diagnostics());
   return deliver(options, options.json ? json_of_extract(extraction, *model) : text_of(extraction), extraction.code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_extract() {
+  const auto run = std::make_shared<bool>(false);
+  return {{240, "extract", "matrix multiplications of a model, layer by layer",
+           [=](Flags& flags) {
+             flags.kernel("kernel file (YAML) or model (.onnx)");
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.strict_float();
+             flags.on("--run", *run, "execute every layer and compare with the interpreter");
+             flags.text("--report", flags.options.report, "also write an HTML report to FILE");
+           },
+           [=](const Options& options) { return verb_extract(options, *run); }}};
 }
 
 }  // namespace isamap::cli

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
-#include "cli/verbs.h"
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
@@ -164,8 +164,6 @@ Exit count(const Options& options, const Kernel& kernel, const HardwareModel& mo
   return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);
 }
 
-}  // namespace
-
 Exit verb_map(const Options& options) {
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
@@ -188,6 +186,22 @@ Exit verb_map(const Options& options) {
                  options.json ? json_of_map(kernel, model, options.map.rule, *result)
                               : text_of(kernel, model, options.map, *result),
                  code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_map() {
+  return {{220, "map", "every way the instructions cover a kernel",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.on("--count", flags.options.count, "only how many there are, of each statement and instruction");
+             flags.text("--limit", flags.written.limit,
+                        "at most N for each statement and instruction (default 3072; 1000000 with --count)");
+             flags.text("--certificates", flags.options.map.certificates, "folder for proofs that z3 replays");
+           },
+           verb_map}};
 }
 
 }  // namespace isamap::cli

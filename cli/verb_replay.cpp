@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/common/process.h"
+#include "cli/command_line.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
 #include "cli/search_answer.h"
-#include "cli/verbs.h"
 #include "isamap/backend.h"
 #include "lab/run.h"
 
@@ -175,10 +175,24 @@ std::optional<double> seconds_of(const std::string& answer) {
   return json["seconds"].get<double>();
 }
 
+namespace {
+
 Exit verb_replay(const Options& options) {
   if (!lab::is_store(options.lab.file)) return replay_lab(options);
   const auto store = lab::TrialStore::open(options.lab.file, false);
   return store ? replay_run(options, *store) : fail(Exit::wrong_input, store.diagnostics());
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_replay() {
+  return {{400, "replay", "repeat a recorded run and compare it byte for byte",
+           [](Flags& flags) {
+             flags.text("FILE", flags.options.lab.file, "a store, or what `lab run` wrote").required();
+             flags.text("--run", flags.written.run, "of a store: the number of a run (default: the last one)");
+             flags.threads();
+           },
+           verb_replay}};
 }
 
 }  // namespace isamap::cli

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
-#include "cli/verbs.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 
 namespace isamap::cli {
@@ -97,8 +97,6 @@ bool counts_requests() {
   return asked != nullptr && *asked != '\0' && std::string(asked) != "0";
 }
 
-}  // namespace
-
 Exit verb_run(const Options& options) {
   Exit code = Exit::ok;
   const auto compiled = compile_inputs(options, code, true);
@@ -126,6 +124,22 @@ Exit verb_run(const Options& options) {
                            text_of(checked->requests) + text_of(checked->banks) +
                            text_of_splits(inputs.kernel, compilation.scheduled->schedule) + scalar_code_text(scalar),
                  code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_run() {
+  return {{280, "run", "compile, execute and compare with the interpreter",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.schedule_file();
+             flags.strict_float();
+             flags.no_reorder();
+           },
+           verb_run}};
 }
 
 }  // namespace isamap::cli
