@@ -35,7 +35,7 @@ using Lowers = std::function<Diagnostics(const Nest&)>;  // why a nest does not 
 Nest scalar_nest(const Computation& statement) {
   Nest nest;
   for (const Dim& dim : statement.domain.dims)
-    if (dim.extent != 1) nest.lines.push_back(Line{For{{{dim.name, 1}}, "", Tail::none, false, ""}});
+    if (dim.extent != 1) nest.lines.push_back(Line{For{{}, {{dim.name, 1}}, "", Tail::none, ""}});
   Do line;
   line.statement = statement.name;
   nest.lines.push_back(Line{line});

@@ -61,7 +61,7 @@ struct Tiling {
 };
 
 void add_loop(Nest& nest, const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
-  nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
+  nest.lines.push_back({For{{unroll}, {{dim, tile}}, unit, pads ? Tail::pad : Tail::none, ""}});
 }
 
 class BlockPoints final : public SpaceTemplate {
@@ -330,7 +330,7 @@ std::optional<Diagnostic> BlockPoints::refusal(const BlockMapping& p, const Tili
 
 void BlockPoints::persistent_blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   const auto on_blocks = [](const TiledDim& t) { return t.parallel ? t.block : t.share; };  // 0: none
-  For all{{}, model_.unit(p.machine.block).name, Tail::none, false, "", true, 0};
+  For all{{.wrap = true}, {}, model_.unit(p.machine.block).name, Tail::none, ""};
   if (tiling.split) all.combine = combine_name(p);
   for (const std::string& dim : tiling.outer_parallel) all.loops.push_back({dim, 1});
   for (const bool parallel : {false, true})
@@ -349,7 +349,7 @@ void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest
   if (tiling.copies == persistent) return persistent_blocks(p, tiling, nest);
   if (const std::int64_t group = tiling.outer_parallel.empty() && !tiling.split ? group_of_rows(p, tiling.tiled, 1) : 0;
       group > 0) {
-    For all{{}, block, Tail::none, false, "", false, group};
+    For all{{.raster = group}, {}, block, Tail::none, ""};
     for (const TiledDim& t : tiling.tiled) {
       if (!t.parallel) continue;
       all.loops.push_back({t.dim, t.block});
