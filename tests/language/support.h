@@ -80,7 +80,8 @@ inline void expect_right_on(const Kernel& kernel, const std::string& machine) {
     const Comparison walk = compare(kernel, expected, walked);
     ASSERT_TRUE(walk.equal) << walk.first_difference << "\n" << print(*compiled.program, model);
     const auto again = parse_program(print(*compiled.program, model), model);
-    ASSERT_TRUE(again && *again == *compiled.program) << (again ? "" : render(again.diagnostics()));
+    ASSERT_TRUE(again) << render(again.diagnostics());
+    ASSERT_EQ(print(*again, model), print(*compiled.program, model));  // equal reads of points are one read
     const auto outcome = runner->run(*compiled.program, found, RunLimits{}, 0);
     ASSERT_TRUE(outcome) << render(outcome.diagnostics());
     if (!outcome->missing.empty()) return;
