@@ -10,9 +10,9 @@
 #include "cli/extras.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "hwdesc/model/timing_choice.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
-#include "scheduler/nest/instruction_timing.h"
 
 namespace isamap::cli {
 namespace {

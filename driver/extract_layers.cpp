@@ -14,8 +14,8 @@ namespace {
 std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
   std::map<std::string, std::vector<std::int64_t>> tiles;
   for (const Line& line : nest.lines)
-    if (const For* loop = std::get_if<For>(&line.is))
-      for (const TiledLoop& loop : loop->loops) tiles[loop.dim].push_back(loop.tile);
+    if (const For* loops = std::get_if<For>(&line.is))
+      for (const TiledLoop& loop : loops->loops) tiles[loop.dim].push_back(loop.tile);
   return tiles;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "isamap/frontends.h"
 
@@ -45,12 +46,12 @@ bool same(const Kernel& a, const Kernel& b) {
 
 Result<std::string> kernel_file(const Kernel& kernel) {
   std::map<std::string, std::int64_t> extents;
+  std::set<std::string> several;  // iterators whose extents must follow from tensors
   for (const Computation& statement : kernel.statements) {
     if (!statement.domain.faces.empty())
       return error(fmt::format("the domain of {} is cut, which a kernel file cannot say", statement.name));
     for (const Dim& dim : statement.domain.dims)
-      if (extents.emplace(dim.name, dim.extent).first->second != dim.extent)
-        return error(fmt::format("{} has two extents in two statements, which a kernel file cannot say", dim.name));
+      if (extents.emplace(dim.name, dim.extent).first->second != dim.extent) several.insert(dim.name);
   }
   std::string text = fmt::format("kernel: {}\ntensors:\n", kernel.name);
   for (const Tensor& tensor : kernel.tensors) text += tensor_line(tensor);
@@ -63,10 +64,13 @@ Result<std::string> kernel_file(const Kernel& kernel) {
     text += (repeat ? "    " : "") + statement_line(kernel.statements[s], kernel.tensors);
   }
   for (const Repeat& repeat : kernel.repeats) extents.erase(repeat.dim);  // stated by `repeat`
+  for (const std::string& name : several) extents.erase(name);
   std::string where;
   for (const auto& [name, extent] : extents) where += fmt::format("{}{}: {}", where.empty() ? "" : ", ", name, extent);
   if (!where.empty()) text += fmt::format("where: {{{}}}\n", where);
   const auto again = parse_kernel_yaml(text, kernel.name);
+  if (!again && !several.empty())
+    return error(fmt::format("{} has two extents in two statements, which a kernel file cannot say", *several.begin()));
   if (!again) return again.diagnostics();
   if (!same(*again, kernel)) return error("the kernel file of " + kernel.name + " would be read as another kernel");
   return text;

@@ -39,7 +39,8 @@ bool is_iterator_name(const std::string& text) {
 std::string known_dtypes_note() {
   std::string names;
   for (const DTypeFormat& f : dtype_formats())
-    if (is_float(f.type) || is_integer(f.type) || f.type == DType::boolean) names += (names.empty() ? "" : ", ") + std::string(f.name);
+    if (is_float(f.type) || is_integer(f.type) || f.type == DType::boolean)
+      names += (names.empty() ? "" : ", ") + std::string(f.name);
   return "known dtypes: " + names;
 }
 

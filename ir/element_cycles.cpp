@@ -6,18 +6,19 @@
 
 namespace isamap {
 
-double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner) {
+double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner,
+                      const ElementCycles& each) {
   const bool copies = element.reduction == Reduction::assign && element.reads.size() < 2 &&
                       (element.reads.empty() || std::holds_alternative<Read>(element.body.op));
-  if (!copies) return 1.0 + static_cast<double>(element.reads.size());
-  double cycles = contiguous_cycles;
+  if (!copies) return each.access * (1.0 + static_cast<double>(element.reads.size()));
+  double cycles = each.contiguous;
   const auto add = [&](const Ref& ref) {
     if (!ref.buffer.valid()) return;
     const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
     if (!offset.is_linear())
-      cycles = divided_cycles;
+      cycles = each.divided;
     else if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1)
-      cycles = std::max(cycles, strided_cycles);
+      cycles = std::max(cycles, each.strided);
   };
   add(element.write);
   for (const Ref& read : element.reads) add(read);

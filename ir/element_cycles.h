@@ -3,7 +3,7 @@
 // Cycles of one element statement on a scalar unit, for cost models and simulators (docs/cost.md).
 //
 // Compilers vectorise a contiguous copy; a strided one costs a load and a store; an index with divisions (a fused
-// window) costs these in addition. Measured once, rounded. Other statements: one cycle for each access.
+// window) costs these in addition.
 
 #include <string>
 
@@ -11,9 +11,13 @@
 
 namespace isamap {
 
-constexpr double contiguous_cycles = 0.5, strided_cycles = 2.5, divided_cycles = 12;
+/// Of copies of one element, and of each access of other statements; from the machine's `timing`.
+struct ElementCycles {
+  double contiguous = 0, strided = 0, divided = 0, access = 0;
+};
 
 /// `inner`: the variable of the innermost loop around the statement.
-double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner);
+double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner,
+                      const ElementCycles& each);
 
 }  // namespace isamap

@@ -156,6 +156,7 @@ class PointErrors {
   static Estimate rounded(DType type, double value, double error, double units) {
     const Rounding rounding = rounding_of(type);
     if (std::isnan(error)) error = INFINITY;
+    if (units == 0) return {value, error};  // of an infinite value too
     return {value, error + 2 * units * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the elements that statements write and read. Several statements may write one tensor:
 //
-//   C[p,c]      = A[p,c]           elements that no earlier statement wrote,
-//   C[p,c + 64] = B[p,c]
+//   C[p,a]      = A[p,a]           a < 64: elements that no earlier statement wrote,
+//   C[p,b + 64] = B[p,b]
 //   C[p,c]     += D[p,c]           a reduction into what begins at its identity, or was written,
 //   C[p,c]      = max(C[p,c], 0)   or an update in place.
 //
@@ -81,7 +81,12 @@ class RegionCheck {
   }
 
   std::optional<Region> region_of(const Use& use, const Tensor& tensor) const {
-    return touched(access_at(use), kernel_.statements[use.statement].domain, tensor.shape);
+    const Computation& statement = kernel_.statements[use.statement];
+    IterationDomain domain = statement.domain;
+    // A reduction over no points leaves the identity.
+    if (use.access == 0 && statement.reduction != Reduction::assign && domain.faces.empty())
+      std::erase_if(domain.dims, [&](const Dim& dim) { return dim.kind == DimKind::reduction && dim.extent == 0; });
+    return touched(access_at(use), domain, tensor.shape);
   }
 
   static Product all_of(const Tensor& tensor) {

@@ -166,6 +166,29 @@ std::optional<Region> difference(Region a, const Region& b) {
   return a;
 }
 
+bool completed_by_others(const Kernel& kernel, std::size_t statement) {
+  const TensorId written = kernel.statements[statement].write.tensor;
+  const Tensor& tensor = kernel.tensors[written.index()];
+  Product all;
+  for (const std::int64_t size : tensor.shape) all.push_back({{0, size - 1}});
+  Region rest = {all};
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const Computation& writer = kernel.statements[s];
+    if (writer.write.tensor != written) continue;
+    if (s < statement || (s == statement && writer.reduction != Reduction::assign)) return false;
+    const auto region = touched(writer.write, writer.domain, tensor.shape);
+    if (!region) return false;
+    if (writer.reduction != Reduction::assign) {
+      if (common_element(rest, *region)) return false;
+      continue;
+    }
+    auto left = difference(std::move(rest), *region);
+    if (!left) return false;
+    rest = std::move(*left);
+  }
+  return rest.empty();
+}
+
 std::vector<std::int64_t> first_element(const Region& region) {
   std::vector<std::int64_t> element;
   for (const IndexSet& set : region.front()) element.push_back(set.front().low);

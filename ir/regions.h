@@ -35,6 +35,10 @@ std::optional<Region> touched(const Access& access, const IterationDomain& domai
 std::optional<std::vector<std::int64_t>> common_element(const Region& a, const Region& b);
 /// `a` without the elements of `b`; nothing: it has too many parts.
 std::optional<Region> difference(Region a, const Region& b);
+/// Is the statement an assignment, and the first writer of its tensor, all of whose other elements are assigned by
+/// later ones before anything is added to them? Then the tensor needs no initial value.
+bool completed_by_others(const Kernel& kernel, std::size_t statement);
+
 /// Any element of a region that is not empty.
 std::vector<std::int64_t> first_element(const Region& region);
 

@@ -64,7 +64,7 @@ void collect_reads(const ScalarExpr& e, std::vector<int>& found) {
 // The shortest text that parses to this value. A constant of f32 or less is an f32, with fewer digits.
 std::string print_number(double value, DType type) {
   std::array<char, 40> buffer;
-  const bool narrow = type != DType::f64 && static_cast<double>(static_cast<float>(value)) == value;
+  const bool narrow = is_float(type) && type != DType::f64 && static_cast<double>(static_cast<float>(value)) == value;
   const auto end = narrow ? std::to_chars(buffer.begin(), buffer.end(), static_cast<float>(value)).ptr
                           : std::to_chars(buffer.begin(), buffer.end(), value).ptr;
   return std::string(buffer.begin(), end);

@@ -96,8 +96,9 @@ class Typing {
 
   ScalarExpr typed_constant(double value, DType type) {
     if (is_float(type)) return constant(round_to(type, value), type);
-    const bool fits = value == std::trunc(value) && std::fabs(value) <= 0x1p53 &&
-                      wrap_to(type, static_cast<std::int64_t>(value)) == static_cast<std::int64_t>(value);
+    const bool extreme = type == DType::s64 && std::fabs(value) == 0x1p63;  // the identities of max and min
+    const bool fits = extreme || (value == std::trunc(value) && std::fabs(value) <= 0x1p53 &&
+                                  wrap_to(type, static_cast<std::int64_t>(value)) == static_cast<std::int64_t>(value));
     if (!fits) {
       fail({}, "the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
            "write it inside a cast, or compute in a type that holds it");

@@ -189,7 +189,7 @@ std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Digi
 
 /// Is the element a linear function of the slot? Then equal slots hold equal elements.
 bool slot_determines_element(const Steps& steps) {
-  Span slots;
+  RowSpan slots;
   for (const IntVector& row : steps.slot) slots.add(row);
   return std::all_of(steps.element.begin(), steps.element.end(),
                      [&](const IntVector& row) { return slots.contains(row); });

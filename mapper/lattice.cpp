@@ -245,7 +245,7 @@ bool independent(const std::vector<IntVector>& given) {
   return true;
 }
 
-IntVector Span::reduced(const IntVector& v) const {
+IntVector RowSpan::reduced(const IntVector& v) const {
   IntVector rest = v;
   for (auto& x : rest) x = floor_mod(x, kPrime);
   for (const auto& [lead, row] : rows_) {
@@ -256,7 +256,7 @@ IntVector Span::reduced(const IntVector& v) const {
   return rest;
 }
 
-void Span::add(const IntVector& v) {
+void RowSpan::add(const IntVector& v) {
   IntVector rest = reduced(v);
   const auto lead = std::find_if(rest.begin(), rest.end(), [](std::int64_t x) { return x != 0; });
   if (lead == rest.end()) return;
@@ -266,7 +266,7 @@ void Span::add(const IntVector& v) {
   rows_.emplace_back(at, std::move(rest));
 }
 
-bool Span::contains(const IntVector& v) const {
+bool RowSpan::contains(const IntVector& v) const {
   const IntVector rest = reduced(v);
   return std::all_of(rest.begin(), rest.end(), [](std::int64_t x) { return x == 0; });
 }

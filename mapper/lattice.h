@@ -27,7 +27,7 @@ GraverBasis graver_basis(const std::vector<IntVector>& rows, std::size_t n);
 /// Linear independence over the rationals, decided modulo the prime 2^61 - 1: `true` is certain.
 bool independent(const std::vector<IntVector>& vectors);
 /// The span of vectors over the rationals, decided modulo the same prime.
-class Span {
+class RowSpan {
  public:
   void add(const IntVector& v);
   bool contains(const IntVector& v) const;

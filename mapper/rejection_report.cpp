@@ -24,8 +24,8 @@ class Asker {
     options_.use_z3 = false;
   }
 
-  bool maps(const Trial& trial) const { return maps(trial, options_.rule); }
-  bool maps(const Trial& trial, Rule rule) const {
+  bool maps(const Repair& trial) const { return maps(trial, options_.rule); }
+  bool maps(const Repair& trial, Rule rule) const {
     MapOptions options = options_;
     options.rule = rule;
     return !map_statement(trial.kernel, trial.statement, trial.instruction, trial.id, options).mappings.empty();
@@ -50,7 +50,7 @@ class Asker {
   mutable std::map<std::string, bool> somewhere_;
 };
 
-using Changes = std::vector<Trial> (*)(const Trial&);
+using Changes = std::vector<Repair> (*)(const Repair&);
 
 std::string joined(const std::string& a, const std::string& b) { return a.empty() ? b : a + ", and " + b; }
 
@@ -74,29 +74,29 @@ std::vector<std::string> texts_of(const std::vector<Change>& changes) {
 }
 
 /// Values, then dims, then both.
-std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Changes values, Changes dims) {
+std::vector<Change> changes_that_map(const Asker& asker, const Repair& from, Changes values, Changes dims) {
   std::vector<Change> found;
   int trials = 0;
-  const auto ask = [&](const Trial& trial, const std::string& text) {
+  const auto ask = [&](const Repair& trial, const std::string& text) {
     if (found.size() >= kMaxChanges || (trial.last_resort && !found.empty()) || ++trials > kMaxTrials) return;
     const bool known = std::any_of(found.begin(), found.end(), [&](const Change& c) { return c.text == text; });
     if (!known && asker.maps(trial)) found.push_back({text, trial.kernel});
   };
-  const std::vector<Trial> first = values(from);
-  for (const Trial& trial : first) ask(trial, trial.text);
+  const std::vector<Repair> first = values(from);
+  for (const Repair& trial : first) ask(trial, trial.text);
   if (!found.empty()) return found;
-  for (const Trial& trial : dims(from)) ask(trial, trial.text);
+  for (const Repair& trial : dims(from)) ask(trial, trial.text);
   if (!found.empty()) return found;
-  for (const Trial& step : first) {
+  for (const Repair& step : first) {
     for (const Changes more : {values, dims})
-      for (const Trial& trial : more(step)) ask(trial, continued(step.text, trial.text));
+      for (const Repair& trial : more(step)) ask(trial, continued(step.text, trial.text));
   }
   return found;
 }
 
 /// Splits a statement that no instruction covers in two: this instruction covers one of them, some instruction the
 /// other.
-std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
+std::vector<Change> splits_that_map(const Asker& asker, const Repair& from) {
   std::vector<Change> found;
   if (!from.kernel.repeats.empty() || asker.maps_somewhere(from.kernel, from.statement)) return found;
   for (StatementSplit& split : statement_splits(from.kernel, from.statement)) {
@@ -146,7 +146,7 @@ Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instru
   refusal.reasons = short_reasons(rejection.reasons);
   refusal.other_operation = !same_operation(kernel, rejection.statement, instruction);
   if (instruction.semantics.size() != 1) return refusal;
-  const Trial given{"", kernel, rejection.statement, instruction, rejection.instruction};
+  const Repair given{"", kernel, rejection.statement, instruction, rejection.instruction};
   for (const auto& [rule, text] : {std::pair(Rule::full, "full"), std::pair(Rule::all, "all")})
     if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = text;
   refusal.hardware_changes = texts_of(changes_that_map(asker, given, hardware_value_changes, hardware_dim_changes));

@@ -11,7 +11,7 @@
 namespace isamap {
 
 /// A statement and an instruction, perhaps changed.
-struct Trial {
+struct Repair {
   std::string text;  ///< "pad k from 30 to 32"; empty: as given
   Kernel kernel;
   StatementId statement;
@@ -22,14 +22,14 @@ struct Trial {
 
 /// Values of the kernel: value ranges, the other signedness with a correction, the instruction's types, a split in two
 /// statements.
-std::vector<Trial> kernel_value_changes(const Trial& from);
+std::vector<Repair> kernel_value_changes(const Repair& from);
 /// Dims of the kernel: sizes padded to multiples, dims split, a batch added.
-std::vector<Trial> kernel_dim_changes(const Trial& from);
+std::vector<Repair> kernel_dim_changes(const Repair& from);
 
 /// Values of the instruction: the statement's types, or its body.
-std::vector<Trial> hardware_value_changes(const Trial& from);
+std::vector<Repair> hardware_value_changes(const Repair& from);
 /// Dims of the instruction: which operands have them, and their extents.
-std::vector<Trial> hardware_dim_changes(const Trial& from);
+std::vector<Repair> hardware_dim_changes(const Repair& from);
 
 /// Access `number`, counted as in `access_of`, for modification.
 Access& access_at(Computation& computation, int number);

@@ -11,14 +11,14 @@
 namespace isamap {
 namespace {
 
-const Computation& statement_of(const Trial& trial) { return trial.kernel.statements[trial.statement.index()]; }
-Computation& unit_of(Trial& trial) { return trial.instruction.semantics.back(); }
+const Computation& statement_of(const Repair& trial) { return trial.kernel.statements[trial.statement.index()]; }
+Computation& unit_of(Repair& trial) { return trial.instruction.semantics.back(); }
 
 DType type_in(const std::vector<Tensor>& tensors, const Access& access) { return tensors[access.tensor.index()].dtype; }
 
 /// Gives the instruction the statement's body and types; operands[t] is the statement's access on access t.
-Trial with_body_of(const Trial& from, const std::vector<int>& operands) {
-  Trial trial = from;
+Repair with_body_of(const Repair& from, const std::vector<int>& operands) {
+  Repair trial = from;
   Computation& unit = unit_of(trial);
   const Computation& statement = statement_of(from);
   std::vector<int> to(statement.reads.size() + 1, 0);
@@ -48,10 +48,10 @@ std::vector<std::string> printed_names(const Instruction& instruction) {
   return names;
 }
 
-void add_types(const Trial& from, std::vector<Trial>& to) {
+void add_types(const Repair& from, std::vector<Repair>& to) {
   if (!match_bodies(statement_of(from), from.instruction.statement()).empty()) return;
   for (const BodyMatch& match : match_shapes(statement_of(from), from.instruction.statement())) {
-    Trial trial = with_body_of(from, match.operands);
+    Repair trial = with_body_of(from, match.operands);
     const std::string before = types_text(from.instruction), after = types_text(trial.instruction);
     trial.text = before == after ? fmt::format("a variant that computes {} exactly",
                                                print(unit_of(trial).body, printed_names(trial.instruction)))
@@ -61,9 +61,9 @@ void add_types(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// A sum that may saturate, without the saturation.
-void add_exact(const Trial& from, std::vector<Trial>& to) {
+void add_exact(const Repair& from, std::vector<Repair>& to) {
   if (why_not_exact(from.kernel, from.statement, from.instruction).text.empty()) return;
-  Trial trial = from;
+  Repair trial = from;
   const std::function<ScalarExpr(ScalarExpr, DType)> typed = [&](ScalarExpr e, DType type) -> ScalarExpr {
     if (std::holds_alternative<Cast>(e.op)) return typed(e.args[0], type);
     if (std::holds_alternative<Read>(e.op)) return e.type == type ? e : cast(type, std::move(e));
@@ -91,12 +91,12 @@ bool retype(ScalarExpr& e, const Computation& unit, TensorId tensor, DType type,
 }
 
 /// An operand of the other signedness.
-void add_signs(const Trial& from, std::vector<Trial>& to) {
+void add_signs(const Repair& from, std::vector<Repair>& to) {
   const Computation& unit = from.instruction.statement();
   for (std::size_t t = 0; t < from.instruction.tensors.size(); ++t) {
     const DType type = from.instruction.tensors[t].dtype;
     if (make_id<TensorId>(t) == unit.write.tensor || (type != DType::u8 && type != DType::s8)) continue;
-    Trial trial = from;
+    Repair trial = from;
     const DType other = type == DType::u8 ? DType::s8 : DType::u8;
     trial.instruction.tensors[t].dtype = other;
     if (t < trial.instruction.operands.size()) trial.instruction.operands[t].dtype = other;
@@ -114,12 +114,12 @@ bool has_purpose_of_its_own(const Instruction& instruction) {
 }
 
 /// The same operands and dims, another operation.
-void add_operation(const Trial& from, std::vector<Trial>& to) {
+void add_operation(const Repair& from, std::vector<Repair>& to) {
   const Computation &statement = statement_of(from), &unit = from.instruction.statement();
   if (statement.reads.size() != unit.reads.size() || has_purpose_of_its_own(from.instruction)) return;
   std::vector<int> operands;
   for (int t = 0; t < access_count(unit); ++t) operands.push_back(t);
-  Trial trial = with_body_of(from, operands);
+  Repair trial = with_body_of(from, operands);
   trial.text =
       fmt::format("a variant that computes {} {} {}", trial.instruction.tensors[unit.write.tensor.index()].name,
                   symbol(statement.reduction), print(unit_of(trial).body, printed_names(trial.instruction)));
@@ -127,9 +127,9 @@ void add_operation(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// Changes the operands of dim m to those of a dim of the statement.
-void add_uses(const Trial& from, const Alignment& alignment, std::size_t m, OperandSet uses_of_dim,
-              std::vector<Trial>& to) {
-  Trial trial = from;
+void add_uses(const Repair& from, const Alignment& alignment, std::size_t m, OperandSet uses_of_dim,
+              std::vector<Repair>& to) {
+  Repair trial = from;
   Computation& unit = unit_of(trial);
   const std::string dim = unit.domain.dims[m].name;
   std::vector<std::string> more, less;
@@ -156,7 +156,7 @@ void add_uses(const Trial& from, const Alignment& alignment, std::size_t m, Oper
   to.push_back(std::move(trial));
 }
 
-void add_all_uses(const Trial& from, std::vector<Trial>& to) {
+void add_all_uses(const Repair& from, std::vector<Repair>& to) {
   struct Step {
     int distance;
     std::size_t m;
@@ -185,27 +185,27 @@ void add_all_uses(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// An instruction that assigns a sum, changed to accumulate.
-void add_accumulation(const Trial& from, std::vector<Trial>& to) {
+void add_accumulation(const Repair& from, std::vector<Repair>& to) {
   const Computation& unit = from.instruction.statement();
   if (unit.reduction != Reduction::assign || statement_of(from).reduction != Reduction::add) return;
-  Trial trial = from;
+  Repair trial = from;
   unit_of(trial).reduction = Reduction::add;
   if (alignments_of(trial.kernel, trial.statement, trial.instruction, trial.id, false).empty()) return;
   trial.text = fmt::format("a variant that adds to {}", trial.instruction.tensors[unit.write.tensor.index()].name);
   to.push_back(std::move(trial));
 }
 
-void set_extent(Trial& trial, std::size_t m, std::int64_t least, std::int64_t most) {
+void set_extent(Repair& trial, std::size_t m, std::int64_t least, std::int64_t most) {
   unit_of(trial).domain.dims[m].extent = most;
   if (m < trial.instruction.ranges.size()) trial.instruction.ranges[m] = {least, most, 1, false, {}};
 }
 
-void add_extents(const Trial& from, std::vector<Trial>& to) {
+void add_extents(const Repair& from, std::vector<Repair>& to) {
   const std::vector<Dim> dims = from.instruction.statement().domain.dims;
   for (std::size_t m = 0; m < dims.size(); ++m) {
     const bool fixed = m >= from.instruction.ranges.size() || from.instruction.ranges[m].min == dims[m].extent;
     if (fixed && dims[m].extent > 1) {
-      Trial shorter = from;
+      Repair shorter = from;
       set_extent(shorter, m, 1, dims[m].extent);
       shorter.text = fmt::format("a variant in which {} can run shorter than {} (a mask or a length)", dims[m].name,
                                  dims[m].extent);
@@ -214,7 +214,7 @@ void add_extents(const Trial& from, std::vector<Trial>& to) {
   }
   for (std::size_t m = 0; m < dims.size(); ++m) {
     if (dims[m].extent < 2) continue;
-    Trial one = from;
+    Repair one = from;
     set_extent(one, m, 1, 1);
     one.text = fmt::format("a variant with {} = 1", dims[m].name);
     to.push_back(std::move(one));
@@ -223,8 +223,8 @@ void add_extents(const Trial& from, std::vector<Trial>& to) {
 
 }  // namespace
 
-std::vector<Trial> hardware_value_changes(const Trial& from) {
-  std::vector<Trial> trials;
+std::vector<Repair> hardware_value_changes(const Repair& from) {
+  std::vector<Repair> trials;
   add_exact(from, trials);
   add_types(from, trials);
   add_accumulation(from, trials);
@@ -233,8 +233,8 @@ std::vector<Trial> hardware_value_changes(const Trial& from) {
   return trials;
 }
 
-std::vector<Trial> hardware_dim_changes(const Trial& from) {
-  std::vector<Trial> trials;
+std::vector<Repair> hardware_dim_changes(const Repair& from) {
+  std::vector<Repair> trials;
   add_extents(from, trials);
   add_all_uses(from, trials);
   return trials;

@@ -14,12 +14,12 @@
 namespace isamap {
 namespace {
 
-const Computation& statement_of(const Trial& trial) { return trial.kernel.statements[trial.statement.index()]; }
-Computation& statement_of(Trial& trial) { return trial.kernel.statements[trial.statement.index()]; }
+const Computation& statement_of(const Repair& trial) { return trial.kernel.statements[trial.statement.index()]; }
+Computation& statement_of(Repair& trial) { return trial.kernel.statements[trial.statement.index()]; }
 
-void add_ranges(const Trial& from, std::vector<Trial>& to) {
+void add_ranges(const Repair& from, std::vector<Repair>& to) {
   for (const auto& [tensor, range] : why_not_exact(from.kernel, from.statement, from.instruction).ranges) {
-    Trial trial = from;
+    Repair trial = from;
     Tensor& changed = trial.kernel.tensors[tensor.index()];
     changed.range = {static_cast<double>(range.low), static_cast<double>(range.high)};
     trial.text =
@@ -28,9 +28,9 @@ void add_ranges(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-void add_sign_shifts(const Trial& from, std::vector<Trial>& to) {
+void add_sign_shifts(const Repair& from, std::vector<Repair>& to) {
   for (SignShift& shift : sign_shifts(from.kernel, from.statement)) {
-    Trial trial = from;
+    Repair trial = from;
     trial.kernel = std::move(shift.kernel);
     trial.statement = shift.product;
     trial.text = fmt::format("{} as {}: {}", types_of_reads(statement_of(from), from.kernel.tensors),
@@ -40,11 +40,11 @@ void add_sign_shifts(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// A product of three or more factors in two statements, of which the instruction may cover one.
-void add_factorings(const Trial& from, std::vector<Trial>& to) {
+void add_factorings(const Repair& from, std::vector<Repair>& to) {
   if (from.kernel.statements.size() != 1) return;
   for (const Factoring& factoring : factorings(from.kernel)) {
     for (const std::size_t step : {1, 0}) {  // both have one text: it is proposed once, for the statement that maps
-      Trial trial = from;
+      Repair trial = from;
       trial.kernel = factoring.kernel;
       trial.statement = make_id<StatementId>(step);
       trial.text = "split the product: " + factoring.description + " (`isamap extract` compares the ways)";
@@ -60,11 +60,11 @@ bool keeps_integers(DType from, DType to) {
 }
 
 /// The instruction's body and types, on the statement's tensors.
-void add_types(const Trial& from, std::vector<Trial>& to) {
+void add_types(const Repair& from, std::vector<Repair>& to) {
   const Computation& unit = from.instruction.statement();
   if (!match_bodies(statement_of(from), unit).empty()) return;
   for (const BodyMatch& match : match_shapes(statement_of(from), unit)) {
-    Trial trial = from;
+    Repair trial = from;
     Computation& statement = statement_of(trial);
     bool exact = true;
     std::map<std::uint32_t, std::string> changes;  // in the kernel's order of tensors
@@ -94,7 +94,7 @@ void add_types(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// Shapes that contain every index of the statement.
-void grow_shapes(Trial& trial) {
+void grow_shapes(Repair& trial) {
   const Computation& statement = statement_of(trial);
   const Ranges ranges = ranges_of(statement.domain);
   for (int t = 0; t < access_count(statement); ++t) {
@@ -107,7 +107,7 @@ void grow_shapes(Trial& trial) {
   }
 }
 
-std::set<std::int64_t> unit_extents(const Trial& trial) {
+std::set<std::int64_t> unit_extents(const Repair& trial) {
   std::set<std::int64_t> extents;
   for (const Dim& dim : trial.instruction.statement().domain.dims)
     if (dim.extent > 1) extents.insert(dim.extent);
@@ -125,17 +125,17 @@ bool can_be_padded(const Computation& statement, const Dim& dim, const std::vect
   });
 }
 
-void add_padding(const Trial& from, std::vector<Trial>& to) {
+void add_padding(const Repair& from, std::vector<Repair>& to) {
   const std::vector<Dim>& dims = statement_of(from).domain.dims;
   const std::vector<Annihilator> neutral = annihilators(statement_of(from));
   for (const std::int64_t extent : unit_extents(from)) {
-    Trial all = from;
+    Repair all = from;
     std::vector<std::string> changes;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].extent < 1 || dims[d].extent > (std::int64_t{1} << 40) || dims[d].extent % extent == 0) continue;
       if (!can_be_padded(statement_of(from), dims[d], neutral)) continue;
       const std::int64_t padded = round_up(dims[d].extent, extent);
-      Trial one = from;
+      Repair one = from;
       statement_of(one).domain.dims[d].extent = statement_of(all).domain.dims[d].extent = padded;
       grow_shapes(one);
       changes.push_back(fmt::format("{} from {} to {}", dims[d].name, dims[d].extent, padded));
@@ -156,13 +156,13 @@ std::string free_name(const IterationDomain& domain, std::string name) {
   return name;
 }
 
-void add_splits(const Trial& from, std::vector<Trial>& to) {
+void add_splits(const Repair& from, std::vector<Repair>& to) {
   const IterationDomain& domain = statement_of(from).domain;
   for (std::size_t d = 0; d < domain.dims.size(); ++d) {
     for (const std::int64_t extent : unit_extents(from)) {
       const Dim dim = domain.dims[d];
       if (dim.extent <= extent || dim.extent % extent != 0) continue;
-      Trial trial = from;
+      Repair trial = from;
       Computation& statement = statement_of(trial);
       const std::string outer = free_name(domain, dim.name + "o"), inner = free_name(domain, dim.name + "i");
       statement.domain.dims[d] = {outer, dim.extent / extent, dim.kind};
@@ -180,12 +180,12 @@ void add_splits(const Trial& from, std::vector<Trial>& to) {
 }
 
 /// One dim more, on the operands that a dim of the instruction has: several vectors at once, a batch.
-void add_batches(const Trial& from, std::vector<Trial>& to) {
+void add_batches(const Repair& from, std::vector<Repair>& to) {
   for (const Alignment& alignment : alignments_of(from.kernel, from.statement, from.instruction, from.id, false)) {
     for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
       const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
       if (extent < 2 || alignment.unit_uses[m] == 0) continue;
-      Trial trial = from;
+      Repair trial = from;
       Computation& statement = statement_of(trial);
       const std::string dim = free_name(statement.domain, "b");
       std::vector<std::string> names;
@@ -210,8 +210,8 @@ void add_batches(const Trial& from, std::vector<Trial>& to) {
 
 }  // namespace
 
-std::vector<Trial> kernel_value_changes(const Trial& from) {
-  std::vector<Trial> trials;
+std::vector<Repair> kernel_value_changes(const Repair& from) {
+  std::vector<Repair> trials;
   add_ranges(from, trials);
   add_sign_shifts(from, trials);
   add_types(from, trials);
@@ -219,8 +219,8 @@ std::vector<Trial> kernel_value_changes(const Trial& from) {
   return trials;
 }
 
-std::vector<Trial> kernel_dim_changes(const Trial& from) {
-  std::vector<Trial> trials;
+std::vector<Repair> kernel_dim_changes(const Repair& from) {
+  std::vector<Repair> trials;
   add_padding(from, trials);
   add_splits(from, trials);
   add_batches(from, trials);

@@ -68,6 +68,9 @@ class MapReader {
   std::vector<std::string> texts(const std::string& key);  ///< list of scalars; one scalar is a list of one
   void known_later(const std::string& key);
   void finish();
+  /// The same where the known keys are not those that were read.
+  void report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& later);
+  const std::string& what() const { return what_; }
   const Node& node() const { return node_; }
 
  private:
@@ -77,6 +80,7 @@ class MapReader {
   std::vector<std::string> asked_, later_;
 };
 
+std::string kind_text(const Node& node);                   ///< "'8'", "a list", "a map", "nothing": for messages
 std::optional<std::int64_t> to_integer(const Node& node);  ///< decimal, 0x.., 0b..; nothing else
 std::optional<double> to_real(const Node& node);
 /// The candidate at the smallest edit distance (<= 1/3 of the length), or "".

@@ -15,20 +15,6 @@ namespace isamap::yaml {
 
 namespace {
 
-std::string kind_text(const Node& node) {
-  switch (node.kind) {
-    case Kind::null:
-      return "nothing";
-    case Kind::scalar:
-      return "'" + node.scalar + "'";
-    case Kind::list:
-      return "a list";
-    case Kind::map:
-      return "a map";
-  }
-  return "";
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -51,6 +37,20 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+std::string kind_text(const Node& node) {
+  switch (node.kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::scalar:
+      return "'" + node.scalar + "'";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
+  }
+  return "";
+}
 
 Node::Node() noexcept = default;
 
@@ -195,13 +195,15 @@ std::vector<std::string> MapReader::texts(const std::string& key) {
 
 void MapReader::known_later(const std::string& key) { later_.push_back(key); }
 
-void MapReader::finish() {
+void MapReader::finish() { report_unknown(asked_, later_); }
+
+void MapReader::report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& later) {
   constexpr int most = 50;
   int unknown_keys = 0;
   for (std::size_t i = 0; i < node_.entries.size(); ++i) {
     const std::string& key = node_.entries[i].first;
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-    if (std::find(later_.begin(), later_.end(), key) != later_.end()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::find(later.begin(), later.end(), key) != later.end()) {
       diagnostics_.push_back(
           error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet", "leave it out"));
       continue;
@@ -212,9 +214,9 @@ void MapReader::finish() {
       return;
     }
     Diagnostic unknown = error_at(node_.key_where[i], "unknown key '" + key + "' in " + what_);
-    const std::string guess = nearest(key, asked_);
+    const std::string guess = nearest(key, known);
     if (!guess.empty()) unknown.hint = "did you mean '" + guess + "'?";
-    unknown.notes.push_back("known keys: " + joined(asked_));
+    unknown.notes.push_back("known keys: " + joined(known));
     diagnostics_.push_back(std::move(unknown));
   }
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "ir/element_cycles.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -100,7 +99,7 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
-    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back());
+    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back(), each_);
   }
   cycles_ += found->second.cycles;
   const auto& places = found->second.places;

@@ -7,13 +7,17 @@
 
 #include "backends/assembly/straight_line.h"
 #include "backends/simulator/machine.h"
+#include "ir/element_cycles.h"
 
 namespace isamap {
 
 class Host {
  public:
   Host(const Program& program, const LoopSlots& slots, Machine& machine)
-      : program_(program), slots_(slots), machine_(machine) {}
+      : program_(program), slots_(slots), machine_(machine) {
+    const TimingParameters& timing = machine.model().timing;
+    each_ = {timing.copy_contiguous, timing.copy_strided, timing.copy_divided, timing.access};
+  }
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
@@ -42,6 +46,7 @@ class Host {
   const Program& program_;
   const LoopSlots& slots_;
   Machine& machine_;
+  ElementCycles each_;
   std::vector<std::int64_t> values_;
   std::vector<std::string> loops_;  ///< variables of the loops around the current node
   double cycles_ = 0;

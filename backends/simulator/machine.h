@@ -44,6 +44,7 @@ class Machine {
   /// Bytes of an addressed memory from its start.
   std::vector<std::uint8_t>& image(MemoryId memory) { return images_[memory.index()].bytes; }
   const SimulatedTime& time() const { return time_; }
+  const HardwareModel& model() const { return model_; }
 
  private:
   struct Image {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/keys/types.h"
+#include "hwdesc/load/loader_names.h"
 
 namespace isamap::loader {
 
@@ -30,8 +31,8 @@ void load_emit(const Node& node, const std::string& what, Template& emit, Templa
     if (auto text = template_of(node, context.problems)) emit = std::move(*text);
     return;
   }
-  Fields map(node, what, context.problems);
-  if (const Node* line = map.required("asm"))
+  Fields map(node, "assembly line", what, context);
+  if (const Node* line = map.child("asm"))
     if (auto text = template_of(*line, context.problems)) assembly = std::move(*text);
 }
 
@@ -69,15 +70,15 @@ void check_barrier(const Barrier& barrier, const Node& node, const std::string& 
 }
 
 void load_barrier(const Node& node, Context& context) {
-  Fields map(node, "barrier", context.problems);
+  const std::string what = what_of("barrier", node);
+  Fields map(node, "barrier", what, context);
   Barrier barrier;
-  barrier.name = map.text("name", true).value_or("?");
-  const std::string what = "barrier '" + barrier.name + "'";
+  barrier.name = map.text("name").value_or("?");
   for (const Barrier& other : context.parts.barriers)
     if (other.name == barrier.name && node.find("name"))
       context.problems.error(node.find("name")->where, "a second barrier is called '" + barrier.name + "'",
                              "names are unique");
-  if (const Node* unit = map.required("unit"))
+  if (const Node* unit = map.child("unit"))
     barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
   if (const Node* memories = map.child("memories"))
     for (const Node& item : memories->items)
@@ -88,9 +89,8 @@ void load_barrier(const Node& node, Context& context) {
     if (auto text = template_of(*line, context.problems)) barrier.assembly = std::move(*text);
   if (barrier.emit.empty() && barrier.assembly.empty())
     context.problems.error(node.where, what + " has neither 'emit' nor 'asm'");
-  if (const Node* latency = map.child("latency"))
-    barrier.latency = read_time(*latency, "barriers.*.latency", "'latency' of " + what, context).value_or(0);
-  barrier.count = read_number(map, "count", "barriers.*.count", what, context).value_or(1);
+  barrier.latency = map.time("latency").value_or(0);
+  barrier.count = map.number("count").value_or(1);
   barrier.partial = map.boolean("partial").value_or(false);
   check_barrier(barrier, node, what, context);
   context.parts.barriers.push_back(std::move(barrier));
@@ -121,21 +121,9 @@ void load_async_text(const Node& node, const std::string& key, AsyncObject& obje
   if (node.kind != Kind::map)
     return context.problems.error(node.where, "'" + key + "' of " + what + " must be text or an assembly line",
                                   "write the statement, or {asm: LINE}");
-  Fields map(node, "'" + key + "' of " + what, context.problems);
-  if (const Node* line = map.required("asm"); line && line->kind == Kind::scalar) take(*line, key + ".asm");
+  Fields map(node, "assembly step", "'" + key + "' of " + what, context);
+  if (const Node* line = map.child("asm"); line && line->kind == Kind::scalar) take(*line, key + ".asm");
   if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
-}
-
-/// Keys of the texts of each kind, required ones first.
-struct AsyncKind {
-  const char* name;
-  std::vector<const char*> required, optional;
-};
-const std::vector<AsyncKind>& async_kinds() {
-  static const std::vector<AsyncKind> kinds{{"groups", {"commit", "wait"}, {"open"}},
-                                            {"phases", {"init", "arrive", "test"}, {"expect"}},
-                                            {"fence", {"emit"}, {}}};
-  return kinds;
 }
 
 /// Tokens go from the queue of one port to that of another; `push` and `pop` are separate commands.
@@ -151,7 +139,7 @@ void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Cont
         what + " orders the queues of unit '" + unit.name + "', which has none: its order is that of the program",
         "give the unit order: tokens");
   for (const char* key : {"from", "to"}) {
-    const Node* port = map.required(key);
+    const Node* port = map.child(key);
     if (!port) continue;
     (std::string(key) == "from" ? object.from : object.to) = port->scalar;
     if (!unit.ports.contains(port->scalar))
@@ -170,34 +158,29 @@ void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Cont
 
 void load_async_object(const Node& node, Context& context) {
   const Node* name = node.find("name");
-  const std::string what = "completion object" + (name ? " '" + name->scalar + "'" : "");
-  Fields map(node, what, context.problems);
+  const std::string what = what_of("completion object", node);
+  Fields map(node, "completion", what, context);
   AsyncObject object;
   object.where = node.where;
-  object.name = map.text("name", true).value_or("?");
+  object.name = map.text("name").value_or("?");
   for (const AsyncObject& other : context.parts.async)
     if (name && other.name == object.name)
       context.problems.error(name->where, "a second completion object is called '" + object.name + "'",
                              "names are unique", {"the first is in line " + std::to_string(other.where.line)});
-  object.kind = map.text("kind", true).value_or("groups");
+  const auto kind = map.word("kind");
+  for (const std::string& known : keys::find_value_type("completion kind")->words)
+    if (!kind || *kind == known) map.also(known);
+  object.kind = kind.value_or("");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),
-                                 [&](const AsyncKind& k) { return k.name == object.kind; });
-  if (kind == async_kinds().end() && object.kind != "tokens")
-    context.problems.error(node.find("kind")->where,
-                           "kind of " + what + " is '" + object.kind + "', which does not exist", "",
-                           {"kinds: groups, phases, fence, tokens"});
-  if (kind != async_kinds().end()) {
-    for (const char* key : kind->required)
-      if (const Node* text = map.required(key)) load_async_text(*text, key, object, what, context);
-    for (const char* key : kind->optional)
-      if (const Node* text = map.child(key)) load_async_text(*text, key, object, what, context);
-  }
+  if (kind)
+    for (const keys::Key& key : keys::section(*kind).keys)
+      if (key.type == "step")
+        if (const Node* text = map.child(key.name))
+          load_async_text(*text, std::string(key.name), object, what, context);
   if (object.kind == "phases") {
-    if (const Node* memory = map.required("memory"))
+    if (const Node* memory = map.child("memory"))
       object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
-    if (const Node* size = map.required("size"))
-      object.size = read_size(*size, "async.*.size", "'size' of " + what, context).value_or(0);
+    object.size = map.size("size").value_or(0);
   }
   if (object.kind == "tokens") load_tokens(map, object, what, context);
   context.parts.async.push_back(std::move(object));
@@ -206,18 +189,17 @@ void load_async_object(const Node& node, Context& context) {
 // --- objects ---
 
 void load_object(const Node& node, Context& context) {
-  const Node* name = node.find("name");
-  const std::string what = "object" + (name ? " '" + name->scalar + "'" : "");
-  Fields map(node, what, context.problems);
+  const std::string what = what_of("object", node);
+  Fields map(node, "object", what, context);
   HostObject object;
   object.where = node.where;
-  object.name = map.text("name", true).value_or("?");
+  object.name = map.text("name").value_or("?");
   for (const HostObject& other : context.parts.objects)
     if (other.name == object.name)
       context.problems.error(node.where, "a second object is called '" + object.name + "'");
   object.constraint = map.text("constraint").value_or("");
   const auto take = [&](const char* key, Template& out, const std::vector<std::string>& allowed) {
-    const Node* text = map.required(key);
+    const Node* text = map.child(key);
     if (!text) return;
     if (auto parsed = template_of(*text, context.problems)) out = std::move(*parsed);
     check_placeholders(out, *text, allowed, "'" + std::string(key) + "' of " + what, context);
@@ -233,17 +215,14 @@ void load_object(const Node& node, Context& context) {
 }  // namespace
 
 void load_views(const Node& node, Memory& memory, const std::string& what, Context& context) {
-  if (node.kind != Kind::map)
-    return context.problems.error(node.where, "'views' of " + what + " must be a map from name to {fence}",
-                                  "write {async: {fence: TEXT}}");
   if (memory.is_register())
     context.problems.error(node.where, what + " is a register file: only addressed memories have views");
   for (const auto& [name, value] : node.entries) {
-    Fields map(value, "view '" + name + "' of " + what, context.problems);
+    Fields map(value, "view", "view '" + name + "' of " + what, context);
     MemoryView view;
     view.name = name;
     const std::string fence_of = "'fence' of view '" + name + "' of " + what;
-    if (const Node* fence = map.required("fence")) {
+    if (const Node* fence = map.child("fence")) {
       load_emit(*fence, fence_of, view.emit, view.assembly, context);
       check_placeholders(view.emit, *fence, {}, fence_of, context);
       check_placeholders(view.assembly, *fence, {}, fence_of, context);

@@ -10,7 +10,7 @@ namespace isamap::loader {
 namespace {
 
 void read_name(Reading& r) {
-  const auto name = r.map.text("name", true);
+  const auto name = r.map.text("name");
   if (!name) return;
   const SourceLocation& where = r.entry.node.find("name")->where;
   const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
@@ -37,8 +37,8 @@ UnitId mover(const Link& link, const Context& context) {
 }
 
 void read_executor(Reading& r) {
-  const Node* unit = r.map.child("unit");
-  const Node* link = r.map.child("link");
+  const Node* unit = r.child("unit");
+  const Node* link = r.child("link");
   if (link) r.instruction.link = link_named(*link, r.what, r.context).value_or(LinkId{});
   if (unit)
     r.instruction.unit = unit_named(*unit, r.what, r.context).value_or(UnitId{});
@@ -50,10 +50,8 @@ void read_executor(Reading& r) {
 }
 
 void read_masks(Reading& r) {
-  const Node* mask = r.map.child("mask");
+  const Node* mask = r.child("mask");
   if (!mask) return;
-  if (mask->kind != Kind::map)
-    return r.fail(mask->where, "'mask' of " + r.what + " must be a map", "write {j: MEMORY}");
   for (std::size_t i = 0; i < mask->entries.size(); ++i) {
     const auto& [dim, memory] = mask->entries[i];
     const DimRange* range = range_of(r, dim);
@@ -71,19 +69,10 @@ void read_masks(Reading& r) {
 }
 
 void read_inactive(Reading& r) {
-  if (const auto text = r.map.text("inactive")) {
-    if (*text == "zero")
-      r.instruction.inactive = Inactive::zero;
-    else if (*text == "keep")
-      r.instruction.inactive = Inactive::keep;
-    else if (*text == "undefined")
-      r.instruction.inactive = Inactive::undefined;
-    else
-      r.fail(r.entry.node.find("inactive")->where,
-             "'inactive' of " + r.what + " must be zero, keep or undefined, found '" + *text + "'",
-             "say what the positions beyond the extent hold afterwards");
-    return;
-  }
+  const auto text = r.word("inactive", "say what the positions beyond the extent hold afterwards");
+  if (text)
+    r.instruction.inactive = *text == "zero" ? Inactive::zero : *text == "keep" ? Inactive::keep : Inactive::undefined;
+  if (r.map.has("inactive")) return;
   if (r.broken || r.instruction.semantics.empty()) return;
   const Operand& output = r.instruction.operands.front();
   const bool in_register = output.memory.valid() && r.context.parts.memories[output.memory.index()].is_register();
@@ -102,10 +91,8 @@ void read_inactive(Reading& r) {
 }
 
 void read_start(Reading& r) {
-  const Node* start = r.map.child("start");
+  const Node* start = r.child("start");
   if (!start) return;
-  if (start->kind != Kind::map)
-    return r.fail(start->where, "'start' of " + r.what + " must be a map", "write {C: [zero, keep]}");
   for (std::size_t i = 0; i < start->entries.size(); ++i) {
     const auto& [name, value] = start->entries[i];
     const bool updated = !r.statements.empty() && r.statements.back().write.tensor == name &&
@@ -141,7 +128,7 @@ void read_start(Reading& r) {
 
 /// Several instances may update an element concurrently if they share its memory.
 void read_atomic(Reading& r) {
-  const Node* atomic = r.map.child("atomic");
+  const Node* atomic = r.child("atomic");
   if (!atomic) return;
   const auto unit = unit_named(*atomic, "'atomic' of " + r.what, r.context);
   if (!unit || r.broken || r.instruction.operands.empty()) return;
@@ -162,19 +149,17 @@ void read_atomic(Reading& r) {
 }
 
 void read_state_use(Reading& r) {
-  if (const Node* needs = r.map.child("needs")) {
-    if (needs->kind != Kind::map)
-      r.fail(needs->where, "'needs' of " + r.what + " must be a map", "write {state.field: value}");
+  if (const Node* needs = r.child("needs")) {
     for (const auto& [field, value] : needs->entries)
       if (const auto expression = int_expr(value, r.problems()))
         r.instruction.needs.push_back({field, *expression, false});
   }
-  const Node* sets = r.map.child("sets");
-  if (const Node* only = r.map.child("only")) {
-    r.instruction.only = only->scalar == "raise" ? Change::raise : Change::lower;
-    if (!sets || (only->scalar != "raise" && only->scalar != "lower"))
-      r.fail(only->where, "'only' of " + r.what + " says which way a setter moves its fields: raise or lower",
-             sets ? "write only: raise" : "it has no 'sets'");
+  const Node* sets = r.child("sets");
+  if (const auto only = r.word("only", "the way in which a setter moves its fields")) {
+    r.instruction.only = *only == "raise" ? Change::raise : Change::lower;
+    if (!sets)
+      r.fail(r.entry.node.find("only")->where,
+             "'only' of " + r.what + " says which way a setter moves its fields: raise or lower", "it has no 'sets'");
   }
   if (!sets) return;
   for (const Node& field : sets->items) r.instruction.sets.push_back({field.scalar, {}, true});
@@ -184,13 +169,11 @@ void read_state_use(Reading& r) {
     else if (const auto expression = int_expr(value, r.problems()))
       r.instruction.sets.push_back({field, *expression, false});
   }
-  if (sets->kind == Kind::scalar)
-    r.fail(sets->where, "'sets' of " + r.what + " must be a list of fields or a map", "write [state.field]");
 }
 
 void read_async(const Node& node, Reading& r) {
-  Fields map(node, "'async' of " + r.what, r.problems());
-  const Node* by = map.required("by");
+  Fields map(node, "async use", "'async' of " + r.what, r.context);
+  const Node* by = map.child("by");
   const auto& objects = r.context.parts.async;
   if (by && by->kind != Kind::scalar)
     r.fail(by->where, "'by' of 'async' of " + r.what + " must be the name of one completion object",
@@ -204,19 +187,11 @@ void read_async(const Node& node, Reading& r) {
 
 void read_numerics(const Node& node, Reading& r) {
   Numerics& numerics = r.instruction.numerics;
-  Fields map(node, "'numerics' of " + r.what, r.problems());
-  const auto one_of = [&](const char* key, std::initializer_list<const char*> allowed) {
-    const std::string text = map.text(key).value_or("");
-    if (!text.empty() && std::find(allowed.begin(), allowed.end(), text) == allowed.end())
-      r.fail(node.find(key)->where,
-             "'" + std::string(key) + "' of 'numerics' of " + r.what + " must be " +
-                 join({allowed.begin(), allowed.end()}) + "; found '" + text + "'",
-             "leave the key out for the statement's own arithmetic");
-    return text;
-  };
+  Fields map(node, "numerics", "'numerics' of " + r.what, r.context);
+  const std::string hint = "leave the key out for the statement's own arithmetic";
   numerics.fused = map.boolean("fused").value_or(false);
-  numerics.round = one_of("round", {"each", "once", "truncate"});
-  numerics.denormals = one_of("denormals", {"keep", "zero"});
+  numerics.round = map.word("round", hint).value_or("");
+  numerics.denormals = map.word("denormals", hint).value_or("");
   const Node* order = map.child("order");
   if (!order) return;
   if (order->kind == Kind::scalar && order->scalar == "any")
@@ -229,15 +204,9 @@ void read_numerics(const Node& node, Reading& r) {
 
 void read_timing(const Node& node, Reading& r) {
   Timing& timing = r.instruction.timing;
-  Fields map(node, "'timing' of " + r.what, r.problems());
-  const auto cycles = [&](const char* key) -> std::optional<IntExpr> {
-    const Node* written = map.child(key);
-    if (!written) return std::nullopt;
-    const std::string about = "'" + std::string(key) + "' of " + r.what;
-    return read_cycles(*written, "instructions.*.timing." + std::string(key), about, r.context);
-  };
-  timing.latency = cycles("latency");
-  timing.interval = cycles("interval");
+  Fields map(node, "timing", "'timing' of " + r.what, r.context);
+  timing.latency = map.cycles("latency", r.what);
+  timing.interval = map.cycles("interval", r.what);
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
   std::vector<std::string> known;
@@ -251,7 +220,7 @@ void read_timing(const Node& node, Reading& r) {
 
 void read_texts(Reading& r) {
   const auto one = [&](const char* key, Template& out) {
-    const Node* node = r.map.child(key);
+    const Node* node = r.child(key);
     if (!node) return;
     if (node->kind != Kind::scalar)
       return r.fail(node->where, "'" + std::string(key) + "' of " + r.what + " must be text",
@@ -266,42 +235,33 @@ void read_texts(Reading& r) {
   if (!r.map.has("emit") && !r.map.has("asm"))
     r.fail(r.entry.node.where, r.what + " has neither 'emit' nor 'asm'", "say how it is printed");
   r.instruction.reset = r.map.text("reset").value_or("");
-  r.instruction.scope = r.map.text("scope").value_or("use");
-  if (r.instruction.scope != "use" && r.instruction.scope != "function")
-    r.fail(r.entry.node.find("scope")->where, "'scope' of " + r.what + " must be use or function",
-           "function: the text is an attribute of the emitted function");
-  const std::string issue = r.map.text("issue").value_or("all");
-  if (issue != "all" && issue != "one")
-    r.fail(r.entry.node.find("issue")->where, "'issue' of " + r.what + " must be all or one, found '" + issue + "'",
-           "one: exactly one innermost instance issues it");
-  r.instruction.issue_one = issue == "one";
+  r.instruction.scope = r.word("scope", "function: the text is an attribute of the emitted function").value_or("use");
+  r.instruction.issue_one = r.word("issue", "one: exactly one innermost instance issues it") == "one";
 }
 
 void read_rest(Reading& r) {
-  if (const Node* clobbers = r.map.child("clobbers"))
+  if (const Node* clobbers = r.child("clobbers"))
     for (const Node& item : clobbers->items)
       if (const auto memory = memory_named(item, "'clobbers' of " + r.what, r.context))
         r.instruction.clobbers.push_back(*memory);
-  if (const Node* async = r.map.child("async")) read_async(*async, r);
-  if (const Node* pack = r.map.child("pack"))
-    r.instruction.pack = load_format_use(*pack, "'pack' of " + r.what, r.context);
-  if (const Node* encoding = r.map.child("encoding"))
+  if (const Node* async = r.child("async")) read_async(*async, r);
+  if (const Node* pack = r.child("pack")) r.instruction.pack = load_format_use(*pack, "'pack' of " + r.what, r.context);
+  if (const Node* encoding = r.child("encoding"))
     r.instruction.encoding = load_format_use(*encoding, "'encoding' of " + r.what, r.context);
-  if (const Node* numerics = r.map.child("numerics")) read_numerics(*numerics, r);
-  if (const Node* legal = r.map.child("legal")) read_legal(*legal, r);
-  if (const Node* requirements = r.map.child("requires")) {
+  if (const Node* numerics = r.child("numerics")) read_numerics(*numerics, r);
+  if (const Node* legal = r.child("legal")) read_legal(*legal, r);
+  if (const Node* requirements = r.child("requires")) {
     const Requirements needed = load_requires(*requirements, r.what, r.context);
     for (const auto* list : {&needed.machine, &needed.cpu, &needed.arch})
       r.instruction.requires_features.insert(r.instruction.requires_features.end(), list->begin(), list->end());
   }
-  if (const Node* timing = r.map.child("timing")) {
+  if (const Node* timing = r.child("timing")) {
     r.instruction.timing_where = timing->where;
     read_timing(*timing, r);
   }
-  if (const Node* energy = r.map.child("energy")) {
+  if (const Node* energy = r.child("energy")) {
     r.instruction.energy_where = energy->where;
-    r.instruction.energy_pJ =
-        read_energy(*energy, "instructions.*.energy", "'energy' of " + r.what, r.context).value_or(0);
+    r.instruction.energy_pJ = r.map.energy("energy").value_or(0);
   }
 }
 
@@ -309,8 +269,7 @@ void read_rest(Reading& r) {
 
 void load_instruction(const Entry& entry, Context& context) {
   const std::string what = entry.written_name.empty() ? "instruction" : "instruction '" + entry.written_name + "'";
-  Fields map(entry.node, what, context.problems);
-  for (const std::string& key : instruction_keys()) map.child(key);
+  Fields map(entry.node, "instruction", what, context);
   Reading r{entry, map, what, context, {}, {}, {}};
   r.instruction.where = entry.node.where;
   read_name(r);

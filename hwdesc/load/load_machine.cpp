@@ -12,23 +12,6 @@ namespace isamap::loader {
 
 namespace {
 
-/// Where the values of `{read: .., write: ..}` are stored.
-struct ReadWrite {
-  double& read;
-  double& write;
-};
-
-/// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
-template <class One>
-void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, ReadWrite into,
-               One one) {
-  if (!node) return;
-  Fields pair(*node, "'" + key + "' of " + what, context.problems);
-  for (const auto& [name, out] : {std::pair("read", &into.read), {"write", &into.write}})
-    if (const Node* value = pair.child(name))
-      *out = one(*value, name, "'" + std::string(name) + "' of '" + key + "' of " + what).value_or(0);
-}
-
 void load_texts_by_dtype(const Node& node, const std::string& what,
                          std::vector<std::pair<std::string, std::string>>& out, Context& context) {
   if (node.kind == Kind::scalar) {
@@ -47,22 +30,18 @@ void load_texts_by_dtype(const Node& node, const std::string& what,
   }
 }
 
-std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Context& context) {
-  const auto text = fields.text("kind", true);
-  if (!text) return std::nullopt;
+std::optional<MemoryKind> load_kind(Fields& fields) {
+  const auto text = fields.word("kind");
   for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::cache, MemoryKind::scratchpad, MemoryKind::accumulator,
                                 MemoryKind::register_file})
     if (name(kind) == *text) return kind;
-  context.problems.error(fields.node().find("kind")->where,
-                         "kind of " + what + " is '" + *text + "', which does not exist", "",
-                         {"kinds: dram, cache, scratchpad, accumulator, register"});
   return std::nullopt;
 }
 
 /// Size of a memory transaction, an aligned piece; 0 where it is unreadable.
 std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_known, const std::string& what,
                               Context& context) {
-  const auto read = read_size(node, "memories.*.transaction", what, context);
+  const auto read = read_size(node, keys::key("memory", "transaction"), what, context);
   if (!read) return 0;
   // `1.5B` and `4b` would be rounded up.
   const bool whole = node.scalar.ends_with('B') && node.scalar.find_first_of(".eE") == std::string::npos;
@@ -130,9 +109,8 @@ void check_capacity(const Fields& fields, Memory& memory, const std::string& wha
 /// Unreadable values are 0, which later checks treat as unknown.
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
-    const Node* node = fields.child(key);
-    const std::string name = key;
-    if (node) out = read_size(*node, "memories.*." + name, "'" + name + "' of " + what, context).value_or(0);
+    if (fields.has(key)) out = 0;
+    if (const auto bytes = fields.size(key)) out = *bytes;
   };
   size("capacity", memory.capacity);
   size("size", memory.size);
@@ -149,10 +127,8 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
                              "leave it out, or write kind: cache");
   };
   const auto of_a_cache = [&](const char* key, std::int64_t& value) {
-    const Node* node = fields.child(key);
-    if (node != nullptr)
-      value = read_number(*node, fmt::format("memories.*.{}", key), fmt::format("'{}' of {}", key, what), context)
-                  .value_or(0);
+    const auto number = fields.number(key);
+    if (fields.has(key)) value = number.value_or(0);
     caches_only(key);
   };
   for (const auto& [key, value] : {std::pair("fetch", &memory.fetch), std::pair("usable", &memory.usable)}) {
@@ -164,8 +140,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   of_a_cache("ways", memory.ways);
   of_a_cache("streams", memory.streams);
   of_a_cache("pages", memory.pages);
-  const Node* count = fields.child("count");
-  if (count) memory.count = read_number(*count, "memories.*.count", "'count' of " + what, context).value_or(0);
+  if (const auto count = fields.number("count")) memory.count = *count;
   if (kind_known)
     check_capacity(fields, memory, what, context);
   else
@@ -173,7 +148,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
 }
 
 void load_pointer(const Node& node, Memory& memory, const std::string& what, Context& context) {
-  Fields pointer(node, "'pointer' of " + what, context.problems);
+  Fields pointer(node, "pointer", "'pointer' of " + what, context);
   memory.pointer_type = pointer.text("type").value_or("");
   memory.pointer_constraint = pointer.text("constraint").value_or("");
 }
@@ -187,49 +162,52 @@ std::optional<RegisterPool> load_register_pool(const Node& node, const Memory& m
                            "its 'capacity' says how much there is");
     return std::nullopt;
   }
-  Fields map(node, pool_of, context.problems);
+  Fields map(node, "register pool", pool_of, context);
   RegisterPool pool;
-  if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, pool_of, context).value_or(UnitId{});
-  map.required("total");
-  pool.total = read_number(map, "total", "memories.*.pool.total", pool_of, context).value_or(0);
-  pool.kept = read_number(map, "kept", "memories.*.pool.kept", pool_of, context).value_or(0);
+  if (const Node* unit = map.child("unit")) pool.unit = unit_named(*unit, pool_of, context).value_or(UnitId{});
+  pool.total = map.number("total").value_or(0);
+  pool.kept = map.number("kept").value_or(0);
   return pool.unit.valid() && pool.total >= 1 ? std::optional(pool) : std::nullopt;
 }
 
 /// {read, write}: two ports; {shared}: one port for both.
-void load_bandwidth(const Node* node, const std::string& what, Context& context, Memory& memory) {
-  if (!node) return;
-  memory.bandwidth_where = node->where;
-  const auto rate = [&](const Node& value, const std::string& key, const std::string& name) {
-    return read_rate(value, "memories.*.bandwidth." + key, name, context, memory.word);
-  };
-  const Node* shared = node->kind == Kind::map ? node->find("shared") : nullptr;
-  if (!shared)
-    return load_pair(node, "bandwidth", what, context, {memory.read_bandwidth, memory.write_bandwidth}, rate);
-  Fields fields(*node, "'bandwidth' of " + what, context.problems);
-  fields.child("shared");
-  memory.one_port = true;
-  memory.read_bandwidth = memory.write_bandwidth =
-      rate(*shared, "shared", "'shared' of 'bandwidth' of " + what).value_or(0);
+void load_bandwidth(const Node& node, const std::string& what, Context& context, Memory& memory) {
+  memory.bandwidth_where = node.where;
+  Fields fields(node, "bandwidth", "'bandwidth' of " + what, context);
+  memory.one_port = fields.has("shared");
+  const auto shared = fields.rate("shared", memory.word);
+  if (!memory.one_port) {
+    memory.read_bandwidth = fields.rate("read", memory.word).value_or(0);
+    memory.write_bandwidth = fields.rate("write", memory.word).value_or(0);
+    return;
+  }
+  memory.read_bandwidth = memory.write_bandwidth = shared.value_or(0);
   for (const char* key : {"read", "write"})
     if (const Node* own = fields.child(key))
       context.problems.error(own->where, "'bandwidth' of " + what + " is shared, and states '" + key + "' too",
                              "give read and write a port each, or one rate that both share");
 }
 
+void load_energy(const Node& node, const std::string& what, Context& context, Memory& memory) {
+  memory.energy_where = node.where;
+  Fields fields(node, "access energy", "'energy' of " + what, context);
+  memory.read_energy = fields.energy("read").value_or(0);
+  memory.write_energy = fields.energy("write").value_or(0);
+}
+
 void load_memory(const Node& node, Context& context) {
   const std::string what = what_of("memory", node);
-  Fields fields(node, what, context.problems);
+  Fields fields(node, "memory", what, context);
   Memory memory;
   memory.where = node.where;
   memory.name = take_name(fields, context.parts.memories, "memory", context);
-  const auto kind = load_kind(fields, what, context);
+  const auto kind = load_kind(fields);
   memory.kind = kind.value_or(MemoryKind::dram);
-  if (const Node* per = fields.required("per"))
+  if (const Node* per = fields.child("per"))
     memory.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{0});
   load_sizes(fields, memory, kind.has_value(), what, context);
-  memory.base = read_number(fields, "base", "memories.*.base", what, context).value_or(0);
-  memory.banks = read_number(fields, "banks", "memories.*.banks", what, context).value_or(0);
+  memory.base = fields.number("base").value_or(0);
+  memory.banks = fields.number("banks").value_or(0);
   if (const Node* value = fields.child("value"))
     load_texts_by_dtype(*value, "'value' of " + what, memory.value, context);
   memory.print = fields.text("print").value_or("");
@@ -241,15 +219,10 @@ void load_memory(const Node& node, Context& context) {
   if (const Node* pointer = fields.child("pointer")) load_pointer(*pointer, memory, what, context);
   if (const Node* state = fields.child("fields"))
     memory.fields = load_state_fields(*state, "'fields' of " + what, context);
-  load_bandwidth(fields.child("bandwidth"), what, context, memory);
-  load_pair(fields.child("energy"), "energy", what, context, {memory.read_energy, memory.write_energy},
-            [&](const Node& value, const std::string& key, const std::string& name) {
-              return read_energy(value, "memories.*.energy." + key, name, context);
-            });
-  if (const Node* energy = fields.child("energy")) memory.energy_where = energy->where;
+  if (const Node* bandwidth = fields.child("bandwidth")) load_bandwidth(*bandwidth, what, context, memory);
+  if (const Node* energy = fields.child("energy")) load_energy(*energy, what, context, memory);
   if (const Node* pool = fields.child("pool")) memory.pool = load_register_pool(*pool, memory, what, context);
   if (const Node* views = fields.child("views")) load_views(*views, memory, what, context);
-  fields.known_later("first");
   const bool register_only =
       kind && !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
   if (register_only)
@@ -260,17 +233,15 @@ void load_memory(const Node& node, Context& context) {
 
 void load_link(const Node& node, Context& context) {
   const std::string what = what_of("link", node);
-  Fields fields(node, what, context.problems);
+  Fields fields(node, "link", what, context);
   Link link;
   link.where = node.where;
   link.name = take_name(fields, context.parts.links, "link", context);
-  if (const Node* from = fields.required("from"))
+  if (const Node* from = fields.child("from"))
     link.from = memory_named(*from, "'from' of " + what, context).value_or(MemoryId{0});
-  if (const Node* to = fields.required("to"))
+  if (const Node* to = fields.child("to"))
     link.to = memory_named(*to, "'to' of " + what, context).value_or(MemoryId{0});
   if (const Node* via = fields.child("via")) {
-    if (via->kind != Kind::list)
-      context.problems.error(via->where, "'via' of " + what + " must be a list of caches", "write [l2, l1]");
     for (const Node& item : via->items) {
       const auto cache = memory_named(item, "'via' of " + what, context);
       if (!cache) continue;
@@ -282,14 +253,14 @@ void load_link(const Node& node, Context& context) {
   }
   if (const Node* bandwidth = fields.child("bandwidth")) {
     link.bandwidth_where = bandwidth->where;
-    link.bandwidth = read_rate(*bandwidth, "links.*.bandwidth", "'bandwidth' of " + what, context).value_or(0);
+    link.bandwidth = fields.rate("bandwidth").value_or(0);
   }
   if (const Node* latency = fields.child("latency")) {
     link.latency_where = latency->where;
-    link.latency = read_time(*latency, "links.*.latency", "'latency' of " + what, context).value_or(0);
+    link.latency = fields.time("latency").value_or(0);
   }
   if (const Node* begin = fields.child("begin")) {
-    link.begin = read_time(*begin, "links.*.begin", "'begin' of " + what, context).value_or(-1);
+    link.begin = fields.time("begin").value_or(-1);
     if (link.to.valid() && context.parts.memories[link.to.index()].kind != MemoryKind::cache)
       context.problems.error(
           begin->where,
@@ -298,7 +269,7 @@ void load_link(const Node& node, Context& context) {
   }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;
-    link.energy = read_energy_per_byte(*energy, "links.*.energy", "'energy' of " + what, context).value_or(0);
+    link.energy = fields.energy("energy").value_or(0);
   }
   link.port = fields.text("port").value_or("");
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));

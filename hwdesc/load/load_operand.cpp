@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 
 namespace isamap::loader {
 
@@ -54,8 +54,8 @@ std::string own_names(const std::string& text, const Renames& renames) {
 }
 
 std::optional<XorSwizzle> load_xor(const Node& node, const std::string& what, Context& context) {
-  Fields map(node, "'xor' of the layout of " + what, context.problems);
-  const auto bits = map.integer("bits", true), from = map.integer("from", true), to = map.integer("to", true);
+  Fields map(node, "swizzle", "'xor' of the layout of " + what, context);
+  const auto bits = map.integer("bits"), from = map.integer("from"), to = map.integer("to");
   if (!bits || !from || !to) return std::nullopt;
   const bool apart = *bits >= 1 && *bits <= 16 && *from >= 0 && *to >= 0 && *from <= 32 && *to <= 32 &&
                      (*from >= *to + *bits || *to >= *from + *bits);
@@ -67,8 +67,8 @@ std::optional<XorSwizzle> load_xor(const Node& node, const std::string& what, Co
 
 void load_stride(const Node& value, StrideTerm& term, const std::string& what, Context& context) {
   if (value.kind == Kind::map) {
-    Fields map(value, "stride '" + term.text + "' of " + what, context.problems);
-    if (const Node* unit = map.required("each"); unit && unit_named(*unit, "'each' of " + what, context))
+    Fields map(value, "each", "stride '" + term.text + "' of " + what, context);
+    if (const Node* unit = map.child("each"); unit && unit_named(*unit, "'each' of " + what, context))
       term.each = unit->scalar;
     return;
   }
@@ -80,12 +80,12 @@ std::optional<OperandLayout> load_strides(const Node& node, const Operand& opera
                                           const std::string& what, Context& context) {
   StridedLayout layout;
   bool complete = true;
+  Fields map(node, "strides", "the layout of " + what, context);
+  if (const Node* swizzle = map.child("xor")) layout.swizzle = load_xor(*swizzle, what, context);
+  row_of("strides", "*", context.problems);
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (key == "xor") {
-      layout.swizzle = load_xor(value, what, context);
-      continue;
-    }
+    if (key == "xor") continue;
     const auto term = layout_term(key, node.key_where[i], operand, renames, what, context);
     complete &= term.has_value();
     if (!term) continue;
@@ -155,17 +155,15 @@ bool load_over(const Node& over, FragmentLayout& layout, const std::string& what
 std::optional<OperandLayout> load_fragment(const Node& node, const Operand& operand, const Renames& renames,
                                            const std::string& what, Context& context) {
   FragmentLayout layout;
-  if (!load_over(*node.find("over"), layout, what, context)) return std::nullopt;
+  Fields map(node, "fragment", "the layout of " + what, context);
+  const Node* over = map.child("over");
+  if (!over || !load_over(*over, layout, what, context)) return std::nullopt;
+  layout.replicated = map.boolean("replicated").value_or(false);
+  row_of("fragment", "*", context.problems);
   std::map<std::string, AffineExpr> formulas;
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (key == "over") continue;
-    if (key == "replicated") {
-      if (value.scalar != "true" && value.scalar != "false")
-        context.problems.error(value.where, "'replicated' of the layout of " + what + " must be true or false");
-      layout.replicated = value.scalar == "true";
-      continue;
-    }
+    if (key == "over" || key == "replicated") continue;
     const Result<AffineExpr> formula = parse_affine(value.scalar, text_where(value));
     if (!formula) {
       context.problems.add(formula.diagnostics(), "a formula is a sum of units and elements times constants");
@@ -199,8 +197,8 @@ const Node* named_layout(const Node& name, const std::string& what, Context& con
 }
 
 void load_align(const Node& node, Operand& operand, const std::string& what, Context& context) {
-  const auto power = [&](const Node& value, const std::string& name) {
-    const auto read = read_size(value, "instructions.*.operands.*.align", name + " of " + what, context);
+  const auto power = [&](const Node& value, const keys::Key& row, const std::string& name) {
+    const auto read = read_size(value, row, name + " of " + what, context);
     const std::int64_t bytes = read.value_or(1);
     if ((bytes & (bytes - 1)) == 0) return bytes;
     context.problems.error(value.where, name + " of " + what + " must be a power of two of at most 1MiB",
@@ -208,13 +206,17 @@ void load_align(const Node& node, Operand& operand, const std::string& what, Con
     return std::int64_t{1};
   };
   if (node.kind != Kind::map) {
-    operand.align = power(node, "'align'");
+    operand.align = power(node, keys::key("operand", "align"), "'align'");
     operand.align_buffer = operand.align;
     return;
   }
-  Fields map(node, "'align' of " + what, context.problems);
-  if (const Node* start = map.required("start")) operand.align = power(*start, "'start' of 'align'");
-  if (const Node* buffer = map.required("buffer")) operand.align_buffer = power(*buffer, "'buffer' of 'align'");
+  Fields map(node, "alignment", "'align' of " + what, context);
+  const auto of_row = [&](const char* key) {
+    const Node* value = map.child(key);
+    return value ? power(*value, keys::key("alignment", key), "'" + std::string(key) + "' of 'align'") : 1;
+  };
+  operand.align = of_row("start");
+  operand.align_buffer = of_row("buffer");
 }
 
 bool load_immediate(const Node& node, Operand& operand, const std::string& what, Context& context) {
@@ -247,9 +249,6 @@ bool load_immediate(const Node& node, Operand& operand, const std::string& what,
 
 /// {i: 8, k: 8}: indices without an entry are 1.
 void load_at_once(const Node& node, Operand& operand, const std::string& what, Context& context) {
-  if (node.kind != Kind::map)
-    return context.problems.error(node.where, "'at_once' of " + what + " must be a map from index to number",
-                                  "write {i: 8, k: 8}");
   operand.at_once.assign(operand.index_names.size(), 1);
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
@@ -257,7 +256,7 @@ void load_at_once(const Node& node, Operand& operand, const std::string& what, C
     const auto name = index ? index->as_dim() : std::nullopt;
     const auto at =
         name ? std::find(operand.index_names.begin(), operand.index_names.end(), *name) : operand.index_names.end();
-    const auto count = read_number(value, "instructions.*.operands.*.at_once.*", "'at_once' of " + what, context);
+    const auto count = read_number(value, keys::key("operand", "at_once"), "'at_once' of " + what, context);
     if (index && at == operand.index_names.end())
       context.problems.error(node.key_where[i],
                              "'at_once' of " + what + " names '" + key + "', which is no plain index",
@@ -283,7 +282,9 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
   Renames renames;
   if (node.kind == Kind::scalar) body = named_layout(node, what, context);
   if (node.kind == Kind::map && node.find("of")) {
-    body = named_layout(*node.find("of"), what, context);
+    Fields map(node, "renamed layout", "the layout of " + what, context);
+    body = named_layout(*map.child("of"), what, context);
+    row_of("renamed layout", "*", context.problems);
     for (const auto& [formal, actual] : node.entries) {
       if (formal == "of") continue;
       if (actual.kind != Kind::scalar || std::find(operand.index_names.begin(), operand.index_names.end(),
@@ -307,7 +308,7 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
 }
 
 bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context) {
-  Fields map(node, what, context.problems);
+  Fields map(node, "operand", what, context);
   const Node* memory = map.child("memory");
   if (memory) operand.memory = memory_named(*memory, what, context).value_or(MemoryId{});
   const Node* type = map.child("dtype");
@@ -322,9 +323,8 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   if (const Node* multiples = map.child("multiple_of"))
     for (const auto& [term, size] : multiples->entries)
       operand.multiple_of[without_spaces(term)] =
-          read_size(size, "instructions.*.operands.*.multiple_of.*", "'multiple_of' of " + what, context).value_or(1);
-  operand.group =
-      static_cast<int>(read_number(map, "group", "instructions.*.operands.*.group", what, context).value_or(1));
+          read_size(size, keys::key("operand", "multiple_of"), "'multiple_of' of " + what, context).value_or(1);
+  operand.group = static_cast<int>(map.number("group").value_or(1));
   operand.state = map.text("state").value_or("");
   if (const Node* immediate = map.child("immediate")) complete &= load_immediate(*immediate, operand, what, context);
   operand.outside = map.real("outside");
@@ -333,7 +333,6 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   operand.view = map.text("view").value_or("");
   operand.object = map.text("object").value_or("");
   if (const Node* object = map.node().find("object")) check_object(*object, what, context);
-  for (const char* key : {"index", "tied"}) map.known_later(key);
   return complete;
 }
 

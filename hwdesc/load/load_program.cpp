@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 #include "hwdesc/model/program_language.h"
 
 namespace isamap::loader {
@@ -11,8 +11,6 @@ namespace isamap::loader {
 namespace {
 
 void load_types(const Node& node, ProgramText& program, Context& context) {
-  if (node.kind != Kind::map)
-    context.problems.error(node.where, "'types' of program must be a map", "write {f32: float}");
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
     if (!parse_dtype(key))
@@ -26,8 +24,8 @@ void load_types(const Node& node, ProgramText& program, Context& context) {
 
 CompilerFlags load_flags(const Node& node, const std::string& what, Context& context) {
   CompilerFlags result;
-  Fields flags(node, what, context.problems);
-  for (const char* compiler : {"any", "gcc", "clang", "nvcc", "nvrtc", "emulated"}) {
+  Fields flags(node, "flags", what, context);
+  for (const std::string& compiler : keys::names_of(keys::section("flags"))) {
     auto list = flags.texts(compiler);
     for (std::string& flag : list) flag = with_sizes(flag, node, context);
     if (!list.empty()) result[compiler] = list;
@@ -60,13 +58,13 @@ ExternalSimulator load_simulator(Fields& run, Context& context) {
   simulator.name =
       command ? line_of_text(*name, "'simulator' of 'run'", context).value_or("") : text.substr(0, text.find(' '));
   if (seconds)
-    simulator.seconds =
-        static_cast<double>(read_number(*seconds, "program.run.seconds", "'seconds' of 'run'", context).value_or(0));
+    simulator.seconds = static_cast<double>(
+        read_number(*seconds, keys::key("run", "seconds"), "'seconds' of 'run'", context).value_or(0));
   return simulator;
 }
 
 void load_run(const Node& node, ProgramText& program, Context& context) {
-  Fields run(node, "'run' of program", context.problems);
+  Fields run(node, "run", "'run' of program", context);
   if (const auto command = run.text("emulated"))
     program.run_emulated = with_sizes(*command, *node.find("emulated"), context);
   program.simulator = load_simulator(run, context);
@@ -94,15 +92,16 @@ std::string shim_path(const Node& node, Context& context) {
 
 Shim load_shim(const Node& node, Context& context) {
   Shim shim;
-  Fields map(node, "'shim' of program", context.problems);
-  if (const Node* include = map.required("include")) shim.include = shim_path(*include, context);
+  Fields map(node, "shim", "'shim' of program", context);
+  if (const Node* include = map.child("include")) shim.include = shim_path(*include, context);
   shim.cpu = map.texts("cpu");
   if (const Node* flags = map.child("flags")) shim.flags = load_flags(*flags, "'flags' of shim", context);
   return shim;
 }
 
 void load_window(const Node& node, ProgramText& program, Context& context) {
-  program.window = read_number(node, "program.window", "'window' of program", context).value_or(program.window);
+  program.window =
+      read_number(node, keys::key("program", "window"), "'window' of program", context).value_or(program.window);
   if (!is_command_stream(program))
     context.problems.error(
         node.where,
@@ -120,8 +119,8 @@ void load_helpers(const Node& node, ProgramText& program, Context& context) {
       program.helpers += lines(item.scalar);
       continue;
     }
-    Fields map(item, "a helper of program", context.problems);
-    NamedHelper helper{map.text("name", true).value_or(""), lines(map.text("text", true).value_or(""))};
+    Fields map(item, "helper", "a helper of program", context);
+    NamedHelper helper{map.text("name").value_or(""), lines(map.text("text").value_or(""))};
     const bool known = std::any_of(program.named_helpers.begin(), program.named_helpers.end(),
                                    [&](const NamedHelper& other) { return other.name == helper.name; });
     if (known)
@@ -135,15 +134,13 @@ void load_helpers(const Node& node, ProgramText& program, Context& context) {
 }  // namespace
 
 void load_program(const Node& root, Context& context) {
-  const Node* node = root.find("program");
+  const Node* node = top_level(root, "program", context.problems);
   if (!node) return;
   ProgramText& program = context.model.program;
-  Fields map(*node, "program", context.problems);
-  program.language = map.text("language").value_or(std::string(command_stream_language));
-  if (!is_command_stream(program) && !has_thread_blocks(context.model) && !is_host_code(context.model))
-    context.problems.error(node->find("language")->where,
-                           "language of program is '" + program.language + "', which does not exist", "",
-                           {"languages: c++, cuda, asm"});
+  Fields map(*node, "program", "program", context);
+  const Node* language = node->find("language");
+  const std::string otherwise(language ? language->scalar : command_stream_language);
+  program.language = map.word("language").value_or(otherwise);
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
@@ -158,7 +155,6 @@ void load_program(const Node& root, Context& context) {
   program.compilers = map.texts("compiler");
   program.packages = map.texts("packages");
   if (const Node* shim = map.child("shim")) program.shim = load_shim(*shim, context);
-  map.known_later("inline");
 }
 
 void load_verified(const Node& root, Context& context) {
@@ -166,10 +162,10 @@ void load_verified(const Node& root, Context& context) {
     Evidence evidence;
     evidence.where = item->where;
     {
-      Fields map(*item, "an entry of 'verified'", context.problems);
+      Fields map(*item, "evidence", "an entry of 'verified'", context);
       for (const auto& [key, text] : {std::pair("against", &evidence.against), std::pair("what", &evidence.what),
                                       std::pair("how", &evidence.how)})
-        if (const Node* value = map.required(key))
+        if (const Node* value = map.child(key))
           *text = line_of_text(*value, std::string("'") + key + "' of an entry of 'verified'", context).value_or("");
     }
     context.model.verified.push_back(std::move(evidence));
@@ -177,7 +173,7 @@ void load_verified(const Node& root, Context& context) {
 }
 
 Requirements load_requires(const Node& node, const std::string& what, Context& context) {
-  Fields map(node, "'requires' of " + what, context.problems);
+  Fields map(node, "features", "'requires' of " + what, context);
   return {map.texts("machine"), map.texts("cpu"), map.texts("arch")};
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/loader_names.h"
 #include "support/arithmetic.h"
 
 namespace isamap::loader {
@@ -30,7 +30,8 @@ bool load_bits(const Node& node, FormatField& field, const Format& format, const
 
 bool load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what,
                       Context& context) {
-  const auto at = map.integer("at", true), width = map.integer("width", true), count = map.integer("count", true);
+  for (const char* key : {"at", "width", "count"}) map.required(key);
+  const auto at = map.integer("at"), width = map.integer("width"), count = map.integer("count");
   if (!at || !width || !count) return false;
   const bool fits = *width >= 1 && *width <= 64 && *count >= 1 && *count <= 4096 &&
                     in_bits(*at + *width * *count - 1, *at, format.bits);
@@ -53,29 +54,25 @@ FormatField load_field(const std::string& name, const Node& node, const Format& 
     if (!load_bits(node, field, format, what, context)) field.low = 1, field.high = 0;  // no bits: nothing to compare
     return field;
   }
-  Fields map(node, what, context.problems);
+  Fields map(node, "bit field", what, context);
   const Node* bits = map.child("bits");
   const bool readable =
       bits ? load_bits(*bits, field, format, what, context) : load_array_field(map, field, format, what, context);
   if (!readable) field.low = 1, field.high = 0;
   field.value = map.integer("value");
   field.is_signed = map.boolean("signed").value_or(false);
-  for (const char* key : {"at", "width", "count"}) map.child(key);
   if (field.value && readable) check_fits(*field.value, field, format, "'value'", place_of(node, {"value"}), context);
   return field;
 }
 
 void load_format(const std::string& name, const Node& node, Context& context) {
-  Fields map(node, "format '" + name + "'", context.problems);
+  Fields map(node, "format", "format '" + name + "'", context);
   Format format;
   format.name = name;
-  map.required("bits");
-  const auto bits = read_number(map, "bits", "formats.*.bits", "format '" + name + "'", context);
+  const auto bits = map.number("bits");
   format.bits = static_cast<int>(bits.value_or(65536));
   format.constraint = map.text("constraint").value_or("");
-  const Node* fields = map.required("fields");
-  if (fields && fields->kind != Kind::map)
-    context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
+  const Node* fields = map.child("fields");
   if (fields && fields->entries.size() > 256) {
     context.problems.error(fields->where, "format '" + name + "' has more than 256 fields");
     fields = nullptr;
@@ -89,15 +86,13 @@ void load_format(const std::string& name, const Node& node, Context& context) {
 
 std::vector<StateField> load_state_fields(const Node& node, const std::string& what, Context& context) {
   std::vector<StateField> fields;
-  if (node.kind != Kind::map) context.problems.error(node.where, what + " must be a map", "write {rows: {max: 16}}");
   for (const auto& [name, value] : node.entries) {
-    Fields map(value, "field '" + name + "' in " + what, context.problems);
+    Fields map(value, "field", "field '" + name + "' in " + what, context);
     StateField field;
     field.name = name;
     field.min = map.integer("min").value_or(0);
-    const std::string about = "field '" + name + "' in " + what;
-    field.max = read_number(map, "max", "states.*.fields.*.max", about, context).value_or(0);
-    field.multiple_of = read_number(map, "multiple_of", "states.*.fields.*.multiple_of", about, context).value_or(1);
+    field.max = map.number("max").value_or(0);
+    field.multiple_of = map.number("multiple_of").value_or(1);
     if (const Node* type = map.child("dtype"))
       field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
     if (!field.dtype || !is_float(*field.dtype))
@@ -148,8 +143,6 @@ void check_pool(const StatePool& pool, const State& state, const Node& node, con
 /// {regs: block} or {regs: {unit: block, total: 512}}
 void load_pool(const Node& node, State& state, Context& context) {
   const std::string what = "'pool' of state '" + state.name + "'";
-  if (node.kind != Kind::map)
-    return context.problems.error(node.where, what + " must be a map from field to unit", "write {regs: block}");
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [name, value] = node.entries[i];
     StatePool pool;
@@ -160,9 +153,9 @@ void load_pool(const Node& node, State& state, Context& context) {
       context.problems.error(node.key_where[i], what + " names field '" + name + "', which the state does not have",
                              "name one of the state's 'fields'");
     if (value.kind == Kind::map) {
-      Fields map(value, what, context.problems);
-      if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, what, context).value_or(UnitId{});
-      pool.total = map.integer("total", true).value_or(0);
+      Fields map(value, "state pool", what, context);
+      if (const Node* unit = map.child("unit")) pool.unit = unit_named(*unit, what, context).value_or(UnitId{});
+      pool.total = map.integer("total").value_or(0);
       pool.beside = map.integer("beside").value_or(0);
     } else {
       pool.unit = unit_named(value, what, context).value_or(UnitId{});
@@ -176,18 +169,18 @@ void load_pool(const Node& node, State& state, Context& context) {
 
 void load_states(const Node& root, Context& context) {
   for (const Node* node : items(root, "states", context.problems)) {
-    Fields map(*node, "state", context.problems);
+    Fields map(*node, "state", what_of("state", *node), context);
     State state;
-    state.name = map.text("name", true).value_or("?");
+    state.name = map.text("name").value_or("?");
     for (const State& other : context.parts.states)
       if (other.name == state.name && node->find("name"))
         context.problems.error(node->find("name")->where, "a second state is called '" + state.name + "'",
                                "names are unique");
-    if (const Node* per = map.required("per"))
+    if (const Node* per = map.child("per"))
       state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
-    state.count = read_number(map, "count", "states.*.count", "state '" + state.name + "'", context).value_or(1);
+    state.count = map.number("count").value_or(1);
     state.kept_by = map.texts("kept_by");
-    if (const Node* fields = map.required("fields"))
+    if (const Node* fields = map.child("fields"))
       state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
     if (const Node* pool = map.child("pool")) load_pool(*pool, state, context);
     context.parts.states.push_back(std::move(state));
@@ -195,29 +188,26 @@ void load_states(const Node& root, Context& context) {
 }
 
 void load_formats(const Node& root, Context& context) {
-  const Node* formats = root.find("formats");
+  const Node* formats = top_level(root, "formats", context.problems);
   if (!formats) return;
   if (formats->kind != Kind::map) context.problems.error(formats->where, "'formats' must be a map");
   for (const auto& [name, node] : formats->entries) load_format(name, node, context);
 }
 
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context) {
-  if (node.kind != Kind::map) {
-    context.problems.error(node.where, what + " must be a map", "write {format: NAME, field: expression}");
-    return std::nullopt;
-  }
   FormatUse use;
-  for (const auto& [key, value] : node.entries) {
-    if (key == "format") {
-      use.format = value.scalar;
-      const auto& formats = context.parts.formats;
-      if (std::none_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == value.scalar; }))
-        context.problems.error(value.where, what + " names format '" + value.scalar + "', which is not declared");
-    } else if (auto expression = int_expr(value, context.problems)) {
-      use.fields.emplace_back(key, std::move(*expression));
-    }
+  Fields map(node, "format use", what, context);
+  if (const Node* format = map.child("format")) {
+    use.format = format->scalar;
+    const auto& formats = context.parts.formats;
+    if (std::none_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == use.format; }))
+      context.problems.error(format->where, what + " names format '" + use.format + "', which is not declared");
   }
-  if (use.format.empty()) context.problems.error(node.where, what + " has no 'format'");
+  row_of("format use", "*", context.problems);
+  for (const auto& [key, value] : node.entries) {
+    if (key == "format") continue;
+    if (auto expression = int_expr(value, context.problems)) use.fields.emplace_back(key, std::move(*expression));
+  }
   return use;
 }
 

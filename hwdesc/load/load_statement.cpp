@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t max_extent = std::int64_t{1} << 32;
 
 void parse_statements(Reading& r) {
-  const Node* compute = r.map.child("compute");
+  const Node* compute = r.child("compute");
   if (!compute) {  // a setter
     for (const char* key : {"dims", "operands"})
       if (r.map.has(key))
@@ -77,25 +77,19 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
     range.min = range.max = range.multiple_of = std::max<std::int64_t>(1, extent.value_or(1));
     return range;
   }
-  Fields map(node, what, r.problems());
+  Fields map(node, "range", what, r.context);
   bool steps_sized = false;
-  const Node* max = map.required("max");
+  const Node* max = map.child("max");
   if (max) range.max = extent_of(*max, range.sized, "'max' of " + what, r).value_or(1);
   if (const Node* min = map.child("min")) range.min = extent_of(*min, steps_sized, "'min' of " + what, r).value_or(1);
   if (const Node* multiple = map.child("multiple_of"))
     range.multiple_of = extent_of(*multiple, steps_sized, "'multiple_of' of " + what, r).value_or(1);
   if (steps_sized) r.instruction.grows = false;  // an extent of the smaller size may not be allowed at the larger one
-  const std::string known = map.text("known").value_or("run");
-  if (known != "run" && known != "compile")
-    r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'",
-           "compile: the extent is part of the instruction's text");
+  const auto known = map.word("known", "compile: the extent is part of the instruction's text");
+  const auto beyond = map.word("inactive", "zero and undefined are said of the whole instruction");
   range.known_at_compile_time = known == "compile";
-  if (const auto beyond = map.text("inactive")) {
-    if (*beyond != "keep")
-      r.fail(node.find("inactive")->where, "'inactive' of " + what + " can only be keep, found '" + *beyond + "'",
-             "zero and undefined are said of the whole instruction");
-    range.kept = true;
-  }
+  range.kept = beyond.has_value();
+  r.broken = r.broken || (!known && map.has("known")) || (!beyond && map.has("inactive"));
   if (!max) {
     r.broken = true;
     return range;
@@ -129,10 +123,8 @@ std::vector<std::string> iterators(const std::vector<ParsedStatement>& statement
 }
 
 void read_dims(Reading& r) {
-  const Node* dims = r.map.child("dims");
+  const Node* dims = r.child("dims");
   const auto used = iterators(r.statements);
-  if (dims && dims->kind != Kind::map)
-    r.fail(dims->where, "'dims' of " + r.what + " must be a map", "write {i: 16, j: {max: 16}}");
   if (dims)
     for (std::size_t i = 0; i < dims->entries.size(); ++i) {
       const auto& [name, value] = dims->entries[i];
@@ -286,9 +278,7 @@ void default_dtypes(Reading& r) {
 }
 
 void read_operands(Reading& r) {
-  const Node* written = r.map.child("operands");
-  if (written && written->kind != Kind::map)
-    r.fail(written->where, "'operands' of " + r.what + " must be a map", "write {A: {memory: NAME, dtype: f32}}");
+  const Node* written = r.child("operands");
   if (r.statements.empty() || r.broken) {
     if (written && r.statements.empty() && !r.broken)
       r.fail(written->where, r.what + " has 'operands' and no 'compute'");

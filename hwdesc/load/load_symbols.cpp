@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 
@@ -63,7 +63,7 @@ std::vector<std::int64_t> values_of(const Symbol& symbol) {
 std::vector<std::int64_t> read_versions(const Node& node, const Symbol& symbol, const std::string& what,
                                         Context& context) {
   std::vector<std::int64_t> versions;
-  if (node.kind != Kind::list || node.items.empty())
+  if (node.items.empty())
     context.problems.error(node.where, "'versions' of " + what + " must list sizes", "write [16, 32, 64]");
   for (const Node& item : node.items) {
     if (const auto value = yaml::to_integer(item)) {
@@ -94,26 +94,19 @@ void choose_value(Symbol& symbol, std::optional<std::int64_t> likely, const std:
 
 void load_symbol(const std::string& name, const Node& node, Context& context) {
   const std::string what = "symbol '" + name + "'";
-  Fields fields(node, what, context.problems);
+  Fields fields(node, "symbol", what, context);
   Symbol symbol;
   symbol.name = name;
   symbol.where = node.where;
-  fields.required("max");
-  const auto number = [&](const char* key) {
-    return read_number(fields, key, "symbols.*." + std::string(key), what, context);
-  };
-  const auto min = number("min"), max = number("max"), multiple_of = number("multiple_of"), likely = number("likely");
+  const auto min = fields.number("min"), max = fields.number("max"), multiple_of = fields.number("multiple_of"),
+             likely = fields.number("likely");
   const bool readable = (min || !fields.has("min")) && max && (multiple_of || !fields.has("multiple_of"));
   symbol.min = min.value_or(1);
   symbol.max = max.value_or(1);
   symbol.multiple_of = std::max<std::int64_t>(1, multiple_of.value_or(1));
   symbol.power_of_two = fields.boolean("power_of_two").value_or(false);
   symbol.emit = fields.text("emit").value_or("");
-  const std::string known = fields.text("known").value_or("run");
-  if (known != "run" && known != "compile")
-    context.problems.error(node.find("known")->where,
-                           "'known' of " + what + " must be run or compile, found '" + known + "'");
-  symbol.known_at_compile_time = known == "compile";
+  symbol.known_at_compile_time = fields.word("known") == "compile";
   const Node* versions = fields.child("versions");
   if (readable) {
     if (multiple_of && *multiple_of < 1) symbol.multiple_of = *multiple_of;
@@ -272,7 +265,7 @@ void resolve(std::optional<FormatUse>& use, const Context& context) {
 }  // namespace
 
 void load_symbols(const Node& root, Context& context) {
-  const Node* symbols = root.find("symbols");
+  const Node* symbols = top_level(root, "symbols", context.problems);
   if (!symbols) return;
   if (symbols->kind != Kind::map)
     context.problems.error(symbols->where, "'symbols' must be a map", "write {VB: {min: 16, max: 256}}");

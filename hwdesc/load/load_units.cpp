@@ -10,28 +10,28 @@ namespace {
 void load_count(const Node& node, Unit& unit, const std::string& what, Context& context) {
   const bool at_most = node.kind == Kind::map && node.entries.size() == 1 && node.find("max");
   if (node.kind != Kind::map || at_most) {
-    const auto count = read_number(at_most ? *node.find("max") : node, "units.*.count", "'count' of " + what, context);
+    const keys::Key& row = at_most ? row_of("at most", "max", context.problems) : keys::key("unit", "count");
+    const auto count = read_number(at_most ? *node.find("max") : node, row, "'count' of " + what, context);
     unit.at_most = at_most || !count;  // an unreadable count is no contradiction
     unit.count = count.value_or(1);
     return;
   }
+  const keys::Key& row = row_of("mesh", "*", context.problems);
   for (const auto& [axis, extent] : node.entries) {
-    unit.axes.emplace_back(
-        axis, read_number(extent, "units.*.count.*", "axis '" + axis + "' of " + what, context).value_or(1));
+    unit.axes.emplace_back(axis, read_number(extent, row, "axis '" + axis + "' of " + what, context).value_or(1));
     unit.count = std::min(unit.count * unit.axes.back().second, max_instances + 1);
   }
 }
 
 void load_ports(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  if (node.kind != Kind::map)
-    context.problems.error(node.where, "'ports' of " + what + " must be a map", "write {load: 2, store: 1}");
   for (const auto& [port, count] : node.entries)
-    unit.ports[port] = read_number(count, "units.*.ports.*", "port '" + port + "' of " + what, context).value_or(1);
+    unit.ports[port] =
+        read_number(count, keys::key("unit", "ports"), "port '" + port + "' of " + what, context).value_or(1);
 }
 
 void load_threads(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  Fields fields(node, "'threads' of " + what, context.problems);
-  unit.threads.loop = fields.text("loop", true).value_or("");
+  Fields fields(node, "threads", "'threads' of " + what, context);
+  unit.threads.loop = fields.text("loop").value_or("");
   unit.threads.flags = fields.texts("flags");
 }
 
@@ -100,7 +100,7 @@ void load_units(const Node& root, Context& context) {
   const auto nodes = items(root, "units", context.problems);
   for (const Node* node : nodes) {
     const std::string what = what_of("unit", *node);
-    Fields fields(*node, what, context.problems);
+    Fields fields(*node, "unit", what, context);
     Unit unit;
     unit.where = node->where;
     unit.name = take_name(fields, context.parts.units, "unit", context);
@@ -110,21 +110,15 @@ void load_units(const Node& root, Context& context) {
     unit.queued = fields.boolean("queued").value_or(false);
     unit.scalar = fields.boolean("scalar").value_or(false);
     if (const Node* ports = fields.child("ports")) load_ports(*ports, unit, what, context);
-    if (const Node* end = fields.child("loop_end"))
-      unit.loop_end = read_time(*end, "units.*.loop_end", "'loop_end' of " + what, context).value_or(0);
+    unit.loop_end = fields.time("loop_end").value_or(0);
     if (const Node* threads = fields.child("threads")) load_threads(*threads, unit, what, context);
-    const std::string order = fields.text("order").value_or("program");
-    if (order != "program" && order != "tokens")
-      context.problems.error(node->find("order")->where,
-                             "'order' of " + what + " must be program or tokens, found '" + order + "'",
-                             "results are as if in program order, or queues that tokens order");
-    unit.tokens = order == "tokens";
+    unit.tokens = fields.word("order", "results are as if in program order, or queues that tokens order") == "tokens";
     context.parts.units.push_back(std::move(unit));
   }
   place_units(nodes, context);
-  if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list))
-    context.problems.error(root.where, root.find("units") ? "there are no 'units'" : "the hardware file has no 'units'",
-                           "write units: [{name: host}]");
+  const Node* list = top_level(root, "units", context.problems);
+  if (list && list->kind == Kind::list && list->items.empty())
+    context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
 }
 
 }  // namespace isamap::loader

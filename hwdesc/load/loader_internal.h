@@ -17,13 +17,14 @@
 #include <string_view>
 #include <vector>
 
+#include "hwdesc/keys/key.h"
+#include "hwdesc/load/key_use.h"
 #include "isamap/hardware.h"
 #include "support/yaml.h"
 
 namespace isamap::loader {
 
 using yaml::Kind;
-using yaml::MapReader;
 using yaml::Node;
 
 /// Problems found so far; equal ones (of one place in many variants) are kept once.
@@ -39,6 +40,8 @@ class Problems {
   /// The value there is unreadable and the reason has been added: later problems there are dropped.
   void settle(const Node& scalar);
   bool any_errors() const { return has_errors(list_); }
+  void note_read(const keys::Key& key) { read_.insert(&key); }
+  const KeyUse& keys_read() const { return read_; }
   std::size_t count() const { return count_; }  ///< of all additions, repeated ones too
   Diagnostics take() { return std::move(list_); }
 
@@ -47,27 +50,10 @@ class Problems {
   std::set<std::string> seen_;
   std::vector<std::pair<SourceLocation, int>> settled_;  ///< place, number of columns
   std::size_t count_ = 0;
+  KeyUse read_;
 };
 
-struct OwnDiagnostics {
-  Diagnostics own;
-};  // a base, so that it lives before and after MapReader
-
-/// Reads one map through MapReader; its problems, unknown keys included, are added to `problems` by the destructor.
-class Fields : private OwnDiagnostics, public MapReader {
- public:
-  Fields(const Node& node, std::string what, Problems& problems)
-      : MapReader(node, std::move(what), own), problems_(problems) {}
-  ~Fields() {
-    finish();
-    problems_.add(own);
-  }
-  Fields(const Fields&) = delete;
-  Fields& operator=(const Fields&) = delete;
-
- private:
-  Problems& problems_;
-};
+class Fields;  // fields.h
 
 /// Position of the text of a scalar: after its quote.
 SourceLocation text_where(const Node& node);
@@ -107,7 +93,6 @@ struct Entry {
   std::string written_name;  ///< "fma_${t}": its name in messages, once for all rows
 };
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems);
-const std::vector<std::string>& instruction_keys();
 /// Equivalent YAML without bases, parameters, tables and variants.
 std::string resolved_text(const Node& root, const std::vector<Entry>& entries);
 
@@ -142,6 +127,7 @@ void load_views(const Node& node, Memory& memory, const std::string& what, Conte
 void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);
+void load_timing(const Node& root, Context& context);
 void load_verified(const Node& root, Context& context);
 Requirements load_requires(const Node& node, const std::string& what, Context& context);
 void load_states(const Node& root, Context& context);
@@ -201,28 +187,25 @@ void check_growth(Context& context);
 
 // --- quantity.cpp ----------------------------------------------------------------------------------------------------
 
-// `key`: row of hwdesc/model/quantities.h with the range; `what` names the value in messages.
+// `key`: the row with the range; `what` names the value in messages.
 
-std::optional<std::int64_t> read_number(const Node& node, std::string_view key, const std::string& what,
+std::optional<std::int64_t> read_number(const Node& node, const keys::Key& key, const std::string& what,
                                         const Context& context);
-/// The same of a key of a map, if it is there.
-std::optional<std::int64_t> read_number(Fields& fields, const char* name, std::string_view key, const std::string& what,
-                                        const Context& context);
-std::optional<std::int64_t> read_size(const Node& node, std::string_view key, const std::string& what,
+std::optional<std::int64_t> read_size(const Node& node, const keys::Key& key, const std::string& what,
                                       const Context& context);  ///< bytes
 /// Bytes per cycle; `word` > 0 allows `words/cycle`.
-std::optional<double> read_rate(const Node& node, std::string_view key, const std::string& what, const Context& context,
+std::optional<double> read_rate(const Node& node, const keys::Key& key, const std::string& what, const Context& context,
                                 std::int64_t word = 0);
-std::optional<double> read_time(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_time(const Node& node, const keys::Key& key, const std::string& what,
                                 const Context& context);  ///< cycles
-std::optional<double> read_energy(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_energy(const Node& node, const keys::Key& key, const std::string& what,
                                   const Context& context);  ///< pJ
-std::optional<double> read_energy_per_byte(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_energy_per_byte(const Node& node, const keys::Key& key, const std::string& what,
                                            const Context& context);  ///< pJ/B
-std::optional<double> read_frequency(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_frequency(const Node& node, const keys::Key& key, const std::string& what,
                                      const Context& context);  ///< Hz
 /// `extent[j]*4/32 cycles`, `4cycles`.
-std::optional<IntExpr> read_cycles(const Node& node, std::string_view key, const std::string& what,
+std::optional<IntExpr> read_cycles(const Node& node, const keys::Key& key, const std::string& what,
                                    const Context& context);
 
 // --- check_*.cpp -----------------------------------------------------------------------------------------------------

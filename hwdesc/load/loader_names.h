@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 
 namespace isamap::loader {
 
@@ -41,7 +41,7 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
 /// The checked name of an entry of `list`; "?" if there is none.
 template <class Named>
 std::string take_name(Fields& fields, const std::vector<Named>& list, const std::string& kind, Context& context) {
-  const auto name = fields.text("name", true);
+  const auto name = fields.text("name");
   if (!name) return "?";
   const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '-';

@@ -21,7 +21,7 @@ bool is_named_list(const Node& node) {
 }
 
 /// Keys whose texts are concatenated, those of the base first.
-bool is_added(const std::string& key) { return key == "helpers" || key == "launch_helpers"; }
+bool is_added(const std::string& key) { return keys::is_appended(key); }
 
 Node as_list(const Node& node) {
   if (node.kind == Kind::list) return node;

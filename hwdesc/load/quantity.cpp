@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "hwdesc/keys/quantities.h"
 #include "hwdesc/load/loader_internal.h"
-#include "hwdesc/model/quantities.h"
 
 namespace isamap::loader {
 
@@ -88,39 +88,33 @@ std::optional<double> read(const Node& node, const std::string& what, const std:
 }
 
 /// The value, if the quantity may have it.
-std::optional<double> within(std::optional<double> value, const Node& node, std::string_view key,
+std::optional<double> within(std::optional<double> value, const Node& node, const keys::Key& key,
                              const std::string& what, const Context& context) {
   if (!value) return std::nullopt;
-  const Quantity& row = quantity(key);
-  if (*value >= row.least && *value <= row.most) return value;
-  const bool nothing = *value == 0 && row.zero.empty();
-  context.problems.error(node.where, what + " is '" + node.scalar + "', and must be from " + range_text(row),
-                         nothing ? std::string(row.instead) : "is the unit right?");
+  const keys::Range& range = key.range;
+  if (*value >= range.least && *value <= range.most) return value;
+  const bool nothing = *value == 0 && range.zero.empty();
+  context.problems.error(node.where, what + " is '" + node.scalar + "', and must be from " + keys::range_text(key),
+                         nothing ? std::string(range.instead) : "is the unit right?");
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::int64_t> read_number(const Node& node, std::string_view key, const std::string& what,
+std::optional<std::int64_t> read_number(const Node& node, const keys::Key& key, const std::string& what,
                                         const Context& context) {
-  const Quantity& row = quantity(key);
+  const keys::Range& range = key.range;
   const auto value = yaml::to_integer(node);
-  if (value && static_cast<double>(*value) >= row.least && static_cast<double>(*value) <= row.most) return value;
-  const bool nothing = value && *value == 0 && row.zero.empty();
+  if (value && static_cast<double>(*value) >= range.least && static_cast<double>(*value) <= range.most) return value;
+  const bool nothing = value && *value == 0 && range.zero.empty();
   context.problems.error(node.where,
-                         what + " must be an integer from " + range_text(row) + ", found " +
+                         what + " must be an integer from " + keys::range_text(key) + ", found " +
                              (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
-                         nothing ? std::string(row.instead) : "write decimal digits, as 16");
+                         nothing ? std::string(range.instead) : "write decimal digits, as 16");
   return std::nullopt;
 }
 
-std::optional<std::int64_t> read_number(Fields& fields, const char* name, std::string_view key, const std::string& what,
-                                        const Context& context) {
-  const Node* node = fields.child(name);
-  return node ? read_number(*node, key, "'" + std::string(name) + "' of " + what, context) : std::nullopt;
-}
-
-std::optional<std::int64_t> read_size(const Node& node, std::string_view key, const std::string& what,
+std::optional<std::int64_t> read_size(const Node& node, const keys::Key& key, const std::string& what,
                                       const Context& context) {
   const auto bytes = within(read(node, what, "a size", "256KiB or 64B", context,
                                  [](const std::string& unit) { return factor(size_units, unit); }),
@@ -128,7 +122,7 @@ std::optional<std::int64_t> read_size(const Node& node, std::string_view key, co
   return bytes ? std::optional(static_cast<std::int64_t>(std::ceil(*bytes))) : std::nullopt;
 }
 
-std::optional<double> read_rate(const Node& node, std::string_view key, const std::string& what, const Context& context,
+std::optional<double> read_rate(const Node& node, const keys::Key& key, const std::string& what, const Context& context,
                                 std::int64_t word) {
   const auto rate =
       read(node, what, "a rate", "16B/cycle or 35GB/s", context, [&](const std::string& unit) -> std::optional<double> {
@@ -145,7 +139,7 @@ std::optional<double> read_rate(const Node& node, std::string_view key, const st
   return within(rate, node, key, what, context);
 }
 
-std::optional<double> read_time(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_time(const Node& node, const keys::Key& key, const std::string& what,
                                 const Context& context) {
   const auto time =
       read(node, what, "a time", "100cycles or 90ns", context, [&](const std::string& unit) -> std::optional<double> {
@@ -156,14 +150,14 @@ std::optional<double> read_time(const Node& node, std::string_view key, const st
   return within(time, node, key, what, context);
 }
 
-std::optional<double> read_energy(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_energy(const Node& node, const keys::Key& key, const std::string& what,
                                   const Context& context) {
   const auto energy =
       read(node, what, "an energy", "6pJ", context, [](const std::string& unit) { return factor(energies, unit); });
   return within(energy, node, key, what, context);
 }
 
-std::optional<double> read_energy_per_byte(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_energy_per_byte(const Node& node, const keys::Key& key, const std::string& what,
                                            const Context& context) {
   const auto energy = read(
       node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
@@ -175,14 +169,14 @@ std::optional<double> read_energy_per_byte(const Node& node, std::string_view ke
   return within(energy, node, key, what, context);
 }
 
-std::optional<double> read_frequency(const Node& node, std::string_view key, const std::string& what,
+std::optional<double> read_frequency(const Node& node, const keys::Key& key, const std::string& what,
                                      const Context& context) {
   const auto hertz = read(node, what, "a frequency", "1GHz", context,
                           [](const std::string& unit) { return factor(frequencies, unit); });
   return within(hertz, node, key, what, context);
 }
 
-std::optional<IntExpr> read_cycles(const Node& node, std::string_view key, const std::string& what,
+std::optional<IntExpr> read_cycles(const Node& node, const keys::Key& key, const std::string& what,
                                    const Context& context) {
   const std::string example = "4cycles or \"extent[j]*4/32 cycles\"";
   if (node.kind != Kind::scalar) return fail(node, what, "whole cycles", example, context);

@@ -2,7 +2,7 @@
 #pragma once
 // Private to the reading of one instruction: the entry, and data shared by its parts.
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 #include "ir/parse.h"
 
 namespace isamap::loader {
@@ -16,6 +16,18 @@ struct Reading {
   std::vector<ParsedStatement> statements;
   std::map<std::string, DimRange> dims;
   bool broken = false;  ///< the statement cannot be bound; the rest is still read
+
+  /// As of `map`; a value of another form makes the instruction unreadable.
+  const Node* child(const char* key) {
+    const Node* value = map.child(key);
+    broken = broken || (!value && map.has(key));
+    return value;
+  }
+  std::optional<std::string> word(const char* key, const std::string& hint) {
+    auto value = map.word(key, hint);
+    broken = broken || (!value && map.has(key));
+    return value;
+  }
 
   Problems& problems() const { return context.problems; }
   void fail(const SourceLocation& where, std::string message, std::string hint = "",

@@ -11,4 +11,7 @@ namespace isamap {
 /// (kind, text), by kind.
 const std::vector<std::pair<std::string, std::string>>& hardware_skeletons();
 
+/// hwdesc/defaults/timing.yaml.
+const std::string& default_timing_text();
+
 }  // namespace isamap

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 
 namespace isamap::loader {
 
@@ -88,7 +88,7 @@ class Reader {
   std::optional<Node> on_top_of_bases(Node own, const std::string& file) {
     Node below;
     below.kind = Kind::map;
-    if (const Node* extends = own.find("extends")) {
+    if (const Node* extends = top_level(own, "extends", problems_)) {
       const std::vector<const Node*> names = named(*extends);
       for (const Node* name : names) {
         const auto base = read_base(*name, file);
@@ -96,7 +96,7 @@ class Reader {
         below = merge(below, *base);
       }
     }
-    if (const Node* without = own.find("without")) drop(below, *without, problems_);
+    if (const Node* without = top_level(own, "without", problems_)) drop(below, *without, problems_);
     erase(own, "extends");
     erase(own, "without");
     erase(below, "verified");  // it states the verification of the base, not of this file

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 #include "isamap/expression.h"
 
 namespace isamap::loader {
@@ -147,7 +147,7 @@ void substitute_keys(Node& node, Parameters& parameters, Problems& problems) {
 
 Parameters read_parameters(const Node& root, const std::map<std::string, std::string>& overrides, Problems& problems) {
   Parameters parameters;
-  if (const Node* params = root.find("params")) {
+  if (const Node* params = top_level(root, "params", problems)) {
     if (params->kind != Kind::map) problems.error(params->where, "'params' must be a map", "write {name: value}");
     for (std::size_t i = 0; i < params->entries.size(); ++i) {
       const auto& [name, value] = params->entries[i];

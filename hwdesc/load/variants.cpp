@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/load/fields.h"
 
 namespace isamap::loader {
 
@@ -31,19 +31,29 @@ struct TableUse {
   std::set<std::string> columns;
 };
 
+/// Keys of an instruction that a row may have too.
+const std::vector<std::string>& row_keys() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = keys::names_of(keys::section("instruction"));
+    std::erase(all, "variants");
+    return all;
+  }();
+  return names;
+}
+
 bool is_instruction_key(const std::string& key) {
-  const auto& keys = instruction_keys();
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+  return std::find(row_keys().begin(), row_keys().end(), key) != row_keys().end();
 }
 
 class Expander {
  public:
   Expander(const Node& root, const Parameters& parameters, Problems& problems)
-      : tables_(root.find("tables")), globals_(parameters), problems_(problems) {}
+      : tables_(top_level(root, "tables", problems)), globals_(parameters), problems_(problems) {}
 
   void expand(const Node& written) {
     const Node* name = written.find("name");
     const std::string written_name = name && name->kind == Kind::scalar ? name->scalar : "";
+    row_of("instruction", "variants", problems_);
     const Node* variants = written.find("variants");
     const std::vector<Axis> axes = variants ? axes_of(*variants) : std::vector<Axis>{};
     std::size_t product = 1;
@@ -164,14 +174,15 @@ class Expander {
   /// Sets the row's parameters and returns its instruction keys.
   Node take_row(const Node& row, std::size_t axis, Parameters& parameters,
                 std::map<std::string, std::size_t>& given_by) {
-    Node keys;
-    keys.kind = Kind::map;
-    keys.where = row.where;
+    Node own;
+    own.kind = Kind::map;
+    own.where = row.where;
+    row_of("row", "*", problems_);
     for (std::size_t i = 0; i < row.entries.size(); ++i) {
       const auto& [key, value] = row.entries[i];
       if (is_instruction_key(key)) {
-        keys.entries.push_back(row.entries[i]);
-        keys.key_where.push_back(row.key_where[i]);
+        own.entries.push_back(row.entries[i]);
+        own.key_where.push_back(row.key_where[i]);
         continue;
       }
       const auto [given, fresh] = given_by.emplace(key, axis);
@@ -181,7 +192,7 @@ class Expander {
                         guess(key));
       parameters.values[key] = value.scalar;
     }
-    return keys;
+    return own;
   }
 
   static Node without_variants(const Node& written) {
@@ -233,7 +244,7 @@ class Expander {
   }
 
   static std::string guess(const std::string& key) {
-    const std::string found = yaml::nearest(key, instruction_keys());
+    const std::string found = yaml::nearest(key, row_keys());
     return found.empty() ? "" : "did you mean '" + found + "'?";
   }
 
@@ -247,14 +258,6 @@ class Expander {
 };
 
 }  // namespace
-
-const std::vector<std::string>& instruction_keys() {
-  static const std::vector<std::string> keys{
-      "name",     "unit",     "link",   "issue",    "compute", "dims",  "mask",     "inactive", "start",
-      "operands", "needs",    "sets",   "clobbers", "reset",   "scope", "async",    "pack",     "numerics",
-      "legal",    "requires", "timing", "energy",   "emit",    "asm",   "encoding", "atomic"};
-  return keys;
-}
 
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems) {
   Expander expander(root, parameters, problems);

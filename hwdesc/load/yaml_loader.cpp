@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "hwdesc/load/loader_internal.h"
+#include "hwdesc/keys/types.h"
+#include "hwdesc/load/fields.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/hardware.h"
 
@@ -15,14 +16,6 @@ namespace {
 
 constexpr std::size_t max_problems = 200;
 
-const std::vector<std::string>& top_level_keys() {
-  static const std::vector<std::string> keys{"hardware", "extends",  "without",      "params",  "tables",
-                                             "symbols",  "clock",    "requires",     "program", "units",
-                                             "memories", "links",    "instructions", "states",  "formats",
-                                             "layouts",  "barriers", "async",        "objects", "verified"};
-  return keys;
-}
-
 std::vector<const Node*> named_items(const Node& root, const std::string& key) {
   std::vector<const Node*> result;
   if (const Node* list = root.find(key))
@@ -32,12 +25,9 @@ std::vector<const Node*> named_items(const Node& root, const std::string& key) {
 }
 
 void check_top_level(const Node& root, Context& context) {
-  Fields map(root, "the hardware file", context.problems);
-  for (const std::string& key : top_level_keys()) map.child(key);
-  context.model.name = map.text("hardware", true).value_or("?");
-  if (!root.find("memories"))
-    context.problems.error(root.where, "the hardware file has no 'memories'",
-                           "write memories: [{name: ram, per: UNIT, kind: dram, capacity: 1GiB}]");
+  Fields map(root, "file", "the hardware file", context);
+  context.model.name = map.text("hardware").value_or("?");
+  for (const char* list : {"units", "memories"}) map.check_there(list);
   if (const Node* tables = root.find("tables"))
     for (const auto& [name, rows] : tables->entries)
       if (rows.kind != Kind::list)
@@ -84,17 +74,18 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   Parameters parameters = read_parameters(root, options.params, problems);
   substitute_machine(root, parameters, problems);
   if (options.in_order) keep_in_order(root);
-  Context context{model, {}, problems, root.find("layouts"), folders, options.sizes};
+  Context context{model, {}, problems, top_level(root, "layouts", problems), folders, options.sizes};
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
-  if (const Node* clock = root.find("clock"))
-    model.clock_hz = read_frequency(*clock, "clock", "'clock'", context).value_or(1e9);
-  if (const Node* requirements = root.find("requires"))
+  if (const Node* clock = top_level(root, "clock", problems))
+    model.clock_hz = read_frequency(*clock, keys::key("file", "clock"), "'clock'", context).value_or(1e9);
+  if (const Node* requirements = top_level(root, "requires", problems))
     model.needed = load_requires(*requirements, "the hardware file", context);
   load_verified(root, context);
   load_symbols(root, context);
   load_program(root, context);
+  load_timing(root, context);
   load_units(root, context);
   load_memories(root, context);
   load_links(root, context);
@@ -118,7 +109,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
 
 /// `--set VB=32` names a symbol, `--set dim=8` a parameter.
 LoadOptions split_sizes(const Node& root, LoadOptions options, Problems& problems) {
-  const Node* symbols = root.find("symbols");
+  const Node* symbols = top_level(root, "symbols", problems);
   for (auto it = options.params.begin(); it != options.params.end();) {
     const Node* symbol = symbols && symbols->kind == Kind::map ? symbols->find(it->first) : nullptr;
     if (!symbol) {
@@ -254,7 +245,7 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 std::vector<const Node*> items(const Node& root, const std::string& key, Problems& problems) {
-  const Node* list = root.find(key);
+  const Node* list = top_level(root, key, problems);
   std::vector<const Node*> result;
   if (!list || list->kind == Kind::null) return result;
   if (list->kind != Kind::list) problems.error(list->where, "'" + key + "' must be a list", "write - {name: .., ...}");
@@ -284,7 +275,7 @@ std::optional<std::string> line_of_text(const Node& node, const std::string& wha
 
 std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context) {
   if (const auto type = parse_dtype(node.scalar)) return type;
-  const std::vector<std::string> known = dtype_names();
+  const std::vector<std::string>& known = keys::find_value_type("dtype")->words;
   const std::string guess = yaml::nearest(node.scalar, known);
   context.problems.error(node.where, "dtype of " + what + " is '" + node.scalar + "', which does not exist",
                          guess.empty() ? "" : "did you mean '" + guess + "'?", {"dtypes: " + join(known)});
@@ -311,17 +302,19 @@ std::optional<Template> template_of(const Node& node, Problems& problems) {
 
 }  // namespace loader
 
-Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
-                                     const LoadOptions& options) {
-  loader::Problems problems;
-  loader::Tree tree;
+namespace loader {
+namespace {
+
+Result<LoadedHardware> load_file(const std::string& path, const std::vector<std::string>& folders,
+                                 const LoadOptions& options, Problems& problems) {
+  Tree tree;
   LoadedHardware loaded;
-  if (loader::read_tree(path, folders, problems, tree)) {
-    const LoadOptions sized = loader::split_sizes(tree.root, options, problems);
+  if (read_tree(path, folders, problems, tree)) {
+    const LoadOptions sized = split_sizes(tree.root, options, problems);
     const bool symbols = tree.root.find("symbols") != nullptr;
-    const loader::Tree as_read = symbols ? tree : loader::Tree{};
-    loader::load(tree, folders, sized, loaded, problems);
-    if (symbols && !problems.any_errors()) loader::load_versions(as_read, folders, sized, loaded.model, problems);
+    const Tree as_read = symbols ? tree : Tree{};
+    load(tree, folders, sized, loaded, problems);
+    if (symbols && !problems.any_errors()) load_versions(as_read, folders, sized, loaded.model, problems);
   }
   const bool failed = problems.any_errors();
   if (options.prove && !failed) {
@@ -330,7 +323,7 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
     problems.add(proofs.warnings);
   }
   Diagnostics diagnostics = problems.take();
-  loader::attach_sources(diagnostics, tree);
+  attach_sources(diagnostics, tree);
   std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
     if (a.severity != b.severity) return a.severity == Severity::error;
     return std::tie(a.where.file, a.where.line, a.where.column) < std::tie(b.where.file, b.where.line, b.where.column);
@@ -338,6 +331,23 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   if (failed) return diagnostics;
   loaded.warnings = std::move(diagnostics);
   return loaded;
+}
+
+}  // namespace
+
+Result<LoadedHardware> load_noting_keys(const std::string& path, const std::vector<std::string>& folders, KeyUse& use) {
+  Problems problems;
+  auto loaded = load_file(path, folders, {}, problems);
+  use.insert(problems.keys_read().begin(), problems.keys_read().end());
+  return loaded;
+}
+
+}  // namespace loader
+
+Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
+                                     const LoadOptions& options) {
+  loader::Problems problems;
+  return loader::load_file(path, folders, options, problems);
 }
 
 }  // namespace isamap

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "hwdesc/model/describe_internal.h"
+#include "hwdesc/model/timing_choice.h"
 #include "isamap/hardware.h"
 
 namespace isamap {
@@ -211,6 +212,34 @@ std::string values_text(const StateField& field) {
   return text + (field.multiple_of > 1 ? fmt::format(" step {}", field.multiple_of) : "");
 }
 
+/// "timing of mma and 3 others: thread blocks (instances of block are queued on sm)", a line for each way; then the
+/// parameters that the file states.
+std::string timing_text(const HardwareModel& model) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> ways;  // with their reason, and what they hold for
+  const auto add = [&](const std::string& calls, const Instruction* instruction) {
+    const std::string way =
+        fmt::format("{} ({})", name(timing_model(model, instruction)), timing_reason(model, instruction));
+    const auto known = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.first == way; });
+    (known == ways.end() ? ways.emplace_back(way, std::vector<std::string>{}) : *known).second.push_back(calls);
+  };
+  for (const Instruction& instruction : model.instructions())
+    if (!instruction.semantics.empty() && !is_move(instruction) && !instruction.statement().reads.empty())
+      add(instruction.name, &instruction);
+  if (model.scalar_unit_for(model.home())) add("scalar code", nullptr);
+  std::string text;
+  for (const auto& [way, calls] : ways) {
+    const std::string others = calls.size() > 2    ? fmt::format(" and {} others", calls.size() - 1)
+                               : calls.size() == 2 ? " and " + calls.back()
+                                                   : "";
+    text += "timing of " + calls.front() + others + ": " + way + "\n";
+  }
+  for (const TimingParameter& p : timing_parameters)
+    if (model.timing.*p.value != default_timing().*p.value)
+      text +=
+          fmt::format("timing: {} = {:g} ({:g} by default)\n", p.key, model.timing.*p.value, default_timing().*p.value);
+  return text;
+}
+
 std::string describe(const HardwareModel& model) {
   std::string text =
       fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
@@ -223,6 +252,7 @@ std::string describe(const HardwareModel& model) {
   text += verified_text(model.verified);
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
   for (const Symbol& s : model.symbols()) text += symbol_text(s);
+  text += timing_text(model);
   return text + units_section(model) + memories_section(model) + links_section(model) + states_section(model) +
          completion_section(model) + instructions_section(model);
 }

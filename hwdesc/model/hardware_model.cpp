@@ -14,6 +14,9 @@ struct HardwareModel::Graph {
   using Edges = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, LinkId>;
   explicit Graph(std::size_t vertices) : edges(vertices) {}
   Edges edges;
+  std::vector<std::vector<MemoryId>> paths;  ///< by source and target
+  std::vector<std::vector<LinkId>> links;    ///< along these paths
+  std::vector<InstructionId> moves;
 };
 
 namespace {
@@ -83,8 +86,32 @@ void HardwareModel::finish(Parts parts) {
   auto graph = std::make_shared<Graph>(memories_.size());
   for (std::size_t i = 0; i < links_.size(); ++i)
     boost::add_edge(links_[i].from.index(), links_[i].to.index(), make_id<LinkId>(i), graph->edges);
-  graph_ = std::move(graph);
+  for (std::size_t i = 0; i < instructions_.size(); ++i)
+    if (is_move(instructions_[i])) graph->moves.push_back(make_id<InstructionId>(i));
+  graph_ = graph;
+  for (std::size_t from = 0; from < memories_.size(); ++from)
+    for (std::size_t to = 0; to < memories_.size(); ++to) {
+      graph->paths.push_back(shortest_path(make_id<MemoryId>(from), make_id<MemoryId>(to)));
+      const std::vector<MemoryId>& path = graph->paths.back();
+      std::vector<LinkId>& links = graph->links.emplace_back();
+      for (std::size_t i = 0; i + 1 < path.size(); ++i)
+        for (const LinkId l : links_from(path[i]))
+          if (link(l).to == path[i + 1]) {
+            links.push_back(l);
+            break;
+          }
+    }
 }
+
+const std::vector<MemoryId>& HardwareModel::path(MemoryId from, MemoryId to) const {
+  return graph_->paths[from.index() * memories_.size() + to.index()];
+}
+
+const std::vector<LinkId>& HardwareModel::links_on_path(MemoryId from, MemoryId to) const {
+  return graph_->links[from.index() * memories_.size() + to.index()];
+}
+
+const std::vector<InstructionId>& HardwareModel::moves() const { return graph_->moves; }
 
 Sizes HardwareModel::sizes() const {
   Sizes all;
@@ -108,7 +135,7 @@ std::vector<LinkId> HardwareModel::links_from(MemoryId memory) const {
   return result;
 }
 
-std::vector<MemoryId> HardwareModel::path(MemoryId from, MemoryId to) const {
+std::vector<MemoryId> HardwareModel::shortest_path(MemoryId from, MemoryId to) const {
   if (from == to) return {from};
   std::vector<std::size_t> before(memories_.size(), memories_.size());
   boost::breadth_first_search(

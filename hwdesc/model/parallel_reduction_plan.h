@@ -11,7 +11,7 @@
 // Threads needed to keep the memory busy: bandwidth x latency bytes are in flight then (Little's law), twice that, as
 // requests are not spread evenly over time. Each thread has `loads_in_flight` loads in flight.
 //
-// The price (scheduler/cost/parallel_scalar_model.h) and the CUDA backend (backends/cuda/distribute_loops.h) both use
+// The price (scheduler/cost/scalar_work.h) and the CUDA backend (backends/cuda/distribute_loops.h) both use
 // this function: what is printed is what is priced.
 //
 // Parts of one sum stay within a block. Atomic instructions of a machine file add whole fragments, not the partial sum

@@ -11,6 +11,7 @@
 #include "isamap/instruction.h"
 #include "isamap/kernel.h"
 #include "isamap/result.h"
+#include "isamap/timing.h"
 
 namespace isamap {
 
@@ -255,6 +256,7 @@ class HardwareModel {
   Requirements needed;
   std::vector<Evidence> verified;  ///< empty: not stated
   ProgramText program;
+  TimingParameters timing;
   std::map<std::string, std::string> params;
 
   const std::vector<Unit>& units() const { return units_; }
@@ -284,7 +286,11 @@ class HardwareModel {
 
   std::vector<LinkId> links_from(MemoryId memory) const;
   /// Memories on a shortest path of links (both ends included, caches of `via` not), or empty.
-  std::vector<MemoryId> path(MemoryId from, MemoryId to) const;
+  const std::vector<MemoryId>& path(MemoryId from, MemoryId to) const;
+  /// The links along it.
+  const std::vector<LinkId>& links_on_path(MemoryId from, MemoryId to) const;
+  /// Instructions that only copy, in the order of the file.
+  const std::vector<InstructionId>& moves() const;
   /// Memory of the arguments: the `dram` memory of the outermost owner.
   MemoryId home() const;
   /// Is `inner` the same unit as `outer` or inside it?
@@ -312,6 +318,7 @@ class HardwareModel {
 
  private:
   struct Graph;
+  std::vector<MemoryId> shortest_path(MemoryId from, MemoryId to) const;
   std::vector<Unit> units_;
   std::vector<Memory> memories_;
   std::vector<Link> links_;

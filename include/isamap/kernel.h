@@ -126,9 +126,9 @@ struct Tensor {
   std::string name;
   std::vector<std::int64_t> shape;  ///< extents, row-major
   DType dtype = DType::f32;
-  std::optional<double> outside;                   ///< value of reads beyond the shape; nothing: they are errors
-  bool inout = false;                              ///< an output that starts with the caller's values
-  std::optional<std::pair<double, double>> range;  ///< values lie in [first, second]
+  std::optional<double> outside = {};                   ///< value of reads beyond the shape; nothing: they are errors
+  bool inout = false;                                   ///< an output that starts with the caller's values
+  std::optional<std::pair<double, double>> range = {};  ///< values lie in [first, second]
   bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
   /// Strides of the caller's array in elements, by axis, if known at compile time. Empty: dense.
   std::vector<std::int64_t> strides = {};

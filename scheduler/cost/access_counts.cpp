@@ -93,10 +93,12 @@ std::optional<double> different_values(std::vector<Row> rows, const Row& extents
 TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
   std::vector<std::int64_t> extent;
   for (const Dim& d : view.statement.domain.dims) extent.push_back(d.extent);
+  tiles_.push_back(extent);
   for (const LoopLevel& w : view.loops) {
     std::int64_t& e = extent[static_cast<std::size_t>(w.dim)];
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
+    tiles_.push_back(extent);
   }
   for (int a = 0; a < access_count(view.statement); ++a) {
     const Access& access = access_of(view.statement, a);
@@ -136,6 +138,8 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
     }
     groups_.push_back(std::move(groups));
   }
+  for (int a = 0; a < access_count(view.statement); ++a)
+    for (int loops = 0; loops <= static_cast<int>(view.loops.size()); ++loops) tile_.push_back(full_tile(a, loops));
 }
 
 TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) const {
@@ -192,7 +196,8 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
         next.push_back(std::move(split));
         continue;
       }
-      std::vector<std::int64_t> ends;  // classes of instances: cut where the last full or tail tile of a step ends
+      boost::container::small_vector<std::int64_t, 8>
+          ends;  // classes of instances: cut where the last full or tail tile of a step ends
       for (const Size& s : c.steps) ends.insert(ends.end(), {s.extent / tile, ceil_div(s.extent, tile)});
       if (modes[static_cast<std::size_t>(w)] == Mode::first) ends = {1};
       std::sort(ends.begin(), ends.end());
@@ -271,7 +276,7 @@ double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>
   return group.linear && share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
 }
 
-double TileCounts::group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const {
+double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const {
   double cases = 1;
   for (const Sizes& s : sizes) cases *= static_cast<double>(s.size());
   if (cases == 0) return 0;
@@ -279,10 +284,10 @@ double TileCounts::group_sum(const Group& group, std::vector<Sizes> sizes, const
     for (Sizes& s : sizes) {
       Size all = s.front();
       for (std::size_t i = 1; i < s.size(); ++i) all = {std::max(all.extent, s[i].extent), all.count + s[i].count};
-      s = {all};
+      s.assign(1, all);
     }
   double total = 0;
-  std::vector<std::size_t> at(sizes.size(), 0);
+  boost::container::small_vector<std::size_t, 8> at(sizes.size(), 0);
   std::vector<std::int64_t> extents(sizes.size());
   while (true) {
     double count = 1;
@@ -307,7 +312,7 @@ double TileCounts::sum(int access, int loops, const Modes& modes, const Step* st
   }
   if (product == 0) return 0;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
-    std::vector<Sizes> all;
+    DimSizes all;
     for (int d : group.dims) all.push_back(sizes(d, loops, modes));
     product *= group_sum(group, std::move(all), step, elements);
   }
@@ -364,8 +369,7 @@ double TileCounts::moved(int access, int loops, Sharing sharing, bool slide) con
       total -= sum(access, loops, modes, nullptr, true);
     } else if (slide && slides(access, loops, w)) {
       const int d = dim_of(w);
-      const Step step{d, view_.loops[static_cast<std::size_t>(w)].tile,
-                      view_.tiles(loops)[static_cast<std::size_t>(d)]};
+      const Step step{d, view_.loops[static_cast<std::size_t>(w)].tile, extents(loops)[static_cast<std::size_t>(d)]};
       total -= sum(access, loops, modes, nullptr, true) - sum(access, loops, modes, &step, true);
     }
   }
@@ -392,8 +396,8 @@ double TileCounts::refills(int access, int loops) const {
   return total;
 }
 
-double TileCounts::tile(int access, int loops) const {
-  const std::vector<std::int64_t> extents = view_.tiles(loops);
+double TileCounts::full_tile(int access, int loops) const {
+  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
@@ -412,7 +416,7 @@ std::int64_t TileCounts::padding_unit(int access, int dim) const {
 }
 
 double TileCounts::padded_tile(int access, int loops) const {
-  const std::vector<std::int64_t> extents = view_.tiles(loops);
+  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
@@ -423,7 +427,7 @@ double TileCounts::padded_tile(int access, int loops) const {
 }
 
 double TileCounts::slots(int access, int loops) const {
-  const std::vector<std::int64_t> extents = view_.tiles(loops);
+  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
     if (uses_dim(access, d))

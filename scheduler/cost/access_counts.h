@@ -11,6 +11,7 @@
 //
 // Sliding windows (p + r): when a loop of the window advances alone, only the new elements move.
 
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "scheduler/nest/resolved_nest.h"
@@ -40,7 +41,11 @@ class TileCounts {
   double refills(int access, int loops) const;
 
   /// Elements of one full tile.
-  double tile(int access, int loops) const;
+  double tile(int access, int loops) const {
+    return tile_[static_cast<std::size_t>(access) * tiles_.size() + static_cast<std::size_t>(loops)];
+  }
+  /// Extent of each dim below the first `loops` loops: full tiles.
+  const std::vector<std::int64_t>& extents(int loops) const { return tiles_[static_cast<std::size_t>(loops)]; }
   /// The same with each digit rounded up to the extent of a call, as buffers are laid out.
   double padded_tile(int access, int loops) const;
   /// Registers of one tile: one for each block of each dim.
@@ -90,25 +95,29 @@ class TileCounts {
     later,
     single
   };  ///< all steps; the first; all but the first; the only one of an instance
-  using Modes = std::vector<Mode>;
+  using Modes = boost::container::small_vector<Mode, 16>;
   struct Size {
     std::int64_t extent = 0;
     double count = 0;
   };
-  using Sizes = std::vector<Size>;
+  using Sizes = boost::container::small_vector<Size, 4>;
   int dim_of(int loop) const { return view_.loops[static_cast<std::size_t>(loop)].dim; }
   bool in_time(int loop) const { return !view_.loops[static_cast<std::size_t>(loop)].unit.valid(); }
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
   double sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const;
   std::int64_t padding_unit(int access, int dim) const;
-  double group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const;
+  using DimSizes = boost::container::small_vector<Sizes, 4>;
+  double group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const;
+  double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
   Modes advanced(int access, int loops, int loop, const Modes& base) const;
 
   const ResolvedNest& view_;
   std::vector<std::int64_t> trips_;
+  std::vector<std::vector<std::int64_t>> tiles_;  ///< by loops above
+  std::vector<double> tile_;                      ///< by access and loops above: elements of a full tile
   std::vector<std::vector<bool>> uses_;
   std::vector<std::vector<Group>> groups_;
 };

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "hwdesc/model/program_language.h"
 #include "hwdesc/model/stream_window.h"
+#include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/instruction_timing.h"
 
@@ -256,11 +256,11 @@ class Stream {
                                       (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
     const double busy = busiest(0, 1);
     const double compute = calls_ * call_;
-    StreamTime time{std::max(serial, busy), "latencies", begin, compute, std::max(0.0, end.ended)};
-    if (2 * compute >= time.cycles)
-      time.bound = "compute";
-    else if (2 * busy >= time.cycles)
-      time.bound = busiest_name();
+    StreamTime time{{"latencies", "", std::max(serial, busy)}, begin, compute, std::max(0.0, end.ended)};
+    if (2 * compute >= time.bound.cycles)
+      time.bound.kind = "compute";
+    else if (2 * busy >= time.bound.cycles)
+      time.bound.kind = "port", time.bound.of = busiest_port();
     return time;
   }
 
@@ -345,8 +345,8 @@ class Stream {
         if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
-  std::string busiest_name() const {
-    return "port " + ports_[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
+  std::string_view busiest_port() const {
+    return ports_[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
   }
 
   double moves(std::size_t place) const {
@@ -453,7 +453,7 @@ class Stream {
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
-  std::vector<std::string> ports_;
+  std::vector<std::string_view> ports_;
   std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed
   std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end
@@ -461,8 +461,6 @@ class Stream {
 };
 
 }  // namespace
-
-bool executes_a_stream(const HardwareModel& model) { return is_command_stream(model) && issues_moves(model); }
 
 bool is_stream(const ResolvedNest& view) { return view.instruction && executes_a_stream(*view.model); }
 

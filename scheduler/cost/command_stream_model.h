@@ -7,13 +7,11 @@
 // window lets overlap with the round before. Formula: docs/cost.md, "A stream of commands"; uses of a move for a tile:
 // scheduler/cost/tile_uses.h.
 
+#include "scheduler/cost/term.h"
 #include "scheduler/cost/tile_uses.h"
-#include "scheduler/cost/traffic.h"
 
 namespace isamap {
 
-/// Does the machine execute one stream of timed commands?
-bool executes_a_stream(const HardwareModel& model);
 /// Is the nest executed as such a stream (not scalar code)?
 bool is_stream(const ResolvedNest& view);
 
@@ -24,8 +22,7 @@ std::vector<std::int64_t> padded_call_extents(const ResolvedNest& view);
 TileMove tile_move(const ResolvedNest& view, int stage, const Instruction& move);
 
 struct StreamTime {
-  double cycles = 0;
-  std::string bound;   ///< the largest part: "compute", "port load", "latencies"
+  TermTime bound;      ///< all cycles, named by the largest part: "compute", "port load", "latencies"
   double first = 0;    ///< of these: before the first call
   double compute = 0;  ///< calls at work
   double last = 0;     ///< after the last call

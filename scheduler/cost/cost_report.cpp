@@ -8,8 +8,6 @@
 
 #include "ir/access_name.h"
 #include "scheduler/cost/command_stream_model.h"
-#include "scheduler/cost/parallel_scalar_model.h"
-#include "scheduler/cost/time_bounds.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -28,6 +26,18 @@ void sort_terms(std::vector<CostTerm>& terms) {
   std::stable_sort(terms.begin(), terms.end(), [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
 }
 
+/// The longest bound and what is added to it.
+std::vector<CostTerm> parts_of(const TermSum& terms) {
+  std::vector<CostTerm> parts;
+  const auto longest = std::find_if(terms.bounds.begin(), terms.bounds.end(),
+                                    [&](const TermTime& b) { return b.cycles > 0 && b.cycles == terms.longest; });
+  if (longest != terms.bounds.end()) parts.push_back({longest->name(), longest->cycles, "", {}});
+  for (const auto& [term, time] : terms.added)
+    if (time.cycles > 0) parts.push_back({time.name(), time.cycles, "", {}});
+  sort_terms(parts);
+  return parts;
+}
+
 class CostExplainer {
  public:
   explicit CostExplainer(const PricedNest& nest)
@@ -41,9 +51,7 @@ class CostExplainer {
     loops();
     links();
     overlap();
-    for (const Bound& b : nest_.parts)
-      if (b.cycles > 0) made_.parts.push_back({b.name, b.cycles, "", {}});
-    sort_terms(made_.parts);
+    if (nest_.timing == TimingModel::issued_moves) made_.parts = parts_of(nest_.terms);
     latency();
     energy();
     return std::move(made_);
@@ -148,31 +156,23 @@ class CostExplainer {
   }
 
   void overlap() {
-    const auto add = [&](const std::vector<Bound>& bounds) {
-      for (const Bound& b : bounds) made_.overlap.push_back({b.name, b.cycles, "", bound_where(b.name)});
-    };
-    if (const auto waves = time_in_waves(view_, nest_.counts)) {
-      add(waves->parts);
-      return sort_terms(made_.overlap);
+    const bool waves = runs_in_waves(nest_);
+    for (std::size_t i = 0; i < nest_.terms.bounds.size(); ++i) {
+      const TermTime& b = nest_.terms.bounds[i];
+      CostTerm row{b.name(), b.cycles, "", bound_where(b.name())};
+      if (i == 0 && !waves && view_.instruction) {
+        row.where = view_.instruction->timing_where;
+        row.how =
+            fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.loops.size()))),
+                        model_.unit(view_.instruction->unit).name);
+      }
+      if (b.kind == "memory" && !waves) {  // of a memory with both, reads come first
+        const bool second = made_.overlap.back().name == row.name;
+        const auto m = model_.find_memory(std::string(b.of));
+        row.how = second || !m || model_.memory(*m).read_bandwidth <= 0 ? "fills and updates" : "reads";
+      }
+      made_.overlap.push_back(std::move(row));
     }
-    add({compute_bound(view_, nest_.counts)});
-    if (view_.instruction) {
-      made_.overlap.back().where = view_.instruction->timing_where;
-      made_.overlap.back().how =
-          fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.loops.size()))),
-                      model_.unit(view_.instruction->unit).name);
-    }
-    add(link_bounds(view_, nest_.traffic));
-    const std::size_t before = made_.overlap.size();
-    add(memory_bounds(view_, nest_.traffic));
-    for (std::size_t i = before; i < made_.overlap.size(); ++i) {  // of a memory with both, reads come first
-      const bool second = i > before && made_.overlap[i - 1].name == made_.overlap[i].name;
-      const auto m = std::find_if(model_.memories().begin(), model_.memories().end(), [&](const Memory& memory) {
-        return made_.overlap[i].name == "memory " + memory.name;
-      });
-      made_.overlap[i].how = second || m->read_bandwidth <= 0 ? "fills and updates" : "reads";
-    }
-    if (issues_moves(model_)) add(move_bounds(view_, nest_.counts, nest_.traffic));
     sort_terms(made_.overlap);
   }
   /// "memory GLB", "link ld", "port load".
@@ -187,10 +187,10 @@ class CostExplainer {
   }
 
   void latency() {
-    if (const auto waves = time_in_waves(view_, nest_.counts)) return latency(*waves);
-    if (is_stream(view_)) return latency(stream_time(view_, nest_.counts, nest_.traffic));
+    if (runs_in_waves(nest_)) return latency_in_waves();
+    if (nest_.timing == TimingModel::command_stream) return latency(stream_time(view_, nest_.counts, nest_.traffic));
     const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
-    made_.latency_cycles = std::ceil(latency.cycles - 1e-9);
+    made_.latency_cycles = replayed_cost(nest_, latency.cycles, latency.bound).cycles;
     made_.times = latency;
     for (const TileFlow& f : flow_.flows) made_.flows.push_back(f.name);
     const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
@@ -210,31 +210,35 @@ class CostExplainer {
     made_.times.fill = stream.first;
     made_.times.compute = stream.compute;
     made_.times.drain = stream.last;
-    made_.times.bound = stream.bound;
+    made_.times.bound = stream.bound.name();
     const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
       if (cycles > 0) made_.latency.push_back({name, cycles, "", where});
     };
     add("first tiles, before the first call", stream.first, {});
     add("calls", stream.compute, flow_.call.where);
     add("stalls on tiles and sums beyond the scheduling window",
-        stream.cycles - stream.first - stream.compute - stream.last, {});
+        stream.bound.cycles - stream.first - stream.compute - stream.last, {});
     add("last results, after the last call", stream.last, {});
     add("copies by a scalar unit", nest_.cost.scalar_cycles, {});
   }
-  void latency(const ThreadBlockTime& waves) {
-    made_.latency_cycles = nest_.cost.cycles;
-    made_.times.cycles = nest_.cost.cycles;
-    made_.times.fill = waves.first;
-    made_.times.drain = waves.last;
-    made_.times.compute = waves.cycles - waves.first - waves.waits - waves.last;
-    made_.times.bound = waves.bound;
+  void latency_in_waves() {
+    const TermSum& terms = nest_.terms;
+    made_.latency_cycles = made_.times.cycles = nest_.cost.cycles;
+    made_.times.compute = terms.longest;
+    made_.times.bound = terms.bound;
+    double waits = 0;
+    for (const auto& [term, time] : terms.added) {
+      if (term->overlap == Overlap::exposed) waits += time.cycles;
+      if (term->overlap == Overlap::once)
+        (time.kind == "last results" ? made_.times.drain : made_.times.fill) += time.cycles;
+    }
     const auto add = [&](const std::string& name, double cycles) {
       if (cycles > 0) made_.latency.push_back({name, cycles, "", {}});
     };
-    add("first tiles, before the first step", waves.first);
+    add("first tiles, before the first step", made_.times.fill);
     add("longest overlapped bound", made_.times.compute);
-    add("barriers and exposed tile fills, every step", waves.waits);
-    add("last results, after the last step", waves.last);
+    add("barriers and exposed tile fills, every step", waits);
+    add("last results, after the last step", made_.times.drain);
   }
   /// Source line of the slowest resource of a tile.
   SourceLocation slowest(const TileFlow& flow) const {

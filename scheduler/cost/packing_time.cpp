@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/element_cycles.h"
 #include "scheduler/cost/cache_traffic.h"
 #include "scheduler/lowering/packing_moves.h"
 #include "scheduler/nest/staged_tile.h"
@@ -65,7 +64,7 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
       rows *= extent;
       continue;
     }
-    if (rows > prefetch_streams(cache))
+    if (rows > prefetch_streams(cache, view.model->timing))
       return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
     run *= extent;
   }
@@ -136,7 +135,8 @@ double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
   const Tensor& tensor = copied_tensor(view, s.access);
   if (const auto move = move_of(view, s)) return move->cycles;
   const AffineExpr offset = simplify(position(access.index, tensor), ranges_of(view.statement.domain));
-  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
+  const TimingParameters& timing = view.model->timing;
+  if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : timing.copy_divided;
   Tiles whole;
   for (const Dim& dim : view.statement.domain.dims)
     whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
@@ -157,7 +157,7 @@ double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
   for (const AffineExpr& e : access.index)
     if (const auto range = bounds(e, ranges_of(view.statement.domain)))
       natural *= static_cast<double>(range->high - range->low + 1);
-  double each = divided_cycles;
+  double each = timing.copy_divided;
   if (offset.is_linear()) {
     std::int64_t stride = 0;
     const auto split = split_digit(s.stage.layout.back().index);
@@ -165,27 +165,28 @@ double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
       const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
       stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
     }
-    each = stride == 1 ? contiguous_cycles : strided_cycles;
+    each = stride == 1 ? timing.copy_contiguous : timing.copy_strided;
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
 
-std::vector<Bound> copy_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
-  std::vector<Bound> bounds;
+void append_packing_times(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
+                          std::vector<TermTime>& times) {
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0 || t.from != t.to) continue;
     const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
     const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
-    bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
-                      std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
-                          llc_miss_cycles(view, t)});
+    times.push_back({"packed copy of", copied_tensor(view, t.access).name,
+                     std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
+                         llc_miss_cycles(view, t)});
   }
-  return bounds;
 }
 
 double copying_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
+  std::vector<TermTime> copies;
+  append_packing_times(view, counts, traffic, copies);
   double total = 0;
-  for (const Bound& copy : copy_bounds(view, counts, traffic)) total += copy.cycles;
+  for (const TermTime& copy : copies) total += copy.cycles;
   return total;
 }
 

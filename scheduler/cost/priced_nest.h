@@ -3,8 +3,10 @@
 // A nest with the results of the closed form, from which other cost models start.
 
 #include <memory>
+#include <optional>
 
-#include "scheduler/cost/time_bounds.h"
+#include "isamap/cost_model.h"
+#include "scheduler/cost/term.h"
 
 namespace isamap {
 
@@ -15,12 +17,24 @@ struct PricedNest {
 
   const ResolvedNest view;
   const TileCounts counts;
+  TimingModel timing = TimingModel::overlapped;
   Traffic traffic;
+  std::optional<BlockWork> blocks;
+  std::optional<ScalarWork> scalar;
+  TermSum terms;  ///< of `cost.cycles`, before rounding up
   Cost cost;
-  std::vector<Bound> parts;  ///< terms whose sum is cost.cycles; only for machines that issue moves
 };
 
 /// Diagnostics as of CostModel::estimate.
 Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate);
+
+/// Does the nest run in waves of thread blocks? Their terms include exposed latency; finer models add nothing.
+bool runs_in_waves(const PricedNest& nest);
+
+/// The cost of a nest whose tiles and calls a finer model has replayed: in so many cycles, most of them for `bound`.
+/// The terms that it does not replay are added, and it never knows less than the closed form:
+///
+///   max(replayed, longest bound + terms that are replayed) + all other terms
+Cost replayed_cost(const PricedNest& nest, double cycles, const std::string& bound);
 
 }  // namespace isamap

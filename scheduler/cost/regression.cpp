@@ -10,7 +10,7 @@ namespace {
 
 class Ridge final : public Regression {
  public:
-  explicit Ridge(double lambda) : lambda_(lambda) {}
+  explicit Ridge(double regularisation) : lambda_(regularisation) {}
 
   void fit(const std::vector<std::vector<double>>& rows, const std::vector<double>& targets) override {
     weights_.clear();

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/move_uses.h"
 #include "scheduler/cost/packing_time.h"
-#include "scheduler/cost/parallel_scalar_model.h"
-#include "scheduler/cost/time_bounds.h"
+#include "scheduler/cost/term.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 
@@ -162,9 +163,13 @@ class FlowBuilder {
     CallFlow& call = made_.call;
     if (!view_.instruction) {
       call.each = call.latency = access_count(view_.statement);
-      if (is_distributed(view_))  // share of one thread
-        call.each = call.latency = parallel_scalar_time(view_, counts_).cycles /
+      if (const auto block = block_of(model_, nullptr)) {  // share of one thread
+        const ScalarWork work = scalar_work(view_, counts_, *block);
+        TermContext context{view_, counts_, traffic_, model_.timing};
+        context.scalar = &work;
+        call.each = call.latency = sum_terms(TimingModel::parallel_scalar, context).cycles /
                                    std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
+      }
       call.name = "scalar code";
       return;
     }

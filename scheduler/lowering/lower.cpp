@@ -9,6 +9,7 @@
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
+#include "ir/regions.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "mapper/check_given_mapping.h"
@@ -200,6 +201,7 @@ class Nests {
         kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
     Computation fused = kernel.statements[s];
     input.written = written_elements(fused, kernel.tensors[fused.write.tensor.index()]);
+    input.completed = !input.written.all && completed_by_others(kernel, s);
     Mapping mapping;
     InstructionForm instruction;
     if (!line->instruction.empty() && line->instruction != "scalar") {

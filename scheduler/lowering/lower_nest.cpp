@@ -38,7 +38,7 @@ class NestLowering final : public PipelineLowering {
     }
     if (input_.fused_tile) return lines(0, scope);
     Nodes nodes;
-    if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
+    if (needs_start(0) && !input_.starts_from_memory && !input_.completed && input_.only_access < 0) {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
       if (!start) return start;
       nodes = std::move(*start);
@@ -89,6 +89,12 @@ class NestLowering final : public PipelineLowering {
       return at_line({error(fmt::format("'{}': sums of {} would be initialized in memory, once for all tiles",
                                         print(line), output().name),
                             fmt::format("stage {} in registers above the reduction loops", output().name))},
+                     line);
+    if (statement_.reduction == Reduction::assign && !written_whole() && !input_.starts_from_memory &&
+        !input_.completed)
+      return at_line({error(fmt::format("'{}': elements of {} that {} does not write would have no initial value",
+                                        print(line), output().name, statement_.name),
+                            "do not fuse: leave out `then` and `from`")},
                      line);
     return lines(fused.line + 1, scope);
   }

@@ -160,17 +160,17 @@ class MoveFit {
 std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model) {
   std::optional<PackingMove> best;
   std::optional<std::vector<DimPlaces>> dims;
-  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
-    const Instruction& move = model.instructions()[i];
-    if (!is_move(move) || !move.link.valid() || model.link(move.link).from != copy.memory ||
-        model.link(move.link).to != copy.memory || !not_lowered(move, model).empty() ||
-        !type_refusal(move, 0, copy.tensor->dtype).empty() || !type_refusal(move, 1, copy.tensor->dtype).empty())
+  for (const InstructionId id : model.moves()) {
+    const Instruction& move = model.instruction(id);
+    if (!move.link.valid() || model.link(move.link).from != copy.memory || model.link(move.link).to != copy.memory ||
+        !not_lowered(move, model).empty() || !type_refusal(move, 0, copy.tensor->dtype).empty() ||
+        !type_refusal(move, 1, copy.tensor->dtype).empty())
       continue;
     if (!dims && !(dims = dims_of(copy))) return std::nullopt;
     const double elements = MoveFit(copy, *dims).elements_per_move(move);
     if (elements < 1) continue;
     const double cycles = interval_of(move, full_extents(move), model) / elements;
-    if (!best || cycles < best->cycles) best = {make_id<InstructionId>(i), cycles};
+    if (!best || cycles < best->cycles) best = {id, cycles};
   }
   return best;
 }

@@ -50,8 +50,9 @@ double ports_of(const Instruction& instruction, const HardwareModel& model) {
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype) {
   const Instruction* best = nullptr;
   bool of_type = false;  // else of the other signedness
-  for (const Instruction& i : model.instructions()) {
-    if (!is_move(i) || i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
+  for (const InstructionId move : model.moves()) {
+    const Instruction& i = model.instruction(move);
+    if (i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
     const auto& t = i.operands[1].dtype;
     const bool own = !t || *t == dtype || is_bits(*t);
     if (!own && (of_type || !same_ring(*t, dtype))) continue;
@@ -61,16 +62,8 @@ const Instruction* move_between(const HardwareModel& model, MemoryId from, Memor
   return best;
 }
 
-std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, MemoryId to) {
-  std::vector<LinkId> links;
-  const std::vector<MemoryId> path = model.path(from, to);
-  for (std::size_t i = 0; i + 1 < path.size(); ++i)
-    for (LinkId l : model.links_from(path[i]))
-      if (model.link(l).to == path[i + 1]) {
-        links.push_back(l);
-        break;
-      }
-  return links;
+const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId from, MemoryId to) {
+  return model.links_on_path(from, to);
 }
 
 std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
@@ -81,11 +74,6 @@ std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::
       if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {own};
     }
   return links_between(model, from, to);
-}
-
-bool issues_moves(const HardwareModel& model) {
-  return std::any_of(model.instructions().begin(), model.instructions().end(),
-                     [](const Instruction& i) { return is_move(i) && i.timing.interval; });
 }
 
 }  // namespace isamap

@@ -21,11 +21,9 @@ std::vector<std::int64_t> full_extents(const Instruction& instruction);
 /// The move of `dtype` between two memories with the most elements a call; nullptr: there is none.
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype);
 /// Links on the path, from `from` on; empty if from == to or there is no path.
-std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, MemoryId to);
+const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId from, MemoryId to);
 /// The same for a stage with `via`: the link of the first named move between these memories that has one.
 std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
                              MemoryId to);
-/// Do moves take issue slots? Without a timing of moves, transfers overlap the computation completely.
-bool issues_moves(const HardwareModel& model);
 
 }  // namespace isamap

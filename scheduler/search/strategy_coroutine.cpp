@@ -108,7 +108,7 @@ const std::optional<double>* History::find(const Point& point) const {
   return it == costs_.end() ? nullptr : &it->second;
 }
 
-std::vector<Evaluation> History::cheapest(std::size_t count) const {
+std::vector<EvaluatedPoint> History::cheapest(std::size_t count) const {
   std::vector<std::size_t> order(legal_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   count = std::min(count, order.size());
@@ -116,7 +116,7 @@ std::vector<Evaluation> History::cheapest(std::size_t count) const {
                     [&](std::size_t a, std::size_t b) {
                       return std::pair(legal_[a].objective, a) < std::pair(legal_[b].objective, b);
                     });
-  std::vector<Evaluation> found;
+  std::vector<EvaluatedPoint> found;
   for (std::size_t i = 0; i < count; ++i) found.push_back(legal_[order[i]]);
   return found;
 }
@@ -131,15 +131,15 @@ InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t
   return {.starts = starts, .drawn = std::max<std::size_t>(starts, 8), .seed = seed};
 }
 
-void sort_by_cost(std::vector<Evaluation>& points) {
+void sort_by_cost(std::vector<EvaluatedPoint>& points) {
   std::stable_sort(points.begin(), points.end(),
-                   [](const Evaluation& a, const Evaluation& b) { return a.objective < b.objective; });
+                   [](const EvaluatedPoint& a, const EvaluatedPoint& b) { return a.objective < b.objective; });
 }
 
-std::optional<Evaluation> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
-  std::optional<Evaluation> best;
+std::optional<EvaluatedPoint> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
+  std::optional<EvaluatedPoint> best;
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (costs[i] && (!best || *costs[i] < best->objective)) best = Evaluation{*costs[i], points[i]};
+    if (costs[i] && (!best || *costs[i] < best->objective)) best = EvaluatedPoint{*costs[i], points[i]};
   return best;
 }
 

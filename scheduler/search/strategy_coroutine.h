@@ -24,7 +24,7 @@ namespace isamap {
 
 using Costs = std::vector<std::optional<double>>;  ///< nothing: illegal
 
-struct Evaluation {
+struct EvaluatedPoint {
   double objective = 0;
   Point point;
 };
@@ -35,18 +35,18 @@ class History {
   void tell(const Point& point, std::optional<double> objective);
   /// Null: not told yet.
   const std::optional<double>* find(const Point& point) const;
-  const Evaluation* best() const { return legal_.empty() ? nullptr : &legal_[best_]; }
-  const std::vector<Evaluation>& legal() const { return legal_; }  ///< in the order of telling
+  const EvaluatedPoint* best() const { return legal_.empty() ? nullptr : &legal_[best_]; }
+  const std::vector<EvaluatedPoint>& legal() const { return legal_; }  ///< in the order of telling
   const std::vector<Point>& illegal() const { return illegal_; }
   /// The cheapest evaluations, cheapest first; ties in the order of telling.
-  std::vector<Evaluation> cheapest(std::size_t count) const;
+  std::vector<EvaluatedPoint> cheapest(std::size_t count) const;
 
  private:
   struct Hash {
     std::size_t operator()(const std::vector<int>& choice) const;
   };
   std::unordered_map<std::vector<int>, std::optional<double>, Hash> costs_;
-  std::vector<Evaluation> legal_;
+  std::vector<EvaluatedPoint> legal_;
   std::vector<Point> illegal_;
   std::size_t best_ = 0;
 };
@@ -128,9 +128,9 @@ Result<std::unique_ptr<SearchStrategy>> make_coroutine_strategy(
 }
 
 /// Cheapest first; stable.
-void sort_by_cost(std::vector<Evaluation>& points);
+void sort_by_cost(std::vector<EvaluatedPoint>& points);
 /// The cheapest of some evaluated points; nothing if all are illegal.
-std::optional<Evaluation> cheapest_of(const std::vector<Point>& points, const Costs& costs);
+std::optional<EvaluatedPoint> cheapest_of(const std::vector<Point>& points, const Costs& costs);
 /// Random points.
 std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random);
 /// `times` successive mutations.

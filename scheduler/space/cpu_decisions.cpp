@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/timing_choice.h"
 #include "ir/access_name.h"
-#include "scheduler/cost/command_stream_model.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "isamap/backend.h"
-#include "scheduler/cost/command_stream_model.h"
+#include "hwdesc/model/timing_choice.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

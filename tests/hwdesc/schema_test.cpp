@@ -82,7 +82,8 @@ TEST(Schema, RefusesEveryFileWhoseStructureIsWrong) {
   // Errors that a schema can express; not keys that a base file may add.
   const std::regex structural(
       "unknown key|must be a map|must be a list|must be true or false|which does not exist|must be a "
-      "(rate|size|frequency|time)|has no '(name|max|hardware|memories|units)'|is not supported yet");
+      "(rate|size|frequency|time)|must be (c..|dram|all|use|zero|each)[, ]|has no "
+      "'(name|max|hardware|memories|units)'|is not supported yet");
   int refused = 0;
   for (const std::string& file : files_in("tests/invalid/hardware")) {
     std::ifstream stream(file);

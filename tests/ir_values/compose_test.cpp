@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-Kernel kernel_of(const std::string& text) {
+Kernel composable(const std::string& text) {
   const auto kernel = parse_kernel(text);
   EXPECT_TRUE(kernel) << render(kernel.diagnostics());
   EXPECT_EQ(render(verify(*kernel)), "") << text;
@@ -20,7 +20,7 @@ Kernel kernel_of(const std::string& text) {
 
 std::string without_copies(const std::string& text) {
   std::string result;
-  const Kernel kernel = composed(kernel_of(text)).kernel;
+  const Kernel kernel = composed(composable(text)).kernel;
   EXPECT_EQ(render(verify(kernel)), "") << print(kernel);
   for (const Computation& s : kernel.statements) result += s.name + ": " + print(s, kernel.tensors) + "\n";
   return result;
@@ -171,7 +171,7 @@ class Chain {
 TEST(Compose, RandomChainsComputeTheSame) {
   std::size_t before = 0, after = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Kernel kernel = kernel_of(Chain(seed).text());
+    const Kernel kernel = composable(Chain(seed).text());
     const Composed less = composed(kernel);
     ASSERT_EQ(render(verify(less.kernel)), "") << print(kernel) << print(less.kernel);
     std::vector<TensorData> data = random_data(kernel, Fill::integers, seed), composed_data;

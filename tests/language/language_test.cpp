@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <ctime>
 #include <limits>
 
 #include "tests/language/support.h"
@@ -25,10 +25,9 @@ TEST(Limits, FourHundredStatementsAreReadAndVerifiedAtOnce) {
   const Kernel kernel = kernel_of("kernel: deep\ntensors:\n" + tensors + "compute:\n" + compute);
   ASSERT_EQ(kernel.statements.size(), 400U);
   EXPECT_EQ(arguments(kernel).size(), 402U);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   for (int times = 0; times < 10; ++times) EXPECT_TRUE(verify(kernel).empty());
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(taken.count(), 1.0);  // ten times 400 statements
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1.0);  // ten times 400 statements
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
     EXPECT_EQ(roles_of(kernel)[t], role_of(kernel, make_id<TensorId>(t)));
 }
@@ -68,8 +67,8 @@ TEST(Outputs, AreWritten) {
   text.replace(text.find("A: {shape: [M, K]}"), 18, "A: {shape: [M, K], output: true}");
   EXPECT_EQ(problems_of(text),
             "k.yaml:4:3: kernel 'residual': tensor 'A' is an `output`, but no statement writes it\n"
-            "    A: {shape: [M, K], output: true}\n"
-            "    ^\n"
+            "      A: {shape: [M, K], output: true}\n"
+            "      ^\n"
             "  hint: remove `output`\n");
 }
 
@@ -156,9 +155,9 @@ where: {{r: 3, p: {0}}}
 TEST(OutsideAtARead, HasOneValueForATensorInAStatement) {
   const std::string tensors = "kernel: k\ntensors:\n  X: {shape: [4]}\n  Y: {shape: [4]}\ncompute:\n";
   EXPECT_EQ(problems_of(tensors + "  - Y[i] = X[i-1] outside 0 + X[i+1] outside 1\n"),
-            "k.yaml:6:35: kernel 'k': statement s0: reads 'X' with `outside` 0 and with `outside` 1\n"
-            "    - Y[i] = X[i-1] outside 0 + X[i+1] outside 1\n"
-            "                                  ^\n"
+            "k.yaml:6:33: kernel 'k': statement s0: reads 'X' with `outside` 0 and with `outside` 1\n"
+            "      - Y[i] = X[i-1] outside 0 + X[i+1] outside 1\n"
+            "                                    ^\n"
             "  hint: one value for each tensor in a statement: compute one of the reads in a statement of its own\n");
   // A read that stays inside has none.
   kernel_of(tensors + "  - Y[i] = X[i-1] outside 0 + X[i]\n");
@@ -169,13 +168,13 @@ TEST(OutsideAtARead, IsOfReadsAndOfTheirType) {
       "kernel: k\ntensors:\n  X: {shape: [4], dtype: s8}\n  Y: {shape: [4], dtype: s8}\ncompute:\n";
   EXPECT_EQ(problems_of(tensors + "  - Y[i] outside 0 = X[i]\n"),
             "k.yaml:6:10: `outside` is of reads; what is written lies inside\n"
-            "    - Y[i] outside 0 = X[i]\n"
-            "           ^\n"
+            "      - Y[i] outside 0 = X[i]\n"
+            "             ^\n"
             "  hint: leave it out\n");
   EXPECT_EQ(problems_of(tensors + "  - Y[i] = X[i-1] outside 0.5\n"),
             "k.yaml:6:14: kernel 'k': statement s0: reads X[i - 1], whose `outside` 0.5 is not a value of s8\n"
-            "    - Y[i] = X[i-1] outside 0.5\n"
-            "               ^\n");
+            "      - Y[i] = X[i-1] outside 0.5\n"
+            "                 ^\n");
 }
 
 }  // namespace

@@ -22,11 +22,11 @@ tensors:
   C: {shape: [P, M + N + 2]}
   Y: {shape: [P, M + N + 2]}
 compute:
-  - C[p,c] = A[p,c]
-  - C[p,c + M] += B[p,k] * W[k,c]
+  - C[p,a] = A[p,a]
+  - C[p,b + M] += B[p,k] * W[k,b]
   - C[p,z + M + N] = 0
   - Y[p,c] = max(C[p,c], 0)
-where: {z: 2}
+where: {a: M, b: N, z: 2}
 )";
 }
 
@@ -53,40 +53,43 @@ std::string with(const std::string& statements) {
 }
 
 TEST(Regions, AreDisjoint) {
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 3] = A[i]\n  - Y[i] = C[i]\nwhere: {i: 4}\n")),
+  const std::string four = "where: {i: 4}\n";
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 3] = A[i]\n  - Y[j] = C[j]\n" + four)),
             "k.yaml:8:7: kernel 'k': statement s1 overwrites C[3], which statement s0 has written\n"
-            "    - C[i + 3] = A[i]\n"
-            "        ^\n"
+            "      - C[i + 3] = A[i]\n"
+            "          ^\n"
             "  hint: statements write disjoint regions of a tensor, or combine: `+=`, or an update in place\n");
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] = A[i]\n  - Y[j] = C[j]\n")), "");
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] = A[i]\n  - Y[j] = C[j]\n" + four)), "");
   EXPECT_EQ(problems_of(with("  - C[2*i] = A[i]\n  - C[2*i + 1] = A[i]\n  - Y[j] = C[j]\n")), "");  // interleaved
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] = A[i]\n  - C[j] = C[j] + 1\n  - Y[j] = C[j]\n")), "");
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] = A[i]\n  - C[j] = C[j] + 1\n  - Y[j] = C[j]\n" + four)),
+            "");
 }
 
 TEST(Regions, AreWrittenBeforeTheyAreRead) {
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 5] = A[i]\n  - Y[j] = C[j]\nwhere: {i: 3}\n")),
-            "k.yaml:9:14: kernel 'k': statement s2 reads C[3], which no statement writes before it (s0, s1 write other "
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[7] = A[0]\n  - Y[j] = C[j]\nwhere: {i: 4}\n")),
+            "k.yaml:9:14: kernel 'k': statement s2 reads C[4], which no statement writes before it (s0, s1 write other "
             "elements)\n"
-            "    - Y[j] = C[j]\n"
-            "               ^\n"
+            "      - Y[j] = C[j]\n"
+            "                 ^\n"
             "  hint: write it, or give 'C' `inout: true` if it starts with what the caller left there\n");
   EXPECT_EQ(problems_of(with("  - C[2*i] = A[i]\n  - Y[j] = C[j]\n")),
             "k.yaml:8:14: kernel 'k': statement s1 reads C[1], which no statement writes before it (s0 writes other "
             "elements)\n"
-            "    - Y[j] = C[j]\n"
-            "               ^\n"
+            "      - Y[j] = C[j]\n"
+            "                 ^\n"
             "  hint: write it, or give 'C' `inout: true` if it starts with what the caller left there\n");
 }
 
 TEST(Regions, StartAtTheIdentityOfTheFirstWriter) {
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] max= A[i]\n  - Y[j] = C[j]\n")),
+  const std::string four = "where: {i: 4}\n";
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] max= A[i]\n  - Y[j] = C[j]\n" + four)),
             "k.yaml:8:7: kernel 'k': statement s1 combines by `max=` into C[4], which no statement has written: 'C' "
             "starts at the identity of `=` of statement s0\n"
-            "    - C[i + 4] max= A[i]\n"
-            "        ^\n"
+            "      - C[i + 4] max= A[i]\n"
+            "          ^\n"
             "  hint: combine into a tensor of its own, then copy that\n");
-  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] += A[i]\n  - Y[j] = C[j]\n")), "");
-  EXPECT_EQ(problems_of(with("  - C[j] = 1\n  - C[i] max= A[i]\n  - Y[j] = C[j]\n")), "");
+  EXPECT_EQ(problems_of(with("  - C[i] = A[i]\n  - C[i + 4] += A[i]\n  - Y[j] = C[j]\n" + four)), "");
+  EXPECT_EQ(problems_of(with("  - C[j] = 1\n  - C[i] max= A[i]\n  - Y[j] = C[j]\n" + four)), "");
 }
 
 // Products of intervals, steps, digits and shared dims against an enumeration.

@@ -28,12 +28,12 @@ compute:
     backward: true
     compute:
       - {name: back, compute: "R[t,b] = R[t+1,b] * 0.5 + Z[t,b]"}
-  - {name: sum, compute: "S[t,b] = F[t+1,b] + R[t,b]"}
-  - {name: start, compute: "C[z,b] = 0"}
+  - {name: sum, compute: "S[q,b] = F[q+1,b] + R[q,b]"}
+  - {name: start, compute: "C[0,b] = 0"}
   - repeat: {u: T}
     compute:
       - {name: running, compute: "C[u+1,b] = C[u,b] + S[u,b]"}
-where: {z: 1}
+where: {q: T}
 )";
 }
 
@@ -81,8 +81,8 @@ TEST(Repeats, BackwardReadsLaterSlices) {
   EXPECT_EQ(problems_of(head + "S[t,b] = S[t+1,b] + X[t,b]\n"), "");
   EXPECT_EQ(problems_of(head + "S[t+1,b] = S[t,b] + X[t,b]\n"),
             "k.yaml:9:22: kernel 'k': statement s0 reads 'S' at a later step than the one that statement s0 writes\n"
-            "        - S[t+1,b] = S[t,b] + X[t,b]\n"
-            "                       ^\n"
+            "          - S[t+1,b] = S[t,b] + X[t,b]\n"
+            "                         ^\n"
             "  hint: read what this or an earlier step has written\n");
 }
 

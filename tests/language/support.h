@@ -14,6 +14,7 @@
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
 #include "isamap/interpret.h"
+#include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 
 namespace isamap {
@@ -56,7 +57,8 @@ inline std::vector<TensorData> interpreted(const Kernel& kernel, std::uint64_t s
   return data;
 }
 
-/// Searched, lowered, and run by the machine, or its emulation, as the interpreter says; scalar code too.
+/// Searched, lowered, interpreted as a program and run by the machine, or its emulation, as the interpreter of kernels
+/// says; the program's text is read as the same program.
 inline void expect_right_on(const Kernel& kernel, const std::string& machine) {
   SCOPED_TRACE(machine + "\n" + print(kernel));
   const auto loaded = load_hardware(machine, {ISAMAP_SOURCE_DIR "/hardware_models"});
@@ -65,29 +67,31 @@ inline void expect_right_on(const Kernel& kernel, const std::string& machine) {
   const Availability available = availability(model);
   if (available.how == "unavailable") return;
   const auto runner = make_runner(model);
-  for (const bool compare_scalar : {false, true}) {
-    CompileOptions options;
-    options.schedule.objective = Objective::cycles;
-    options.schedule.strategy = "greedy";
-    options.schedule.compare_scalar = compare_scalar;
-    const Compilation compiled = compile(kernel, model, options);
-    ASSERT_TRUE(compiled.program) << render(compiled.problems);
-    for (const std::uint64_t seed : {5, 6}) {
-      std::vector<TensorData> expected = random_data(kernel, Fill::integers, seed), found = expected;
-      interpret(kernel, expected);
-      const auto outcome = runner->run(*compiled.program, found, RunLimits{}, 0);
-      ASSERT_TRUE(outcome) << render(outcome.diagnostics());
-      if (!outcome->missing.empty()) return;
-      ASSERT_EQ(outcome->limit + outcome->environment, "");
-      const Comparison comparison = compare(kernel, expected, found);
-      EXPECT_TRUE(comparison.equal) << comparison.first_difference << "\n" << print(compiled.scheduled->schedule);
-      if (testing::Test::HasFailure()) return;
-    }
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.strategy = "greedy";
+  options.schedule.compare_scalar = false;  // small kernels too are to use instructions
+  const Compilation compiled = compile(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  for (const std::uint64_t seed : {5, 6}) {
+    std::vector<TensorData> expected = random_data(kernel, Fill::integers, seed), found = expected, walked = expected;
+    interpret(kernel, expected);
+    ASSERT_TRUE(interpret(*compiled.program, model, walked));
+    const Comparison walk = compare(kernel, expected, walked);
+    ASSERT_TRUE(walk.equal) << walk.first_difference << "\n" << print(*compiled.program, model);
+    const auto again = parse_program(print(*compiled.program, model), model);
+    ASSERT_TRUE(again && *again == *compiled.program) << (again ? "" : render(again.diagnostics()));
+    const auto outcome = runner->run(*compiled.program, found, RunLimits{}, 0);
+    ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+    if (!outcome->missing.empty()) return;
+    ASSERT_EQ(outcome->limit + outcome->environment, "");
+    const Comparison comparison = compare(kernel, expected, found);
+    ASSERT_TRUE(comparison.equal) << comparison.first_difference << "\n" << print(compiled.scheduled->schedule);
   }
 }
 
 inline void expect_right(const Kernel& kernel) {
-  for (const char* machine : {"x86_avx2", "x86_avx512", "nvidia_sm80"}) expect_right_on(kernel, machine);
+  for (const char* machine : {"x86_avx2", "nvidia_sm80"}) expect_right_on(kernel, machine);
 }
 
 }  // namespace isamap

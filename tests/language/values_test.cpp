@@ -55,12 +55,12 @@ TEST(Values, HaveIntegersOf32Bits) {
   EXPECT_EQ(
       problems_of("kernel: k\ntensors:\n  Y: {shape: [4], dtype: s64}\ncompute:\n  - Y[i] = value(1000000000*i)\n"),
       "k.yaml:5:5: kernel 'k': statement s0: value(1000000000*i) exceeds 32 bits\n"
-      "    - Y[i] = value(1000000000*i)\n"
-      "      ^\n");
+      "      - Y[i] = value(1000000000*i)\n"
+      "        ^\n");
   EXPECT_EQ(problems_of("kernel: k\ntensors:\n  Y: {shape: [4]}\ncompute:\n  - Y[i] = value(i)\n"),
             "k.yaml:5:5: a value of s32 is used where f32 is computed: that would lose values\n"
-            "    - Y[i] = value(i)\n"
-            "      ^\n"
+            "      - Y[i] = value(i)\n"
+            "        ^\n"
             "  hint: write the cast, for example f32(...)\n");
 }
 
@@ -68,8 +68,8 @@ TEST(Values, AreNotOfSteps) {
   EXPECT_EQ(problems_of("kernel: k\ntensors:\n  Y: {shape: [4, 3], dtype: s32}\ncompute:\n  - repeat: {t: 4}\n"
                         "    compute:\n      - Y[t,i] = value(t + i)\n"),
             "k.yaml:7:11: kernel 'k': statement s0 uses the value of t, which is repeated\n"
-            "        - Y[t,i] = value(t + i)\n"
-            "            ^\n"
+            "          - Y[t,i] = value(t + i)\n"
+            "              ^\n"
             "  hint: read it from a tensor that a statement before the repeat writes: N[t] = value(t)\n");
 }
 
@@ -153,27 +153,27 @@ compute:
 std::string refused(const std::string& statement) {
   return problems_of(
       "kernel: k\ntensors:\n  E: {shape: [4, 4]}\n  I: {shape: [4], dtype: s32}\n  X: {shape: [4]}\n"
-      "  Y: {shape: [4, 4]}\ncompute:\n  - " +
-      statement + "\n");
+      "  Y: {shape: [4, 4]}\n  Z: {shape: [4]}\ncompute:\n  - " +
+      statement + "\n  - Z[q] = X[q] + f32(I[q]) * E[q,q]\n");
 }
 
 TEST(Gathers, AreRefusedWithAPlace) {
   EXPECT_EQ(refused("Y[at(I[i]),d] = E[i,d]"),
-            "k.yaml:8:5: statements write at subscripts of iterators, not at computed ones\n"
-            "    - Y[at(I[i]),d] = E[i,d]\n"
-            "      ^\n"
+            "k.yaml:9:5: statements write at subscripts of iterators, not at computed ones\n"
+            "      - Y[at(I[i]),d] = E[i,d]\n"
+            "        ^\n"
             "  hint: `at(...)` is of reads: turn the statement round, so that it gathers\n");
   EXPECT_EQ(refused("Y[i,d] = E[at(I[i]),at(I[d])]"),
-            "k.yaml:8:25: one subscript of an access may be computed, found two\n"
-            "    - Y[i,d] = E[at(I[i]),at(I[d])]\n"
-            "                          ^\n");
+            "k.yaml:9:25: one subscript of an access may be computed, found two\n"
+            "      - Y[i,d] = E[at(I[i]),at(I[d])]\n"
+            "                            ^\n");
   EXPECT_EQ(refused("Y[i,d] = E[at(X[i]),d]"),
-            "k.yaml:8:16: kernel 'k': statement s0: 'X' is f32 and cannot be a subscript of 'E'\n"
-            "    - Y[i,d] = E[at(X[i]),d]\n"
-            "                 ^\n"
+            "k.yaml:9:16: kernel 'k': statement s0: 'X' is f32 and cannot be a subscript of 'E'\n"
+            "      - Y[i,d] = E[at(X[i]),d]\n"
+            "                   ^\n"
             "  hint: subscripts are integers: cast it in a statement before\n");
   EXPECT_EQ(refused("Y[i,d] = Y[at(I[i]),d] + E[i,d]").substr(0, 60),
-            "k.yaml:8:16: kernel 'k': statement s0: reads 'Y', which it w");
+            "k.yaml:9:16: kernel 'k': statement s0: reads 'Y', which it w");
 }
 
 TEST(Gathers, MapToNothingAndAreNotStaged) {
@@ -244,13 +244,13 @@ TEST(Places, AreRefusedWithAPlace) {
   };
   EXPECT_EQ(refusal("(V[i], I[i]) += (A[i,k], value(k))"),
             "k.yaml:7:17: a value and its place are those of the largest or smallest element\n"
-            "    - \"(V[i], I[i]) += (A[i,k], value(k))\"\n"
-            "                  ^\n"
+            "      - \"(V[i], I[i]) += (A[i,k], value(k))\"\n"
+            "                    ^\n"
             "  hint: write (V[i], I[i]) max= (A[i,k], value(k))\n");
   EXPECT_EQ(refusal("(V[i], I[i]) max= (A[i,k]*2, value(k))"),
             "k.yaml:7:25: what is compared must be an element, not arithmetic\n"
-            "    - \"(V[i], I[i]) max= (A[i,k]*2, value(k))\"\n"
-            "                          ^\n"
+            "      - \"(V[i], I[i]) max= (A[i,k]*2, value(k))\"\n"
+            "                            ^\n"
             "  hint: write (V[i], I[i]) max= (A[i,k], value(k))\n");
   EXPECT_EQ(refusal("(V[i], I[i]) max= (B[i,k], value(k))").substr(0, 37), "k.yaml:7:25: no tensor is named 'B'\n");
 }

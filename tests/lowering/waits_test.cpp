@@ -17,8 +17,8 @@ std::unique_ptr<PricedNest> priced(const Kernel& kernel, const HardwareModel& mo
 }
 
 double part(const PricedNest& nest, const std::string& name) {
-  for (const Bound& bound : nest.parts)
-    if (bound.name == name) return bound.cycles;
+  for (const auto& [term, time] : nest.terms.added)
+    if (time.name() == name) return time.cycles;
   return 0;
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cost/latency.h"
 
-#include <cmath>
-
-#include "scheduler/cost/command_stream_model.h"
-#include "scheduler/cost/parallel_scalar_model.h"
 #include "scheduler/cost/priced_nest.h"
 
 namespace isamap {
@@ -17,12 +13,10 @@ class LatencyModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
-    if (runs_in_waves(nest.view) || is_stream(nest.view)) return nest.cost;  // these models include exposed latency
+    if (runs_in_waves(nest) || nest.timing == TimingModel::command_stream)
+      return nest.cost;  // their terms include exposed latency
     const Latency latency = latency_of_nest(nest.view, nest.counts, flow_of(nest.view, nest.counts, nest.traffic));
-    Cost cost = nest.cost;
-    cost.cycles = std::ceil(latency.cycles - 1e-9);
-    cost.bound = latency.bound;
-    return cost;
+    return replayed_cost(nest, latency.cycles, latency.bound);
   }
 };
 

@@ -19,11 +19,11 @@ struct Annealing {
 
 SearchCoroutine anneal(const SearchSpace& space, const History& known, Annealing s, Random& random) {
   while (true) {
-    std::vector<Evaluation> chains = known.cheapest(s.chains);
+    std::vector<EvaluatedPoint> chains = known.cheapest(s.chains);
     while (chains.size() < s.chains) chains.push_back(chains.front());
     for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
       std::vector<Point> points;
-      for (const Evaluation& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
+      for (const EvaluatedPoint& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
       const Costs costs = co_await Evaluate(points);
       for (std::size_t c = 0; c < chains.size(); ++c) {
         const double luck = random.unit();

@@ -38,21 +38,21 @@ std::vector<Point> alternatives(const SearchSpace& space, const Point& point, st
 }
 
 SearchCoroutine widen(const SearchSpace& space, const History& known, Beam s, Random& random) {
-  std::vector<Evaluation> beam = known.cheapest(s.width);
+  std::vector<EvaluatedPoint> beam = known.cheapest(s.width);
   std::vector<std::size_t> order(space.decisions().size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
   while (true) {
     const double before = beam.front().objective;
     for (const std::size_t decision : order) {
       std::vector<Point> points;
-      for (const Evaluation& at : beam)
+      for (const EvaluatedPoint& at : beam)
         for (Point& other : alternatives(space, at.point, decision, s.values, random))
           points.push_back(std::move(other));
       if (points.empty()) continue;
       const Costs costs = co_await Evaluate(points);
       for (std::size_t p = 0; p < points.size(); ++p) {
         const bool there =
-            std::any_of(beam.begin(), beam.end(), [&](const Evaluation& told) { return told.point == points[p]; });
+            std::any_of(beam.begin(), beam.end(), [&](const EvaluatedPoint& told) { return told.point == points[p]; });
         if (costs[p] && !there) beam.push_back({*costs[p], points[p]});
       }
       sort_by_cost(beam);

@@ -41,27 +41,27 @@ std::vector<Point> growths(const SearchSpace& space, const Point& point) {
 }
 
 SearchCoroutine construct(const SearchSpace& space, const History& known, Constructions s, Random& random) {
-  for (const Evaluation& start : known.cheapest(s.constructions)) {
+  for (const EvaluatedPoint& start : known.cheapest(s.constructions)) {
     std::vector<Point> points{seedling(space, start.point)};
-    std::optional<Evaluation> at = cheapest_of(points, co_await Evaluate(points));
+    std::optional<EvaluatedPoint> at = cheapest_of(points, co_await Evaluate(points));
     while (at) {
       points = growths(space, at->point);
       if (points.empty()) break;
-      const std::optional<Evaluation> best = cheapest_of(points, co_await Evaluate(points));
+      const std::optional<EvaluatedPoint> best = cheapest_of(points, co_await Evaluate(points));
       if (!best || !(best->objective < at->objective)) break;
       at = best;
     }
   }
-  Evaluation at = *known.best();
+  EvaluatedPoint at = *known.best();
   while (true) {
     std::vector<Point> points = space.neighbours(at.point);
-    const std::optional<Evaluation> best = cheapest_of(points, co_await Evaluate(points));
+    const std::optional<EvaluatedPoint> best = cheapest_of(points, co_await Evaluate(points));
     if (best && best->objective < at.objective) {
       at = *best;
       continue;
     }
     points = {perturbed(space, known.best()->point, 3, random)};
-    if (const std::optional<Evaluation> moved = cheapest_of(points, co_await Evaluate(points))) at = *moved;
+    if (const std::optional<EvaluatedPoint> moved = cheapest_of(points, co_await Evaluate(points))) at = *moved;
   }
 }
 

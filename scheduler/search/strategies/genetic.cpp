@@ -15,14 +15,14 @@ struct Evolution {
   double mutation;
 };
 
-const Point& winner(const std::vector<Evaluation>& people, std::size_t tournament, Random& random) {
+const Point& winner(const std::vector<EvaluatedPoint>& people, std::size_t tournament, Random& random) {
   std::size_t best = people.size();  // sorted by cost: the smallest index wins
   for (std::size_t i = 0; i < tournament; ++i) best = std::min(best, pick(people.size(), random));
   return people[best].point;
 }
 
 SearchCoroutine evolve(const SearchSpace& space, const History& known, Evolution s, Random& random) {
-  std::vector<Evaluation> people = known.cheapest(s.population);
+  std::vector<EvaluatedPoint> people = known.cheapest(s.population);
   while (true) {
     std::vector<Point> points;
     for (std::size_t child = 0; child + s.elite < s.population; ++child) {

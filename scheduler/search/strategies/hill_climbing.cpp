@@ -15,8 +15,8 @@ struct Climbing {
 };
 
 SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s, Random& random) {
-  const std::vector<Evaluation> from = known.cheapest(s.descents);
-  Evaluation at = from.front();
+  const std::vector<EvaluatedPoint> from = known.cheapest(s.descents);
+  EvaluatedPoint at = from.front();
   for (std::size_t descent = 1;; ++descent) {
     for (bool better = true; better;) {
       better = false;
@@ -35,7 +35,7 @@ SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s
       at = from[descent];
       continue;
     }
-    for (std::optional<Evaluation> moved; !moved;) {
+    for (std::optional<EvaluatedPoint> moved; !moved;) {
       const std::vector<Point> points{perturbed(space, known.best()->point, s.kick, random)};
       moved = cheapest_of(points, co_await Evaluate(points));
       if (moved) at = *moved;

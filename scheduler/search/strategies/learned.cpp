@@ -24,7 +24,7 @@ struct Guidance {
 
 /// Candidates: mutations and crossovers of the cheapest points, and random ones; none known.
 std::vector<Point> proposals(const SearchSpace& space, const History& known, std::size_t count, Random& random) {
-  const std::vector<Evaluation> good = known.cheapest(24);
+  const std::vector<EvaluatedPoint> good = known.cheapest(24);
   std::vector<Point> points;
   std::set<std::vector<int>> seen;
   for (std::size_t tries = 0; tries < 4 * count && points.size() < count; ++tries) {
@@ -46,7 +46,7 @@ std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProdu
   std::vector<std::vector<double>> rows;
   std::vector<double> targets;
   double worst = 0;
-  for (const Evaluation& told : known.legal()) {
+  for (const EvaluatedPoint& told : known.legal()) {
     rows.push_back(products.of(space.features(told.point)));
     targets.push_back(std::log(std::max(told.objective, 1e-300)));
     worst = std::max(worst, targets.back());

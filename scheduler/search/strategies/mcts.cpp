@@ -102,7 +102,7 @@ class Tree {
 SearchCoroutine grow_tree(const SearchSpace& space, const History& known, TreeSearch s, Random& random) {
   Tree tree(space, s);
   while (true) {
-    const Evaluation best = *known.best();
+    const EvaluatedPoint best = *known.best();
     std::vector<std::vector<std::size_t>> paths;
     std::vector<Point> points;
     for (std::size_t i = 0; i < s.side; ++i) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The tables of keys in hwdesc/README.md, made from the table of keys.
+
+#include <string>
+#include <string_view>
+
+namespace isamap::keys {
+
+/// The keys of one section and of the maps inside it, as Markdown.
+std::string section_table(std::string_view section);
+
+/// The page with every block between `<!-- keys: NAME -->` and `<!-- end of keys -->` made anew. NAME is a section,
+/// `types`, `quantities` or `reserved`.
+std::string with_key_tables(const std::string& page);
+
+}  // namespace isamap::keys

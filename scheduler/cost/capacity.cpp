@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/capacity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "hwdesc/model/register_reallocation.h"
+#include "scheduler/nest/staged_tile.h"
+#include "scheduler/nest/tile_layout.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+const Tensor& staged_tensor(const ResolvedNest& view, int access) {
+  return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
+}
+
+/// Growth of a tile by the padding in its layout (`k pad 8`).
+double padding_of(const ResolvedNest& view, const StagedTile& s) {
+  if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
+    return 1;
+  Tiles tiles;
+  const std::vector<std::int64_t> extents = view.tiles(s.loops);
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), round_up(extents[d], view.block[d])};
+  double factor = 1;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    if (digit.pad == 0) continue;
+    const auto split = split_digit(digit.index);
+    if (!split) continue;
+    const auto names = split->form.names();
+    if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return tiles.contains(name); }))
+      continue;
+    const auto extent = static_cast<double>(digit_extent(*split, range_over(split->form, tiles).extent));
+    factor *= (extent + static_cast<double>(digit.pad)) / extent;
+  }
+  return factor;
+}
+
+/// Registers or bytes of one stage, all its buffers.
+double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const Memory& m = view.model->memory(s.memory);
+  double own =
+      counts.padded_tile(s.access, s.loops) * bytes(staged_tensor(view, s.access).dtype) * copies_of(view, stage);
+  if (m.is_register() && m.size > 0) {
+    const int operand = instruction_access(view.mapping, s.access);
+    own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
+              ? counts.slots(s.access, s.loops) *
+                    registers_of(*view.instruction, operand, staged_tensor(view, s.access).dtype, m)
+              : std::ceil(own / static_cast<double>(m.size));
+  } else {
+    own *= padding_of(view, s);
+  }
+  return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.loops);
+}
+
+/// A memory operand shared by several calls needs one compiler-allocated register.
+int implicit_operand_registers(const ResolvedNest& view, const TileCounts& counts, MemoryId registers) {
+  if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
+    return 0;
+  const int all = static_cast<int>(view.loops.size());
+  for (int a = 1; a < access_count(view.statement); ++a) {
+    const bool in_place = operand_memory(view, a).valid() && !view.model->memory(operand_memory(view, a)).is_register();
+    if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
+  }
+  return 0;
+}
+
+/// Instances with registers of their own that run in parallel in one unit of the pool.
+double instances_in(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
+  const HardwareModel& model = *view.model;
+  double instances = 1;
+  for (std::size_t w = 0; w < view.loops.size(); ++w)
+    if (const UnitId unit = view.loops[w].unit;
+        unit.valid() && unit != memory.pool->unit && model.inside(unit, memory.pool->unit))
+      instances *= static_cast<double>(counts.trip(static_cast<int>(w)));
+  if (view.instruction)
+    for (UnitId at = memory.per; at.valid() && at != view.instruction->unit; at = model.unit(at).parent)
+      instances *= static_cast<double>(model.unit(at).count);
+  return std::max(instances, 1.0);
+}
+
+/// The outermost unit inside the one whose pool of registers is shared, and the register owners in one instance of it.
+std::pair<UnitId, double> sharer(const Memory& memory, const HardwareModel& model) {
+  double owners = 1;
+  UnitId at = memory.per;
+  for (; at.valid() && model.unit(at).parent.valid() && model.unit(at).parent != memory.pool->unit;
+       at = model.unit(at).parent)
+    owners *= static_cast<double>(model.unit(at).count);
+  return {at, owners * static_cast<double>(model.unit(at).at_most ? 1 : model.unit(at).count)};
+}
+
+/// Registers available to each computing instance, and the budgets of register reallocation.
+struct OwnRegisters {
+  double available = 0;
+  Budgets budgets = {};
+};
+
+/// Producer warps (roles) count as one more instance each of the outermost unit inside a block.
+OwnRegisters own_registers(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
+  OwnRegisters own{static_cast<double>(memory.count)};
+  if (!memory.pool) return own;
+  const double instances = instances_in(view, counts, memory);
+  std::set<std::string> roles;
+  for (const StagedTile& s : view.stages) roles.insert(s.stage.role);
+  roles.erase("");
+  double of_roles = 0;
+  if (!roles.empty()) {
+    const auto [unit, owners] = sharer(memory, *view.model);
+    of_roles = static_cast<double>(roles.size()) * owners;
+    own.budgets = budgets(*view.model, memory.pool->unit, unit, static_cast<std::int64_t>(roles.size()),
+                          std::max<std::int64_t>(1, static_cast<std::int64_t>(instances / owners)));
+  }
+  const double shared = own.budgets.others ? static_cast<double>(own.budgets.others->value)
+                                           : static_cast<double>(memory.pool->total) / (instances + of_roles);
+  own.available = std::min(own.available, shared) - static_cast<double>(memory.pool->kept);
+  return own;
+}
+
+/// Registers of the operands of one call.
+std::int64_t of_one_call(const ResolvedNest& view, MemoryId registers) {
+  std::int64_t sum = 0;
+  for (int a = 0; view.instruction && a < access_count(view.statement); ++a)
+    if (const int operand = instruction_access(view.mapping, a); operand >= 0 && operand_memory(view, a) == registers)
+      sum += registers_of(*view.instruction, operand, staged_tensor(view, a).dtype, view.model->memory(registers));
+  return sum;
+}
+
+}  // namespace
+
+Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts) {
+  Diagnostics problems;
+  for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
+    const MemoryId id = make_id<MemoryId>(number);
+    const Memory& m = view.model->memory(id);
+    if (m.kind == MemoryKind::cache) continue;
+    double needed = 0, largest = 0;
+    std::string parts;
+    SourceLocation where;  // of the largest
+    for (std::size_t i = 0; i < view.stages.size(); ++i) {
+      const StagedTile& s = view.stages[i];
+      if (s.memory != id) continue;
+      const double own = needed_by(view, counts, static_cast<int>(i));
+      if (own >= largest) largest = own, where = s.where;
+      needed += own;
+      parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
+    }
+    if (const int operands = implicit_operand_registers(view, counts, id); operands > 0) {
+      needed += operands;
+      parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
+    }
+    const bool registers = m.is_register() && m.size > 0;
+    const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
+    const double available = own.available;
+    if (const std::int64_t call = of_one_call(view, id);
+        registers && own.budgets.others && !parts.empty() && call + own.budgets.beside > own.budgets.entry)
+      problems.push_back(
+          error_at(where,
+                   fmt::format("memory {}: {} registers needed by one call of {}, {} available before "
+                               "those of a role are shared out",
+                               m.name, call, view.instruction->name, own.budgets.entry - own.budgets.beside),
+                   "choose smaller calls, or fewer of them side by side"));
+    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // also false for NaN (no points)
+    problems.push_back(error_at(where,
+                                fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
+                                            registers ? "registers" : "bytes", available, parts),
+                                "choose smaller tiles below the stages in " + m.name));
+  }
+  return problems;
+}
+
+}  // namespace isamap

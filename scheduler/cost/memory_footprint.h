@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Where the tiles of accesses lie in memory: runs, lines, sets and pages, from subscripts and strides.
+
+#include <boost/container/small_vector.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "scheduler/cost/access_counts.h"
+#include "scheduler/nest/tile_layout.h"
+
+namespace isamap {
+
+/// A packed tensor that an access reads.
+struct PackedLayout {
+  std::vector<SplitDigit> digits;  ///< empty: layout not analysed, elements used as contiguous
+  int loops = 0;                   ///< its tile is that below these loops
+};
+
+/// Memory footprint of an access below some loops.
+struct Footprint {
+  double bytes = 0;          ///< in whole lines, one more for each unaligned segment
+  double lines = 0;          ///< the same with aligned segments
+  double stream_starts = 0;  ///< segments that do not continue the one before
+  double lines_per_set = 0;  ///< in the sets that its addresses map to
+  double segments = 1;       ///< contiguous runs
+  double streams = 0;        ///< segments on different pages
+  double pages = 0;
+};
+
+/// Footprints of the accesses of one nest in its caches, each computed once. Of one thread.
+class FootprintModel {
+ public:
+  FootprintModel(const ResolvedNest& view, const TileCounts& counts);
+
+  /// An access, as it is or packed; the number by which it is known below.
+  int add(int access, const std::optional<PackedLayout>& packed);
+
+  const Footprint& footprint(MemoryId cache, int form, int loops);
+  /// Do the steps of a loop continue along the rows of the tiles below it?
+  bool runs_along(int form, int loop) const;
+
+  double element_bytes(int access) const;
+  double ways(MemoryId cache) const { return caches_[cache.index()].ways; }
+  /// Bytes of one way: a line in each set. The number of sets is a power of two.
+  double set_bytes(MemoryId cache) const { return caches_[cache.index()].set_bytes; }
+
+ private:
+  /// Dims of the statement that move along an axis, with their steps in elements of it.
+  using AxisTerms = boost::container::small_vector<std::pair<int, double>, 4>;
+  /// One axis of memory: a subscript, a digit of a packed layout, or a dim.
+  struct AxisForm {
+    AxisTerms terms;
+    double extent = 1, pitch = 1;  ///< of the array; distance of neighbours, in elements
+    const SplitDigit* digit = nullptr;
+  };
+  struct Form {
+    int access = 0;
+    double element_bytes = 1;
+    std::optional<PackedLayout> packed;
+    bool share_dims = false;                           ///< a dim occurs in several subscripts: each dim is an axis
+    std::vector<double> steps;                         ///< of `share_dims`, by dim: elements in memory
+    boost::container::small_vector<AxisForm, 6> axes;  ///< outermost first
+  };
+  struct CacheSets {
+    double ways = 0, set_bytes = 0;
+  };
+  /// In elements: extent of the tile, extent of the array, distance of neighbours.
+  struct Axis {
+    double along = 1, extent = 1, pitch = 1;
+  };
+  using Axes = boost::container::small_vector<Axis, 8>;
+
+  const Tensor& tensor(int access) const;
+  AxisTerms terms_of(const AffineExpr& e) const;
+  double span(const AxisTerms& terms, const std::vector<std::int64_t>& tiles) const;
+  void add_subscripts(Form& form) const;
+  void add_dims(Form& form) const;
+  void add_digits(Form& form) const;
+  Axes axes(const Form& form, int loops) const;
+  Footprint compute(MemoryId cache, const Form& form, int loops) const;
+
+  const ResolvedNest& view_;
+  const TileCounts& counts_;
+  const TimingParameters& timing_;
+  std::vector<CacheSets> caches_;  ///< by memory
+  std::vector<std::unique_ptr<Form>> forms_;
+  std::vector<std::optional<Footprint>> known_;  ///< by form, memory and loops
+};
+
+}  // namespace isamap

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves of thread blocks between memories, all of a block's refills together:
+//
+//   copies by a scalar unit  waves x elements x cycles of a copied element / lanes
+//   link                     waves x bytes / bandwidth
+//   port                     waves x uses x interval / ports; a move of single lanes: of all lanes together
+
+#include <map>
+
+#include "scheduler/cost/move_uses.h"
+#include "scheduler/cost/packing_time.h"
+#include "scheduler/cost/term.h"
+#include "scheduler/nest/instruction_timing.h"
+
+namespace isamap {
+
+namespace {
+
+DType dtype_moved(const ResolvedNest& view, const BlockRefill& r) {
+  return view.kernel->tensors[access_of(view.statement, r.stage->access).tensor.index()].dtype;
+}
+
+void block_copy_times(const TermContext& at, std::vector<TermTime>& times) {
+  double cycles = 0;
+  bool any = false;
+  for (const BlockRefill& r : at.blocks->refills) {
+    if (r.move != nullptr) continue;
+    any = true;
+    cycles += r.elements * copy_cycles(at.view, *r.stage) / lanes_of(*at.view.instruction, *at.view.model);
+  }
+  if (any) times.push_back({"copies by a scalar unit", "", cycles * at.blocks->waves});
+}
+
+void block_link_times(const TermContext& at, std::vector<TermTime>& times) {
+  std::map<std::string_view, double> busy;
+  for (const BlockRefill& r : at.blocks->refills)
+    for (const LinkId l : links_between(*at.view.model, r.source, r.target))
+      if (const Link& link = at.view.model->link(l); link.bandwidth > 0) busy[link.name] += r.bytes / link.bandwidth;
+  for (const auto& [name, cycles] : busy) times.push_back({"link", name, cycles * at.blocks->waves});
+}
+
+void block_port_times(const TermContext& at, std::vector<TermTime>& times) {
+  const HardwareModel& model = *at.view.model;
+  std::map<std::string_view, double> busy;
+  for (const BlockRefill& r : at.blocks->refills)
+    if (r.move != nullptr)
+      busy[r.move->timing.port] +=
+          r.elements / elements_per_use(*r.move, dtype_moved(at.view, r)) *
+          interval_of(*r.move, full_extents(*r.move), model) / ports_of_processor(*r.move, model) *
+          (is_innermost_unit(model, r.move->unit) ? 1.0 / lanes_of(*at.view.instruction, model) : 1);
+  for (const auto& [name, cycles] : busy) times.push_back({"port", name, cycles * at.blocks->waves});
+}
+
+}  // namespace
+
+namespace terms {
+
+extern const Term block_copies{"copies by a scalar unit",
+                               "waves x elements x cycles of a copied element / lanes",
+                               "timing.copy_*",
+                               "measured, docs/cost_measured.md",
+                               Overlap::bound,
+                               true,
+                               block_copy_times};
+
+extern const Term block_links{
+    "link", "waves x bytes / bandwidth", "links.*.bandwidth", "roofline", Overlap::bound, true, block_link_times};
+
+extern const Term block_ports{"port",
+                              "waves x uses of moves x interval / ports of a processor",
+                              "instructions.*.timing, units.*.ports",
+                              "throughput bound of ports",
+                              Overlap::bound,
+                              true,
+                              block_port_times};
+
+}  // namespace terms
+}  // namespace isamap

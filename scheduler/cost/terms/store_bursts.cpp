@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores of an accumulator tile that come in a burst: lines beyond the miss buffers of the nearest cache that loads
+// leave drain while nothing is computed. Where computing takes longer than moving between caches, stores drain before
+// the next burst.
+//
+//   max(0, 1 - misses x (1 - load_buffers) / lines of a tile) x min(storing, computing, max(0, moving - computing))
+
+#include <algorithm>
+
+#include "scheduler/cost/term.h"
+#include "scheduler/nest/instruction_timing.h"
+
+namespace isamap {
+
+namespace {
+
+/// The nearest cache that states its miss buffers.
+const Memory* nearest_with_misses(const HardwareModel& model) {
+  const Memory* nearest = nullptr;
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache && m.misses > 0 && (nearest == nullptr || m.capacity < nearest->capacity))
+      nearest = &m;
+  return nearest;
+}
+
+/// Cycles of the output on the busiest of the caches' links and of those that bypass them.
+double storing(const TermContext& at, const StagedTile& s) {
+  const ResolvedNest& view = at.view;
+  double most = 0;
+  for (const auto& [id, cache] : at.traffic.caches)
+    if (cache.bandwidth > 0) most = std::max(most, cache.of_output / cache.bandwidth / cache.instances);
+  for (const LinkId id : links_of(*view.model, s.stage.via, s.memory, view.memory_of(s.parent))) {
+    const Link& link = view.model->link(id);
+    const auto moved = at.traffic.link_bytes.find(id);
+    const auto copies = at.traffic.link_instances.find(id);
+    if (link.via.empty() && link.bandwidth > 0 && moved != at.traffic.link_bytes.end())
+      most = std::max(
+          most, moved->second / link.bandwidth / (copies == at.traffic.link_instances.end() ? 1 : copies->second));
+  }
+  return most;
+}
+
+void store_burst_times(const TermContext& at, std::vector<TermTime>& times) {
+  const ResolvedNest& view = at.view;
+  const int stage = view.innermost[0];
+  if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return;
+  const Memory* nearest = nearest_with_misses(*view.model);
+  if (nearest == nullptr || nearest->line < 1) return;
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
+  const double size = bytes(view.kernel->tensors[view.statement.write.tensor.index()].dtype);
+  const double lines = at.counts.tile(0, s.loops) * size / static_cast<double>(nearest->line);
+  const double exposed = 1 - static_cast<double>(nearest->misses) * (1 - at.timing.load_buffers) / lines;
+  if (exposed <= 0) return;
+  const double computing = at.bounds.front().cycles;
+  double moving = 0;
+  for (const TermTime& b : at.bounds)
+    if (b.of_cache || b.kind == "link") moving = std::max(moving, b.cycles);
+  times.push_back(
+      {"store bursts", "", exposed * std::min({storing(at, s), computing, std::max(0.0, moving - computing)})});
+}
+
+}  // namespace
+
+namespace terms {
+
+extern const Term store_bursts{"store bursts",
+                               "share beyond miss buffers x min(storing, computing, moving - computing)",
+                               "memories.*.misses, line, timing.load_buffers",
+                               "miss buffers bound outstanding lines (Little's law); measured, docs/cost_measured.md",
+                               Overlap::exposed,
+                               false,
+                               store_burst_times};
+
+}  // namespace terms
+}  // namespace isamap

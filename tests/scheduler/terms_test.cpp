@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each term of the cost model against a number computed by hand, on machines with round numbers: data/vector8.yaml and
+// the skeleton of a GPU. Numbers of traffic that no nest this small has are given to the term directly.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "hwdesc/load/skeletons.h"
+#include "hwdesc/model/timing_choice.h"
+#include "scheduler/cost/priced_nest.h"
+#include "tests/lowering/support.h"
+#include "tests/scratch.h"
+
+namespace isamap {
+namespace {
+
+HardwareModel vector8() {
+  auto loaded = load_hardware(std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data/vector8.yaml", {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// 64 processors with 4 ports for mma (8 cycles, latency 32) and one for loads; links of 64 B/cycle and 400 cycles.
+HardwareModel small_gpu() {
+  const std::string file = scratch("small_gpu.yaml");
+  for (const auto& [kind, text] : hardware_skeletons())
+    if (kind == "gpu") {
+      std::string named = text;
+      for (std::size_t at = 0; (at = named.find("NAME", at)) != std::string::npos;) named.replace(at, 4, "small");
+      std::ofstream(file) << named;
+    }
+  auto loaded = load_hardware(file, {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// A nest and its price.
+class Priced {
+ public:
+  Priced(const Priced&) = delete;
+  Priced(Kernel kernel, HardwareModel model, const std::vector<std::string>& lines)
+      : kernel_(std::move(kernel)), model_(std::move(model)) {
+    const Schedule schedule = schedule_of(lines);
+    auto nest = price_nest({&kernel_, make_id<StatementId>(0), &model_, schedule.nests[0]});
+    EXPECT_TRUE(nest) << render(nest.diagnostics());
+    if (nest) nest_ = std::move(*nest);
+  }
+  const PricedNest& nest() const { return *nest_; }
+  const HardwareModel& model() const { return model_; }
+  TermContext context() const {
+    TermContext context{nest_->view, nest_->counts, nest_->traffic, model_.timing};
+    if (nest_->blocks) context.blocks = &*nest_->blocks;
+    if (nest_->scalar) context.scalar = &*nest_->scalar;
+    return context;
+  }
+
+  /// The times of a term of this nest, in this context.
+  std::vector<TermTime> times(std::string_view name, const TermContext& context) const {
+    std::vector<TermTime> times;
+    for (const Term* term : terms_of(nest_->timing))
+      if (term->name == name) {
+        term->times(context, times);
+        return times;
+      }
+    ADD_FAILURE() << "no term is called " << name;
+    return times;
+  }
+  /// The one of a resource, in this nest.
+  double cycles(std::string_view name, const std::string& resource) const {
+    for (const TermTime& time : times(name, context()))
+      if (time.name() == resource) return time.cycles;
+    return 0;
+  }
+  double cycles(std::string_view name, const TermContext& context) const {
+    double sum = 0;
+    for (const TermTime& time : times(name, context)) sum += time.cycles;
+    return sum;
+  }
+  double cycles(std::string_view name) const { return cycles(name, context()); }
+
+ private:
+  Kernel kernel_;
+  HardwareModel model_;
+  std::unique_ptr<PricedNest> nest_;
+};
+
+/// 8 x 16 x 32 in tiles of so many rows and 8 columns: 512 calls of 8 products.
+Priced product(const std::string& rows, const std::string& depth = "32", HardwareModel model = vector8()) {
+  return {formula("C[i,j] += A[i,k] * B[k,j]", "i=8,j=16,k=32"),
+          std::move(model),
+          {"for k by " + depth, "for i by " + rows, "for j by 8", "stage C in vec", "for k by 1", "stage B in vec",
+           "for i by 1 unroll", "do s0 with fma(j=j)"}};
+}
+
+TEST(Terms, ComputeIsThroughputOrAChainOfUpdates) {
+  EXPECT_EQ(product("4").cycles("compute", "compute"), 512);  // latency 4 over 4 accumulators: a call a cycle
+  EXPECT_EQ(product("2").cycles("compute", "latency of fma (2 accumulators)"), 512 * 4 / 2);
+}
+
+TEST(Terms, ScalarCodeTakesItsAccesses) {
+  const Priced sum{formula("Y[i] = X[i] + Z[i]", "i=100"), vector8(), {"for i by 1", "do s0 with scalar"}};
+  EXPECT_EQ(sum.cycles("compute", "scalar code"), 300);
+  const Priced copy{formula("Y[i] = X[i]", "i=100"), vector8(), {"for i by 1", "do s0 with scalar"}};
+  EXPECT_EQ(copy.cycles("compute", "scalar code"), 50);
+  const Priced transposed{
+      formula("Y[i,j] = X[j,i]", "i=10,j=10"), vector8(), {"for i by 1", "for j by 1", "do s0 with scalar"}};
+  EXPECT_EQ(transposed.cycles("compute", "scalar code"), 250);
+}
+
+TEST(Terms, LoopExitsMispredictFromEightTripsOn) {
+  EXPECT_EQ(product("4").cycles("loop exits"), 2 * 2 * 20);  // of the 32 steps of k, in four tiles
+  EXPECT_EQ(product("4", "4").cycles("loop exits"), 20);     // of its 8 parts; 4 steps inside are predicted
+}
+
+TEST(Terms, AccumulatorsRestartWhereTheReductionIsSplit) {
+  EXPECT_EQ(product("4").cycles("accumulator restarts"), 0);
+  EXPECT_EQ(product("4", "16").cycles("accumulator restarts"), 2 * 2 * 2 * (4 + 5));
+}
+
+TEST(Terms, LinksMoveTheirBytes) {
+  // 128 registers of B and 512 elements of A in; 16 registers of C out.
+  EXPECT_EQ(product("4").cycles("link", "link ld"), (128 * 32 + 512 * 4) / 32.0);
+  EXPECT_EQ(product("4").cycles("link", "link st"), 16 * 32 / 32.0);
+}
+
+TEST(Terms, PortsIssueTheMoves) {
+  EXPECT_EQ(product("4").cycles("port", "port load"), 128 + 512);
+  EXPECT_EQ(product("4").cycles("port", "port store"), 16);
+}
+
+TEST(Terms, CachesAreFilledAtTheBandwidthOfTheirLink) {
+  const Priced nest = product("4");
+  Traffic traffic;
+  traffic.caches[*nest.model().find_memory("l1")] = {1280, 0, 16, 2};
+  TermContext context = nest.context();
+  const TermContext own{context.view, context.counts, traffic, context.timing};
+  EXPECT_EQ(nest.cycles("cache", own), 1280 / 16.0 / 2);
+}
+
+TEST(Terms, MemoriesServeReadsApartFromWrites) {
+  const HardwareModel a1 = machine("a1");
+  const Priced nest{formula("C[i,j] += A[i,k] * B[k,j]", "i=8,j=8,k=8", "A=s16,B=s16,C=s32"),
+                    a1,
+                    {"for i by 1", "for j by 1", "stage C in RF", "for k by 1", "stage A in RF", "stage B in RF",
+                     "do s0 with mac()"}};
+  const Memory& home = nest.model().memory(nest.model().home());
+  Traffic traffic;
+  traffic.memories[nest.model().home()][make_id<TensorId>(0)] = {2, 0, 1000, 300, 200, 4};
+  const TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
+  const std::vector<TermTime> times = nest.times("memory", own);
+  ASSERT_EQ(times.size(), static_cast<std::size_t>((home.read_bandwidth > 0) + (home.write_bandwidth > 0)));
+  if (home.read_bandwidth > 0) {
+    EXPECT_EQ(times.front().cycles, 2000 / home.read_bandwidth);
+  }
+  if (home.write_bandwidth > 0) {
+    EXPECT_EQ(times.back().cycles, 1000 / home.write_bandwidth);
+  }
+}
+
+TEST(Terms, CoreAndCachesContendTheMoreTheNearerTheyAre) {
+  const Priced nest = product("4");
+  TermContext context = nest.context();
+  const std::vector<TermTime> equal{{"compute", "", 100}, {"cache", "l1", 100, true}};
+  context.bounds = equal;
+  context.longest = 100;
+  EXPECT_NEAR(nest.cycles("contention of core and caches", context), 100 * (std::pow(2, 0.2) - 1), 1e-9);  // 14.87
+  const std::vector<TermTime> apart{{"compute", "", 100}, {"cache", "l1", 50, true}};
+  context.bounds = apart;
+  EXPECT_NEAR(nest.cycles("contention of core and caches", context), 100 * (std::pow(1 + 1 / 32.0, 0.2) - 1), 1e-9);
+}
+
+TEST(Terms, OtherBoundsTakeIssueSlots) {
+  const Priced nest = product("4");
+  TermContext context = nest.context();
+  const std::vector<TermTime> bounds{{"compute", "", 100}, {"port", "load", 60}, {"link", "ld", 20}};
+  context.bounds = bounds;
+  context.longest = 100;
+  EXPECT_EQ(nest.cycles("contended issue slots", context), 80 / 16.0);
+}
+
+TEST(Terms, EveryPrintedCallIsFetched) {
+  const Priced nest = product("4");
+  TermContext context = nest.context();
+  context.printed_calls = 12;
+  EXPECT_EQ(nest.cycles("instruction fetch", context), 12);
+}
+
+TEST(Terms, HalfOfTheStartsOfStreamsIsExposed) {
+  const Priced nest = product("4");
+  Traffic traffic;
+  traffic.caches[*nest.model().find_memory("l1")] = {0, 0, 16, 1, 640};
+  const TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
+  EXPECT_EQ(nest.cycles("prefetch stream starts", own), 0.5 * 640 / 16);
+}
+
+TEST(Terms, MissesOfTheLastLevelComeInPhases) {
+  const Priced nest = product("4");
+  Traffic traffic;
+  traffic.caches[*nest.model().find_memory("l2")] = {4000, 0, 4, 1, 0, 8000};  // half of them miss, for 1000 cycles
+  const std::vector<TermTime> bounds{{"compute", "", 800}, {"cache", "l2", 1000, true}};
+  TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
+  own.bounds = bounds;
+  own.longest = 1000;
+  EXPECT_EQ(nest.cycles("LLC miss phases", own), 800 + (1000 - 0.5 * 800) - 1000);
+}
+
+TEST(Terms, PartialSumsAreReloaded) {
+  const Priced nest = product("4", "16");
+  const int stage = nest.nest().view.innermost[0];
+  Traffic traffic;
+  Transfer sums{0, stage, nest.model().home(), nest.nest().view.memory_of(stage), 32, 64};
+  traffic.transfers.push_back(sums);
+  traffic.caches[*nest.model().find_memory("l1")] = {0, 512, 16, 1};
+  const TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
+  // One tile of 4 x 8 sums is reloaded; all of the 256 bytes that are stored miss the cache, half of its traffic each
+  // way.
+  EXPECT_EQ(nest.cycles("partial-sum reloads", own), 0.5 * (32 * 4 / 16.0 + 14));
+}
+
+TEST(Terms, SingleBuffersWaitForTheirTransfers) {
+  const Priced nest = product("4");
+  // A tile of 100 elements is loaded into a scratchpad over a link of 8 B/cycle, in place of the tile of B.
+  ResolvedNest view = nest.nest().view;
+  for (std::size_t s = 0; s < view.stages.size(); ++s)
+    if (view.stages[s].access == 2) {
+      Traffic traffic;
+      traffic.transfers.push_back(
+          {2, static_cast<int>(s), nest.model().home(), *nest.model().find_memory("pad"), 100, 0});
+      const TermContext single{view, nest.nest().counts, traffic, nest.model().timing};
+      EXPECT_EQ(nest.cycles("single-buffered transfers", single), 100 * 4 / 8.0);
+      view.stages[s].stage.buffers = 2;
+      EXPECT_EQ(nest.cycles("single-buffered transfers", single), 0);
+    }
+}
+
+TEST(Terms, StoresBeyondTheMissBuffersBurst) {
+  const Priced nest = product("8");  // tiles of 8 x 8 numbers: 4 lines, of which 4 x (1 - 1/2) find a buffer
+  Traffic traffic;
+  traffic.caches[*nest.model().find_memory("l1")] = {4800, 1600, 16, 1};
+  const std::vector<TermTime> bounds{{"compute", "", 150}, {"cache", "l1", 300, true}};
+  TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
+  own.bounds = bounds;
+  own.longest = 300;
+  EXPECT_EQ(nest.cycles("store bursts", own), 0.5 * (1600 / 16.0));  // storing 100 < computing 150 = moving - computing
+}
+
+TEST(Terms, PackedCopiesComeBeforeTheCalls) {
+  const Priced nest{formula("C[i,j] += A[i,k] * B[k,j]", "i=8,j=16,k=32"),
+                    vector8(),
+                    {"stage B in ram as [j/8, k, j%8]", "for i by 4", "for j by 8", "stage C in vec", "for k by 1",
+                     "stage B in vec", "for i by 1 unroll", "do s0 with fma(j=j)"}};
+  EXPECT_EQ(nest.cycles("packed copy", "packed copy of B"), 32 * 16 * 0.5 + 2048 * (2048.0 / (1 << 20)) / 4);
+}
+
+/// 64 x 32 x 64 in four blocks of four warps, which share no tile.
+Priced blocks() {
+  return {formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=32,k=64", "A=f16,B=f16,C=f32"),
+          small_gpu(),
+          {"for i by 16 on block", "for j by 8 on warp", "stage C in reg", "for k by 16", "stage A in reg",
+           "stage B in reg", "do s0 with mma(i=i, j=j, k=k)"}};
+}
+
+TEST(Terms, BlocksComputeOnThePortsOfTheirProcessor) {
+  EXPECT_EQ(blocks().cycles("compute", "compute"), 4 * 4 * 8 / 4);  // 4 warps, 4 steps, 8 cycles, 4 ports
+  EXPECT_EQ(blocks().cycles("latency of its calls"), 4 * 32);       // one accumulator a warp
+}
+
+TEST(Terms, BlocksMoveTheirTiles) {
+  // Each warp loads 16 x 16 of A and 16 x 8 of B at each of 4 steps, and stores 16 x 8 of C.
+  EXPECT_EQ(blocks().cycles("link", "link g2r"), 4 * 4 * (256 + 128) * 2 / 64.0);
+  EXPECT_EQ(blocks().cycles("link", "link r2g"), 4 * 128 * 4 / 64.0);
+  EXPECT_EQ(blocks().cycles("port", "port load"), 4 * 4 * (8 + 4) + 4 * 4);  // stores pass the same port
+}
+
+TEST(Terms, BlocksWaitForRegisters) {
+  EXPECT_EQ(blocks().cycles("latency of fetches"), 4 * 400 + 4 * 8);  // both loads at once, then the call, four times
+  EXPECT_EQ(blocks().cycles("last results"), 400);
+}
+
+TEST(Terms, BlocksRunInWaves) {
+  const Priced many{formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=2048,j=8,k=16", "A=f16,B=f16,C=f32"),
+                    small_gpu(),
+                    {"for i by 16 on block", "stage C in reg", "for k by 16", "stage A in reg", "stage B in reg",
+                     "do s0 with mma(i=i, j=j, k=k)"}};
+  EXPECT_EQ(many.cycles("compute", "compute"), 2 * 8 / 4);  // 128 blocks on 64 processors
+  EXPECT_EQ(many.cycles("last results"), 2 * 400);
+}
+
+TEST(Terms, ThreadsShareScalarCode) {
+  const Priced nest{
+      formula("Y[i] = X[i] * Z[i]", "i=6400", "X=f32,Z=f32,Y=f32"), small_gpu(), {"for i by 1", "do s0 with scalar"}};
+  EXPECT_EQ(nest.cycles("scalar code"), 6400 * 3 / (64 * 32.0));  // 32 lanes of each processor have a load in flight
+  EXPECT_EQ(nest.cycles("last results"), 400 + 400);
+}
+
+TEST(Terms, AreAddedByTheirOverlap) {
+  const Priced nest = product("4");
+  const TermSum& sum = nest.nest().terms;
+  double all = sum.longest;
+  for (const auto& [term, time] : sum.added) all += time.cycles;
+  EXPECT_EQ(sum.cycles, all);
+  EXPECT_EQ(nest.nest().cost.cycles, std::ceil(all - 1e-9));
+  EXPECT_EQ(sum.bounds.front().cycles, 512 + 80);  // calls and the exits of their loops
+}
+
+TEST(Terms, StateFormulaParametersAndSource) {
+  for (const TimingModel model : {TimingModel::overlapped, TimingModel::issued_moves, TimingModel::thread_blocks,
+                                  TimingModel::parallel_scalar, TimingModel::command_stream}) {
+    bool bounds_over = false;
+    for (const Term* term : terms_of(model)) {
+      EXPECT_FALSE(term->formula.empty() || term->parameters.empty() || term->source.empty()) << term->name;
+      const bool is_bound = term->overlap == Overlap::calls || term->overlap == Overlap::bound;
+      EXPECT_FALSE(is_bound && bounds_over) << term->name << " must stand before what is added to the bounds";
+      bounds_over = bounds_over || !is_bound;
+    }
+  }
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+const char* added_as(Overlap overlap) {
+  switch (overlap) {
+    case Overlap::calls:
+      return "calls";
+    case Overlap::bound:
+      return "bound";
+    case Overlap::once:
+      return "once";
+    case Overlap::contended:
+      return "contended";
+    case Overlap::exposed:
+      break;
+  }
+  return "exposed";
+}
+
+/// docs/cost_terms.md: the terms of each timing model, then the defaults of its parameters.
+std::string terms_page() {
+  std::string text =
+      "# Terms of the cost model\n\n"
+      "Written by the test `Terms.ThePageIsUpToDate` (ISAMAP_UPDATE_GOLDEN=1) from scheduler/cost/term_tables.cpp and\n"
+      "hwdesc/defaults/timing.yaml; docs/cost.md explains them. `isamap hw show` prints the timing model of a "
+      "machine.\n\n"
+      "    cycles = longest(calls, bounds) + once + contended + exposed\n\n"
+      "*Added as* says where a term stands there; times of `calls` are summed. *Replayed*: `latency` and `simulator` "
+      "find\n"
+      "this time by themselves, and never less than it. *Reads*: keys of the hardware file.\n";
+  for (const TimingModel model : {TimingModel::overlapped, TimingModel::issued_moves, TimingModel::thread_blocks,
+                                  TimingModel::parallel_scalar, TimingModel::command_stream}) {
+    std::string title(name(model));
+    title.front() = static_cast<char>(std::toupper(title.front()));
+    text +=
+        "\n## " + title + "\n\n| term | added as | replayed | cycles | reads | source |\n|---|---|---|---|---|---|\n";
+    for (const Term* term : terms_of(model))
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", term->name, added_as(term->overlap),
+                          term->replayed ? "yes" : "", term->formula, term->parameters, term->source);
+  }
+  return text + "\n## Parameters\n\n```yaml\n" +
+         text_of_file(std::string(ISAMAP_SOURCE_DIR) + "/hwdesc/defaults/timing.yaml") + "```\n";
+}
+
+TEST(Terms, ThePageIsUpToDate) {
+  const std::string path = std::string(ISAMAP_SOURCE_DIR) + "/docs/cost_terms.md", made = terms_page();
+  if (std::getenv("ISAMAP_UPDATE_GOLDEN")) std::ofstream(path) << made;
+  EXPECT_EQ(text_of_file(path), made) << "ISAMAP_UPDATE_GOLDEN=1 rewrites docs/cost_terms.md";
+}
+
+/// The defaults are wholly in the file: every parameter, none twice, and a machine's file goes before them.
+TEST(Timing, EveryParameterHasADefaultAndCanBeStated) {
+  const std::string text = text_of_file(std::string(ISAMAP_SOURCE_DIR) + "/hwdesc/defaults/timing.yaml");
+  const std::string file = scratch("stated.yaml");
+  const std::string base = text_of_file(std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data/vector8.yaml");
+  for (const TimingParameter& p : timing_parameters) {
+    EXPECT_NE(text.find("\n  " + std::string(p.key) + ": "), std::string::npos) << p.key;
+    const double value = default_timing().*p.value;
+    EXPECT_TRUE(value >= p.least && value <= p.most) << p.key;
+    const double other = value == p.most ? p.least : p.most;
+    std::ofstream(file) << base << "timing: {" << p.key << ": " << fmt::format("{}", other) << "}\n";
+    const auto stated = load_hardware(file, {});
+    ASSERT_TRUE(stated) << render(stated.diagnostics());
+    EXPECT_EQ(stated->model.timing.*p.value, other) << p.key;
+    std::ofstream(file) << base << "timing: {" << p.key << ": -1}\n";
+    const auto refused = load_hardware(file, {});
+    ASSERT_FALSE(refused) << p.key;
+    EXPECT_NE(render(refused.diagnostics()).find("'" + std::string(p.key) + "' of 'timing' is -1"), std::string::npos)
+        << render(refused.diagnostics());
+  }
+}
+
+/// A finer model knows at least what the closed form does.
+TEST(Replayed, IsNoLessThanTheClosedForm) {
+  const Priced nest = product("4");
+  EXPECT_EQ(replayed_cost(nest.nest(), 0, "nothing").cycles, nest.nest().cost.cycles);
+  const Cost cost = replayed_cost(nest.nest(), 1e6, "waiting");
+  EXPECT_EQ(cost.bound, "waiting");
+  EXPECT_GT(cost.cycles, 1e6);  // contention and fetch are not replayed
+}
+
+}  // namespace
+}  // namespace isamap
