@@ -78,37 +78,38 @@ bool shim_covers(const Lack& lacking, const Shim& shim) {
 
 Availability cpp_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
-  if (compiler.command.empty()) return {"unavailable", compiler.why};
+  if (compiler.command.empty()) return {ExecutionMode::unavailable, compiler.why};
   const Lack lacking = lack(model);
-  if (lacking.machine.empty() && lacking.features.empty()) return {"native", ""};
+  if (lacking.machine.empty() && lacking.features.empty()) return {ExecutionMode::native, ""};
   if (shim_covers(lacking, model.program.shim))
-    return {"shim", fmt::format("a header in plain C++ stands for {}", fmt::join(lacking.features, ", "))};
+    return {ExecutionMode::shim, fmt::format("a header in plain C++ stands for {}", fmt::join(lacking.features, ", "))};
   const std::string why = !lacking.machine.empty()
                               ? lacking.machine
                               : fmt::format("this processor does not report {}", fmt::join(lacking.features, ", "));
-  if (model.program.run_emulated.empty()) return {"unavailable", why};
+  if (model.program.run_emulated.empty()) return {ExecutionMode::unavailable, why};
   const auto command = split_command(model.program.run_emulated);
-  if (!command.empty() && command_exists(command[0])) return {"emulated", ""};
+  if (!command.empty() && command_exists(command[0])) return {ExecutionMode::emulated, ""};
   const auto& packages = model.program.packages;
-  return {"unavailable", fmt::format("{}, and the emulator '{}' is missing (Debian: apt-get install {})", why,
-                                     command.empty() ? "" : command[0],
-                                     packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
+  return {ExecutionMode::unavailable,
+          fmt::format("{}, and the emulator '{}' is missing (Debian: apt-get install {})", why,
+                      command.empty() ? "" : command[0],
+                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
 Availability kernel_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
-  if (compiler.command.empty()) return {"unavailable", compiler.why};
-  if (const std::string why = no_device_for(model); !why.empty()) return {"emulated", why};
-  return {"native", "on " + probe_device().name};
+  if (compiler.command.empty()) return {ExecutionMode::unavailable, compiler.why};
+  if (const std::string why = no_device_for(model); !why.empty()) return {ExecutionMode::emulated, why};
+  return {ExecutionMode::native, "on " + probe_device().name};
 }
 
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
-  if (command.empty()) return {"simulator", ""};
+  if (command.empty()) return {ExecutionMode::simulator, ""};
   const std::string title = simulator_title(model);
-  if (command_exists(command[0])) return {"simulator", "by " + title};
+  if (command_exists(command[0])) return {ExecutionMode::simulator, "by " + title};
   const bool told = title.find(command[0]) != std::string::npos;
-  return {"unavailable",
+  return {ExecutionMode::unavailable,
           fmt::format("{} is missing{}", title, told ? "" : fmt::format(": there is no command '{}'", command[0]))};
 }
 
@@ -128,20 +129,20 @@ Availability availability(const HardwareModel& model) { return backend_of(model)
 
 std::string not_timed(const HardwareModel& model) {
   const Availability here = availability(model);
-  if (here.how == "unavailable") return here.why;
-  if (here.how == "native" || !has_thread_blocks(model)) return "";
+  if (here.how == ExecutionMode::unavailable) return here.why;
+  if (here.how == ExecutionMode::native || !has_thread_blocks(model)) return "";
   return fmt::format("kernels of '{}' are emulated here, and how long that takes says nothing of its speed: {}",
                      model.name, here.why);
 }
 
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
   if (instruction.requires_features.empty() || has_thread_blocks(model)) return "";
-  const std::string how = availability(model).how;
+  const ExecutionMode how = availability(model).how;
   const auto features = processor_features();
   for (const std::string& feature : instruction.requires_features) {
-    if (how == "native" && !features.contains(normalised(feature)))
+    if (how == ExecutionMode::native && !features.contains(normalised(feature)))
       return fmt::format("this processor does not report {}, which '{}' requires", feature, instruction.name);
-    if (how == "emulated")
+    if (how == ExecutionMode::emulated)
       return fmt::format("'{}' requires {}; the emulator is known to have only the features that the file requires",
                          instruction.name, feature);
   }

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// One execution of a compiled program: its data, its limits, and the folder with its files.
-struct Execution {
+struct CompiledRun {
   const Program& program;
   std::vector<TensorData>& data;
   RunLimits limits;
@@ -42,16 +42,16 @@ class CppRunner final : public Runner {
     RunOutcome outcome;
     const Availability available = availability(model_);
     outcome.executed = available.how;
-    if (available.how == "unavailable") {
+    if (available.how == ExecutionMode::unavailable) {
       outcome.missing = available.why;
       return outcome;
     }
     if (const std::string why = not_executed(program); !why.empty()) {
       outcome.missing = why;
-      outcome.executed = "unavailable";
+      outcome.executed = ExecutionMode::unavailable;
       return outcome;
     }
-    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == "native";
+    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == ExecutionMode::native;
     const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
@@ -62,7 +62,7 @@ class CppRunner final : public Runner {
           TemporaryDirectory::parent());
       return outcome;
     }
-    Execution run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
+    CompiledRun run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
     const RunPlan& plan = run.plan;
     const auto made = on_device
                           ? compile(model_,
@@ -76,7 +76,7 @@ class CppRunner final : public Runner {
       // If the compiler fails on an empty program, ours is not at fault.
       outcome.missing = why_compiler_fails(model_, folder.path());
       if (outcome.missing.empty()) return made.diagnostics();
-      outcome.executed = "unavailable";
+      outcome.executed = ExecutionMode::unavailable;
       return outcome;
     }
     outcome.compiler = listed_command(*made);
@@ -119,11 +119,11 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  Result<RunOutcome> execute(const Execution& run, RunOutcome outcome) const {
+  Result<RunOutcome> execute(const CompiledRun& run, RunOutcome outcome) const {
     const auto& [program, data, limits, min_seconds, folder, plan] = run;
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
-    if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
+    if (outcome.executed == ExecutionMode::emulated && !model_.program.run_emulated.empty()) {
       command = split_command(model_.program.run_emulated);
       for (std::string& word : command)
         if (word == "{exe}") word = executable;
@@ -134,7 +134,7 @@ class CppRunner final : public Runner {
     if (!result.started) return error(fmt::format("'{}' cannot be executed", command[0]), result.output);
     if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
       outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", model_.name);
-      outcome.executed = "unavailable";
+      outcome.executed = ExecutionMode::unavailable;
       return outcome;
     }
     if (result.timed_out || result.signal == SIGXCPU) {
@@ -142,9 +142,9 @@ class CppRunner final : public Runner {
       return outcome;
     }
     constexpr int lacking = 77;  // for example too little GPU memory
-    if (result.exit_code == lacking && outcome.executed == "native") {
+    if (result.exit_code == lacking && outcome.executed == ExecutionMode::native) {
       outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
-      outcome.executed = "unavailable";
+      outcome.executed = ExecutionMode::unavailable;
       return outcome;
     }
     if (const auto problem = failure(program, limits, result)) return *problem;

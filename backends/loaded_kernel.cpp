@@ -193,9 +193,9 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
 
 Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model) {
   const Availability available = availability(model);
-  if (available.how != "native" && available.how != "shim")
+  if (available.how != ExecutionMode::native && available.how != ExecutionMode::shim)
     return error(fmt::format("programs of '{}' cannot be loaded into this process", model.name),
-                 available.why.empty() ? fmt::format("they run here as '{}'", available.how) : available.why);
+                 available.why.empty() ? fmt::format("they run here as '{}'", name(available.how)) : available.why);
   const auto unit = print_cpp(program, model);
   if (!unit) return unit.diagnostics();
   const TemporaryDirectory folder;

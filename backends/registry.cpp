@@ -13,7 +13,6 @@
 #include "backends/cuda/translation_unit.h"
 #include "backends/language_backend.h"
 #include "backends/simulator/simulate.h"
-#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -52,9 +51,9 @@ std::unique_ptr<Runner> simulator_of(const HardwareModel& model, bool) { return 
 
 const LanguageBackend& backend_of(const HardwareModel& model) {
   static const LanguageBackend table[] = {
-      {host_language, cpp_files, make_cpp_runner, cpp_availability, nullptr},
-      {thread_block_language, cuda_files, make_cpp_runner, kernel_availability, nullptr},
-      {command_stream_language, assembly_files, simulator_of, simulator_availability, too_many_commands},
+      {"c++", cpp_files, make_cpp_runner, cpp_availability, nullptr},
+      {"cuda", cuda_files, make_cpp_runner, kernel_availability, nullptr},
+      {"asm", assembly_files, simulator_of, simulator_availability, too_many_commands},
   };
   const auto* found = std::find_if(std::begin(table), std::end(table),
                                    [&](const LanguageBackend& row) { return row.name == model.program.language; });

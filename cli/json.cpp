@@ -61,7 +61,7 @@ Json scalar_json(const std::vector<ScalarCode>& scalar) {
 namespace {
 
 void add_run(Json& json, const Checked& checked) {
-  json["executed"] = checked.executed;
+  json["executed"] = name(checked.executed);
   if (!checked.compiler.empty()) json["compiler"] = checked.compiler;
   if (!checked.simulator.empty()) {
     json["simulator"] = checked.simulator;
@@ -173,7 +173,8 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   json["kernel"] = program.kernel.name;
   json["target"] = model.name;
   json["schedule"] = program.schedule_text;
-  json["assumptions"] = program.assumptions;
+  json["assumptions"] = Json::array();
+  for (const Assumption& assumption : program.assumptions) json["assumptions"].push_back(assumption.text);
   json["scalar"] = scalar_json(scalar);
   if (!program.sizes.empty()) json["sizes"] = program.sizes;
   for (const Program& version : program.versions)
@@ -229,7 +230,7 @@ std::string json_of_check(const std::vector<CheckedFile>& files) {
   for (const CheckedFile& file : files) {
     Json proofs = Json::array();
     for (const LayoutFact& fact : file.facts)
-      proofs.push_back({{"kind", fact.kind},
+      proofs.push_back({{"kind", name(fact.kind)},
                         {"status", fact.proved ? "proved" : "refuted"},
                         {"operands", fact.operands},
                         {"text", fact.text}});
@@ -292,7 +293,7 @@ std::string json_of_hardware(const HardwareModel& model) {
   for (const Barrier& barrier : model.barriers())
     json["completion"].push_back({{"name", barrier.name}, {"kind", "barrier"}, {"count", barrier.count}});
   for (const AsyncObject& object : model.async_objects())
-    json["completion"].push_back({{"name", object.name}, {"kind", object.kind}, {"count", 1}});
+    json["completion"].push_back({{"name", object.name}, {"kind", name(object.kind)}, {"count", 1}});
   json["objects"] = Json::array();
   for (const HostObject& object : model.objects()) json["objects"].push_back({{"name", object.name}});
   json["instructions"] = Json::array();
@@ -327,7 +328,7 @@ std::string json_of_targets(const std::vector<TargetRow>& targets) {
                                {"families", target.families},
                                {"lines", target.lines},
                                {"verified", evidence_json(target.verified)},
-                               {"how", target.availability.how},
+                               {"how", name(target.availability.how)},
                                {"why", target.availability.why}});
   return text_of(json);
 }

@@ -19,10 +19,13 @@ namespace isamap::cli {
 
 Json rejected_json(const std::vector<Rejection>& rejected, const HardwareModel& model) {
   Json json = Json::array();
-  for (const Rejection& rejection : rejected)
+  for (const Rejection& rejection : rejected) {
+    Json reasons = Json::array();
+    for (const Reason& reason : rejection.reasons) reasons.push_back(reason.text);
     json.push_back({{"instruction", model.instruction(rejection.instruction).name},
                     {"statement", rejection.statement.value},
-                    {"reasons", rejection.reasons}});
+                    {"reasons", std::move(reasons)}});
+  }
   return json;
 }
 
@@ -211,7 +214,7 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
                                   {"hardware", advice.hardware}});
     for (const Rejection& rejection : result.rejected)
       if (rejection.instruction == id)
-        for (const std::string& reason : rejection.reasons) row["reasons"].push_back(reason);
+        for (const Reason& reason : rejection.reasons) row["reasons"].push_back(reason.text);
     json["instructions"].push_back(std::move(row));
   }
   if (result.limit_reached) json["limit_reached"] = true;

@@ -10,8 +10,8 @@ std::string json_of_tune(const TuneAnswer& answer) {
   Json json = document();
   const Scheduled& found = answer.scheduled;
   json["best"] = {{"schedule", print(found.schedule)}};
-  json["executed"] = answer.best.executed;
-  json["correct"] = answer.best.checked;
+  json["executed"] = name(answer.best.executed);
+  json["correct"] = answer.best.correct();
   json["measured_seconds"] = answer.best.seconds > 0 ? Json(answer.best.seconds) : Json(nullptr);
   json["measured_cycles"] = answer.best.seconds > 0 ? Json(nullptr) : number(answer.best.cycles);
   json["cycles"] = number(found.cost.cycles);

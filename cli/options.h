@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Command-line options as plain values: set by main.cpp, read by the verbs.
+// Command-line options that several verbs or their helpers read, as plain values. What one verb alone reads stays in
+// its file (cli/command_line.h).
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,6 @@ struct LabOptions {
   std::string store;           ///< --store
   std::int64_t run = 0;        ///< replay, csv: number of a run of the store; 0: the last one
   std::int64_t measured = 12;  ///< tune: candidates of each statement that are executed
-  bool features = false;       ///< csv: with the features of learned cost models
 };
 
 /// How a model (.onnx) is imported and run, as written.
@@ -35,7 +35,6 @@ struct ModelFlags {
 struct Options {
   ModelFlags onnx;
   bool json = false;
-  std::string write;   ///< explain: folder for proposed kernels
   std::string output;  ///< -o; empty: stdout
   std::uint64_t seed = 0;
   std::map<std::string, std::string> params;    ///< --set name=value
@@ -60,21 +59,16 @@ struct Options {
   bool certify = false;
   bool strict_float = false;  ///< refuse programs that assume finite inputs
 
-  bool run = false;                  ///< extract
-  std::string report;                ///< extract, coverage, hw diff, evaluate, schedule: HTML file
-  std::string suite;                 ///< coverage, hw diff: folder of kernels
-  bool program = false;              ///< emit: the program instead of target text
-  bool check = false;                ///< emit: run the program first
-  EmitOptions emit;                  ///< emit: --workspace, --header, --test
-  std::string graph_format = "dot";  ///< hw graph
-  std::vector<std::string> files;    ///< hw check; hw diff: the two
-  std::string new_name, new_kind;    ///< hw new
-  bool resolved = false;             ///< hw show: the file with bases, parameters, tables and variants resolved
-  std::string best_dtype;            ///< targets --best
-  std::int64_t samples = 64;         ///< hw verify: vectors for each program
-  std::string record, replay;        ///< hw verify: file of what instructions computed
-  std::string bundle, import;        ///< hw verify: folder of programs for another machine
-  bool no_code = false;              ///< hw verify --bundle: kernels are not compiled here
+  std::string report;              ///< extract, coverage, hw diff, evaluate, schedule: HTML file
+  std::string suite;               ///< coverage, hw diff: folder of kernels
+  bool program = false;            ///< emit: the program instead of target text
+  bool check = false;              ///< emit: run the program first
+  EmitOptions emit;                ///< emit: --workspace, --header, --test
+  std::vector<std::string> files;  ///< hw check; hw diff: the two
+  std::int64_t samples = 64;       ///< hw verify: vectors for each program
+  std::string record, replay;      ///< hw verify: file of what instructions computed
+  std::string bundle, import;      ///< hw verify: folder of programs for another machine
+  bool no_code = false;            ///< hw verify --bundle: kernels are not compiled here
   LabOptions lab;
 };
 

@@ -77,7 +77,8 @@ class Tuning {
   const Schedule& schedule() const { return schedule_; }
   const std::vector<TunedCandidate>& rows() const { return rows_; }
   const Measured& best() const { return best_; }
-  const std::string& problem() const { return problem_; }
+  /// The first that could not be measured.
+  const std::optional<Measured>& failed() const { return failed_; }
 
   /// False: no candidate of this statement could be measured.
   bool statement(std::size_t s, std::vector<Tried> list) {
@@ -139,17 +140,17 @@ class Tuning {
     std::optional<std::size_t> best;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
       const Measured& m = measured[c];
-      rows_.push_back({static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked,
+      rows_.push_back({static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.correct(),
                        m.problem, chosen[c].variation});
       lab::TrialRecord record;
       record.statement = static_cast<std::int64_t>(s);
       record.number = chosen[c].number;
-      if (m.checked) record.measured = m.value();
-      record.checked = m.checked;
+      if (m.correct()) record.measured = m.value();
+      record.verdict = m.verdict;
       record.problem = m.problem;
       if (!recorder_.measured(record)) return std::nullopt;
-      if (m.checked && (!best || m.value() < measured[*best].value())) best = c;
-      if (!m.checked && problem_.empty()) problem_ = m.problem;
+      if (m.correct() && (!best || m.value() < measured[*best].value())) best = c;
+      if (!m.correct() && !failed_) failed_ = m;
     }
     if (!best) return std::nullopt;
     best_ = measured[*best];
@@ -165,8 +166,13 @@ class Tuning {
   std::unique_ptr<CostModel> costs_ = make_cost_model_closed_form();
   std::vector<TunedCandidate> rows_;
   Measured best_;
-  std::string problem_;
+  std::optional<Measured> failed_;
 };
+
+Exit nothing_measured(const std::optional<Measured>& failed) {
+  const bool wrong = failed && failed->verdict == RunVerdict::wrong_result;
+  return fail(wrong ? Exit::wrong_result : Exit::limit, "nothing was measured: " + (failed ? failed->problem : ""));
+}
 
 std::string text_of(const TuneAnswer& answer) {
   const bool clock = answer.best.seconds > 0;
@@ -183,7 +189,7 @@ std::string text_of(const TuneAnswer& answer) {
   return text + fmt::format("# best: {}, executed {}; {} evaluations\n",
                             clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
                                   : fmt::format("{:.0f} cycles", answer.best.cycles),
-                            answer.best.executed, answer.scheduled.evaluations);
+                            name(answer.best.executed), answer.scheduled.evaluations);
 }
 
 }  // namespace
@@ -214,8 +220,8 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     code = Exit::ok;
     if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
     const Availability here = availability(inputs.model);
-    const std::string why =
-        seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay does not measure
+    const std::string why = seconds ? (here.how == ExecutionMode::unavailable ? here.why : "")
+                                    : not_timed(inputs.model);  // a replay does not measure
     if (!why.empty()) code = fail(Exit::missing, "nothing can be measured: " + why);
     if (code != Exit::ok) return false;
     code = Exit::wrong_input;
@@ -234,9 +240,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
   if (seconds) answer.scheduled.seconds = *seconds;
   Tuning tuning(options, recorder, measurer, inputs, answer.scheduled.schedule);
   for (std::size_t s = 0; s < inputs.kernel.statements.size(); ++s)
-    if (!tuning.statement(s, pool.of(s)))
-      return {"", fail(tuning.problem().starts_with("wrong result") ? Exit::wrong_result : Exit::limit,
-                       "nothing was measured: " + tuning.problem())};
+    if (!tuning.statement(s, pool.of(s))) return {"", nothing_measured(tuning.failed())};
   if (tuning.rows().empty()) return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
   answer.scheduled.schedule = tuning.schedule();
   if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
-#include "cli/verbs.h"
 #include "mapper/mapping_names.h"
 #include "report/suite_report.h"
 
@@ -80,8 +80,6 @@ std::string text_of(const Coverage& coverage) {
   return text + "\n";
 }
 
-}  // namespace
-
 Exit verb_coverage(const Options& options) {
   const auto suite = load_suite(options.suite);
   const auto model = load_target(options);
@@ -98,6 +96,17 @@ Exit verb_coverage(const Options& options) {
       return fail(Exit::wrong_input, written.diagnostics());
   return deliver(options, options.json ? json_of_coverage(coverage) : text_of(coverage),
                  exit_of(*suite, {&coverage.answers}));
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_coverage() {
+  return {{210, "coverage", "kernels of a folder that a machine covers",
+           [](Flags& flags) {
+             flags.target();
+             flags.suite();
+           },
+           verb_coverage}};
 }
 
 }  // namespace isamap::cli

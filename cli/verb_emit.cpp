@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
-#include "cli/verbs.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
@@ -80,7 +80,7 @@ bool refused(const Options& options, const HardwareModel& model) {
                                     std::pair("--workspace", options.emit.workspace)}) {
     if (!given) continue;
     fail(Exit::usage, fmt::format("{} is for targets whose programs are C++; those of '{}' are {}", flag, model.name,
-                                  has_thread_blocks(model) ? "CUDA C++" : "assembly"));
+                                  find_language(model.program.language)->title));
     return true;
   }
   return false;
@@ -108,7 +108,24 @@ Result<Exit> check_printed(const std::string& text, const Program& program, cons
   return Exit::ok;
 }
 
-}  // namespace
+void add_outputs(Flags& flags) {
+  Options& options = flags.options;
+  Flag program = flags.on("--program", options.program, "print the lowered program instead of target text");
+  flags
+      .on("--check", options.check,
+          "first compile and run what is printed, and compare with the interpreter: exit 5 and no text when wrong, 77 "
+          "when it cannot run here")
+      .excludes(program);
+  flags.known("-o").describe(
+      "write to FILE; a FOLDER where there are several files: targets in CUDA, --header, --test (or FILE.cpp: the "
+      "others beside it; FILE.cu: all in one)");
+  for (Flag of_cpp :
+       {flags.on("--header", options.emit.header, "also NAME.h: prototypes, sizes, alignments, for C and C++"),
+        flags.on("--test", options.emit.test, "also NAME_test.cpp: a main that checks the kernel, exit code 0 or 1"),
+        flags.on("--workspace", options.emit.workspace,
+                 "the caller passes memory for large local arrays as the last argument")})
+    of_cpp.excludes(program);
+}
 
 Exit verb_emit(const Options& options) {
   Exit code = Exit::ok;
@@ -137,6 +154,23 @@ Exit verb_emit(const Options& options) {
   const Exit delivered =
       options.json ? deliver(options, json_of_emit(program, model, scalar, *files)) : deliver_files(options, *files);
   return delivered == Exit::ok ? code : delivered;
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_emit() {
+  return {{270, "emit", "the kernel in the target's language",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.schedule_file();
+             flags.strict_float();
+             flags.no_reorder();
+             add_outputs(flags);
+           },
+           verb_emit, true}};
 }
 
 }  // namespace isamap::cli

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/extras.h"
 #include "cli/json.h"
-#include "cli/verbs.h"
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
@@ -45,8 +45,6 @@ std::string more_cycles(const Extras& extras, const std::string& cost, const Har
   return text;
 }
 
-}  // namespace
-
 Exit verb_evaluate(const Options& options) {
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
@@ -69,6 +67,20 @@ Exit verb_evaluate(const Options& options) {
   if (options.json)
     return deliver(options, json_of_evaluate(*evaluation, options.cost, extras->statements, extras->timelines));
   return deliver(options, text_of(*evaluation) + more_cycles(*extras, options.cost, model) + extras->text);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_evaluate() {
+  return {{260, "evaluate", "the cost of a schedule",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.cost_and_pictures();
+             flags.text("--schedule", flags.options.schedule_file, "schedule file").required();
+             flags.no_reorder();
+           },
+           verb_evaluate}};
 }
 
 }  // namespace isamap::cli

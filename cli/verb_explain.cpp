@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
 #include "cli/models.h"
-#include "cli/verbs.h"
 #include "ir/recurrence.h"
 #include "mapper/layout_advice.h"
 #include "mapper/mapping_names.h"
@@ -133,9 +134,7 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
   return files;
 }
 
-}  // namespace
-
-Exit verb_explain(const Options& options) {
+Exit verb_explain(const Options& options, const std::string& folder) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) return explain_model(options);
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
@@ -147,8 +146,8 @@ Exit verb_explain(const Options& options) {
   code = !result->mappings.empty() ? Exit::ok : result->limit_reached ? Exit::limit : Exit::no_answer;
   const std::vector<Refusal> refusals = explain_refusals(kernel, model, options.map, *result);
   ProposedFiles files;
-  if (!options.write.empty()) {
-    auto written = write_proposals(options.write, refusals);
+  if (!folder.empty()) {
+    auto written = write_proposals(folder, refusals);
     if (!written) return fail(Exit::wrong_input, written.diagnostics());
     files = std::move(*written);
   }
@@ -156,6 +155,21 @@ Exit verb_explain(const Options& options) {
                  options.json ? json_of_explain(kernel, model, *result, refusals, files)
                               : text_of(kernel, model, *result, refusals, files),
                  code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_explain() {
+  const auto folder = std::make_shared<std::string>();
+  return {{230, "explain", "why instructions map or do not map",
+           [=](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.model();
+             flags.text("--write", *folder, "folder for the changed kernels that are proposed");
+           },
+           [=](const Options& options) { return verb_explain(options, *folder); }}};
 }
 
 }  // namespace isamap::cli

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/models.h"
-#include "cli/verbs.h"
 #include "frontends/layers.h"
 #include "mapper/mapping_names.h"
 #include "report/extract_report.h"
@@ -64,7 +65,7 @@ std::vector<std::string> row_of(const LayerResult& layer) {
                                short_number(layer.cost.cycles),
                                short_number(layer.cost.bytes)};
   if (layer.checked && why_not_run(*layer.checked).empty()) {
-    row.push_back(layer.checked->executed);
+    row.push_back(std::string(name(layer.checked->executed)));
     row.push_back(layer.checked->correct ? "yes" : "NO");
     row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->seconds) : "-");
     row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->gflops) : "-");
@@ -126,7 +127,7 @@ std::string factorings_of(const Extraction& extraction) {
                         short_number(factoring.cycles), short_number(factoring.multiplications),
                         short_number(factoring.bytes));
     if (factoring.checked && why_not_run(*factoring.checked).empty())
-      text += fmt::format("; executed {}, {}, {}", factoring.checked->executed,
+      text += fmt::format("; executed {}, {}, {}", name(factoring.checked->executed),
                           factoring.checked->correct ? "correct" : "WRONG",
                           factoring.checked->seconds > 0 ? fmt::format("{:.3g} s", factoring.checked->seconds)
                                                          : fmt::format("{} cycles", factoring.checked->cycles));
@@ -203,9 +204,7 @@ std::string text_of(const Extraction& extraction) {
          table_of(extraction.layers) + factorings_of(extraction) + summary_of(extraction);
 }
 
-}  // namespace
-
-Exit verb_extract(const Options& options) {
+Exit verb_extract(const Options& options, bool run) {
   Exit code = Exit::ok;
   const auto source = load_source(options, code);
   if (!source) return code;
@@ -218,7 +217,7 @@ Exit verb_extract(const Options& options) {
   with.compile.map = options.map;
   with.compile.strict_float = options.strict_float;
   with.compile.schedule = schedule_options(options, *model);
-  with.run = options.run;
+  with.run = run;
   with.seed = options.seed;
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
@@ -230,6 +229,24 @@ Exit verb_extract(const Options& options) {
     if (const auto written = write_file(options.report, html_report(extraction, *model)); !written)
       return fail(Exit::wrong_input, written.diagnostics());
   return deliver(options, options.json ? json_of_extract(extraction, *model) : text_of(extraction), extraction.code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_extract() {
+  const auto run = std::make_shared<bool>(false);
+  return {{240, "extract", "matrix multiplications of a model, layer by layer",
+           [=](Flags& flags) {
+             flags.kernel("kernel file (YAML) or model (.onnx)");
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.strict_float();
+             flags.model();
+             flags.on("--run", *run, "execute every layer and compare with the interpreter");
+             flags.text("--report", flags.options.report, "also write an HTML report to FILE");
+           },
+           [=](const Options& options) { return verb_extract(options, *run); }}};
 }
 
 }  // namespace isamap::cli

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
-#include "cli/verbs.h"
 #include "mapper/mapping_names.h"
 #include "report/suite_report.h"
 
@@ -78,8 +78,6 @@ std::optional<HardwareModel> load_one(const Options& options, std::size_t which)
   return load_target(one);
 }
 
-}  // namespace
-
 Exit verb_hw_diff(const Options& options) {
   const auto a = load_one(options, 0), b = load_one(options, 1);
   const auto suite = load_suite(options.suite);
@@ -101,6 +99,19 @@ Exit verb_hw_diff(const Options& options) {
       return fail(Exit::wrong_input, written.diagnostics());
   return deliver(options, options.json ? json_of_difference(difference) : text_of(difference),
                  exit_of(*suite, {&difference.on_a, &difference.on_b}));
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_hw_diff() {
+  return {{140, "hw diff", "what a folder of kernels gains and loses from one machine to another",
+           [](Flags& flags) {
+             flags.texts("HW", flags.options.files, "the two machines").required().count(2);
+             flags.params("both hardware files");
+             flags.texts("--set-b", flags.written.params_b, "name=value: a parameter of the second one only");
+             flags.suite();
+           },
+           verb_hw_diff}};
 }
 
 }  // namespace isamap::cli

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "backends/cuda/device_program.h"
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
-#include "cli/verbs.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "mapper/mapping_names.h"
@@ -98,7 +98,7 @@ Json json_of(const InstructionDifference& d) {
 std::string json_of(const Verification& done, const Options& options) {
   Json json = document();
   json["target"] = options.target;
-  json["executed"] = done.executed;
+  json["executed"] = name(done.executed);
   if (!done.simulator.empty()) {
     json["simulator"] = done.simulator;
     json["simulator_seconds"] = number(done.simulator_seconds);
@@ -146,8 +146,6 @@ Diagnostics would_lose(const std::string& path, const Recording& record) {
                 "write to another file, or remove this one")};
 }
 
-}  // namespace
-
 Exit verb_hw_verify(const Options& options) {
   const auto model = load_target(options);
   if (!model) return Exit::wrong_input;
@@ -182,9 +180,9 @@ Exit verb_hw_verify(const Options& options) {
                                          : fmt::format("{} programs in {}{}\n", done.programs, options.bundle,
                                                        code ? "" : "; " + code.diagnostics().front().message));
   }
-  if (!options.import.empty()) done.executed = "native";
+  if (!options.import.empty()) done.executed = ExecutionMode::native;
   const Exit code = exit_of(done);
-  record.executed = done.executed;
+  record.executed = name(done.executed);
   record.machine = options.import.empty() ? availability(*model).why : "on " + machine_of(options.import);
   if (!options.record.empty() && code != Exit::missing) {
     if (const Diagnostics lost = would_lose(options.record, record); !lost.empty())
@@ -194,6 +192,27 @@ Exit verb_hw_verify(const Options& options) {
   }
   if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);
   return deliver(options, options.json ? json_of(done, options) : text_of(done, options.target), code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_hw_verify() {
+  return {{150, "hw verify", "execute each instruction in isolation and compare with its description",
+           [](Flags& flags) {
+             Options& options = flags.options;
+             flags.machine();
+             flags.text("--instruction", options.map.instruction, "only this one");
+             flags.text("--samples", flags.written.samples, "vectors for each program (default 64)");
+             flags.text("--record", options.record, "write what the instructions computed to FILE");
+             Flag replay = flags.text("--replay", options.replay, "compare with what a machine computed, from FILE");
+             Flag bundle =
+                 flags.text("--bundle", options.bundle, "write the programs to DIR instead, for a machine with a GPU");
+             flags.on("--no-code", options.no_code, "--bundle: kernels are compiled where they run");
+             const Flag from = flags.text("--import", options.import, "take what they computed there from DIR");
+             replay.excludes(bundle).excludes(from);
+             bundle.excludes(from);
+           },
+           verb_hw_verify}};
 }
 
 }  // namespace isamap::cli

@@ -8,13 +8,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "build_facts.h"
 #include "cli/accuracy.h"
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
-#include "cli/verbs.h"
 #include "lab/optima.h"
 #include "lab/trial_store.h"
 #include "report/lab_report.h"
@@ -104,6 +105,8 @@ std::optional<std::string> read_lab_file(const std::string& path) {
   return text;
 }
 
+namespace {
+
 Exit verb_lab_run(const Options& options) {
   const auto strategies = chosen_strategies(options);
   if (!strategies) return fail(Exit::usage, strategies.diagnostics());
@@ -157,9 +160,9 @@ Exit verb_lab_report(const Options& options) {
   return deliver(options, options.json ? json_of_rows("strategies", rows) : table(rows), code);
 }
 
-Exit verb_lab_csv(const Options& options) {
+Exit verb_lab_csv(const Options& options, bool features) {
   if (lab::is_store(options.lab.file)) {
-    const auto text = store_csv(options.lab.file, options.lab.run, options.lab.features);
+    const auto text = store_csv(options.lab.file, options.lab.run, features);
     if (!text) return fail(Exit::wrong_input, text.diagnostics());
     return deliver(options, options.json ? json_of_texts({{"csv", *text}}) : *text, Exit::ok);
   }
@@ -191,6 +194,48 @@ Exit verb_lab_optima(const Options& options) {
       code = fail(Exit::wrong_result, {error_at(instance.where, wrong)});
   }
   return deliver(options, options.json ? json_of_rows("instances", rows) : table(rows), code);
+}
+
+void add_suite_file(Flags& flags) {
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, deep").required();
+  flags.text("--budget", flags.written.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
+  flags.threads();
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_lab() {
+  const auto features = std::make_shared<bool>(false);
+  return {
+      {300, "lab", "compare search strategies on problems with known optima", {}, {}},
+      {310, "lab run", "every strategy on every instance with every seed: JSON lines",
+       [](Flags& flags) {
+         add_suite_file(flags);
+         flags.text("--cost", flags.written.cost,
+                    "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
+                    "extension:file=..");
+         flags.text("--strategies", flags.options.lab.strategies,
+                    "NAME:key=value:...,NAME,... (default: all heuristics)");
+         flags.text("--seeds", flags.written.seeds, "trials of each strategy on each instance (default 15)");
+         flags.text("--out", flags.options.output, "the same as -o");
+       },
+       verb_lab_run},
+      {320, "lab optima", "recompute the optima of a suite and check the stated ones", add_suite_file, verb_lab_optima},
+      {330, "lab report", "curves, running times and profiles of trials; of a store, predicted against measured cost",
+       [](Flags& flags) {
+         flags.text("--run", flags.written.run,
+                    "of a store: the number of a run (default: the last one that measured)");
+         flags.text("--out", flags.options.report, "write the HTML page to FILE; the summary goes to stdout");
+         flags.text("FILE", flags.options.lab.file, "what `lab run` or --store wrote").required();
+       },
+       verb_lab_report},
+      {340, "lab csv", "trials, of the laboratory or of a store, as comma-separated values",
+       [=](Flags& flags) {
+         flags.text("FILE", flags.options.lab.file, "what `lab run` or --store wrote").required();
+         flags.on("--features", *features, "of a store: what models learn from, a column each");
+         flags.text("--run", flags.written.run, "of a store: the number of a run (default: the last one)");
+       },
+       [=](const Options& options) { return verb_lab_csv(options, *features); }}};
 }
 
 }  // namespace isamap::cli

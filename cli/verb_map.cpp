@@ -6,16 +6,15 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
-#include "cli/verbs.h"
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/mapped_splits.h"
 #include "mapper/mapping_names.h"
-#include "mapper/reasons.h"
 
 namespace isamap::cli {
 namespace {
@@ -49,18 +48,16 @@ std::string rejections_text(const Kernel& kernel, const HardwareModel& model, co
     else
       same->instructions.push_back(rejection.instruction);
   }
-  const auto rank = [](const Group& g) {
-    return std::pair(g.first->statement.value, g.first->reasons.empty() ? 0 : distance_of(g.first->reasons.front()));
-  };
+  const auto rank = [](const Group& g) { return std::pair(g.first->statement.value, g.first->kind()); };
   std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return rank(a) < rank(b); });
   std::string text;
   for (const Group& g : groups) {
     text += fmt::format("{} {} not map {}", listed(g.instructions, model), g.instructions.size() == 1 ? "does" : "do",
                         kernel.statements[g.first->statement.index()].name);
     const auto& reasons = g.first->reasons;
-    if (!reasons.empty()) text += ": " + reasons.front();
+    if (!reasons.empty()) text += ": " + reasons.front().text;
     text += "\n";
-    for (std::size_t r = 1; r < reasons.size(); ++r) text += "  " + reasons[r] + "\n";
+    for (std::size_t r = 1; r < reasons.size(); ++r) text += "  " + reasons[r].text + "\n";
   }
   return text;
 }
@@ -80,10 +77,8 @@ std::string parts_text(const Kernel& whole, const HardwareModel& model, const Ma
     text += fmt::format("{} maps when split; schedule, run and emit use the parts if cheaper than scalar code:\n",
                         kernel.statements[s].name);
     const Kernel& parts = splits.front().kernel;
-    for (std::size_t p = s; p <= s + splits.front().parts.size(); ++p) {
-      const std::string line = print(parts.statements[p], parts.tensors);
-      text += "  " + line.substr(0, line.find(" over ")) + "\n";
-    }
+    for (std::size_t p = s; p <= s + splits.front().parts.size(); ++p)
+      text += "  " + print_formula(parts.statements[p], parts.tensors) + "\n";
   }
   return text;
 }
@@ -169,8 +164,6 @@ Exit count(const Options& options, const Kernel& kernel, const HardwareModel& mo
   return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);
 }
 
-}  // namespace
-
 Exit verb_map(const Options& options) {
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
@@ -193,6 +186,22 @@ Exit verb_map(const Options& options) {
                  options.json ? json_of_map(kernel, model, options.map.rule, *result)
                               : text_of(kernel, model, options.map, *result),
                  code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_map() {
+  return {{220, "map", "every way the instructions cover a kernel",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.on("--count", flags.options.count, "only how many there are, of each statement and instruction");
+             flags.text("--limit", flags.written.limit,
+                        "at most N for each statement and instruction (default 3072; 1000000 with --count)");
+             flags.text("--certificates", flags.options.map.certificates, "folder for proofs that z3 replays");
+           },
+           verb_map}};
 }
 
 }  // namespace isamap::cli

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/common/process.h"
+#include "cli/command_line.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
 #include "cli/search_answer.h"
-#include "cli/verbs.h"
 #include "isamap/backend.h"
 #include "lab/run.h"
 
@@ -39,7 +39,7 @@ std::string describe(const lab::TrialRecord& t) { return fmt::format("{} at {} {
 /// Measured values are taken from the record.
 bool same(lab::TrialRecord recorded, lab::TrialRecord again) {
   again.measured = recorded.measured;
-  again.checked = recorded.checked;
+  again.verdict = recorded.verdict;
   if (recorded.schedule == again.schedule && !recorded.schedule.empty()) again.problem = recorded.problem;
   return recorded == again;
 }
@@ -62,15 +62,15 @@ Measurer as_recorded(const std::vector<lab::TrialRecord>& trials) {
   return [&trials](std::int64_t statement, const std::vector<std::int64_t>& numbers, const std::vector<Program>&,
                    const HardwareModel& model) {
     std::vector<Measured> found;
-    const std::string how = availability(model).how;
+    const ExecutionMode how = availability(model).how;
     for (const std::int64_t number : numbers) {
       Measured m;
       m.executed = how;
       for (const lab::TrialRecord& t : trials)
         if (t.statement == statement && t.number == number) {
-          m.checked = t.checked;
+          m.verdict = t.verdict;
           m.problem = t.problem;
-          (how == "simulator" ? m.cycles : m.seconds) = t.measured.value_or(0);
+          (how == ExecutionMode::simulator ? m.cycles : m.seconds) = t.measured.value_or(0);
         }
       found.push_back(m);
     }
@@ -175,10 +175,24 @@ std::optional<double> seconds_of(const std::string& answer) {
   return json["seconds"].get<double>();
 }
 
+namespace {
+
 Exit verb_replay(const Options& options) {
   if (!lab::is_store(options.lab.file)) return replay_lab(options);
   const auto store = lab::TrialStore::open(options.lab.file, false);
   return store ? replay_run(options, *store) : fail(Exit::wrong_input, store.diagnostics());
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_replay() {
+  return {{400, "replay", "repeat a recorded run and compare it byte for byte",
+           [](Flags& flags) {
+             flags.text("FILE", flags.options.lab.file, "a store, or what `lab run` wrote").required();
+             flags.text("--run", flags.written.run, "of a store: the number of a run (default: the last one)");
+             flags.threads();
+           },
+           verb_replay}};
 }
 
 }  // namespace isamap::cli

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
-#include "cli/verbs.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 
 namespace isamap::cli {
@@ -76,7 +76,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
                   checked.correct ? "correct" : "WRONG");
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
-  if (checked.executed == "emulated") text += "; no time, as it was emulated";
+  if (checked.executed == ExecutionMode::emulated) text += "; no time, as it was emulated";
   if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
   const Cost& cost = scheduled.cost;
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
@@ -97,8 +97,6 @@ bool counts_requests() {
   const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
   return asked != nullptr && *asked != '\0' && std::string(asked) != "0";
 }
-
-}  // namespace
 
 Exit verb_run(const Options& options) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) {
@@ -121,7 +119,8 @@ Exit verb_run(const Options& options) {
   }
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
-  if (const Availability here = availability(inputs.model); checked->executed == "emulated" && !here.why.empty())
+  if (const Availability here = availability(inputs.model);
+      checked->executed == ExecutionMode::emulated && !here.why.empty())
     fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
@@ -131,6 +130,26 @@ Exit verb_run(const Options& options) {
                            text_of(checked->requests) + text_of(checked->banks) +
                            text_of_splits(inputs.kernel, compilation.scheduled->schedule) + scalar_code_text(scalar),
                  code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_run() {
+  return {{280, "run", "compile, execute and compare with the interpreter",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target(false);
+             flags.mapping();
+             flags.search();
+             flags.schedule_file();
+             flags.strict_float();
+             flags.no_reorder();
+             flags.model();
+             flags.text("--inputs", flags.options.onnx.inputs,
+                        "of a model: folder of input_N.pb, and of output_N.pb to compare with");
+             flags.on("--interpret", flags.options.onnx.interpret, "of a model: by the interpreter, without a machine");
+           },
+           verb_run}};
 }
 
 }  // namespace isamap::cli

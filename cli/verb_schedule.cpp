@@ -5,12 +5,12 @@
 
 #include <sstream>
 
+#include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/extras.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/search_answer.h"
-#include "cli/verbs.h"
 #include "driver/runner_up.h"
 #include "ir/recurrence.h"
 #include "scheduler/nest/scheduled_kernel.h"
@@ -193,12 +193,33 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   });
 }
 
+namespace {
+
 Exit verb_schedule(const Options& options) {
   Recorder recorder(options, "schedule");
   const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);
   if (answer.text.empty()) return answer.code;
   if (!recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_schedule() {
+  return {{250, "schedule", "search the best schedule",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.cost_and_pictures();
+             flags.on("--certify", flags.options.certify, "fail unless no schedule of the space is better");
+             flags.schedule_file();
+             flags.strict_float();
+             flags.no_reorder();
+             flags.store();
+           },
+           verb_schedule}};
 }
 
 }  // namespace isamap::cli

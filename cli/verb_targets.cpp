@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
+#include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"
-#include "cli/verbs.h"
 #include "hwdesc/model/summary.h"
 #include "mapper/price.h"
 
@@ -59,31 +60,28 @@ std::string shortened(const std::string& text) {
   return text.substr(0, std::min(text.rfind(' ', column_most - 3), column_most - 3)) + " ..";
 }
 
-Exit print_best(const Options& options) {
+Exit print_best(const Options& options, const std::string& dtype) {
   std::string best;
   std::optional<HardwareModel> best_model;
   double best_peak = 0;
   for (const auto& [model_name, path] : known_models()) {
     const auto loaded = load_hardware(path, model_folders(), {});
-    if (!loaded || availability(loaded->model).how != "native") continue;
-    const double found = peak(loaded->model, options.best_dtype);
+    if (!loaded || availability(loaded->model).how != ExecutionMode::native) continue;
+    const double found = peak(loaded->model, dtype);
     if (found > best_peak || (found == best_peak && best_model && is_closer(loaded->model, *best_model)))
       best = model_name, best_model = loaded->model, best_peak = found;
   }
   if (best.empty()) {
-    const Diagnostics none{error(fmt::format("no model with {} arithmetic runs natively here", options.best_dtype))};
+    const Diagnostics none{error(fmt::format("no model with {} arithmetic runs natively here", dtype))};
     fail(Exit::missing, none);
     return options.json ? deliver(options, json_of_failure(Exit::missing, none), Exit::missing) : Exit::missing;
   }
   return deliver(options, options.json ? json_of_texts({{"best", best}}) : best + "\n");
 }
 
-}  // namespace
-
-Exit verb_targets(const Options& options) {
-  if (!options.best_dtype.empty() && !parse_dtype(options.best_dtype))
-    return fail(Exit::usage, fmt::format("--best: '{}' is no dtype", options.best_dtype),
-                "for instance f32, f64, bf16, s8");
+Exit verb_targets(const Options& options, const std::string& best_dtype) {
+  if (!best_dtype.empty() && !parse_dtype(best_dtype))
+    return fail(Exit::usage, fmt::format("--best: '{}' is no dtype", best_dtype), "for instance f32, f64, bf16, s8");
   if (known_models().empty()) {
     std::string searched;
     for (const std::string& folder : model_folders()) searched += (searched.empty() ? "" : ", ") + folder;
@@ -91,7 +89,7 @@ Exit verb_targets(const Options& options) {
          searched.empty() ? "name a folder of hardware files: ISAMAP_MODELS=FOLDER" : "searched: " + searched);
     return deliver(options, options.json ? json_of_targets({}) : "", Exit::wrong_input);
   }
-  if (!options.best_dtype.empty()) return print_best(options);
+  if (!best_dtype.empty()) return print_best(options, best_dtype);
   std::vector<TargetRow> rows;
   Exit code = Exit::ok;
   for (const auto& [model_name, path] : known_models()) {
@@ -108,8 +106,19 @@ Exit verb_targets(const Options& options) {
   std::vector<std::vector<std::string>> cells{{"target", "families", "lines", "language", "here", "verified", "why"}};
   for (const TargetRow& row : rows)
     cells.push_back({row.name, families_text(row.families), std::to_string(row.lines), row.language,
-                     row.availability.how, shortened(row.verified_against), row.availability.why});
+                     std::string(name(row.availability.how)), shortened(row.verified_against), row.availability.why});
   return deliver(options, table(cells), code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_targets() {
+  const auto best = std::make_shared<std::string>();
+  return {{200, "targets", "list models and how they run on this machine",
+           [=](Flags& flags) {
+             flags.text("--best", *best, "only the native model with the most arithmetic of this type");
+           },
+           [=](const Options& options) { return verb_targets(options, *best); }}};
 }
 
 }  // namespace isamap::cli

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // isamap tune: search with measured cost.
 
+#include "cli/command_line.h"
 #include "cli/search_answer.h"
-#include "cli/verbs.h"
 
 namespace isamap::cli {
+namespace {
 
 Exit verb_tune(const Options& given) {
   Options options = given;
@@ -17,6 +18,22 @@ Exit verb_tune(const Options& given) {
   if (answer.text.empty()) return answer.code;
   if (!recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_tune() {
+  return {{290, "tune", "search with measured cost",
+           [](Flags& flags) {
+             flags.kernel();
+             flags.target();
+             flags.mapping();
+             flags.search();
+             flags.store();
+             flags.text("--measured", flags.written.measured,
+                        "candidates of each statement that are executed (default 12)");
+           },
+           verb_tune}};
 }
 
 }  // namespace isamap::cli

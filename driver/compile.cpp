@@ -7,10 +7,8 @@
 
 #include "ir/recurrence.h"
 #include "isamap/scheduler.h"
-#include "mapper/reasons.h"
 #include "scheduler/nest/horizontal_sum.h"
 #include "scheduler/nest/scheduled_kernel.h"
-#include "scheduler/scalar_alternative.h"
 #include "scheduler/search_splits.h"
 
 namespace isamap {
@@ -39,17 +37,15 @@ Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const Har
 /// Assumptions forbidden by --strict-float: finite inputs (0 * infinity is NaN) and reassociation of sums.
 Diagnostics not_strict(const Program& program) {
   Diagnostics problems;
-  for (const std::string& assumption : program.assumptions) {
-    const bool order = assumption.find("in any order") != std::string::npos;
-    if (order || assumption.find("finite") != std::string::npos)
-      problems.push_back(
-          error("--strict-float forbids what this program assumes: " + assumption,
-                order ? "make the reduction loop sequential, without 'combine'"
-                      : "choose sizes that the instruction divides, another --instruction, or a schedule"));
-  }
+  for (const Assumption& assumption : program.assumptions)
+    problems.push_back(error("--strict-float forbids what this program assumes: " + assumption.text,
+                             assumption.kind == Assumption::Kind::sums_in_any_order
+                                 ? "make the reduction loop sequential, without 'combine'"
+                                 : "choose sizes that the instruction divides, another --instruction, or a schedule"));
   return problems;
 }
 
+/// Tensors of several statements, which `sum_of` leaves out.
 void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, const Cost& cost) {
   for (const auto& [memory, tensors] : cost.memories)
     for (const auto& [tensor, traffic] : tensors) {
@@ -138,15 +134,14 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
 }
 
 std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
-  std::vector<std::pair<int, std::string>> all;
+  std::vector<std::pair<Reason::Kind, std::string>> all;
   for (const Rejection& rejection : mapped.rejected)
     if (rejection.statement == statement)
-      for (const std::string& reason : rejection.reasons)
-        all.emplace_back(distance_of(rejection.reasons.front()),
-                         model.instruction(rejection.instruction).name + ": " + reason);
+      for (const Reason& reason : rejection.reasons)
+        all.emplace_back(rejection.kind(), model.instruction(rejection.instruction).name + ": " + reason.text);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> reasons;
-  for (auto& [distance, reason] : all) reasons.push_back(std::move(reason));
+  for (auto& [kind, reason] : all) reasons.push_back(std::move(reason));
   return reasons;
 }
 
@@ -155,9 +150,10 @@ std::vector<std::string> reasons_against(const Compilation& compiled, const Kern
                                          const HardwareModel& model) {
   constexpr std::size_t most = 8;
   std::vector<std::string> reasons;
-  const auto& refusals = compiled.scheduled->refusals;
-  if (id.index() < refusals.size()) reasons = refusals[id.index()];
-  if (!reasons.empty() && reasons.front().starts_with(predicted_slower)) return reasons;
+  if (const auto& causes = compiled.scheduled->scalar_causes; id.index() < causes.size()) {
+    reasons = causes[id.index()].reasons;
+    if (causes[id.index()].kind == ScalarCause::Kind::predicted_faster) return reasons;
+  }
   if (!reasons.empty()) reasons.front() = "no schedule of the mappings fits and lowers: " + reasons.front();
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
@@ -200,7 +196,6 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
                             const CostModelFactory& costs) {
   const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
   Evaluation evaluation;
-  double longest = -1;  // the bound is that of the most expensive statement
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     const auto id = make_id<StatementId>(s);
     const SearchSpace space(kernel, id, {}, model,
@@ -210,17 +205,11 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
     auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
     if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
-    *cost = repeated(std::move(*cost), repetitions(whole, s));
-    Cost& total = evaluation.total;
-    total.cycles += cost->cycles;
-    total.scalar_cycles += cost->scalar_cycles;
-    total.energy_pJ += cost->energy_pJ;
-    total.bytes += cost->bytes;
-    if (cost->cycles > longest) longest = cost->cycles, total.bound = cost->bound;
-    for (const auto& [link, bytes] : cost->link_bytes) total.link_bytes[link] += bytes;
-    add(total.memories, *cost);
-    evaluation.statements.push_back(std::move(*cost));
+    evaluation.statements.push_back(repeated(std::move(*cost), repetitions(whole, s)));
   }
+  evaluation.total = sum_of(evaluation.statements);
+  evaluation.total.memories.clear();
+  for (const Cost& cost : evaluation.statements) add(evaluation.total.memories, cost);
   return evaluation;
 }
 

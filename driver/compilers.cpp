@@ -42,7 +42,7 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
   std::vector<lab::CompilerRecord> found;
   std::vector<std::size_t> of;
   for (std::size_t c = 0; c < commands.size(); ++c) {
-    if (!measured[c].checked || !(measured[c].seconds > 0)) continue;
+    if (!measured[c].correct() || !(measured[c].seconds > 0)) continue;
     found.push_back({fmt::format("{}", fmt::join(commands[c], " ")), version_of(commands[c]), measured[c].seconds});
     of.push_back(c);
   }

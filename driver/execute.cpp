@@ -25,14 +25,14 @@ struct RunData {
   double min_seconds;
 };
 
-Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, const RunData& run,
+Result<Checked> run_once(const Program& program, Runner& runner, ExecutionMode how, const RunData& run,
                          const Tell& tell) {
   const Kernel& kernel = program.kernel;
   std::vector<TensorData> expected = random_data(kernel, run.fill, run.seed);
   std::vector<TensorData> found = expected;
   auto outcome = [&] {
-    const SlowOperationNotice notice(how == "simulator" ? "simulating" : "compiling and running the emitted program",
-                                     tell);
+    const SlowOperationNotice notice(
+        how == ExecutionMode::simulator ? "simulating" : "compiling and running the emitted program", tell);
     return runner.run(program, found, RunLimits{}, run.min_seconds);
   }();
   if (!outcome) return outcome.diagnostics();
@@ -54,8 +54,9 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.correct = comparison.equal;
   checked.max_error = comparison.max_error;
   checked.first_difference = comparison.first_difference;
-  checked.seconds =
-      outcome->executed == "emulated" ? 0 : outcome->seconds;  // not a measurement: its time is meaningless
+  checked.seconds = outcome->executed == ExecutionMode::emulated
+                        ? 0
+                        : outcome->seconds;  // not a measurement: its time is meaningless
   checked.cycles = outcome->cycles;
   checked.scalar_cycles = outcome->scalar_cycles;
   checked.requests = outcome->requests;
@@ -78,8 +79,9 @@ std::map<std::string, BankRequests> by_part(const std::vector<BankRequests>& all
   return sums;
 }
 
-std::string executed_text(const std::string& executed, const std::string& simulator, double seconds) {
-  return simulator.empty() ? executed : fmt::format("{} {} (limit {:g} s)", executed, simulator, seconds);
+std::string executed_text(ExecutionMode executed, const std::string& simulator, double seconds) {
+  return simulator.empty() ? std::string(name(executed))
+                           : fmt::format("{} {} (limit {:g} s)", name(executed), simulator, seconds);
 }
 
 std::string why_not_run(const Checked& checked) {
@@ -123,7 +125,7 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
                                 double min_seconds, const RunChoices& choices) {
   const Availability available = availability(model);
-  if (available.how == "unavailable") {
+  if (available.how == ExecutionMode::unavailable) {
     Checked missing;
     missing.executed = available.how;
     missing.missing = available.why;

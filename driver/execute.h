@@ -15,11 +15,11 @@
 namespace isamap {
 
 struct Checked {
-  std::string executed;          ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
-  std::string compiler;          ///< compiler of the executed program; empty: not compiled
-  std::string simulator;         ///< name of the external simulator; empty: none
-  double simulator_seconds = 0;  ///< its time limit
-  std::string text;              ///< of the executed program text
+  ExecutionMode executed = ExecutionMode::unavailable;  ///< unavailable: `missing` says why
+  std::string compiler;                                 ///< compiler of the executed program; empty: not compiled
+  std::string simulator;                                ///< name of the external simulator; empty: none
+  double simulator_seconds = 0;                         ///< its time limit
+  std::string text;                                     ///< of the executed program text
   std::string missing;
   std::string limit;        ///< not finished: the limit that was reached
   std::string environment;  ///< not run: a user setting prevents it
@@ -35,7 +35,7 @@ struct Checked {
 };
 
 /// "simulator", for an external one "simulator NAME (limit 60 s)".
-std::string executed_text(const std::string& executed, const std::string& simulator, double seconds);
+std::string executed_text(ExecutionMode executed, const std::string& simulator, double seconds);
 /// Why it did not run; empty: it ran.
 std::string why_not_run(const Checked& checked);
 Exit exit_of(const Checked& checked);

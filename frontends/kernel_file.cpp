@@ -26,11 +26,7 @@ std::string tensor_line(const Tensor& tensor) {
 
 /// Without dims and faces, which a file states elsewhere or cannot state.
 std::string statement_line(const Computation& statement, const std::vector<Tensor>& tensors) {
-  Computation bare = statement;
-  bare.domain.dims.clear();
-  bare.domain.faces.clear();
-  std::string text = print(bare, tensors);
-  return fmt::format("  - {{name: {}, compute: \"{}\"}}\n", statement.name, text.substr(0, text.find(" over")));
+  return fmt::format("  - {{name: {}, compute: \"{}\"}}\n", statement.name, print_formula(statement, tensors));
 }
 
 bool same(const Kernel& a, const Kernel& b) {

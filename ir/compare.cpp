@@ -69,6 +69,11 @@ void compare_tensor(const Tensor& tensor, const TensorData& expected, const Tens
 
 }  // namespace
 
+std::string_view name(ExecutionMode mode) {
+  constexpr std::string_view names[] = {"unavailable", "native", "emulated", "simulator", "shim", "written"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
 Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected,
                    const std::vector<TensorData>& found) {
   ISAMAP_CHECK(expected.size() == kernel.tensors.size() && found.size() == kernel.tensors.size(),

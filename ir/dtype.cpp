@@ -298,7 +298,7 @@ Scalar convert(Scalar value, DType from, DType to, bool saturate) {
     double exact = value.real;
     if (!is_float(from)) exact = to == DType::f64 ? static_cast<double>(value.integer) : to_odd_double(value.integer);
     const bool clamps = saturate && saturates(to) && !std::isnan(exact);
-    const double limit = largest(format(to));
+    const double limit = clamps ? largest(format(to)) : 0;
     result.real = round_to(to, clamps ? std::min(std::max(exact, -limit), limit) : exact);
   }
   return result;

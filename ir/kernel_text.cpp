@@ -309,12 +309,16 @@ class KernelReader {
 
 }  // namespace
 
-std::string print(const Computation& computation, const std::vector<Tensor>& tensors) {
+std::string print_formula(const Computation& computation, const std::vector<Tensor>& tensors) {
   std::vector<std::string> reads;
   for (const Access& read : computation.reads) reads.push_back(print_access(read, tensors, reads));
   for (const AffineExpr& value : computation.values) reads.push_back("value(" + print(value) + ")");
-  std::string text = print_access(computation.write, tensors) + " " + std::string(symbol(computation.reduction)) + " " +
-                     print(computation.body, reads) + " over";
+  return print_access(computation.write, tensors) + " " + std::string(symbol(computation.reduction)) + " " +
+         print(computation.body, reads);
+}
+
+std::string print(const Computation& computation, const std::vector<Tensor>& tensors) {
+  std::string text = print_formula(computation, tensors) + " over";
   const char* separator = " ";
   for (const Dim& dim : computation.domain.dims) {
     text += separator + dim.name + ": " + std::to_string(dim.extent);

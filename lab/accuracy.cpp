@@ -54,7 +54,7 @@ std::optional<double> rank_correlation(const std::vector<double>& a, const std::
 std::vector<Accuracy> accuracy_of(const std::vector<TrialRecord>& trials) {
   std::map<std::int64_t, std::vector<Compared>> by_statement;
   for (const TrialRecord& t : trials)
-    if (t.measured && t.checked && *t.measured > 0 && t.cycles > 0)
+    if (t.measured && t.verdict == RunVerdict::correct && *t.measured > 0 && t.cycles > 0)
       by_statement[t.statement].push_back({t.statement, t.number, t.cycles, *t.measured, 1});
   std::vector<Accuracy> found;
   for (auto& [statement, compared] : by_statement) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -117,7 +118,7 @@ TrialRecord trial_of(Query& row) {
   t.energy_pJ = row.real();
   t.bytes = row.real();
   t.measured = row.maybe();
-  t.checked = row.whole() != 0;
+  t.verdict = static_cast<RunVerdict>(std::clamp<std::int64_t>(row.whole(), 0, 2));
   t.features = row.text();
   return t;
 }
@@ -200,7 +201,7 @@ Diagnostics TrialStore::add(std::int64_t run, const TrialRecord& t) {
   const std::lock_guard lock(state_->mutex);
   Query query(state_->insert.get());
   query << run << t.statement << t.number << t.point << t.schedule << t.problem << t.objective << t.cycles
-        << t.energy_pJ << t.bytes << t.measured << static_cast<std::int64_t>(t.checked ? 1 : 0) << t.features;
+        << t.energy_pJ << t.bytes << t.measured << static_cast<std::int64_t>(t.verdict) << t.features;
   const int done = query.step();
   sqlite3_reset(state_->insert.get());
   if (done != SQLITE_DONE) return {state_->problem()};
@@ -210,7 +211,7 @@ Diagnostics TrialStore::add(std::int64_t run, const TrialRecord& t) {
 Diagnostics TrialStore::measured(std::int64_t run, const TrialRecord& t) {
   Query query(state_->db.get(),
               "update trial set measured = ?, checked = ?, problem = ? where run = ? and statement = ? and number = ?");
-  query << t.measured << static_cast<std::int64_t>(t.checked ? 1 : 0) << t.problem << run << t.statement << t.number;
+  query << t.measured << static_cast<std::int64_t>(t.verdict) << t.problem << run << t.statement << t.number;
   if (query.step() != SQLITE_DONE) return {state_->problem()};
   return {};
 }

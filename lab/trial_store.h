@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "isamap/interpret.h"
 #include "isamap/result.h"
 
 namespace isamap::lab {
@@ -34,7 +35,7 @@ struct TrialRecord {
   std::string problem;   ///< why it is illegal, or why the measured result is wrong
   double objective = 0, cycles = 0, energy_pJ = 0, bytes = 0;  ///< predicted
   std::optional<double> measured;                              ///< seconds, or cycles of a simulator
-  bool checked = false;                                        ///< the result equalled the interpreter's
+  RunVerdict verdict = RunVerdict::not_run;                    ///< of the measured run
   std::string features;                                        ///< JSON list; may be empty
   bool operator==(const TrialRecord&) const = default;
 };

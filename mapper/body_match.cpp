@@ -269,19 +269,20 @@ std::vector<BodyMatch> match_shapes(const Computation& statement, const Computat
   return matches(statement, instruction, false, Types::ignored);
 }
 
-std::string body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors,
-                          const Instruction& hardware) {
+Reason body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors, const Instruction& hardware) {
   const Computation& instruction = hardware.statement();
   if (statement.reduction != instruction.reduction) {
-    return "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
-           ", the statement with " + std::string(symbol(statement.reduction));
+    return {Reason::Kind::reduction, false,
+            "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
+                ", the statement with " + std::string(symbol(statement.reduction))};
   }
   const std::string own = body_in_words(instruction, hardware.tensors), needed = body_in_words(statement, tensors);
   if (!alignments(statement, instruction, Types::ignored).empty()) {
-    return "dtype: the instruction computes " + own + " (" + types_in_words(instruction) +
-           ") exactly; the statement has " + needed + " (" + types_in_words(statement) + ")";
+    return {Reason::Kind::dtype, false,
+            "dtype: the instruction computes " + own + " (" + types_in_words(instruction) +
+                ") exactly; the statement has " + needed + " (" + types_in_words(statement) + ")"};
   }
-  return "body: the instruction computes " + own + "; the statement computes " + needed;
+  return {Reason::Kind::body, false, "body: the instruction computes " + own + "; the statement computes " + needed};
 }
 
 std::vector<Annihilator> annihilators(const Computation& instruction) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "isamap/instruction.h"
+#include "isamap/mapper.h"
 
 namespace isamap {
 
@@ -33,9 +33,8 @@ std::vector<BodyMatch> match_with_constant(const Computation& statement, const C
 /// The same without casts: what would match if the types were right.
 std::vector<BodyMatch> match_shapes(const Computation& statement, const Computation& instruction);
 
-/// Why match_bodies is empty, as text: the reduction, a type, or the body. `tensors`: the kernel's.
-std::string body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors,
-                          const Instruction& hardware);
+/// Why match_bodies is empty, the reduction, a type, or the body. `tensors`: the kernel's.
+Reason body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors, const Instruction& hardware);
 
 /// Constants for some reads that make the body the identity of the reduction for any finite values of the other reads:
 /// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}. Minimal sets

@@ -17,8 +17,8 @@ bool says_the_same(const Alignment& alignment, const Mapping& stated) {
 std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const Instruction& instruction, bool some) {
   if (some) return "with these operands the bodies differ";
   const SaturationReason lossy = why_not_exact(kernel, stated.statement, instruction);
-  if (!lossy.text.empty()) return lossy.text;
-  return body_mismatch(kernel.statements[stated.statement.index()], kernel.tensors, instruction);
+  if (lossy) return lossy.reason.text;
+  return body_mismatch(kernel.statements[stated.statement.index()], kernel.tensors, instruction).text;
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<F
 
 }  // namespace
 
-void add_reason(PairMappings& result, std::string reason) {
+void add_reason(PairMappings& result, Reason reason) {
   constexpr std::size_t kMaxReasons = 16;
   if (result.reasons.size() < kMaxReasons &&
       std::find(result.reasons.begin(), result.reasons.end(), reason) == result.reasons.end()) {
@@ -170,7 +170,7 @@ Deduplicator::Answer Deduplicator::consider(const Alignment& alignment, Dims dig
   if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return Answer::listed;
   Legality legality = decided_legality(alignment, std::move(digits), split, annihilators_, options_, result_);
   if (!legality.mapping) {
-    if (say_why) add_reason(result_, operand_prefix(alignment) + legality.refusal);
+    if (say_why) add_reason(result_, dims_reason(alignment, legality.refusal));
     return legality.by_extents ? Answer::other_extents : Answer::refused;
   }
   seen_.insert(own);

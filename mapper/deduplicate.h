@@ -16,7 +16,7 @@ namespace isamap {
 /// Receives each mapping found; false ends the enumeration.
 using Sink = std::function<bool(Mapping&&)>;
 
-void add_reason(PairMappings& result, std::string reason);
+void add_reason(PairMappings& result, Reason reason);
 
 /// 128 bits: among a million mappings the probability of a collision is 2^-89.
 struct Fingerprint {

@@ -294,17 +294,18 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
 }
 
 SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, const Instruction& instruction) {
-  SaturationReason reason;
+  SaturationReason found;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
     const UsedRanges stated(kernel.tensors.size(), true);
     const auto expansion = matcher.expansion(form, binding, stated);
-    if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
+    if (found || !expansion || expansion->losses.empty()) return;
     const Loss& loss = expansion->losses.front();
     const std::vector<std::string> names = printed_reads(instruction);
-    reason.text =
-        fmt::format("{}: {} can reach {}, and {} holds {}", loss.saturates ? "saturation" : "overflow",
-                    print(loss.argument, names), print(loss.reached), name(loss.type), print(values_of(loss.type)));
+    found.reason.kind = loss.saturates ? Reason::Kind::saturation : Reason::Kind::overflow;
+    std::string& text = found.reason.text;
+    text = fmt::format("{}: {} can reach {}, and {} holds {}", loss.saturates ? "saturation" : "overflow",
+                       print(loss.argument, names), print(loss.reached), name(loss.type), print(values_of(loss.type)));
     std::vector<TensorId> seen;
     for (const int r : binding) {
       const TensorId tensor = matcher.statement().reads[static_cast<std::size_t>(r)].tensor;
@@ -313,16 +314,16 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
       const auto saving = role_of(kernel, tensor) == Role::input
                               ? saving_range(kernel, tensor, statement, instruction, form, binding)
                               : std::nullopt;
-      if (saving) reason.ranges.emplace_back(tensor, *saving);
+      if (saving) found.ranges.emplace_back(tensor, *saving);
     }
-    for (std::size_t i = 0; i < reason.ranges.size(); ++i)
-      reason.text += fmt::format("{} range: {} on {}", i == 0 ? "; with" : " or", print(reason.ranges[i].second),
-                                 kernel.tensors[reason.ranges[i].first.index()].name);
-    reason.text += reason.ranges.empty()
-                       ? fmt::format("; it may {} whatever range one input has", loss.saturates ? "saturate" : "wrap")
-                       : " it would be exact";
+    for (std::size_t i = 0; i < found.ranges.size(); ++i)
+      text += fmt::format("{} range: {} on {}", i == 0 ? "; with" : " or", print(found.ranges[i].second),
+                          kernel.tensors[found.ranges[i].first.index()].name);
+    text += found.ranges.empty()
+                ? fmt::format("; it may {} whatever range one input has", loss.saturates ? "saturate" : "wrap")
+                : " it would be exact";
   });
-  return reason;
+  return found;
 }
 
 }  // namespace isamap

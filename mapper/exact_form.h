@@ -40,8 +40,9 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
 /// Where the polynomials are equal, but a sum may saturate: the sum, its interval, and the ranges that would prevent
 /// it. Empty when there is no such binding.
 struct SaturationReason {
-  std::string text;
+  Reason reason;
   std::vector<std::pair<TensorId, Interval>> ranges;  ///< each alone makes it exact
+  explicit operator bool() const { return !reason.text.empty(); }
 };
 SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, const Instruction& instruction);
 

@@ -105,8 +105,7 @@ void each_candidate(const std::vector<Alignment>& alignments, const std::vector<
     });
     result.limit_reached = result.limit_reached || !complete;
     if (found > 0) continue;
-    for (std::string& reason : slot_reasons(alignments[a], choices[a], options.rule))
-      add_reason(result, std::move(reason));
+    for (Reason& reason : slot_reasons(alignments[a], choices[a], options.rule)) add_reason(result, std::move(reason));
   }
 }
 
@@ -123,8 +122,10 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
     if (result.stopped) return false;
     const Plans plans = plans_of(alignments[a], choices[a], placement, options.rule);
     if (plans.entries.empty() && plans.others.empty()) {
-      add_reason(result, operand_prefix(alignments[a]) + "digits move " + alignments[a].tensor_name(0) +
-                             " along one direction, so an element would have several slots (partial sums)");
+      add_reason(result,
+                 dims_reason(alignments[a],
+                             "digits move " + alignments[a].tensor_name(0) +
+                                 " along one direction, so an element would have several slots (partial sums)"));
     }
     return listing.add(alignments[a], choices[a], plans);
   });
@@ -179,19 +180,19 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
   PairMappings result;
   const Computation& computation = kernel.statements[statement.index()];
   if (const std::string reason = unmappable(computation, hardware); !reason.empty()) {
-    add_reason(result, reason);
+    add_reason(result, {Reason::Kind::dims, false, reason});
     return result;
   }
   const std::vector<Alignment> alignments =
       alignments_of(kernel, statement, hardware, id, options.rule != Rule::access);
   if (alignments.empty()) {
     const SaturationReason lossy = why_not_exact(kernel, statement, hardware);
-    add_reason(result, lossy.text.empty() ? body_mismatch(computation, kernel.tensors, hardware) : lossy.text);
+    add_reason(result, lossy ? lossy.reason : body_mismatch(computation, kernel.tensors, hardware));
     return result;
   }
   pass_mappings(alignments, options, result, sink);
   std::stable_partition(result.reasons.begin(), result.reasons.end(),
-                        [](const std::string& reason) { return reason.rfind("operands ", 0) != 0; });
+                        [](const Reason& reason) { return !reason.exchanged; });
   return result;
 }
 

@@ -68,29 +68,22 @@ std::string full_reason(const Alignment& alignment, const Choices& choices, cons
 
 }  // namespace
 
-std::string operand_prefix(const Alignment& alignment) {
-  if (in_written_order(alignment.operands)) return "";
-  std::string text = "operands";
+Reason dims_reason(const Alignment& alignment, const std::string& text) {
+  if (in_written_order(alignment.operands)) return {Reason::Kind::dims, false, text};
+  std::string operands = "operands";
   for (int t = 1; t < alignment.operand_count(); ++t) {
-    text += " " + alignment.unit_tensor_name(t) + "=" + alignment.tensor_name(t);
+    operands += " " + alignment.unit_tensor_name(t) + "=" + alignment.tensor_name(t);
   }
-  return text + ": ";
+  return {Reason::Kind::dims, true, operands + ": " + text};
 }
 
-std::string slot_reason(const Alignment& alignment, const Choices& choices, const Slot& slot, Rule rule) {
-  return operand_prefix(alignment) +
-         (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, choices, slot));
+Reason slot_reason(const Alignment& alignment, const Choices& choices, const Slot& slot, Rule rule) {
+  return dims_reason(alignment,
+                     rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, choices, slot));
 }
 
-int distance_of(const std::string& reason) {
-  constexpr std::string_view far_to_near[] = {"body: ", "reduction: ", "dtype: ", "overflow: ", "saturation: "};
-  for (int kind = 0; kind < 5; ++kind)
-    if (reason.starts_with(far_to_near[kind])) return 5 - kind;
-  return 0;
-}
-
-std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
-  std::vector<std::string> reasons;
+std::vector<Reason> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
+  std::vector<Reason> reasons;
   for (const Slot& slot : choices.slots) {
     if (slot.empty == Slot::Empty::always || slot.assignable != 0) continue;
     const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;

@@ -125,18 +125,17 @@ bool same_operation(const Kernel& kernel, StatementId statement, const Instructi
   const Computation& c = kernel.statements[statement.index()];
   if (instruction.semantics.size() != 1 || is_irregular(c)) return false;
   return !match_shapes(c, instruction.statement()).empty() ||
-         !match_with_constant(c, instruction.statement()).empty() ||
-         !why_not_exact(kernel, statement, instruction).text.empty() ||
+         !match_with_constant(c, instruction.statement()).empty() || why_not_exact(kernel, statement, instruction) ||
          !match_exactly(kernel, statement, instruction).empty();
 }
 
 /// Reasons for the written order of operands are the clearest.
-std::vector<std::string> short_reasons(const std::vector<std::string>& all) {
+std::vector<std::string> short_reasons(const std::vector<Reason>& all) {
   constexpr std::size_t most = 2;
   std::vector<std::string> reasons;
-  for (const std::string& reason : all)
-    if (reason.rfind("operands ", 0) != 0 && reasons.size() < most) reasons.push_back(reason);
-  return reasons.empty() && !all.empty() ? std::vector<std::string>{all[0]} : reasons;
+  for (const Reason& reason : all)
+    if (!reason.exchanged && reasons.size() < most) reasons.push_back(reason.text);
+  return reasons.empty() && !all.empty() ? std::vector<std::string>{all[0].text} : reasons;
 }
 
 Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instruction& instruction,

@@ -62,7 +62,7 @@ void add_types(const Repair& from, std::vector<Repair>& to) {
 
 /// A sum that may saturate, without the saturation.
 void add_exact(const Repair& from, std::vector<Repair>& to) {
-  if (why_not_exact(from.kernel, from.statement, from.instruction).text.empty()) return;
+  if (!why_not_exact(from.kernel, from.statement, from.instruction)) return;
   Repair trial = from;
   const std::function<ScalarExpr(ScalarExpr, DType)> typed = [&](ScalarExpr e, DType type) -> ScalarExpr {
     if (std::holds_alternative<Cast>(e.op)) return typed(e.args[0], type);

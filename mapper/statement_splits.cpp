@@ -32,10 +32,7 @@ std::string free_name(const Kernel& kernel, std::string name) {
 }
 
 std::string line_of(const Computation& statement, const std::vector<Tensor>& tensors) {
-  Computation bare = statement;
-  bare.domain.dims.clear();
-  const std::string text = print(bare, tensors);
-  return "`" + text.substr(0, text.find(" over")) + "`";
+  return "`" + print_formula(statement, tensors) + "`";
 }
 
 /// The part as a separate statement over the dims that it uses; their extents are the shape of `tensor`.

@@ -9,6 +9,7 @@
 #include "hwdesc/model/prefetch.h"
 #include "ir/element_places.h"
 #include "isamap/program_on_machine.h"
+#include "program/call_rows.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -17,12 +18,6 @@ namespace {
 
 constexpr double garbage_real = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t garbage_integer = 0x5eadbeef5eadbeef;
-
-struct Storage {
-  DType dtype = DType::f32;
-  std::string name;
-  std::vector<Scalar> values;
-};
 
 // Row-major extents of a register buffer, element strides of others.
 std::vector<std::int64_t> flat_strides(const Buffer& buffer) {
@@ -157,13 +152,14 @@ class Machine {
                        [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
   }
 
-  Operand compile(const Ref& ref) {
-    const Buffer& buffer = program_.buffers[ref.buffer.index()];
-    const auto strides = flat_strides(buffer);
+  AffineExpr offset_of(const Ref& ref) const {
+    const auto strides = flat_strides(program_.buffers[ref.buffer.index()]);
     AffineExpr offset;
     for (std::size_t i = 0; i < ref.index.size(); ++i) offset += ref.index[i] * strides[i];
-    return {ref.buffer.index(), CompiledAffine(offset, names_.order())};
+    return offset;
   }
+
+  Operand compile(const Ref& ref) { return {ref.buffer.index(), CompiledAffine(offset_of(ref), names_.order())}; }
 
   /// Bounds of each index, checked separately, for operands with a value out of bounds.
   void set_out_of_bounds(Operand& operand, const Ref& ref, double value) {
@@ -254,11 +250,13 @@ class Machine {
   }
 
   struct CallCode {
-    std::vector<Operand> operands;  // by tensor of the instruction
-    std::vector<std::size_t> dims;  // slots of the instruction's dims
+    std::vector<Operand> operands;                                // by tensor of the instruction
+    std::vector<std::size_t> dims;                                // slots of the instruction's dims
+    std::vector<std::pair<std::int64_t*, std::int64_t>> counted;  // calls, and bytes read and written
+    std::optional<CallRows> rows;
   };
 
-  const CallCode& code_of(const Call& c, const Instruction& instruction) {
+  CallCode& code_of(const Call& c, const Instruction& instruction) {
     auto [it, fresh] = calls_.try_emplace(&c);
     if (!fresh) return it->second;
     for (const Dim& dim : instruction.statement().domain.dims) it->second.dims.push_back(names_.slot("$" + dim.name));
@@ -273,7 +271,27 @@ class Machine {
       if (!own.object.empty() && own.outside)
         set_out_of_bounds(it->second.operands.back(), c.operands[i], *own.outside);
     }
+    it->second.counted = counters_of(c, instruction);
+    it->second.rows = rows_of(c, instruction, it->second);
     return it->second;
+  }
+
+  /// Nothing where points depend on one another or on bounds, or offsets have no table.
+  std::optional<CallRows> rows_of(const Call& c, const Instruction& instruction, const CallCode& code) {
+    std::vector<std::string> dims;
+    for (const Dim& dim : instruction.statement().domain.dims) dims.push_back("$" + dim.name);
+    std::vector<RowOperand> operands;
+    for (std::size_t i = 0; i < code.operands.size(); ++i) {
+      const Operand& own = code.operands[i];
+      operands.push_back({own.buffer, {}, nullptr, own.constant.value_or(Scalar{}), own.other_sign});
+      if (i > 0 && own.constant) continue;
+      const auto split = split_offset(offset_of(c.operands[i]));
+      if (!split || own.outside || (i > 0 && own.buffer == code.operands[0].buffer)) return std::nullopt;
+      operands.back().base = CompiledAffine(split->base, names_.order());
+      operands.back().table = tables_.over(split->distance, dims, c.extents);
+      if (!operands.back().table) return std::nullopt;
+    }
+    return CallRows(bodies_.try_emplace(&instruction, instruction.statement()).first->second, std::move(operands));
   }
 
   // Visits every point of a box; `visit` sees the point in values_.
@@ -292,13 +310,20 @@ class Machine {
 
   void call(const Call& c) {
     const Instruction& instruction = model_.instruction(c.instruction);
-    ++counts_.calls[instruction.name];
-    if (is_prefetch(instruction, model_)) return;
+    if (is_prefetch(instruction, model_)) {
+      ++counts_.calls[instruction.name];
+      return;
+    }
     if (instruction.semantics.size() != 1)
       return fail(instruction.name + ": several statements in one instruction are not executed yet");
-    const CallCode& code = code_of(c, instruction);
-    const Computation& statement = instruction.statement();
-    count_bytes(c, instruction);
+    CallCode& code = code_of(c, instruction);
+    for (const auto& [counter, by] : code.counted) *counter += by;
+    if (!code.rows || !code.rows->run(memory_, values_.data(), c.start == Start::zero))
+      one_by_one(c, instruction.statement(), code);
+    inactive(c, instruction, code);
+  }
+
+  void one_by_one(const Call& c, const Computation& statement, const CallCode& code) {
     if (c.start == Start::zero)
       points(code.dims, c.extents, [&] {
         if (const auto at = place(code.operands[0], "a start writes"))
@@ -329,7 +354,6 @@ class Machine {
           combine(statement.reduction, out.dtype, out.values[*at], evaluate(statement.body, scratch_.data()));
       if (code.operands[0].other_sign) out.values[*at].integer = wrap_to(out.dtype, out.values[*at].integer);
     });
-    inactive(c, instruction, code);
   }
 
   // Sets the elements from the extents to the maximum, which the call leaves 0 or undefined.
@@ -348,7 +372,9 @@ class Machine {
     });
   }
 
-  void count_bytes(const Call& c, const Instruction& instruction) {
+  /// What one call adds to which counts.
+  std::vector<std::pair<std::int64_t*, std::int64_t>> counters_of(const Call& c, const Instruction& instruction) {
+    std::vector<std::pair<std::int64_t*, std::int64_t>> counted{{&counts_.calls[instruction.name], 1}};
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
       if (!c.operands[i].buffer.valid()) continue;
       const Buffer& buffer = program_.buffers[c.operands[i].buffer.index()];
@@ -358,9 +384,11 @@ class Machine {
       for (std::size_t d = 0; d < c.extents.size(); ++d)
         if (names.contains(instruction.statement().domain.dims[d].name)) elements *= c.extents[d];
       auto& by = (i == 0 ? counts_.written_bytes : counts_.read_bytes)[model_.memory(buffer.memory).name];
-      by[buffer.tensor.valid() ? program_.kernel.tensors[buffer.tensor.index()].name : buffer.name] +=
-          elements * bytes(buffer.dtype);
+      counted.emplace_back(
+          &by[buffer.tensor.valid() ? program_.kernel.tensors[buffer.tensor.index()].name : buffer.name],
+          elements * bytes(buffer.dtype));
     }
+    return counted;
   }
 
   const Program& program_;
@@ -372,6 +400,8 @@ class Machine {
   std::map<const Guard*, std::vector<CompiledAffine>> guards_;
   std::map<const Element*, ElementCode> elements_;
   std::map<const Call*, CallCode> calls_;
+  std::map<const Instruction*, RowBody> bodies_;
+  DistanceTables tables_;
   Counts counts_;
   std::string problem_;
 };

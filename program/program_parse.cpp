@@ -315,7 +315,7 @@ struct ProgramReader : NodeReader {
       else if (head.text == "buffers")
         for (; in_section(); ++at) buffer(lines[at]);
       else if (head.text == "assume")
-        for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
+        for (; in_section(); ++at) program.assumptions.push_back({Assumption::Kind::stated, lines[at].text});
       else if (head.text == "schedule")
         program.schedule_text = section_text();
       else if (head.text == "prepack")

@@ -159,7 +159,7 @@ std::string print(const Program& program, const HardwareModel& model) {
   printer.out += "buffers\n";
   for (const Buffer& buffer : program.buffers) printer.buffer(buffer);
   if (!program.assumptions.empty()) printer.out += "assume\n";
-  for (const std::string& text : program.assumptions) printer.line(1, text);
+  for (const Assumption& assumption : program.assumptions) printer.line(1, assumption.text);
   printer.out += "schedule\n" + indented(program.schedule_text);
   if (!program.prepack.empty()) printer.out += "prepack\n";
   printer.list(program.prepack, 1);

@@ -18,9 +18,9 @@ std::string verdict_cells(const LayerResult& layer) {
   if (!layer.checked) return "<td></td><td></td><td></td><td></td>";
   const Checked& c = *layer.checked;
   if (const std::string why = why_not_run(c); !why.empty())
-    return cell(c.executed, false) + cell(why, false) + "<td></td><td></td>";
+    return cell(std::string(name(c.executed)), false) + cell(why, false) + "<td></td><td></td>";
   const bool timed = c.seconds > 0;
-  return cell(c.executed, false) +
+  return cell(std::string(name(c.executed)), false) +
          fmt::format("<td class={}>{}</td>", c.correct ? "good" : "bad", c.correct ? "yes" : "no") +
          cell(timed ? fmt::format("{:.3g}", c.seconds) : "", true) +
          cell(timed ? fmt::format("{:.3g}", c.gflops) : "", true);

@@ -53,8 +53,8 @@ Result<std::string> store_csv(const std::string& path, std::int64_t run_number, 
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}", run->id, t.statement, t.number,
                         legal ? fmt::format("{}", t.objective) : "", legal ? fmt::format("{}", t.cycles) : "",
                         legal ? fmt::format("{}", t.energy_pJ) : "", legal ? fmt::format("{}", t.bytes) : "",
-                        t.measured ? fmt::format("{}", *t.measured) : "", t.checked ? 1 : 0, quoted(t.problem),
-                        quoted(t.point));
+                        t.measured ? fmt::format("{}", *t.measured) : "", t.verdict == RunVerdict::correct ? 1 : 0,
+                        quoted(t.problem), quoted(t.point));
     text += cells(t.features, columns) + "\n";
   }
   return text;

@@ -23,11 +23,7 @@ constexpr std::int64_t strip_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 2
 /// bytes of padding: word pairs of eight neighbouring rows then map to different banks
 constexpr std::int64_t bank_padding = 32;
 
-double total(const std::vector<Cost>& costs, Objective objective) {
-  Cost sum;
-  for (const Cost& c : costs) sum.cycles += c.cycles, sum.energy_pJ += c.energy_pJ, sum.bytes += c.bytes;
-  return value(sum, objective);
-}
+double total(const std::vector<Cost>& costs, Objective objective) { return value(sum_of(costs), objective); }
 
 Stage stage_in(const std::string& tensor, const Memory& memory) {
   Stage stage;

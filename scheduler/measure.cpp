@@ -36,20 +36,25 @@ std::vector<Case> cases_of(const Kernel& kernel, std::uint64_t seed) {
   return cases;
 }
 
-/// Runs the program on all data; empty: every result is right.
-std::string check(const Program& program, Runner& runner, const std::vector<Case>& cases, const RunLimits& limits,
-                  Measured& measured) {
+/// Runs the program on all data, without timing it.
+Measured checked(const Program& program, Runner& runner, const std::vector<Case>& cases, const RunLimits& limits) {
+  Measured measured;
+  const auto ended = [&](RunVerdict verdict, const std::string& problem) {
+    measured.verdict = verdict;
+    measured.problem = problem;
+    return measured;
+  };
   for (const Case& one : cases) {
     std::vector<TensorData> data = one.inputs;
     const auto outcome = runner.run(program, data, limits, 0);
-    if (!outcome) return outcome.diagnostics().front().message;
-    if (const std::string why = why_not(*outcome); !why.empty()) return why;
+    if (!outcome) return ended(RunVerdict::not_run, outcome.diagnostics().front().message);
+    if (const std::string why = why_not(*outcome); !why.empty()) return ended(RunVerdict::not_run, why);
     const Comparison comparison = compare(program.kernel, one.expected, data);
-    if (!comparison.equal) return "wrong result: " + comparison.first_difference;
+    if (!comparison.equal) return ended(RunVerdict::wrong_result, "wrong result: " + comparison.first_difference);
     measured.executed = outcome->executed;
     measured.cycles = static_cast<double>(outcome->cycles) + outcome->scalar_cycles;
   }
-  return "";
+  return ended(RunVerdict::correct, "");
 }
 
 double median(std::vector<double> values) {
@@ -73,7 +78,7 @@ class MeasuredCost final : public CostModel {
     auto program = lower(schedule, *candidate.kernel, *candidate.model);
     if (!program) return program.diagnostics();
     const Measured measured = measure({*program}, runner_, options_).front();
-    if (!measured.checked) return error("the program was not measured: " + measured.problem);
+    if (!measured.correct()) return error("the program was not measured: " + measured.problem);
     cost->cycles = measured.seconds > 0 ? measured.seconds * candidate.model->clock_hz : measured.cycles;
     return cost;
   }
@@ -102,14 +107,11 @@ std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runn
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
   const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
-  for (std::size_t p = 0; p < programs.size(); ++p) {
-    results[p].problem = check(programs[p], runner, cases, options.limits, results[p]);
-    results[p].checked = results[p].problem.empty();
-  }
+  for (std::size_t p = 0; p < programs.size(); ++p) results[p] = checked(programs[p], runner, cases, options.limits);
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round)
     for (std::size_t p = 0; p < programs.size(); ++p) {
-      if (!results[p].checked || results[p].executed == "simulator") continue;
+      if (!results[p].correct() || results[p].executed == ExecutionMode::simulator) continue;
       std::vector<TensorData> data = cases.back().inputs;
       const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
       if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);

@@ -17,11 +17,12 @@ struct MeasureOptions {
 };
 
 struct Measured {
-  bool checked = false;  ///< it ran, and its result equals the interpreter's
-  std::string problem;   ///< why it has no time: "wrong result: C[3,1]: 12 instead of 13"
-  std::string executed;  ///< "native", "emulated", "simulator"
-  double seconds = 0;    ///< median; 0: not a clock
-  double cycles = 0;     ///< simulators: of instructions and of scalar code
+  RunVerdict verdict = RunVerdict::not_run;
+  std::string problem;  ///< why it has no time: "wrong result: C[3,1]: 12 instead of 13"
+  ExecutionMode executed = ExecutionMode::unavailable;
+  double seconds = 0;  ///< median; 0: not a clock
+  double cycles = 0;   ///< simulators: of instructions and of scalar code
+  bool correct() const { return verdict == RunVerdict::correct; }
   double value() const { return seconds > 0 ? seconds : cycles; }
 };
 

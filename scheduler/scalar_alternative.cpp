@@ -26,9 +26,10 @@ bool is_fused(const Nest& nest) {
 }
 
 void put(Scheduled& into, std::size_t s, const Scheduled& code, const HardwareModel& model) {
-  into.refusals[s] = {fmt::format("{}{:.0f} cycles, {} {:.0f}", predicted_slower, code.statement_costs[s].cycles,
-                                  model.instruction(into.mappings[s].instruction).name,
-                                  into.statement_costs[s].cycles)};
+  into.scalar_causes[s] = {
+      ScalarCause::Kind::predicted_faster,
+      {fmt::format("scalar code is predicted to take {:.0f} cycles, {} {:.0f}", code.statement_costs[s].cycles,
+                   model.instruction(into.mappings[s].instruction).name, into.statement_costs[s].cycles)}};
   into.schedule.nests[s] = code.schedule.nests[s];
   into.statement_costs[s] = code.statement_costs[s];
   into.mappings[s] = code.mappings[s];

@@ -35,7 +35,7 @@ using Lowers = std::function<Diagnostics(const Nest&)>;  // why a nest does not 
 Nest scalar_nest(const Computation& statement) {
   Nest nest;
   for (const Dim& dim : statement.domain.dims)
-    if (dim.extent != 1) nest.lines.push_back(Line{For{{{dim.name, 1}}, "", Tail::none, false, ""}});
+    if (dim.extent != 1) nest.lines.push_back(Line{For{{}, {{dim.name, 1}}, "", Tail::none, ""}});
   Do line;
   line.statement = statement.name;
   nest.lines.push_back(Line{line});
@@ -138,7 +138,7 @@ class ScheduleRun {
     result_.schedule.target = model_.name;
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
-    result_.refusals.resize(kernel_.statements.size());
+    result_.scalar_causes.resize(kernel_.statements.size());
     unfused_dims_.resize(kernel_.statements.size());
     other_tiles_.resize(kernel_.statements.size());
     if (const auto none = exceeds_home(); none && options_.must_lower) {
@@ -267,7 +267,7 @@ class ScheduleRun {
       // Fall back to scalar code if that lowers; `exhausted` tells whether it is the only schedule.
       if (model_.scalar_unit_for(model_.home()) &&
           !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()])))) {
-        result_.refusals[id.index()] = nothing_legal(id, found).front().notes;
+        result_.scalar_causes[id.index()] = {ScalarCause::Kind::nothing_lowers, nothing_legal(id, found).front().notes};
         return scalar(id, {});
       }
       proved_ = found.exhausted && found.refused == 0 && !skipped_mappings(id);

@@ -76,7 +76,7 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
     for (const Dim& dim : statement.domain.dims) {
       const int own = instruction.statement().domain.find(dim.name);
       if (dim.kind == kind && (own < 0 || dim.extent > 1))
-        nest.lines.push_back({For{{{dim.name, own < 0 ? 1 : dim.extent}}, "", Tail::none, false, ""}});
+        nest.lines.push_back({For{{}, {{dim.name, own < 0 ? 1 : dim.extent}}, "", Tail::none, ""}});
     }
   };
   for (const Route& route : routes) stages(route, true);

@@ -35,7 +35,7 @@ class Verifier {
     const ExternalSimulator& theirs = model_.program.simulator;
     result_.simulator = theirs.name;
     if (!theirs.command.empty()) result_.simulator_seconds = theirs.seconds > 0 ? theirs.seconds : RunLimits{}.seconds;
-    if (available.how == "unavailable") {
+    if (available.how == ExecutionMode::unavailable) {
       result_.missing = available.why;
       return std::move(result_);
     }

@@ -26,7 +26,7 @@ struct VerifiedInstruction {
 };
 
 struct Verification {
-  std::string executed;          ///< as in `run`
+  ExecutionMode executed = ExecutionMode::unavailable;
   std::string simulator;         ///< name of an external simulator; empty: none
   double simulator_seconds = 0;  ///< its time limit
   std::string missing;           ///< the reason if nothing was executed

@@ -59,7 +59,7 @@ class AssemblyPrinter {
     lines(isamap::print(program_.kernel));
     if (!program_.schedule_text.empty()) comment("schedule:");
     lines(program_.schedule_text);
-    for (const std::string& assumption : program_.assumptions) comment("assumes: " + assumption);
+    for (const Assumption& assumption : program_.assumptions) comment("assumes: " + assumption.text);
     for (const Buffer& buffer : program_.buffers) {
       const Memory& memory = model_.memory(buffer.memory);
       if (buffer.slots < 0)

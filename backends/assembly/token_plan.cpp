@@ -146,7 +146,8 @@ class Planner {
 
   const AsyncObject* object_between(std::size_t from, std::size_t to) const {
     for (const AsyncObject& object : model_.async_objects())
-      if (object.kind == "tokens" && object.per == unit_ && object.from == ports_[from] && object.to == ports_[to])
+      if (object.kind == AsyncKind::tokens && object.per == unit_ && object.from == ports_[from] &&
+          object.to == ports_[to])
         return &object;
     return nullptr;
   }

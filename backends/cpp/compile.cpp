@@ -8,6 +8,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/compiler_choice.h"
+#include "backends/cpp/precompiled_headers.h"
 #include "backends/cpp/program_cache.h"
 #include "hwdesc/model/program_language.h"
 
@@ -46,29 +47,81 @@ std::string shared_object(const HardwareModel& model, const SharedPart& part, co
   return object;
 }
 
-Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
-                              const std::vector<std::string>& flags, const SharedPart& shared, const fs::path& file) {
-  const auto command_for = [&](const fs::path& folder, const std::string& made) {
-    std::vector<std::string> paths;
-    for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
-    auto command = compile_command(model, paths, made);
+/// What is compiled to one file.
+struct Build {
+  const HardwareModel& model;
+  TextFiles sources;  ///< the kernel first
+  TextFiles headers;
+  std::vector<std::string> flags;
+  SharedPart shared;
+  fs::path file;
+
+  fs::path folder() const { return file.parent_path(); }
+  std::vector<std::string> command(const std::vector<std::string>& inputs, const std::string& made) const {
+    auto command = compile_command(model, inputs, made);
     command.insert(command.end(), flags.begin(), flags.end());
     if (longer_to_compile(model, sources)) command.emplace_back("-O0");
     return command;
-  };
-  std::string key = listed_command(command_for("", "program")) + "\n" + identity(model);
-  for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
-  for (const auto& [name, text] : headers) key += "\n" + text;
-  if (take_from_cache(key, file)) return compiler_for(model).command;
+  }
+  std::string key() const {
+    std::vector<std::string> names;
+    for (const auto& [name, text] : sources) names.push_back(name);
+    std::string key = listed_command(command(names, "program")) + "\n" + identity(model);
+    for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
+    return key + texts(headers);
+  }
+  static std::string texts(const TextFiles& files) {
+    std::string all;
+    for (const auto& [name, text] : files) all += "\n" + text;
+    return all;
+  }
+};
 
-  const fs::path folder = file.parent_path();
-  for (const TextFiles* files : {&sources, &headers})
-    for (const auto& [name, text] : *files)
+/// The kernel as an object file made with precompiled headers. Empty: none are available, or it does not compile; then
+/// the whole is compiled without, and its diagnostics are those of the user's command.
+std::string kernel_object(const Build& build, const std::vector<std::string>& defined) {
+  if (!reads_precompiled_headers(build.model)) return "";
+  const fs::path folder = build.folder();
+  HeaderUse use;
+  use.command = [&](const std::string& source, const std::string& made) {
+    auto command = build.command({source}, made);
+    command.insert(command.end(), defined.begin(), defined.end());
+    command.emplace_back("-c");
+    return command;
+  };
+  use.identity = identity(build.model);
+  use.text = build.sources[0].second;
+  use.own_headers = Build::texts(build.headers);
+  const std::string header = precompiled_headers(use, folder);
+  if (header.empty()) return "";
+  const std::string object = (folder / "kernel.o").string();
+  auto command = use.command((folder / build.sources[0].first).string(), object);
+  command.insert(command.end(), {"-include", header});
+  const auto made = run_process(command, compile_limits, folder / "kernel.log");
+  return made.started && made.exit_code == 0 ? object : "";
+}
+
+Result<CompilerCommand> run(const Build& build) {
+  const HardwareModel& model = build.model;
+  const fs::path folder = build.folder();
+  const std::string key = build.key();
+  if (take_from_cache(key, build.file)) return compiler_for(model).command;
+  std::vector<std::string> inputs;
+  for (const TextFiles* files : {&build.sources, &build.headers})
+    for (const auto& [name, text] : *files) {
       if (!write_file(folder / name, text.data(), text.size()))
         return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
-  auto command = command_for(folder, file.string());
-  if (const std::string object = shared_object(model, shared, folder); !object.empty())
-    command.insert(command.end(), {"-D" + shared.declared, object});
+      if (files == &build.sources) inputs.push_back((folder / name).string());
+    }
+  std::vector<std::string> defined, objects;
+  if (const std::string object = shared_object(model, build.shared, folder); !object.empty()) {
+    defined.push_back("-D" + build.shared.declared);
+    objects.push_back(object);
+  }
+  if (const std::string object = kernel_object(build, defined); !object.empty()) inputs[0] = object;
+  auto command = build.command(inputs, build.file.string());
+  command.insert(command.end(), defined.begin(), defined.end());
+  command.insert(command.end(), objects.begin(), objects.end());
   const auto result = run_process(command, compile_limits, folder / "compiler.log");
   if (!result.started)
     return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
@@ -80,10 +133,10 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
     problem.notes = first_lines(result.output);
     return problem;
   }
-  if (std::error_code none; !fs::exists(file, none))
+  if (std::error_code none; !fs::exists(build.file, none))
     return error("the compiler reported no error but produced no program",
                  "the command was: " + listed_command(command));
-  put_into_cache(key, file);
+  put_into_cache(key, build.file);
   return compiler_for(model).command;
 }
 
@@ -91,13 +144,17 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
 
 Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
                                 const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
-  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, shared,
-               executable);
+  return run({as_remembered(model, kernel),
+              {{"kernel.cpp", kernel}, {"driver.cpp", driver}},
+              headers,
+              {},
+              shared,
+              executable});
 }
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
                                         const std::string& entries, const fs::path& library) {
-  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, {}, library);
+  return run({as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, {}, library});
 }
 
 }  // namespace isamap

@@ -56,10 +56,14 @@ void add_flags(Command& command, const CompilerFlags& flags, const std::vector<s
       command.insert(command.end(), found->second.begin(), found->second.end());
 }
 
+bool is_clang(const Command& command) {
+  return std::any_of(command.begin(), command.end(),
+                     [](const std::string& word) { return word.find("clang") != std::string::npos; });
+}
+
 Command command_with(Command command, const HardwareModel& model, const std::vector<std::string>& sources,
                      const std::string& executable) {
-  const bool clang = std::any_of(command.begin(), command.end(),
-                                 [](const std::string& w) { return w.find("clang") != std::string::npos; });
+  const bool clang = is_clang(command);
   const bool emulated = has_thread_blocks(model);  // emulated: optimize for compile time
   command.insert(command.end(), {emulated ? "-std=c++20" : "-std=c++17", emulated ? "-O1" : "-O3"});
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
@@ -209,6 +213,10 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
   if (result.timed_out) why += fmt::format("\n  it took more than {} s", probe_limits.seconds);
   for (const std::string& line : first_lines(result.output)) why += "\n  it said: " + line;
   return why;
+}
+
+bool reads_precompiled_headers(const HardwareModel& model) {
+  return !is_clang(compile_command(model, {}, "")) && !needs_shim(model);
 }
 
 std::string identity(const HardwareModel& model) {

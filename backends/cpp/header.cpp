@@ -83,7 +83,8 @@ class Header {
     text += unit_.workspace ? " and a workspace of its own; nothing is kept from call to call." : " of its own.";
     if (!unit_.pack.empty()) text += fmt::format(" They may share packed copies, while no {}_pack runs.", unit_.name);
     text += "\n";
-    for (const std::string& assumption : program_.assumptions) text += "   Assumed: " + comment_text(assumption) + "\n";
+    for (const Assumption& assumption : program_.assumptions)
+      text += "   Assumed: " + comment_text(assumption.text) + "\n";
     return text + "*/\n";
   }
   static std::string tensor_text(const Tensor& tensor, bool written) {

@@ -150,6 +150,20 @@ bool take_from_cache(const std::string& key, const fs::path& executable) {
   return executable_now(executable);
 }
 
+std::optional<fs::path> find_in_cache(const std::string& key) {
+  const auto cache = cache_directory();
+  if (!cache) return std::nullopt;
+  const fs::path entry = *cache / place_of(key), program = entry / "program";
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const std::string sums = read_file(entry / "sums", 1 << 10);
+  if (failed || read_file(entry / "key", max_text) != key ||
+      sums.find(fmt::format("\nprogram {} ", size)) == std::string::npos)
+    return std::nullopt;
+  fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);  // the oldest are evicted
+  return program;
+}
+
 void put_into_cache(const std::string& key, const fs::path& executable) {
   std::error_code failed;
   const auto size = fs::file_size(executable, failed);

@@ -20,6 +20,9 @@ bool take_from_cache(const std::string& key, const std::filesystem::path& execut
 /// Keeps an existing intact entry.
 void put_into_cache(const std::string& key, const std::filesystem::path& executable);
 
+/// Where the program of this key lies, to be read there: intact by its size; its content is not summed.
+std::optional<std::filesystem::path> find_in_cache(const std::string& key);
+
 /// The same for a text; replaces an existing entry.
 std::optional<std::string> read_from_cache(const std::string& key);
 void write_to_cache(const std::string& key, const std::string& content);

@@ -5,12 +5,12 @@
 #include <map>
 #include <variant>
 
+#include "hwdesc/model/compiler_unrolling.h"
+
 namespace isamap {
 namespace {
 
-constexpr std::int64_t unrolled_by_compilers = 16;  ///< steps, at the most (GCC: max-completely-peel-times)
-constexpr std::int64_t unrolled_calls = 300;        ///< of all steps, at the most (GCC: max-completely-peeled-insns)
-constexpr std::int64_t spare = 2;                   ///< registers: compilers load somewhat earlier than written
+constexpr std::int64_t spare = 2;  ///< registers: compilers load somewhat earlier than written
 /// Reads from memory for each other call, from which on it is worth while free registers for re-read values: loads and
 /// sums have ports of their own.
 constexpr double worth_keeping = 0.75;
@@ -59,7 +59,7 @@ class Keeping {
     double reads = 0, calls = 0;
     count(item.body, reads, calls);
     const bool worth = calls == 0 || reads >= worth_keeping * calls;
-    if (loop.unit.empty() && loop.trip <= unrolled_by_compilers) {
+    if (loop.unit.empty() && loop.trip <= steps_unrolled_by_compilers) {
       Keeping alone(*places_, *program_, *model_);
       alone.begin(tile, worth);
       if (alone.steps(loop, item, hints)) {
@@ -135,9 +135,9 @@ class Keeping {
     bool fits = true;
     for (const Item& item : items) {
       std::optional<bool> one = true;
-      if (++calls_ > unrolled_calls || hints.rolled.contains(&item)) return std::nullopt;
+      if (++calls_ > calls_unrolled_by_compilers || hints.rolled.contains(&item)) return std::nullopt;
       if (const auto* loop = std::get_if<Loop>(&item.node->is)) {
-        if (!loop->unit.empty() || loop->trip > unrolled_by_compilers) return std::nullopt;
+        if (!loop->unit.empty() || loop->trip > steps_unrolled_by_compilers) return std::nullopt;
         one = steps(*loop, item, hints);
       } else if (std::holds_alternative<Call>(item.node->is)) {
         one = call(item);

@@ -67,8 +67,9 @@ std::string header_comment(const Program& program, const HardwareModel& model, c
   if (!program.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program.schedule_text, "   ");
   std::vector<std::string> assumptions = {"arguments do not overlap"};
   const auto assume = [&](const Program& version) {
-    for (const std::string& one : version.assumptions)
-      if (std::find(assumptions.begin(), assumptions.end(), one) == assumptions.end()) assumptions.push_back(one);
+    for (const Assumption& one : version.assumptions)
+      if (std::find(assumptions.begin(), assumptions.end(), one.text) == assumptions.end())
+        assumptions.push_back(one.text);
   };
   assume(program);
   for (const Program& version : program.versions) assume(version);

@@ -47,7 +47,7 @@ class DeviceWriter final : public Runner {
     }
     if (!written) return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
     RunOutcome outcome;
-    outcome.executed = "written";
+    outcome.executed = ExecutionMode::written;
     outcome.missing = "written for another machine";
     return outcome;
   }
@@ -65,7 +65,7 @@ class DeviceReader final : public Runner {
     const auto unit = print_cuda(program, model_);
     if (!unit) return unit.diagnostics();
     RunOutcome outcome;
-    outcome.executed = "native";
+    outcome.executed = ExecutionMode::native;
     const auto folder = device_program_folder(folder_, unit->text);
     std::error_code ignored;
     if (!std::filesystem::exists(folder, ignored)) {

@@ -193,7 +193,7 @@ std::string Wrappers::sync(const Sync& sync, const Program& program,
   }
   if (sync.step == Sync::Step::fence) return fence(sync.object, diagnostics);
   for (const AsyncObject& object : model_.async_objects()) {
-    if (object.name != sync.object || object.kind != "groups") continue;
+    if (object.name != sync.object || object.kind != AsyncKind::groups) continue;
     const std::string step = sync.step == Sync::Step::commit ? "commit"
                              : sync.step == Sync::Step::open ? "open"
                                                              : "wait";

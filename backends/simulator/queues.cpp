@@ -33,7 +33,7 @@ void Queues::add(const Command& command, int line) {
     if (queue.port != command.instruction->timing.port) continue;
     Entry entry{command, {}, {}, line};
     for (const AsyncObject& object : model_.async_objects()) {
-      if (object.kind != "tokens") continue;
+      if (object.kind != AsyncKind::tokens) continue;
       if (command.value({"pop", "", object.name}) == 1) entry.pop.push_back(object.name);
       if (command.value({"push", "", object.name}) == 1) entry.push.push_back(object.name);
     }
@@ -45,7 +45,7 @@ bool Queues::add_token(std::string_view text, int line) {
   for (const AsyncObject& object : model_.async_objects())
     for (const auto& [what, port] : {std::pair("push", object.from), std::pair("pop", object.to)}) {
       const auto own = object.texts.find(what);
-      if (object.kind != "tokens" || own == object.texts.end() || own->second != text) continue;
+      if (object.kind != AsyncKind::tokens || own == object.texts.end() || own->second != text) continue;
       for (Queue& queue : queues_) {
         if (queue.port != port) continue;
         queue.entries.push_back({std::nullopt, {}, {}, line});

@@ -185,7 +185,7 @@ class SimulatorRunner final : public Runner {
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double) override {
     RunOutcome outcome;
-    outcome.executed = "simulator";
+    outcome.executed = ExecutionMode::simulator;
     const ExternalSimulator& theirs = model_.program.simulator;
     const double seconds = theirs.seconds > 0 ? theirs.seconds : limits.seconds;
     outcome.simulator = theirs.name;

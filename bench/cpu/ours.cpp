@@ -51,7 +51,7 @@ std::vector<HardwareModel> models_for(const std::string& types, int cores) {
     auto loaded = load_hardware(target, folders, options);
     if (!loaded && cores > 1) continue;  // it has no such parameter
     HardwareModel model = value_or_stop(std::move(loaded)).model;
-    if (availability(model).how == "native") found.push_back(std::move(model));
+    if (availability(model).how == ExecutionMode::native) found.push_back(std::move(model));
   }
   return found;
 }

@@ -75,7 +75,7 @@ Mapping identity(const Instruction& instruction, InstructionId id, bool summed) 
 }
 
 Line loop(const std::string& dim, std::int64_t tile, bool unroll) {
-  return {For{{{dim, tile}}, "", Tail::none, unroll, ""}};
+  return {For{{unroll}, {{dim, tile}}, "", Tail::none, ""}};
 }
 
 /// Lines: packed copies; resident tiles; repetitions; results; streamed operands; the instruction.

@@ -87,7 +87,7 @@ Diagnostics remember(lab::TrialStore& store, const std::vector<TimedCase>& cases
       trial.schedule = one->row.at("nest");
       trial.objective = trial.cycles = one->row.at("predicted_cycles");
       trial.measured = one->seconds;
-      trial.checked = true;
+      trial.verdict = RunVerdict::correct;
       if (!one->row.at("features").empty()) trial.features = one->row.at("features").dump();
       Diagnostics problems = store.add(*id, trial);
       if (!has_errors(problems)) problems = store.measured(*id, trial);

@@ -20,6 +20,12 @@ std::vector<std::string> names_up_to(Enum last) {
   return names;
 }
 
+std::vector<std::string> language_names() {
+  std::vector<std::string> names;
+  for (const ProgramLanguage& language : program_languages) names.emplace_back(language.name);
+  return names;
+}
+
 std::vector<ValueType> scalars() {
   using enum Form;
   const auto name_of = [](std::string_view type, std::string_view meaning) { return ValueType{type, text, meaning}; };
@@ -63,16 +69,14 @@ std::vector<ValueType> enumerations() {
     return ValueType{type, Form::word, meaning, {}, std::move(allowed)};
   };
   return {
-      words("dtype", "Number format of an element; b8..b64 are bits of any type, b1 a truth value.",
-            dtype_names()),
+      words("dtype", "Number format of an element; b8..b64 are bits of any type, b1 a truth value.", dtype_names()),
       words("memory kind",
             "dram: tensors live here (one is required). scratchpad, accumulator: addressed, managed by the program. "
             "cache: never addressed; a move into one is a prefetch. register: numbered.",
             names_up_to(MemoryKind::register_file)),
       words("language", "asm: a straight-line stream of commands with numeric addresses, for accelerators.",
-            {std::string(host_language), std::string(thread_block_language), std::string(command_stream_language)}),
-      words("completion kind", "What tells that asynchronous instructions are done.",
-            {"groups", "phases", "fence", "tokens"}),
+            language_names()),
+      words("completion kind", "What tells that asynchronous instructions are done.", names_up_to(AsyncKind::tokens)),
       words("order", "Results as if in program order, or queues that tokens order.", {"program", "tokens"}),
       words("when known", "compile: part of the text. run: when the program runs.", {"run", "compile"}),
       words("inactive", "What positions from the extent to the maximum hold afterwards.",

@@ -95,7 +95,7 @@ class Prover {
   }
 
  private:
-  void fact(const std::string& kind, bool proved, const std::vector<std::string>& operands, std::string text) {
+  void fact(LayoutFactKind kind, bool proved, const std::vector<std::string>& operands, std::string text) {
     proofs_.facts.push_back({kind, proved, operands, std::move(text)});
   }
 
@@ -117,7 +117,7 @@ class Prover {
       std::string over;
       for (const auto& [unit, extent] : layout.over)
         over += fmt::format("{}{} {}s", over.empty() ? "" : " x ", extent, unit);
-      fact("fragment", check.fault.empty(), group.operands,
+      fact(LayoutFactKind::fragment, check.fault.empty(), group.operands,
            check.fault.empty() ? fmt::format("{} are {} [{}]{}", over, layout.replicated ? "onto" : "one to one onto",
                                              numbers(group.instruction->tensors[group.operand].shape),
                                              check.boxes > 1 ? fmt::format(", at all {} extents", check.boxes) : "")
@@ -169,10 +169,10 @@ class Prover {
     }
     for (const Answer& answer : answers) {
       if (!answer.does.empty())
-        fact("fill", true, group.operands,
+        fact(LayoutFactKind::fill, true, group.operands,
              fmt::format("{} {} by {}", verb, answer.order, fmt::join(answer.does, "; ")));
       else
-        fact("fill", false, group.operands, fmt::format("{} {}: {}", verb, answer.order, answer.reason));
+        fact(LayoutFactKind::fill, false, group.operands, fmt::format("{} {}: {}", verb, answer.order, answer.reason));
     }
   }
 
@@ -214,7 +214,7 @@ class Prover {
   }
 
   void banks() {
-    for (const std::string& text : order_) fact("banks", true, rows_[text], text);
+    for (const std::string& text : order_) fact(LayoutFactKind::banks, true, rows_[text], text);
     Groups groups;
     for (const Instruction& instruction : model_.instructions())
       for (std::size_t i = 0; i < instruction.operands.size(); ++i)
@@ -225,7 +225,7 @@ class Prover {
       const std::string tried =
           fmt::format("{} neighbours at once, at {} starts{}", numbers(group.get().at_once), conflicts->starts,
                       conflicts->free_stride > 0 ? ", free strides " + size_text(conflicts->free_stride) : "");
-      fact("banks", conflicts->degree == 1, group.operands,
+      fact(LayoutFactKind::banks, conflicts->degree == 1, group.operands,
            conflicts->degree == 1 ? fmt::format("no bank conflict, {}", tried)
                                   : fmt::format("{}-way bank conflict, {}", conflicts->degree, tried));
     }
@@ -275,7 +275,7 @@ class Prover {
       for (std::size_t d = 0; d < best.index.size(); ++d)
         pairs += fmt::format("{}{} = {}", d > 0 ? ", " : "", operand.index_names[d],
                              move.operands[0].index_names[best.index[d]]);
-      fact("transfer", true, group.operands,
+      fact(LayoutFactKind::transfer, true, group.operands,
            fmt::format("read where {} writes it ({}{}; {} bytes compared in {} tiles)", move.name, pairs,
                        best.strides.empty() ? "" : "; " + best.strides, best.compared, best.starts));
     }
@@ -285,7 +285,7 @@ class Prover {
     const std::string text =
         fmt::format("no move writes '{}' where it reads; nearest is {}: {}", model_.memory(operand.memory).name,
                     nearest->first->name, nearest->second.fault);
-    fact("transfer", false, group.operands, text);
+    fact(LayoutFactKind::transfer, false, group.operands, text);
     if (!swizzles) return;
     Diagnostic warning =
         error_at(group.instruction->where,
@@ -307,13 +307,18 @@ class Prover {
 
 LayoutProofs prove_layouts(const HardwareModel& model) { return Prover(model).run(); }
 
+std::string_view name(LayoutFactKind kind) {
+  constexpr std::string_view names[] = {"fragment", "fill", "banks", "transfer"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::string print(const LayoutFact& fact) {
   constexpr std::size_t shown = 3;
   std::string operands;
   for (std::size_t i = 0; i < std::min(shown, fact.operands.size()); ++i)
     operands += (i > 0 ? ", " : "") + fact.operands[i];
   if (fact.operands.size() > shown) operands += fmt::format(" and {} more", fact.operands.size() - shown);
-  const char* status = fact.proved ? "proved" : fact.kind == "banks" ? "costs" : "not so";
+  const char* status = fact.proved ? "proved" : fact.kind == LayoutFactKind::banks ? "costs" : "not so";
   return fmt::format("{}: {}: {}", status, operands, fact.text);
 }
 

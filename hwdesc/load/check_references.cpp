@@ -100,7 +100,7 @@ struct Scope {
   /// An instruction pushes tokens from its own queue and pops those to it.
   std::string token_problem(const Reference& r) const {
     for (const AsyncObject& object : context.parts.async) {
-      if (object.name != r.argument || object.kind != "tokens") continue;
+      if (object.name != r.argument || object.kind != AsyncKind::tokens) continue;
       const std::string& port = r.object == "push" ? object.from : object.to;
       return port == instruction.timing.port
                  ? ""

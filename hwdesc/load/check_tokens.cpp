@@ -31,7 +31,7 @@ void check_queue(const Instruction& instruction, const Unit& unit, Context& cont
     return;
   }
   for (const AsyncObject& object : context.parts.async) {
-    if (object.kind != "tokens" || object.per != instruction.unit || !object.texts.empty()) continue;
+    if (object.kind != AsyncKind::tokens || object.per != instruction.unit || !object.texts.empty()) continue;
     for (const auto& [key, port] : {std::pair("push", object.from), std::pair("pop", object.to)})
       if (port == instruction.timing.port && !prints(instruction, key, object.name))
         context.problems.error(instruction.where,
@@ -48,7 +48,8 @@ bool leads(const Context& context, UnitId unit, const std::string& from, const s
   for (std::size_t before = 0; before != reached.size();) {
     before = reached.size();
     for (const AsyncObject& object : context.parts.async)
-      if (object.kind == "tokens" && object.per == unit && reached.contains(object.from)) reached.insert(object.to);
+      if (object.kind == AsyncKind::tokens && object.per == unit && reached.contains(object.from))
+        reached.insert(object.to);
   }
   return reached.contains(to);
 }
@@ -56,7 +57,7 @@ bool leads(const Context& context, UnitId unit, const std::string& from, const s
 /// A buffer that one queue fills and another reads can be refilled only after a token from the reader.
 void check_way_back(Context& context) {
   for (const AsyncObject& object : context.parts.async)
-    if (object.kind == "tokens" && !leads(context, object.per, object.to, object.from))
+    if (object.kind == AsyncKind::tokens && !leads(context, object.per, object.to, object.from))
       context.problems.warning(
           object.where,
           "tokens '" + object.name + "' lead from queue '" + object.from + "' to '" + object.to +

@@ -170,19 +170,20 @@ void load_async_object(const Node& node, Context& context) {
   const auto kind = map.word("kind");
   for (const std::string& known : keys::find_value_type("completion kind")->words)
     if (!kind || *kind == known) map.also(known);
-  object.kind = kind.value_or("");
+  for (const AsyncKind known : {AsyncKind::groups, AsyncKind::phases, AsyncKind::fence, AsyncKind::tokens})
+    if (kind && *kind == isamap::name(known)) object.kind = known;
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
   if (kind)
     for (const keys::Key& key : keys::section(*kind).keys)
       if (key.type == "step")
         if (const Node* text = map.child(key.name))
           load_async_text(*text, std::string(key.name), object, what, context);
-  if (object.kind == "phases") {
+  if (object.kind == AsyncKind::phases) {
     if (const Node* memory = map.child("memory"))
       object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
     object.size = map.size("size").value_or(0);
   }
-  if (object.kind == "tokens") load_tokens(map, object, what, context);
+  if (object.kind == AsyncKind::tokens) load_tokens(map, object, what, context);
   context.parts.async.push_back(std::move(object));
 }
 

@@ -139,7 +139,7 @@ void load_program(const Node& root, Context& context) {
   ProgramText& program = context.model.program;
   Fields map(*node, "program", "program", context);
   const Node* language = node->find("language");
-  const std::string otherwise(language ? language->scalar : command_stream_language);
+  const std::string otherwise(language ? language->scalar : default_language);
   program.language = map.word("language").value_or(otherwise);
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);

@@ -10,8 +10,6 @@ namespace isamap::loader {
 
 namespace {
 
-constexpr std::int64_t max_extent = std::int64_t{1} << 32;
-
 void parse_statements(Reading& r) {
   const Node* compute = r.child("compute");
   if (!compute) {  // a setter
@@ -55,7 +53,8 @@ std::optional<std::int64_t> extent_of(const Node& node, bool& sized, const std::
   const auto expression = int_expr(node, r.problems());
   if (!expression) return std::nullopt;
   const auto value = at_sizes(*expression, r.context);
-  if (!value || *value < 0 || *value > max_extent) {
+  const double most = keys::key("range", "max").range.most;
+  if (!value || *value < 0 || static_cast<double>(*value) > most) {
     r.fail(node.where,
            what + " must be a number from 0 to 2^32" +
                (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" + node.scalar +

@@ -4,7 +4,7 @@
 //
 //   files -> one tree (extends, without)      source_files.cpp, merge.cpp
 //   tree -> tree without ${...} and variants  substitute.cpp, variants.cpp
-//   tree -> parts of the model                load_*.cpp, quantity.cpp
+//   tree -> parts of the model                load_*.cpp by the table of keys (hwdesc/keys, fields.h, quantity.cpp)
 //   parts -> proofs                           check_*.cpp
 //
 // Every step records its problems and continues, so that one run reports all of them.

@@ -51,7 +51,10 @@ void keep_in_order(Node& root) {
   const Node* written = root.find("program");
   if (written && written->kind != Kind::map) return;
   const Node* language = written ? written->find("language") : nullptr;
-  if (language && language->scalar != command_stream_language) return;
+  if (language) {
+    const ProgramLanguage* row = find_language(language->scalar);
+    if (row == nullptr || row->form != ProgramForm::command_stream) return;
+  }
   Node program = written ? *written : Node{};
   program.kind = Kind::map;
   Node window;

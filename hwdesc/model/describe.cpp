@@ -109,7 +109,7 @@ std::string completion_section(const HardwareModel& model) {
                     (barrier.count > 1 ? fmt::format("{} of them ", barrier.count) : "") +
                         (barrier.partial ? "some may wait" : "")});
   for (const AsyncObject& object : model.async_objects())
-    rows.push_back({object.name, object.kind, unit(object.per),
+    rows.push_back({object.name, std::string(name(object.kind)), unit(object.per),
                     !object.from.empty() ? fmt::format("from {} to {}", object.from, object.to)
                     : object.memory.valid()
                         ? fmt::format("{} in {}", size_text(object.size), model.memory(object.memory).name)
@@ -144,9 +144,7 @@ std::string dims_text(const Instruction& instruction) {
 
 /// The statement without dims, which have a separate column.
 std::string statement_text(const Instruction& instruction) {
-  if (is_setter(instruction)) return "(sets state)";
-  const std::string text = print(instruction.statement(), instruction.tensors);
-  return text.substr(0, text.find(" over "));
+  return is_setter(instruction) ? "(sets state)" : print_formula(instruction.statement(), instruction.tensors);
 }
 
 std::string instructions_section(const HardwareModel& model) {

@@ -43,7 +43,7 @@ std::string joined(const std::vector<EmittedFile>& files);
 
 /// How programs of this model run on this machine.
 struct Availability {
-  std::string how;  ///< "native", "emulated", "simulator", "shim", "unavailable"
+  ExecutionMode how = ExecutionMode::unavailable;
   std::string why;  ///< unavailable: the feature or package that is missing
 };
 Availability availability(const HardwareModel& model);

@@ -25,7 +25,7 @@ namespace isamap {
 /// The ABI on which an extension and its loader must agree.
 struct ExtensionAbi {
   /// incremented with every change of a class below or of its virtual members
-  static constexpr std::uint64_t current = 1;
+  static constexpr std::uint64_t current = 2;
   std::array<std::uint64_t, 8> parts{};
   bool operator==(const ExtensionAbi&) const = default;
 };

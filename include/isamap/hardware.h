@@ -184,10 +184,14 @@ struct HostObject {
   SourceLocation where;
 };
 
+enum class AsyncKind { groups, phases, fence, tokens };
+std::string_view name(AsyncKind kind);
+
 /// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
 /// (phases), "emit" (fence), "init.then"; the key of an assembly text ends with ".asm": "commit.asm".
 struct AsyncObject {
-  std::string name, kind;  ///< kind: "groups", "phases", "fence" or "tokens"
+  std::string name;
+  AsyncKind kind = AsyncKind::groups;
   UnitId per;
   std::string from, to;   ///< tokens: the ports whose queues they order
   MemoryId memory;        ///< phases: memory of the counters
@@ -343,8 +347,11 @@ class HardwareModel {
 //
 // Independent of the target: derived from fragments, strides, `xor`, `each`, `at_once`, `banks`.
 
+enum class LayoutFactKind { fragment, fill, banks, transfer };
+std::string_view name(LayoutFactKind kind);
+
 struct LayoutFact {
-  std::string kind;                   ///< "fragment", "fill", "banks", "transfer"
+  LayoutFactKind kind = LayoutFactKind::fragment;
   bool proved = true;                 ///< false: refuted
   std::vector<std::string> operands;  ///< "A of mac", all that have the same layout
   std::string text;

@@ -113,8 +113,23 @@ struct BankRequests {
   std::int64_t worst_block = 0, worst_warp = 0;
 };
 
+/// How a program runs on this machine.
+enum class ExecutionMode {
+  unavailable,  ///< it does not: something is missing
+  native,
+  emulated,   ///< its times say nothing about the described machine
+  simulator,  ///< counts cycles
+  shim,       ///< a header in plain C++ implements the instructions
+  written     ///< it was written, to run on another machine
+};
+/// "native", "emulated", ...
+std::string_view name(ExecutionMode mode);
+
+/// Whether a run computed what the interpreter does. Stores of trials hold the numbers.
+enum class RunVerdict { not_run = 0, correct = 1, wrong_result = 2 };
+
 struct RunOutcome {
-  std::string executed;                  ///< "native", "emulated", "simulator", "shim"
+  ExecutionMode executed = ExecutionMode::unavailable;
   std::string compiler;                  ///< the command that made the program; empty: none did
   std::string simulator;                 ///< the name of an external simulator; empty: none
   double simulator_seconds = 0;          ///< its time limit

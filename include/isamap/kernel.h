@@ -189,6 +189,8 @@ std::vector<TensorId> arguments(const Kernel& kernel);
 /// One line a tensor and a statement; parses back to the same value (ir/parse.h).
 std::string print(const Kernel& kernel);
 std::string print(const Computation& computation, const std::vector<Tensor>& tensors);
+/// The same without its dims: "C[i,j] += A[i,k] * B[k,j]".
+std::string print_formula(const Computation& computation, const std::vector<Tensor>& tensors);
 
 /// Source locations of the parts of a statement.
 struct StatementPlaces {

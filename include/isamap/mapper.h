@@ -30,12 +30,24 @@ struct MapOptions {
   std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
 };
 
-/// Why one instruction does not cover one statement. Each reason has the dimension, the operand, the number found and
-/// the number needed: "dimension k has stride 2 in A; the instruction needs 1".
+/// Why an instruction does not cover a statement.
+struct Reason {
+  /// What differs, nearest to a mapping first: dims, values that may not fit, types, the reduction, the body.
+  enum class Kind { dims, saturation, overflow, dtype, reduction, body };
+  Kind kind = Kind::dims;
+  bool exchanged = false;  ///< of operands in another order than the written one, which the text names
+  /// The dimension, the operand, the number found and the number needed: "dimension k has stride 2 in A; the
+  /// instruction needs 1".
+  std::string text;
+  bool operator==(const Reason&) const = default;
+};
+
 struct Rejection {
   InstructionId instruction;
   StatementId statement;
-  std::vector<std::string> reasons;
+  std::vector<Reason> reasons;
+  /// Of the first reason; rejections that are nearest to a mapping are shown first.
+  Reason::Kind kind() const { return reasons.empty() ? Reason::Kind::dims : reasons.front().kind; }
 };
 
 struct SolverStatistics {
@@ -55,7 +67,7 @@ struct MapResult {
 /// All mappings of one instruction on one statement (ids not set), or why there are none.
 struct PairMappings {
   std::vector<Mapping> mappings;
-  std::vector<std::string> reasons;
+  std::vector<Reason> reasons;
   SolverStatistics solver;
   bool limit_reached = false;
   bool stopped = false;  ///< by `progress`: there may be more, and `reasons` are not all

@@ -154,14 +154,26 @@ inline bool Guard::operator==(const Guard& o) const {
   return conditions == o.conditions && role == o.role && then == o.then && otherwise == o.otherwise;
 }
 
+/// What a program relies on beyond its specification.
+struct Assumption {
+  enum class Kind {
+    finite_inputs,  ///< a value times 0 is 0: no infinity, no NaN
+    sums_in_any_order,
+    stated,  ///< read back from the text of a program, which has no kinds
+  };
+  Kind kind = Kind::stated;
+  std::string text;  ///< "inputs are finite: padding along k is multiplied by 0"
+  bool operator==(const Assumption& o) const { return text == o.text; }
+};
+
 struct Program {
   std::string name;
   Kernel kernel;                ///< its specification; arguments are tensors of it
   std::vector<Buffer> buffers;  ///< arguments first, in the order of arguments(kernel)
   std::vector<Node> prepack;    ///< fills ahead-of-time buffers; run once
   std::vector<Node> body;
-  std::string schedule_text;                  ///< printed into the emitted code
-  std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
+  std::string schedule_text;  ///< printed into the emitted code
+  std::vector<Assumption> assumptions;
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
   /// Exactly the named instructions are emitted; no equivalent one in another state is substituted.
   bool as_named = false;

@@ -33,14 +33,21 @@ struct TiledLoop {
   bool operator==(const TiledLoop&) const = default;
 };
 
-struct For {
+/// Keywords of a `for` that hold no names: a resolved nest has them as they are written.
+struct LoopKeywords {
+  bool unroll = false;
+  bool wrap = false;        ///< persistent: instance n computes tiles n, n + instances, ...
+  std::int64_t raster = 0;  ///< rasterization: steps of the first loop in each group; 0: in order
+  /// The order of the tiles depends on all loops of the line.
+  bool orders_all_loops() const { return wrap || raster > 0; }
+  bool operator==(const LoopKeywords&) const = default;
+};
+
+struct For : LoopKeywords {
   std::vector<TiledLoop> loops;
   std::string unit;  ///< parallel over its instances, "core", "warp", "mac.x"; empty: sequential
   Tail tail = Tail::none;
-  bool unroll = false;
-  std::string combine;      ///< split reduction: the instruction that adds the partial sums; empty: none
-  bool wrap = false;        ///< persistent: instance n computes tiles n, n + instances, ...
-  std::int64_t raster = 0;  ///< rasterization: steps of the first loop in each group; 0: in order
+  std::string combine;  ///< split reduction: the instruction that adds the partial sums; empty: none
   bool operator==(const For&) const = default;
 };
 

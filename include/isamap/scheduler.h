@@ -95,14 +95,20 @@ struct ScheduleOptions {
   std::function<void(const Trial&)> watch;  ///< sees every evaluation
 };
 
+/// Why a statement is scalar code although it maps.
+struct ScalarCause {
+  enum class Kind { nothing_lowers, predicted_faster };
+  Kind kind = Kind::nothing_lowers;
+  std::vector<std::string> reasons;  ///< "stage C in acc: no instruction fills C_acc in acc with 0"; empty: it is not
+};
+
 struct Scheduled {
   Schedule schedule;
   Cost cost;  ///< summed over statements
   std::vector<Cost> statement_costs;
-  std::string view;               ///< per-memory view of the schedule, for one nest of that form
-  std::vector<Mapping> mappings;  ///< the chosen one of each statement; instruction invalid: scalar code
-  /// By statement: why it is scalar code although it maps, "stage C in acc: no instruction fills C_acc in acc with 0".
-  std::vector<std::vector<std::string>> refusals;
+  std::string view;                        ///< per-memory view of the schedule, for one nest of that form
+  std::vector<Mapping> mappings;           ///< the chosen one of each statement; instruction invalid: scalar code
+  std::vector<ScalarCause> scalar_causes;  ///< by statement
   std::int64_t evaluations = 0;
   bool exhausted = true;  ///< every point of the space of every statement was evaluated
   bool stopped = false;   ///< `progress` ended the search

@@ -29,11 +29,21 @@ namespace isamap {
 // (docs/schedule.md): mapping, route of each operand, register tile, tile of each dim at each memory level, outermost
 // loop, placement on units. Only `build` turns a point into a nest.
 
+/// What a decision is about, for strategies that treat some decisions apart.
+enum class DecisionKind {
+  choice,         ///< of unordered alternatives: mapping, route, loop order, unit
+  size,           ///< a number: labels increase, and neighbours are similar
+  register_tile,  ///< a size that the tile in registers has
+};
+
 /// One choice. Values print as `labels`; a point holds the position.
 struct Decision {
-  std::string name;  ///< "mapping", "tile j register", "order level 1", "stage A spad"
+  std::string name;  ///< "mapping", "registers j", "order level 1", "stage A spad"
   std::vector<std::string> labels;
-  bool ordered = false;  ///< labels are increasing numbers: neighbours are similar
+  DecisionKind kind = DecisionKind::choice;
+  /// The dim, tensor or unit that it is about; decisions on the same one are inherited together.
+  std::string subject = {};
+  bool ordered() const { return kind != DecisionKind::choice; }
 };
 
 struct Point {

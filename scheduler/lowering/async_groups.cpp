@@ -24,7 +24,7 @@ std::vector<Node> steps(const std::vector<Node>& nodes, int pending, Sync::Step 
   collect(nodes, model, objects);
   std::vector<Node> out;
   for (const AsyncObject& object : model.async_objects())
-    if (objects.contains(object.name) && object.kind == "groups") {
+    if (objects.contains(object.name) && object.kind == AsyncKind::groups) {
       Sync sync;
       sync.unit = object.per;
       sync.object = object.name;
@@ -74,14 +74,14 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
 
 void append_fences(std::vector<Node>& nodes, const HardwareModel& model) {
   for (const AsyncObject& object : model.async_objects())
-    if (object.kind == "fence" && fence_instances(nodes, object, model)) nodes.push_back(fence_of(object));
+    if (object.kind == AsyncKind::fence && fence_instances(nodes, object, model)) nodes.push_back(fence_of(object));
 }
 
 std::optional<std::string> completion_counter(const std::vector<Node>& nodes, const HardwareModel& model) {
   std::set<std::string> objects;
   collect(nodes, model, objects);
   for (const AsyncObject& object : model.async_objects())
-    if (objects.contains(object.name) && object.kind == "phases") return object.name;
+    if (objects.contains(object.name) && object.kind == AsyncKind::phases) return object.name;
   return std::nullopt;
 }
 

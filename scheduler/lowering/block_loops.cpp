@@ -6,9 +6,10 @@
 
 namespace isamap {
 
-void Lowering::assume(const std::string& text) {
+void Lowering::assume(Assumption::Kind kind, const std::string& text) {
   auto& list = program.assumptions;
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+  const Assumption assumption{kind, text};
+  if (std::find(list.begin(), list.end(), assumption) == list.end()) list.push_back(assumption);
 }
 
 std::string Lowering::variable(const std::string& hint, std::int64_t trip) {

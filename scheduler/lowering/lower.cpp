@@ -290,13 +290,15 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
   for (const VectorizedReduction& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
-          fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
+          {Assumption::Kind::sums_in_any_order,
+           fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes)});
   for (const Nest& nest : schedule.nests)
     for (const Instruction& instruction : model.instructions())
       if (const Do* line = do_line(nest);
           line != nullptr && line->instruction == instruction.name && sums_lanes_in_any_order(instruction))
         program->assumptions.push_back(
-            fmt::format("lanes of {} are added up in any order, by {}", line->statement, instruction.name));
+            {Assumption::Kind::sums_in_any_order,
+             fmt::format("lanes of {} are added up in any order, by {}", line->statement, instruction.name)});
   allocate(*program, model);
   Diagnostics problems = verify(*program, model);
   if (!has_errors(problems)) return program;

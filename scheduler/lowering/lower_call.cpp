@@ -156,8 +156,8 @@ class CallLowering : NestParts {
           return error(fmt::format("dim {} pads {} of {} points of {}, and zero padding changes the value of its body",
                                    own.name, full - valid, full, instruction_->name));
         if (is_float(statement_.body.type))  // integers are
-          lowering_.assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) +
-                           " is multiplied by 0");
+          lowering_.assume(Assumption::Kind::finite_inputs, "inputs are finite: padding along " +
+                                                                (dim.empty() ? own.name : dim) + " is multiplied by 0");
       }
       extents.push_back(full);
     }

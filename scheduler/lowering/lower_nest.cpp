@@ -143,7 +143,7 @@ class NestLowering final : public PipelineLowering {
   Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.loops.size()) return lines(at + 1, scope);
     if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return split_reduction(f, at, scope);
-    if (which == 0 && (f.wrap || f.raster > 0)) return rasterized_loop(f, at, scope);
+    if (which == 0 && f.orders_all_loops()) return rasterized_loop(f, at, scope);
     if (which == 0 && f.unroll && !completes_outside_ && only_calls_below(at)) {  // one commit and wait for all of them
       completes_outside_ = true;
       auto calls = loop(f, which, at, scope);
@@ -223,8 +223,10 @@ class NestLowering final : public PipelineLowering {
     Scope inner = scope;
     inner.combine = *by;
     if (is_float(output().dtype))
-      lowering_.assume(fmt::format(
-          "partial sums of {} are added in any order: its last digits may differ from run to run", output().name));
+      lowering_.assume(
+          Assumption::Kind::sums_in_any_order,
+          fmt::format("partial sums of {} are added in any order: its last digits may differ from run to run",
+                      output().name));
     return loop(f, 0, at, inner);
   }
 

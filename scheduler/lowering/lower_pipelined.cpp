@@ -23,7 +23,7 @@ std::vector<std::size_t> PipelineLowering::pipelined_stages(const For& f, std::s
 bool PipelineLowering::has_async_moves() const {
   const auto& objects = lowering_.model.async_objects();
   return std::any_of(objects.begin(), objects.end(),
-                     [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
+                     [](const AsyncObject& o) { return o.kind == AsyncKind::groups || o.kind == AsyncKind::phases; });
 }
 
 struct PipelineLowering::PipelinedLoop {

@@ -37,7 +37,7 @@ struct Lowering {
   /// A mask register of `memory` with the first `extent` of `full` positions set, or why there is none.
   Result<Ref> mask(MemoryId memory, std::int64_t full, std::int64_t extent);
   /// Records an assumption of the program, once.
-  void assume(const std::string& text);
+  void assume(Assumption::Kind kind, const std::string& text);
 };
 
 /// A copy between a tile (inner) and the tensor or tile that it is part of (outer).

@@ -13,7 +13,7 @@ Nest canonical(const Nest& nest, const Computation& statement) {
   for (const Line& line : nest.lines) {
     if (const For* loops = std::get_if<For>(&line.is)) {
       For kept = *loops;
-      if (loops->wrap || loops->raster > 0) {  // its order depends on all its loops
+      if (loops->orders_all_loops()) {
         for (const TiledLoop& loop : loops->loops) tile[loop.dim] = std::min(loop.tile, tile[loop.dim]);
         result.lines.push_back(line);
         stages = result.lines.size();

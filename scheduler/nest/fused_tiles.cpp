@@ -262,7 +262,7 @@ class FusionCheck {
                                                   const std::string& producer) {
     for (std::size_t l = 0; l < line; ++l) {
       const auto* f = std::get_if<For>(&theirs.lines[l].is);
-      if (f == nullptr || (!f->wrap && f->raster == 0)) continue;
+      if (f == nullptr || !f->orders_all_loops()) continue;
       const bool same = std::any_of(own.lines.begin(), own.lines.end(), [&](const Line& other) {
         const auto* g = std::get_if<For>(&other.is);
         return g != nullptr && g->wrap == f->wrap && g->raster == f->raster;

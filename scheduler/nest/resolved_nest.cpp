@@ -222,7 +222,8 @@ class Resolver : StageResolver {
 
   void loop(const For& f) {
     LoopLevel w;
-    w.unroll = f.unroll, w.wrap = f.wrap, w.raster = f.raster, w.line = line_;
+    static_cast<LoopKeywords&>(w) = f;
+    w.line = line_;
     if (!f.unit.empty() && !unit(f.unit, w)) return;
     if (!f.combine.empty()) w.combine = combined(f);
     for (const TiledLoop& step : f.loops) {

@@ -18,14 +18,11 @@
 
 namespace isamap {
 
-struct LoopLevel {
+struct LoopLevel : LoopKeywords {
   int dim = 0;  ///< of the fused statement
   std::int64_t tile = 1;
   UnitId unit;    ///< invalid: sequential
   int axis = -1;  ///< of the unit; -1: the unit has none
-  bool unroll = false;
-  bool wrap = false;        ///< persistent: instances loop over tiles
-  std::int64_t raster = 0;  ///< rasterization: steps of this loop in a group; 0: in order
   /// Adds the partial sums of the instances; invalid: no split reduction.
   InstructionId combine = {};
   int line = 0;

@@ -75,36 +75,39 @@ void CpuDecisions::make_decisions() {
   accesses = static_cast<std::size_t>(access_count(unfused()));
   dims = unfused().domain.dims.size();
   levels = most_levels();
-  Decision mapping{"mapping", {}, false};
+  Decision mapping{"mapping", {}, DecisionKind::choice, "mapping"};
   for (std::size_t m = 0; m < mappings.size(); ++m) mapping.labels.push_back(std::to_string(m));
   decisions.push_back(mapping);
-  for (std::size_t a = 0; a < accesses; ++a)
-    decisions.push_back(
-        {"route " + access_name(kernel.tensors, unfused(), static_cast<int>(a)), numbers({0, 1, 2}), false});
+  for (std::size_t a = 0; a < accesses; ++a) {
+    const std::string access = access_name(kernel.tensors, unfused(), static_cast<int>(a));
+    decisions.push_back({"route " + access, numbers({0, 1, 2}), DecisionKind::choice, access});
+  }
   for (const Dim& dim : unfused().domain.dims)  // reductions advance one step at a time below the accumulators
     decisions.push_back({"registers " + dim.name,
-                         numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1)), true});
+                         numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1)),
+                         DecisionKind::register_tile, dim.name});
   for (std::size_t level = 0; level < levels; ++level)
     for (const Dim& dim : unfused().domain.dims)
-      decisions.push_back(
-          {fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim))), true});
-  Decision order{"outermost", {"as written"}, false};
+      decisions.push_back({fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim))),
+                           DecisionKind::size, dim.name});
+  Decision order{"outermost", {"as written"}, DecisionKind::choice, "outermost"};
   for (const Dim& dim : unfused().domain.dims)
     if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
   decisions.push_back(order);
   units = loopable_units();
   for (const CpuTemplate::OnUnit& unit : units) {
-    Decision on{"on " + unit.unit, decisions[order_at()].labels, false};
+    Decision on{"on " + unit.unit, decisions[order_at()].labels, DecisionKind::choice, unit.unit};
     on.labels.front() = "nothing";
     decisions.push_back(on);
   }
   if (executes_a_stream(*model))  // without double buffering moves wait for calls
     for (std::size_t level = 0; level < levels; ++level)
-      decisions.push_back(
-          {fmt::format("buffers level {}", level), options.single_buffered ? numbers({1}) : numbers({1, 2}), true});
+      decisions.push_back({fmt::format("buffers level {}", level),
+                           options.single_buffered ? numbers({1}) : numbers({1, 2}), DecisionKind::size,
+                           std::to_string(level)});
   if (levels == 0 && can_stream_stores(kernel, statement, *model)) {
     streaming_at_ = decisions.size();
-    decisions.push_back({"stores", {"through caches", "past caches"}, false});
+    decisions.push_back({"stores", {"through caches", "past caches"}, DecisionKind::choice, "stores"});
   }
   // Long sums are split instead: blocking both chose worse with a model that underprices rows on different pages
   // (matrix products of 16 x 3072 x 1024: 0.77 of the best peer, 0.92 without).
@@ -115,15 +118,15 @@ void CpuDecisions::make_decisions() {
   const bool blocks = levels == 0 && has(DimKind::parallel, block_steps.back()) && !has(DimKind::reduction, least_cut);
   if (blocks) {
     blocked_at_ = decisions.size();
-    decisions.push_back({"in blocks", decisions[order_at()].labels, false});
+    decisions.push_back({"in blocks", decisions[order_at()].labels, DecisionKind::choice, "blocks"});
     decisions.back().labels.front() = "nothing";
-    decisions.push_back({"block", numbers(block_steps), true});
+    decisions.push_back({"block", numbers(block_steps), DecisionKind::size, "block"});
   }
   for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
     const Dim& dim = unfused().domain.dims[d];
     if (dim.kind != DimKind::reduction || dim.extent <= least_cut) continue;
     cuts.push_back(d);
-    decisions.push_back({"part " + dim.name, numbers(cut_steps), true});
+    decisions.push_back({"part " + dim.name, numbers(cut_steps), DecisionKind::size, dim.name});
   }
 }
 

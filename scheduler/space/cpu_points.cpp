@@ -73,7 +73,7 @@ std::vector<Point> CpuPoints::neighbours(const Point& point) const {
     if (value != point.choice[i] && repair(other) == other) all.push_back(std::move(other));
   };
   for (std::size_t i = 1; i < point.choice.size(); ++i) {  // mappings have no neighbourhood, only starts
-    const bool is_number = choices_.decisions[i].ordered;
+    const bool is_number = choices_.decisions[i].ordered();
     if (is_number) {
       add(i, point.choice[i] - 1);
       add(i, point.choice[i] + 1);

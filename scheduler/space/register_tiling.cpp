@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "hwdesc/model/compiler_unrolling.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 
@@ -51,14 +52,12 @@ bool has_memory_operand(const CpuTemplate& form) {
   return false;
 }
 
-constexpr std::int64_t unrolled_by_compilers = 8;  ///< largest trip count of a loop that compilers unroll fully
-
 /// The innermost reduction if compilers unroll it: values read by neighbouring window steps then stay live.
 std::optional<std::string> unrolled_window(const CpuTemplate& form) {
   const Dim* last = nullptr;
   for (const Dim& dim : form.statement->domain.dims)
     if (dim.kind == DimKind::reduction && dim.extent > 1) last = &dim;
-  if (last == nullptr || last->extent > unrolled_by_compilers || step_of(form, last->name) > 1) return std::nullopt;
+  if (last == nullptr || last->extent > window_steps_in_registers || step_of(form, last->name) > 1) return std::nullopt;
   return last->name;
 }
 

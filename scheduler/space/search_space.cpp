@@ -137,12 +137,6 @@ namespace {
 
 constexpr std::size_t most_one_hot = 16;  ///< one-hot limit: more values carry too little information each
 
-/// Subject of a decision: "level 0 i" and "registers i" are about i. Genes of one dim are inherited together.
-std::string subject(const Decision& decision) {
-  const auto blank = decision.name.rfind(' ');
-  return blank == std::string::npos ? decision.name : decision.name.substr(blank + 1);
-}
-
 double log2_of_label(const std::string& label, double most) {
   const double value = std::strtod(label.c_str(), nullptr);
   return std::log2(std::clamp(value, 1.0, std::max(most, 1.0)));
@@ -151,11 +145,11 @@ double log2_of_label(const std::string& label, double most) {
 /// The last label of a tile means "all": at most the size of the dim.
 double most_of(const SearchSpace& space, const Decision& decision) {
   for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
-    if (dim.name == subject(decision)) return static_cast<double>(dim.extent);
+    if (dim.name == decision.subject) return static_cast<double>(dim.extent);
   return 1 << 20;
 }
 
-bool one_hot(const Decision& decision) { return !decision.ordered && decision.labels.size() <= most_one_hot; }
+bool one_hot(const Decision& decision) { return !decision.ordered() && decision.labels.size() <= most_one_hot; }
 
 }  // namespace
 
@@ -167,7 +161,7 @@ Point changed_choice(const std::vector<Decision>& decisions, Point point, Random
   const std::size_t d = free[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(free.size()) - 1))];
   const int last = static_cast<int>(decisions[d].labels.size()) - 1;
   int& choice = point.choice[d];
-  if (decisions[d].ordered && random.unit() < 0.8) {
+  if (decisions[d].ordered() && random.unit() < 0.8) {
     choice += random.unit() < 0.5 ? -1 : 1;
   } else {
     const int drawn = static_cast<int>(random.between(0, last - 1));
@@ -200,7 +194,7 @@ Point SearchSpace::crossover(const Point& one, const Point& other, std::uint64_t
   };
   Point child = a;
   for (std::size_t d = 0; d < child.choice.size(); ++d) {
-    const bool together = side(subject(decisions()[d]));
+    const bool together = side(decisions()[d].subject);
     const bool alone = random.unit() < 0.1;
     if (together != alone) child.choice[d] = b.choice[d];
   }
@@ -210,7 +204,7 @@ Point SearchSpace::crossover(const Point& one, const Point& other, std::uint64_t
 std::vector<std::string> SearchSpace::feature_names() const {
   std::vector<std::string> names{"mapping utilisation", "mapping log2 least cycles"};
   for (const Decision& decision : decisions()) {
-    if (decision.ordered) names.push_back("log2 " + decision.name);
+    if (decision.ordered()) names.push_back("log2 " + decision.name);
     if (!one_hot(decision)) continue;
     for (const std::string& label : decision.labels) names.push_back(decision.name + " = " + label);
   }
@@ -224,7 +218,7 @@ std::vector<double> SearchSpace::features(const Point& given) const {
   std::vector<double> values{mapping.utilisation, std::log2(std::max(least, 1.0))};
   for (std::size_t d = 0; d < decisions().size(); ++d) {
     const Decision& decision = decisions()[d];
-    if (decision.ordered)
+    if (decision.ordered())
       values.push_back(
           log2_of_label(decision.labels[static_cast<std::size_t>(point.choice[d])], most_of(*this, decision)));
     if (!one_hot(decision)) continue;

@@ -246,7 +246,8 @@ std::string outcome_of(const HardwareModel& model, double seconds = 20) {
   RunLimits limits;
   limits.seconds = seconds;
   const auto outcome = make_runner(model)->run(p, data, limits, 0);
-  return outcome ? outcome->executed + ": " + outcome->missing + outcome->limit : render(outcome.diagnostics());
+  return outcome ? std::string(name(outcome->executed)) + ": " + outcome->missing + outcome->limit
+                 : render(outcome.diagnostics());
 }
 
 TEST(Runner, SaysWhatWentWrong) {
@@ -295,16 +296,16 @@ TEST(Runner, Measures) {
 
 TEST(Availability, ComparesNormalisedNames) {
   auto model = machine("scalar_c");
-  EXPECT_EQ(availability(model).how, "native");
+  EXPECT_EQ(availability(model).how, ExecutionMode::native);
   model.needed.cpu = {"no_such_feature"};
-  EXPECT_EQ(availability(model).how, "unavailable");
+  EXPECT_EQ(availability(model).how, ExecutionMode::unavailable);
   EXPECT_EQ(availability(model).why, "this processor does not report no_such_feature");
   model.program.run_emulated = "no-such-emulator {exe}";
   EXPECT_EQ(availability(model).why,
             "this processor does not report no_such_feature, and the emulator 'no-such-emulator' is missing (Debian: "
             "apt-get install qemu-user)");
   model.program.language = "cuda";
-  EXPECT_EQ(availability(model).how, "emulated");  // by our own execution model
+  EXPECT_EQ(availability(model).how, ExecutionMode::emulated);  // by our own execution model
 }
 
 TEST(Names, AreIdentifiers) {

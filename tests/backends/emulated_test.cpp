@@ -41,7 +41,7 @@ body
 
 TEST(Emulated, NamesTheMissingEmulator) {
   const Availability here = availability(beyond_this_machine("qemu-nothing"));
-  EXPECT_EQ(here.how, "unavailable");
+  EXPECT_EQ(here.how, ExecutionMode::unavailable);
   EXPECT_EQ(here.why,
             "this processor does not report no_such_feature, and the emulator 'qemu-nothing' is missing (Debian: "
             "apt-get install qemu-user)");
@@ -64,7 +64,7 @@ TEST(Emulated, NamesTheMissingCompiler) {
 
 TEST(Emulated, ACompilerAloneMakesNothingNative) {
   const auto model = of_another_machine({system_compiler()[0]});
-  EXPECT_EQ(availability(model).how, "unavailable");
+  EXPECT_EQ(availability(model).how, ExecutionMode::unavailable);
   EXPECT_NE(availability(model).why.find(", not no_such_machine"), std::string::npos) << availability(model).why;
 }
 
@@ -74,10 +74,10 @@ TEST(Emulated, TheFirstCompilerThatWorksIsTaken) {
   auto model = of_another_machine({system + " -nostdinc", system});
   model.needed.machine = {};
   EXPECT_EQ(compiler_for(model).command, std::vector<std::string>{system});
-  EXPECT_EQ(availability(model).how, "native");
+  EXPECT_EQ(availability(model).how, ExecutionMode::native);
   model.program.include.push_back("no_such_header.h");
   EXPECT_TRUE(compiler_for(model).command.empty());
-  EXPECT_EQ(availability(model).how, "unavailable");
+  EXPECT_EQ(availability(model).how, ExecutionMode::unavailable);
   EXPECT_EQ(compiler_for(model).why, "no compiler for it: '" + system +
                                          " -nostdinc' makes no program with the target's headers and flags, '" +
                                          system +
@@ -103,13 +103,13 @@ TEST(Emulated, RunsUnderTheEmulator) {
 #endif
   if (!command_exists("qemu-x86_64")) GTEST_SKIP() << "qemu-x86_64 is missing (Debian: apt-get install qemu-user)";
   const auto model = beyond_this_machine("qemu-x86_64 -cpu max");
-  EXPECT_EQ(availability(model).how, "emulated");
+  EXPECT_EQ(availability(model).how, ExecutionMode::emulated);
   const auto p = program(model, scaled);
   expect_same(p, model);
   auto data = inputs(p, 1);
   const auto outcome = make_runner(model)->run(p, data, RunLimits{}, 0);
   ASSERT_TRUE(outcome) << render(outcome.diagnostics());
-  EXPECT_EQ(outcome->executed, "emulated");
+  EXPECT_EQ(outcome->executed, ExecutionMode::emulated);
 }
 
 }  // namespace

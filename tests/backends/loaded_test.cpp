@@ -28,7 +28,7 @@ Program compiled(const Kernel& kernel, const HardwareModel& model) {
 /// The fastest of these models that this processor has.
 HardwareModel native_model() {
   for (const char* name : {"x86_avx512", "x86_avx2"})
-    if (auto model = machine(name); availability(model).how == "native") return model;
+    if (auto model = machine(name); availability(model).how == ExecutionMode::native) return model;
   return machine("scalar_c");
 }
 
@@ -242,7 +242,7 @@ TEST(Loaded, VersionsForSeveralLengthsPackNothingAhead) {
 
 TEST(Loaded, WhatCannotRunHereIsRefused) {
   const HardwareModel model = machine("riscv_v");
-  if (availability(model).how == "native") GTEST_SKIP() << "this processor has them";
+  if (availability(model).how == ExecutionMode::native) GTEST_SKIP() << "this processor has them";
   const auto loaded =
       load_program(compiled(*kernel_from_formula("C[i] += A[i,k] * B[k]", "i=4,k=4", ""), model), model);
   ASSERT_FALSE(loaded);

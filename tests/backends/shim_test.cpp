@@ -64,7 +64,7 @@ TEST(WordShim, ComputesWhatTheManualSays) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the shim is for x86-64";
 #endif
-  if (availability(machine("x86_avx2")).how != "native") GTEST_SKIP() << "this processor has no AVX2";
+  if (availability(machine("x86_avx2")).how != ExecutionMode::native) GTEST_SKIP() << "this processor has no AVX2";
   const TemporaryDirectory place;
   const std::string program = compiled_with("avx_vnni_shim.h", "-mavx2", R"(
 #include <cstdint>

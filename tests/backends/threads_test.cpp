@@ -18,7 +18,7 @@ HardwareModel with_cores(int cores) {
   for (const char* name : {"x86_avx512", "x86_avx2"}) {
     auto loaded = load_hardware(folder + "/" + name + ".yaml", {folder}, options);
     EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-    if (availability(loaded->model).how == "native") return loaded->model;
+    if (availability(loaded->model).how == ExecutionMode::native) return loaded->model;
   }
   return {};
 }
@@ -139,7 +139,7 @@ TEST(Threads, EachSetsTheStateOfItsCore) {
     const auto configured = text.find("_tile_loadconfig"), threads = text.find("#pragma omp");
     EXPECT_GT(configured, threads) << text;
     EXPECT_NE(text.find("_tile_loadconfig", text.find("_tile_release", configured)), std::string::npos) << text;
-    if (const std::string how = availability(model).how; how == "native" || how == "shim")
+    if (const ExecutionMode how = availability(model).how; how == ExecutionMode::native || how == ExecutionMode::shim)
       expect_right(kernel, *schedule, model);
   }
 }

@@ -62,7 +62,7 @@ TEST(BenchPeak, NothingMovesInsideTheRepetition) {
 TEST(BenchPeak, RunsAndSaysHowMuchItDid) {
   for (const char* name : {"x86_avx512", "x86_avx2", "scalar_c"}) {
     const HardwareModel model = machine(name);
-    if (availability(model).how != "native") continue;
+    if (availability(model).how != ExecutionMode::native) continue;
     const auto id = model.find_instruction(name == std::string("scalar_c") ? "mac_f32_f32" : "fma_f32");
     ASSERT_TRUE(id);
     auto made = peak_program(model, *id, {4, 100, 3, true});

@@ -4,28 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <optional>
-
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {
 namespace {
-
-/// $CXX, for a while.
-class WithCompiler {
- public:
-  explicit WithCompiler(const std::string& command) {
-    if (const char* before = std::getenv("CXX")) before_ = before;
-    ::setenv("CXX", command.c_str(), 1);
-  }
-  ~WithCompiler() { before_ ? ::setenv("CXX", before_->c_str(), 1) : ::unsetenv("CXX"); }
-  WithCompiler(const WithCompiler&) = delete;
-  WithCompiler& operator=(const WithCompiler&) = delete;
-
- private:
-  std::optional<std::string> before_;
-};
 
 const std::vector<std::string> product{"emit",     "--compute", "C[i] = A[i] * B[i]", "--dims", "i=7",
                                        "--target", "scalar_c"};

@@ -2,6 +2,7 @@
 // lab, replay, --store and tune, as a user has them.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/cli/program.h"
 
@@ -203,6 +204,27 @@ TEST(Tune, MeasuresChecksRecordsAndReplays) {
   const Said again = with("tune", {"--store", store, "--measured", "2", "--budget", "evals=30"}, base);
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(isamap({"replay", store}).out, again.out) << "what was measured before is part of the record";
+}
+
+/// A compiler that subtracts where the kernel adds.
+TEST(Tune, AWrongResultHasACodeOfItsOwn) {
+  const Folder bin;
+  const std::string compiler = bin.write("subtracts",
+                                         "#!/bin/sh\nfor f in \"$@\"; do case \"$f\" in */kernel.cpp) sed -i "
+                                         "'s/ += / -= /' \"$f\";; esac; done\nexec g++ \"$@\"\n");
+  ::chmod(compiler.c_str(), 0700);
+  const std::vector<std::string> words{"tune",     "--compute",   "C[i,j] += A[i,k] * B[k,j]",
+                                       "--dims",   "i=3,j=4,k=5", "--target",
+                                       "scalar_c", "--measured",  "1",
+                                       "--budget", "evals=9"};
+  {
+    const WithCompiler chosen(compiler);
+    const Said wrong = isamap(words);
+    EXPECT_EQ(wrong.code, 5) << wrong.err;
+    EXPECT_NE(wrong.err.find("nothing was measured: wrong result: C[0,0]"), std::string::npos) << wrong.err;
+  }
+  const WithCompiler none("false");
+  EXPECT_NE(isamap(words).code, 5) << "what did not run has no wrong result";
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -95,5 +97,20 @@ inline nlohmann::json parsed(const Said& said) { return nlohmann::json::parse(sa
 inline std::string example(const std::string& name) {
   return std::string(ISAMAP_SOURCE_DIR "/examples/") + name + ".yaml";
 }
+
+/// $CXX, for a while.
+class WithCompiler {
+ public:
+  explicit WithCompiler(const std::string& command) {
+    if (const char* before = std::getenv("CXX")) before_ = before;
+    ::setenv("CXX", command.c_str(), 1);
+  }
+  ~WithCompiler() { before_ ? ::setenv("CXX", before_->c_str(), 1) : ::unsetenv("CXX"); }
+  WithCompiler(const WithCompiler&) = delete;
+  WithCompiler& operator=(const WithCompiler&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
 
 }  // namespace isamap::cli_test

@@ -148,6 +148,20 @@ TEST_P(HeavyConformance, SizesOfZero) { take_all(kinds[3]); }
 INSTANTIATE_TEST_SUITE_P(Model, HeavyConformance, testing::ValuesIn(model_names()), model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, Conformance, testing::ValuesIn(model_names()), model_of_case);
 
+/// Suites are instantiated with names that are read off the text of the models.
+TEST(Matrix, NamesAreThoseOfLoadedModels) {
+  std::vector<std::string> kernels, accelerators, scaled;
+  for (const std::string& name : model_names()) {
+    const HardwareModel model = load_model(name);
+    if (model.program.language == "cuda") kernels.push_back(name);
+    if (model.program.language == "asm" && model.scalar_unit_for(model.home())) accelerators.push_back(name);
+    if (!model.symbols().empty()) scaled.push_back(name);
+  }
+  EXPECT_EQ(kernel_model_names(), kernels);
+  EXPECT_EQ(accelerator_names(), accelerators);
+  EXPECT_EQ(scaled_model_names(), scaled);
+}
+
 /// With ISAMAP_UPDATE_GOLDEN=1 the list is written anew; the difference is reviewed.
 TEST(PairsFile, Written) {
   if (!updating()) {

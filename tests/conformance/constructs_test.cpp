@@ -323,7 +323,7 @@ std::vector<std::string> compilers() {
 
 /// Those whose programs this processor executes in this process.
 bool runs_here(const HardwareModel& model) {
-  return model.program.language == "c++" && availability(model).how == "native";
+  return model.program.language == "c++" && availability(model).how == ExecutionMode::native;
 }
 
 /// A tenth of the sizes of each construct and type, by the compilers in turn.

@@ -33,10 +33,12 @@ class Execution : public testing::TestWithParam<std::string> {
   void SetUp() override {
     model_ = load_model(GetParam());
     const Availability available = availability(model_);
-    if (available.how == "unavailable") GTEST_SKIP() << GetParam() << " does not run here: " << available.why;
+    if (available.how == ExecutionMode::unavailable)
+      GTEST_SKIP() << GetParam() << " does not run here: " << available.why;
     runner_ = make_runner(model_);
     if (model_.program.language == "cuda") deliveries_ = {"late", "eager", "random:7"};
-    if (deliveries_.empty() || available.how == "native") deliveries_.insert(deliveries_.begin(), as_it_is);
+    if (deliveries_.empty() || available.how == ExecutionMode::native)
+      deliveries_.insert(deliveries_.begin(), as_it_is);
   }
 
   void take(const std::optional<Variant>& variant) {

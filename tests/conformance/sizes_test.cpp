@@ -130,8 +130,10 @@ class Sizes : public testing::TestWithParam<std::string> {
   void SetUp() override {
     model_ = load_model(GetParam());
     const Availability available = availability(model_);
-    if (available.how == "unavailable") GTEST_SKIP() << GetParam() << " does not run here: " << available.why;
-    if (available.how == "native") GTEST_SKIP() << GetParam() << " runs natively here, at the length of this machine";
+    if (available.how == ExecutionMode::unavailable)
+      GTEST_SKIP() << GetParam() << " does not run here: " << available.why;
+    if (available.how == ExecutionMode::native)
+      GTEST_SKIP() << GetParam() << " runs natively here, at the length of this machine";
     ASSERT_EQ(model_.symbols().size(), 1u);
   }
 

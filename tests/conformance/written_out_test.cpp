@@ -89,7 +89,7 @@ TEST(WrittenOut, ScalarCodeSaysWhatWasMissing) {
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   const Compiled compiled = compile(ranged_gemm(6, 16, 32), loaded->model);
   ASSERT_TRUE(compiled.program) << compiled.problem;
-  const std::vector<std::string>& reasons = compiled.scheduled->refusals.at(0);
+  const std::vector<std::string>& reasons = compiled.scheduled->scalar_causes.at(0).reasons;
   EXPECT_NE(std::find(reasons.begin(), reasons.end(), "stage C in acc: no instruction fills C_acc in acc with 0"),
             reasons.end())
       << testing::PrintToString(reasons);

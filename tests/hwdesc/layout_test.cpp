@@ -319,7 +319,7 @@ TEST(Proofs, EveryModelIsProvedQuicklyAndWithoutAWarning) {
     EXPECT_LT(cost::processor_seconds() - begin, cost::allowed(2.0)) << name;
     EXPECT_EQ(render(proofs.warnings), "") << name;
     for (const LayoutFact& fact : proofs.facts)
-      EXPECT_TRUE(fact.proved || fact.kind == "fill") << name << ": " << print(fact);
+      EXPECT_TRUE(fact.proved || fact.kind == LayoutFactKind::fill) << name << ": " << print(fact);
   }
 }
 

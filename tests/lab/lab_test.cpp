@@ -208,10 +208,10 @@ TEST(Accuracy, RanksByStatementAndTheWorstComeFirst) {
     trials[i].number = static_cast<std::int64_t>(i);
     trials[i].cycles = 100.0 * static_cast<double>(i + 1);
     trials[i].measured = static_cast<double>(i + 1);
-    trials[i].checked = true;
+    trials[i].verdict = RunVerdict::correct;
   }
-  trials[3].measured = 32;    // 8 times as much as the others
-  trials[4].checked = false;  // its result was wrong: it says nothing
+  trials[3].measured = 32;                       // 8 times as much as the others
+  trials[4].verdict = RunVerdict::wrong_result;  // its result was wrong: it says nothing
   const auto found = accuracy_of(trials);
   ASSERT_EQ(found.size(), 1u);
   ASSERT_EQ(found[0].trials.size(), 4u);

@@ -91,11 +91,16 @@ TEST(Store, AMeasuredTrialIsTheBestOnlyAfterItWasChecked) {
   ASSERT_FALSE(has_errors(store->add(*run, fast_and_wrong)) || has_errors(store->add(*run, right)));
   EXPECT_TRUE(store->best_points(run_of("k"), true)->empty());
   fast_and_wrong.measured = 1e-6;
+  fast_and_wrong.verdict = RunVerdict::wrong_result;
   fast_and_wrong.problem = "wrong result: C[0]: 1 instead of 2";
   right.measured = 2e-6;
-  right.checked = true;
+  right.verdict = RunVerdict::correct;
   ASSERT_FALSE(has_errors(store->measured(*run, fast_and_wrong)) || has_errors(store->measured(*run, right)));
   EXPECT_EQ(*store->best_points(run_of("k"), true), std::vector<std::string>{"[2]"});
+  const auto stored = store->trials(*run);
+  ASSERT_TRUE(stored && stored->size() == 2);
+  EXPECT_EQ(stored->at(0).verdict, RunVerdict::wrong_result);
+  EXPECT_EQ(stored->at(1).verdict, RunVerdict::correct);
   EXPECT_EQ(*store->best_points(run_of("k"), false), std::vector<std::string>{"[2]"}) << "nor by its prediction";
   EXPECT_EQ(store->measured_on("t")->size(), 1u);
 }

@@ -121,8 +121,8 @@ TEST(Gram, WeightedBySomethingElseIsRefused) {
   EXPECT_TRUE(mapped->mappings.empty());
   bool said = false;
   for (const Rejection& r : mapped->rejected)
-    for (const std::string& reason : r.reasons)
-      said = said || reason == "body: the instruction computes A * B; the statement computes X[i,k] * X[j,k] * W";
+    for (const Reason& reason : r.reasons)
+      said = said || reason.text == "body: the instruction computes A * B; the statement computes X[i,k] * X[j,k] * W";
   EXPECT_TRUE(said);
 }
 

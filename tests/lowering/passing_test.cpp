@@ -80,7 +80,7 @@ TEST(Passing, EachCoreEndsWithOneFence) {
 
 TEST(Passing, WhereverTheOutputLies) {
   const HardwareModel model = cores("x86_avx512", "2");
-  if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+  if (const Availability here = availability(model); here.how != ExecutionMode::native) GTEST_SKIP() << here.why;
   const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=9,j=80");
   auto lines = a_sum;
   lines.insert(lines.begin(), "for i by 5 on core");
@@ -158,7 +158,7 @@ TEST(Passing, AFenceMayBeAnAssemblyLine) {
   const auto program = lower(schedule_of(a_sum), kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
   EXPECT_EQ(count(text_of(*program, model), "asm volatile (\"sfence\" : : : \"memory\");"), 1u);
-  if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+  if (const Availability here = availability(model); here.how != ExecutionMode::native) GTEST_SKIP() << here.why;
   auto loaded = load_program(*program, model);
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   std::vector<float> a(99, 2), b(99, 3), c(99, -1);

@@ -111,7 +111,7 @@ TEST(PackingMove, AsPrinted) {
   int seen = 0;
   for (const Case& c : cases()) {
     const HardwareModel model = machine(c.target);
-    if (const Availability here = availability(model); here.how != "native") {
+    if (const Availability here = availability(model); here.how != ExecutionMode::native) {
       missing = here.why;
       continue;
     }

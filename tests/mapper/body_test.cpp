@@ -21,7 +21,7 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
   Instruction instruction;
   instruction.tensors = b.tensors;
   instruction.semantics = b.statements;
-  return text.empty() ? body_mismatch(a.statements[0], a.tensors, instruction) : text;
+  return text.empty() ? body_mismatch(a.statements[0], a.tensors, instruction).text : text;
 }
 
 const Types kS8U8{{"A", DType::s8}, {"B", DType::u8}};
@@ -43,6 +43,21 @@ TEST(Bodies, TypesAreExact) {
             "reduction: the instruction combines with max=, the statement with +=");
   EXPECT_EQ(matches(kProduct, "C[i,j] += A[i,k] + B[k,j]", {}, {}),
             "body: the instruction computes A + B; the statement computes A * B");
+}
+
+TEST(Bodies, MismatchesHaveKinds) {
+  const auto kind = [](const std::string& text, const Types& types) {
+    const Kernel given = kernel_of(kProduct, {{"i", 4}, {"j", 4}, {"k", 4}}, kS8);
+    const Kernel unit = kernel_of(text, {{"i", 4}, {"j", 4}, {"k", 4}}, types);
+    Instruction instruction;
+    instruction.tensors = unit.tensors;
+    instruction.semantics = unit.statements;
+    return body_mismatch(given.statements[0], given.tensors, instruction).kind;
+  };
+  EXPECT_EQ(kind(kProduct, kU8S8), Reason::Kind::dtype);
+  EXPECT_EQ(kind("C[i,j] max= A[i,k] * B[k,j]", kS8), Reason::Kind::reduction);
+  EXPECT_EQ(kind("C[i,j] += A[i,k] + B[k,j]", kS8), Reason::Kind::body);
+  EXPECT_LT(Reason::Kind::dims, Reason::Kind::saturation);
 }
 
 std::string annihilator_text(const std::string& text, DType type) {

@@ -19,7 +19,7 @@ std::string list(const Kernel& kernel, const Instruction& instruction, Rule rule
   std::string text;
   const PairMappings result = map_one(kernel, instruction, rule);
   for (const Mapping& mapping : result.mappings) text += shown(mapping, kernel, instruction) + "\n";
-  for (const std::string& reason : result.reasons) text += "- " + reason + "\n";
+  for (const Reason& reason : result.reasons) text += "- " + reason.text + "\n";
   return text;
 }
 

@@ -27,7 +27,7 @@ Kernel dot(const std::string& text, std::optional<std::pair<double, double>> a,
 
 std::string answer(const Kernel& kernel, const Instruction& instruction) {
   const PairMappings found = map_one(kernel, instruction, Rule::full);
-  if (found.mappings.empty()) return found.reasons.empty() ? "no reason" : found.reasons[0];
+  if (found.mappings.empty()) return found.reasons.empty() ? "no reason" : found.reasons[0].text;
   const Mapping& m = found.mappings[0];
   std::string text = std::to_string(found.mappings.size()) + " mappings";
   for (const std::string& need : m.needs) text += ", needs " + need;

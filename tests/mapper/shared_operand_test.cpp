@@ -57,7 +57,7 @@ TEST(SharedOperand, TwoTensorsShareNoSlot) {
   const PairMappings window = map_one(sum, instruction_of("C[o] = A[o] + A[o + 1]", {{"o", o_extent}}), Rule::full);
   EXPECT_TRUE(window.mappings.empty());
   ASSERT_FALSE(window.reasons.empty());
-  EXPECT_NE(window.reasons[0].find("the instruction reads one operand in several ways"), std::string::npos);
+  EXPECT_NE(window.reasons[0].text.find("the instruction reads one operand in several ways"), std::string::npos);
   EXPECT_FALSE(map_one(sum, instruction_of("C[o] = A[o,0] + A[o,1]", {{"o", o_extent}}), Rule::full).mappings.empty());
 }
 

@@ -41,8 +41,8 @@ TEST(WhyNot, BothEnumerationsGiveTheSameReasons) {
     ASSERT_FALSE(direct.reasons.empty());
     ASSERT_FALSE(solved.reasons.empty());
     // An unsat core is a part of the problem; its reasons are among those of the construction.
-    for (const std::string& reason : solved.reasons)
-      EXPECT_NE(std::find(direct.reasons.begin(), direct.reasons.end(), reason), direct.reasons.end()) << reason;
+    for (const Reason& reason : solved.reasons)
+      EXPECT_NE(std::find(direct.reasons.begin(), direct.reasons.end(), reason), direct.reasons.end()) << reason.text;
   }
 }
 

@@ -135,7 +135,7 @@ class Liar final : public Runner {
  public:
   Result<RunOutcome> run(const Program&, std::vector<TensorData>&, const RunLimits&, double) override {
     RunOutcome outcome;
-    outcome.executed = "native";
+    outcome.executed = ExecutionMode::native;
     outcome.seconds = 1e-9;
     return outcome;
   }
@@ -145,6 +145,13 @@ TEST(CostModels, MeasuredBelievesOnlyRightResults) {
   const Scheduling s;
   ASSERT_FALSE(s.nest.lines.empty());
   Liar liar;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const Measured lied = measure({*program}, liar, quick()).front();
+  EXPECT_EQ(lied.verdict, RunVerdict::wrong_result) << lied.problem;
+  EXPECT_FALSE(lied.correct());
   const auto cost = make_cost_model_measured(liar, quick())->estimate(s.candidate());
   ASSERT_FALSE(cost);
   EXPECT_NE(render(cost.diagnostics()).find("wrong result"), std::string::npos) << render(cost.diagnostics());

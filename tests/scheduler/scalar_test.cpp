@@ -61,10 +61,10 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
   const Scheduled best = searched_case(one), with = searched_case(one, "mma");
   EXPECT_FALSE(best.mappings[0].instruction.valid());
   EXPECT_LE(best.cost.cycles, 4);
-  ASSERT_FALSE(best.refusals[0].empty());
+  ASSERT_FALSE(best.scalar_causes[0].reasons.empty());
   // The second of two loads begins after 17 cycles; load, product and store take 100, 48 and 100.
-  EXPECT_EQ(best.refusals[0].front().rfind("scalar code is predicted to take 4 cycles, mma 265", 0), 0u)
-      << best.refusals[0].front();
+  EXPECT_EQ(best.scalar_causes[0].reasons.front().rfind("scalar code is predicted to take 4 cycles, mma 265", 0), 0u)
+      << best.scalar_causes[0].reasons.front();
   EXPECT_TRUE(with.mappings[0].instruction.valid());
   EXPECT_GT(with.cost.cycles, 100);
 }
@@ -80,8 +80,9 @@ TEST(ScalarAlternative, ScheduleOfTheLibraryComparesToo) {
   const auto best = schedule(kernel, *mapped, model, options);
   ASSERT_TRUE(best) << render(best.diagnostics());
   EXPECT_FALSE(best->mappings[0].instruction.valid());
-  ASSERT_FALSE(best->refusals[0].empty());
-  EXPECT_NE(best->refusals[0].front().find("scalar code is predicted to take 4 cycles, mma 265"), std::string::npos);
+  ASSERT_FALSE(best->scalar_causes[0].reasons.empty());
+  EXPECT_NE(best->scalar_causes[0].reasons.front().find("scalar code is predicted to take 4 cycles, mma 265"),
+            std::string::npos);
   options.compare_scalar = false;
   const auto with = schedule(kernel, *mapped, model, options);
   ASSERT_TRUE(with) << render(with.diagnostics());

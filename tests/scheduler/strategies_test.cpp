@@ -236,7 +236,7 @@ TEST(Scheduler, WhereAHeuristicFindsNothingTheConstructiveStrategyLooks) {
   for (options.seed = 0; options.seed < 4; ++options.seed) {
     const auto found = schedule(p.kernel, p.mapped, p.model, options);
     ASSERT_TRUE(found) << render(found.diagnostics());
-    EXPECT_TRUE(found->refusals[0].empty()) << "scalar code";
+    EXPECT_TRUE(found->scalar_causes[0].reasons.empty()) << "scalar code";
     looked_again = looked_again || found->evaluations > 1;
   }
   EXPECT_TRUE(looked_again) << "every first point was legal";

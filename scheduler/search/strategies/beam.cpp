@@ -24,7 +24,7 @@ std::vector<Point> alternatives(const SearchSpace& space, const Point& point, st
   for (int v = 0; v < static_cast<int>(d.labels.size()); ++v)
     if (v != point.choice[decision]) values.push_back(v);
   shuffle(values, random);
-  if (d.ordered)
+  if (d.ordered())
     std::stable_sort(values.begin(), values.end(), [&](int a, int b) {
       return std::abs(a - point.choice[decision]) < std::abs(b - point.choice[decision]);
     });

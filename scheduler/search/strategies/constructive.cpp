@@ -21,14 +21,14 @@ struct Constructions {
 /// The start with every size other than register tiles at its minimum.
 Point seedling(const SearchSpace& space, Point point) {
   for (std::size_t d = 0; d < point.choice.size(); ++d)
-    if (space.decisions()[d].ordered && !space.decisions()[d].name.starts_with("registers")) point.choice[d] = 0;
+    if (space.decisions()[d].kind == DecisionKind::size) point.choice[d] = 0;
   return space.repair(std::move(point));
 }
 
 std::vector<Point> growths(const SearchSpace& space, const Point& point) {
   std::vector<Point> points;
   for (std::size_t d = 0; d < point.choice.size(); ++d) {
-    if (!space.decisions()[d].ordered) continue;
+    if (!space.decisions()[d].ordered()) continue;
     const int last = static_cast<int>(space.decisions()[d].labels.size()) - 1;
     for (const int value : std::set<int>{point.choice[d] + 1, point.choice[d] + 4, last}) {
       if (value > last || value <= point.choice[d]) continue;

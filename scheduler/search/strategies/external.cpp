@@ -57,7 +57,7 @@ class External final : public SearchStrategy {
     Json hello{{"schema_version", 1}, {"seed", seed_}};
     hello["decisions"] = Json::array();
     for (const Decision& d : space_.decisions())
-      hello["decisions"].push_back({{"name", d.name}, {"labels", d.labels}, {"ordered", d.ordered}});
+      hello["decisions"].push_back({{"name", d.name}, {"labels", d.labels}, {"ordered", d.ordered()}});
     hello["starts"] = Json::array();
     for (const Point& start : space_.starts(starts_told)) hello["starts"].push_back(start.choice);
     hello["feature_names"] = space_.feature_names();

@@ -56,8 +56,8 @@ class Tree {
       if (d + 1 < path.size())
         point.choice[d] = nodes_[path[d + 1]].value;
       else if (random.unit() < settings_.fresh)
-        point.choice[d] = space_.decisions()[d].ordered ? point.choice[d] + (random.unit() < 0.5 ? -1 : 1)
-                                                        : static_cast<int>(pick(values, random));
+        point.choice[d] = space_.decisions()[d].ordered() ? point.choice[d] + (random.unit() < 0.5 ? -1 : 1)
+                                                          : static_cast<int>(pick(values, random));
     }
     return space_.repair(std::move(point));
   }

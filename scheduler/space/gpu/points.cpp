@@ -61,7 +61,7 @@ struct Tiling {
 };
 
 void add_loop(Nest& nest, const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
-  nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
+  nest.lines.push_back({For{{unroll}, {{dim, tile}}, unit, pads ? Tail::pad : Tail::none, ""}});
 }
 
 class BlockPoints final : public SpaceTemplate {
@@ -70,7 +70,7 @@ class BlockPoints final : public SpaceTemplate {
               std::vector<BlockMapping> prepared, const HardwareModel& model)
       : kernel_(kernel), id_(statement), mappings_(std::move(mappings)), prepared_(std::move(prepared)), model_(model) {
     for (std::size_t m = 0; m < prepared_.size(); ++m) prepared_[m].pairing.statement = &prepared_[m].statement;
-    Decision mapping{"mapping", {}, false};
+    Decision mapping{"mapping", {}, DecisionKind::choice, "mapping"};
     for (std::size_t m = 0; m < mappings_.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions_.push_back(mapping);
     const bool splits =
@@ -81,17 +81,20 @@ class BlockPoints final : public SpaceTemplate {
                             labels(parallel ? part_counts
                                    : splits ? split_counts
                                             : std::vector<std::int64_t>{1}),
-                            true});
-      decisions_.push_back({"calls " + dim.name, labels(parallel ? call_counts : depths), true});
+                            DecisionKind::size, dim.name});
+      decisions_.push_back(
+          {"calls " + dim.name, labels(parallel ? call_counts : depths), DecisionKind::size, dim.name});
     }
     std::vector<std::int64_t> buffers;
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
-    decisions_.push_back({"buffers", labels(buffers), true});
+    decisions_.push_back({"buffers", labels(buffers), DecisionKind::size, "buffers"});
     const bool counted =
         std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.uses_counted_copies(); });
-    decisions_.push_back({"sets", labels(register_sets), true});
-    decisions_.push_back(
-        {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? persistent + 1 : by_all + 1)}, false});
+    decisions_.push_back({"sets", labels(register_sets), DecisionKind::size, "sets"});
+    decisions_.push_back({"copies",
+                          {copies_labels.begin(), copies_labels.begin() + (counted ? persistent + 1 : by_all + 1)},
+                          DecisionKind::choice,
+                          "copies"});
   }
 
   const std::vector<Decision>& decisions() const override { return decisions_; }
@@ -327,7 +330,7 @@ std::optional<Diagnostic> BlockPoints::refusal(const BlockMapping& p, const Tili
 
 void BlockPoints::persistent_blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   const auto on_blocks = [](const TiledDim& t) { return t.parallel ? t.block : t.share; };  // 0: none
-  For all{{}, model_.unit(p.machine.block).name, Tail::none, false, "", true, 0};
+  For all{{.wrap = true}, {}, model_.unit(p.machine.block).name, Tail::none, ""};
   if (tiling.split) all.combine = combine_name(p);
   for (const std::string& dim : tiling.outer_parallel) all.loops.push_back({dim, 1});
   for (const bool parallel : {false, true})
@@ -346,7 +349,7 @@ void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest
   if (tiling.copies == persistent) return persistent_blocks(p, tiling, nest);
   if (const std::int64_t group = tiling.outer_parallel.empty() && !tiling.split ? group_of_rows(p, tiling.tiled, 1) : 0;
       group > 0) {
-    For all{{}, block, Tail::none, false, "", false, group};
+    For all{{.raster = group}, {}, block, Tail::none, ""};
     for (const TiledDim& t : tiling.tiled) {
       if (!t.parallel) continue;
       all.loops.push_back({t.dim, t.block});

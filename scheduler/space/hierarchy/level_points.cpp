@@ -98,10 +98,11 @@ class HierarchyPoints final : public SpaceTemplate {
   std::size_t mapping_at(const Point& point) const { return static_cast<std::size_t>(point.choice[0]); }
   const Genomes& genomes_of(const Point& point) const { return genomes_[mapping_at(point)]; }
 
-  void add(Gene::Kind kind, const Level& level, int index, const std::string& name, std::vector<std::string> labels,
-           bool ordered) {
-    genes_.push_back({kind, level.name, index});
-    decisions_.push_back({name, std::move(labels), ordered});
+  /// "steps L1 i": how many steps the level takes along i.
+  void add(const Gene& gene, const std::string& what, const std::string& subject, std::vector<std::string> labels,
+           DecisionKind decision) {
+    decisions_.push_back({what + " " + gene.memory + " " + subject, std::move(labels), decision, subject});
+    genes_.push_back(gene);
   }
 
   static std::vector<std::string> numbers_from(std::int64_t first, std::int64_t last) {
@@ -113,32 +114,33 @@ class HierarchyPoints final : public SpaceTemplate {
   void make_decisions() {
     const Problem& problem = problems_[widest_].problem;
     const Genomes& genomes = genomes_[widest_];
-    decisions_.push_back({"mapping", numbers_from(0, static_cast<std::int64_t>(mappings_.size()) - 1), false});
+    decisions_.push_back(
+        {"mapping", numbers_from(0, static_cast<std::int64_t>(mappings_.size()) - 1), DecisionKind::choice, "mapping"});
     const int dims = problem.dim_count(), last = problem.level_count() - 1;
     for (int l = last; l > 0; --l) {
       const Level& level = problem.levels[at(l)];
       for (int d = 0; d < dims; ++d) {
         std::vector<std::string> labels;
         for (const std::int64_t v : genomes.values(d)) labels.push_back(std::to_string(v));
-        add(Gene::time, level, d, "steps " + level.name + " " + problem.dims[at(d)].name, labels, true);
+        add({Gene::time, level.name, d}, "steps", problem.dims[at(d)].name, labels, DecisionKind::size);
       }
       const Level& outer = problem.levels[at(l - 1)];
       for (int d = 0; d < dims && !outer.axes.empty(); ++d)
-        add(Gene::units, outer, d, "units " + outer.name + " " + problem.dims[at(d)].name,
-            numbers_from(1, std::min(genomes.most_units(l - 1), problem.dims[at(d)].extent)), true);
+        add({Gene::units, outer.name, d}, "units", problem.dims[at(d)].name,
+            numbers_from(1, std::min(genomes.most_units(l - 1), problem.dims[at(d)].extent)), DecisionKind::size);
     }
     for (int l = 0; l < last; ++l)
       for (int d = 0; d < dims; ++d)
-        add(Gene::place, problem.levels[at(l)], d,
-            "place " + problem.levels[at(l)].name + " " + problem.dims[at(d)].name, numbers_from(1, dims), true);
+        add({Gene::place, problem.levels[at(l)].name, d}, "place", problem.dims[at(d)].name, numbers_from(1, dims),
+            DecisionKind::size);
     for (int l = 1; l <= last; ++l)
       for (int a = 0; a < problem.operand_count(); ++a) {
         const Level& level = problem.levels[at(l)];
         const std::string& operand = problem.operands[at(a)].name;
         if ((genomes.may_bypass(l) >> a & 1U) != 0)
-          add(Gene::keep, level, a, "keep " + level.name + " " + operand, {"yes", "no"}, false);
+          add({Gene::keep, level.name, a}, "keep", operand, {"yes", "no"}, DecisionKind::choice);
         if (genomes.chooses_buffers())
-          add(Gene::buffers, level, a, "buffers " + level.name + " " + operand, {"1", "2"}, true);
+          add({Gene::buffers, level.name, a}, "buffers", operand, {"1", "2"}, DecisionKind::size);
       }
     for (const MappedProblem& p : problems_) {
       std::vector<int> levels;

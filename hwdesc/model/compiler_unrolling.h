@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What compilers do with the loops of printed programs that nobody marked `unroll`. Two limits, because two questions
+// are asked: whether a loop is unrolled, and how much of what unrolling keeps alive a schedule makes room for.
+
+#include <cstdint>
+
+namespace isamap {
+
+/// A loop of at most so many steps is unrolled fully (GCC: max-completely-peel-times; Clang unrolls more).
+inline constexpr std::int64_t steps_unrolled_by_compilers = 16;
+
+/// ... if its steps have at most so many calls together (GCC: max-completely-peeled-insns).
+inline constexpr std::int64_t calls_unrolled_by_compilers = 300;
+
+/// Steps of a window (`I[2*q + s]` along s) whose re-read values a register tile leaves room for. Windows of networks
+/// have one to seven steps. Along longer ones the tile takes the registers, and the printed program keeps compilers
+/// from holding the values (backends/cpp/register_hints.h).
+inline constexpr std::int64_t window_steps_in_registers = 8;
+static_assert(window_steps_in_registers <= steps_unrolled_by_compilers, "a loop that is not unrolled keeps nothing");
+
+}  // namespace isamap

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers of emitted files are parsed once: when, and that programs are right whatever lies in the cache.
+
+#include "backends/cpp/precompiled_headers.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "backends/common/process.h"
+#include "backends/cpp/compile.h"
+#include "backends/cpp/compiler.h"
+#include "tests/backends/support.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(LeadingIncludes, EndAtTheFirstLineOfCode) {
+  EXPECT_EQ(
+      leading_includes("// a\n\n#include <cstdint>\n#if __has_include(<x.h>)\n#include <x.h>\n#endif\n\nint f();\n"
+                       "#include <cmath>\n"),
+      "#include <cstdint>\n#if __has_include(<x.h>)\n#include <x.h>\n#endif\n");
+  EXPECT_EQ(leading_includes("#include <a>\n#if defined(B)\n#include <b>\n#define C\n#endif\n"), "#include <a>\n")
+      << "a condition is taken whole or not";
+  EXPECT_EQ(leading_includes("int f();\n"), "");
+}
+
+/// A compiler that notes its commands, and a cache, both of one test.
+class PrecompiledHeaders : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"ISAMAP_CACHE", "CXX"}) before_.emplace_back(name, std::getenv(name));
+    const std::string script = "#!/bin/sh\necho \"$@\" >> " + log().string() + "\nexec g++ \"$@\"\n";
+    write_file(compiler(), script.data(), script.size());
+    fs::permissions(compiler(), fs::perms::owner_all);
+    setenv("ISAMAP_CACHE", (folder_.path() / "cache").c_str(), 1);
+    setenv("CXX", compiler().c_str(), 1);
+    if (!command_exists("g++")) GTEST_SKIP() << "there is no g++";
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : before_) value ? setenv(name, value->c_str(), 1) : unsetenv(name);
+  }
+
+  /// What a program that returns the number of its text gives.
+  int returned(int number, const std::string& headers = "#include <vector>\n") const {
+    const TemporaryDirectory made;
+    const std::string kernel =
+        fmt::format("{}int answer() {{ return static_cast<int>(std::vector<int>({}).size()); }}\n", headers, number);
+    const auto compiled =
+        compile(machine("scalar_c"), kernel, "int answer();\nint main() { return answer(); }\n",
+                {{"own.h", "#pragma once\ninline int own() { return 1; }\n"}}, made.path() / "program");
+    EXPECT_TRUE(compiled) << render(compiled.diagnostics());
+    return run_process({(made.path() / "program").string()}, {60, 0, 0}, made.path() / "log").exit_code;
+  }
+  int commands_with(const std::string& part) const {
+    std::ifstream file(log());
+    int found = 0;
+    for (std::string line; std::getline(file, line);) found += line.find(part) != std::string::npos ? 1 : 0;
+    return found;
+  }
+  std::vector<fs::path> large_entries() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_.path() / "cache"))
+      if (fs::file_size(entry.path() / "program") > 1 << 20) found.push_back(entry.path());
+    return found;
+  }
+  fs::path log() const { return folder_.path() / "commands"; }
+  fs::path compiler() const { return folder_.path() / "noting-g++"; }
+
+ private:
+  struct Variable : std::pair<const char*, std::optional<std::string>> {
+    Variable(const char* name, const char* value) {
+      first = name;
+      if (value != nullptr) second = value;
+    }
+  };
+  TemporaryDirectory folder_;
+  std::vector<Variable> before_;
+};
+
+TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
+  const std::string headers = "#include <vector>\n#include \"own.h\"\n";
+  EXPECT_EQ(returned(3, headers), 3);
+  EXPECT_EQ(commands_with("headers.hpp"), 0);
+  EXPECT_EQ(returned(4, headers), 4);
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1) << "made";
+  EXPECT_EQ(commands_with("-include"), 1) << "and read";
+  EXPECT_EQ(returned(5, headers), 5);
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1);
+  EXPECT_EQ(commands_with("-include"), 2);
+  EXPECT_EQ(large_entries().size(), 1U);
+  EXPECT_EQ(returned(6, "#include <cstdint>\n#include <vector>\n"), 6) << "other headers";
+  EXPECT_EQ(commands_with("-include"), 2);
+}
+
+TEST_F(PrecompiledHeaders, ThatAreDamagedCostTimeOnly) {
+  returned(1), returned(2);
+  ASSERT_EQ(large_entries().size(), 1U);
+  const fs::path program = large_entries()[0] / "program";
+  const auto size = fs::file_size(program);
+  for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{100}, size / 2}) {
+    fs::resize_file(program, left);
+    EXPECT_EQ(returned(10 + static_cast<int>(left % 7)), 10 + static_cast<int>(left % 7)) << left;
+    fs::resize_file(program, size);  // its size is right again, its content is not
+    EXPECT_EQ(returned(20 + static_cast<int>(left % 7)), 20 + static_cast<int>(left % 7)) << left;
+  }
+}
+
+TEST_F(PrecompiledHeaders, AreMadeByProcessesSideBySide) {
+  returned(1);
+  std::vector<pid_t> children;
+  for (int child = 0; child < 3; ++child) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(returned(10 + child) == 10 + child && returned(20 + child) == 20 + child ? 0 : 1);
+    children.push_back(pid);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(large_entries().size(), 1U);
+}
+
+}  // namespace
+}  // namespace isamap
