@@ -113,6 +113,7 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const Options& opt
 }
 
 struct Compared {
+  std::size_t outputs = 0;  ///< that were compared
   bool correct = true;
   double max_error = 0;
   std::string first;
@@ -142,9 +143,15 @@ Result<Compared> compare_with_files(const Model& model, const std::vector<Tensor
   Compared result;
   const auto expected = load_tensors(folder, "output");
   if (!expected) return expected.diagnostics();
-  for (std::size_t o = 0; o < std::min(expected->size(), model.outputs.size()); ++o)
+  result.outputs = std::min(expected->size(), model.outputs.size());
+  for (std::size_t o = 0; o < result.outputs; ++o)
     compare_output(model.file_names.at(model.outputs[o]), (*expected)[o].data, data[model.outputs[o].index()], result);
   return result;
+}
+
+std::string verdict_of(const Compared& compared) {
+  if (compared.outputs == 0) return "not compared (no output_0.pb in --inputs FOLDER)";
+  return compared.correct ? "correct" : "WRONG: " + compared.first;
 }
 
 std::string shapes_of(const Model& model) {
@@ -254,14 +261,18 @@ Exit interpret_model(const Options& options) {
       options.onnx.inputs.empty() ? Compared{} : compare_with_files(*model, *data, options.onnx.inputs);
   if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
   code = compared->correct ? Exit::ok : Exit::wrong_result;
-  const nlohmann::ordered_json json = {
-      {"schema_version", 1},          {"model", model->kernel.name},      {"executed", "interpreter"},
-      {"correct", compared->correct}, {"max_error", compared->max_error}, {"seconds", seconds}};
+  const nlohmann::ordered_json json = {{"schema_version", 1},
+                                       {"model", model->kernel.name},
+                                       {"executed", "interpreter"},
+                                       {"compared", compared->outputs},
+                                       {"correct", compared->correct},
+                                       {"max_error", compared->max_error},
+                                       {"seconds", seconds}};
   if (options.json)
     return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
   return deliver(options,
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(*model),
-                             compared->correct ? "correct" : "WRONG: " + compared->first, compared->max_error, seconds),
+                             verdict_of(*compared), compared->max_error, seconds),
                  code);
 }
 

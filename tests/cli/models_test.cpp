@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models on the command line: sizes, refusals, files of layers, and the interpreter against stated outputs.
+
+#include <gtest/gtest.h>
+
+#include "isamap/frontends.h"
+#include "tests/cli/program.h"
+#include "tests/frontends/onnx_bytes.h"
+
+namespace isamap::cli_test {
+namespace {
+
+using namespace onnx_bytes;
+
+class Models : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+  }
+  /// TensorProto of floats.
+  static std::string tensor(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+    std::string bytes, raw(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    for (const std::int64_t size : shape) bytes += number(1, size);
+    return bytes + number(2, 1) + text(8, name) + text(9, raw);
+  }
+  static std::string convolution() {
+    return onnx_bytes::model(input("x", {1, 3, unknown, 8}) + input("w", {4, 3, 3, 3}) + input("b", {4}) +
+                             node("Conv", {"x", "w", "b"}, "y") + output("y", {}));
+  }
+  Folder folder_;
+};
+
+TEST_F(Models, OpenSizesAreNamedAndGiven) {
+  const std::string path = folder_.write("m.onnx", convolution());
+  const Said open = isamap({"explain", path, "--target", "scalar_c", "--json"});
+  EXPECT_EQ(open.code, 3) << open.err;
+  const auto json = nlohmann::json::parse(open.out);
+  EXPECT_EQ(json["refused"][0]["reason"], "sizes of it are not known: 'N'");
+  EXPECT_EQ(json["refused"][0]["help"], "--sizes N=32");
+  EXPECT_EQ(isamap({"explain", path, "--target", "scalar_c", "--sizes", "N=8"}).code, 0);
+  const Said unknown_size = isamap({"explain", path, "--target", "scalar_c", "--sizes", "M=8"});
+  EXPECT_EQ(unknown_size.code, 1);
+  EXPECT_NE(unknown_size.err.find("the model has no free size 'M'"), std::string::npos) << unknown_size.err;
+  EXPECT_EQ(isamap({"explain", path, "--target", "scalar_c", "--sizes", "N=eight"}).code, 2);
+}
+
+TEST_F(Models, LayersBecomeKernelFilesWithTheirBias) {
+  const std::string path = folder_.write("m.onnx", convolution());
+  const Said said = isamap({"import", "onnx", path, "-o", folder_ / "layers", "--sizes", "N=8"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.out, (folder_ / "layers/conv_0.yaml") + "\n");
+  const std::string kernel = read_file(folder_ / "layers/conv_0.yaml");
+  EXPECT_NE(kernel.find("T[n,k,p,q] += I[n,c,p + r,q + s] * F[k,c,r,s]"), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("O[n,k,p,q] = T[n,k,p,q] + X0[k]"), std::string::npos) << kernel;
+}
+
+TEST_F(Models, TheInterpreterIsComparedWithStatedOutputs) {
+  const std::string graph = input("x", {3}) + node("Relu", {"x"}, "y") + output("y", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  folder_.write("input_0.pb", tensor("x", {3}, {-1, 2, 3}));
+  folder_.write("output_0.pb", tensor("y", {3}, {0, 2, 3}));
+  const std::string inputs = fs::path(path).parent_path().string();
+  const Said right = isamap({"run", path, "--interpret", "--inputs", inputs, "--json"});
+  EXPECT_EQ(right.code, 0) << right.err;
+  EXPECT_TRUE(nlohmann::json::parse(right.out)["correct"]);
+  folder_.write("output_0.pb", tensor("y", {3}, {0, 2, 4}));
+  const Said wrong = isamap({"run", path, "--interpret", "--inputs", inputs});
+  EXPECT_EQ(wrong.code, 5);
+  EXPECT_NE(wrong.out.find("element 2 of output 'y' is 3, not 4"), std::string::npos) << wrong.out;
+  EXPECT_EQ(isamap({"run", path, "--target", "scalar_c"}).code, 2);  // no program of a whole model yet
+}
+
+}  // namespace
+}  // namespace isamap::cli_test
