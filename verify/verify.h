@@ -43,7 +43,7 @@ struct VerifyOptions {
   std::size_t at_once = 0;            ///< instructions of one program; 0: all, and fewer if that does not run
   Recording* record = nullptr;        ///< receives every executed case
   const Recording* replay = nullptr;  ///< its operands replace test vectors; its results are compared too
-  Tell tell;                          ///< notices about slow operations
+  Tell tell = {};                     ///< notices about slow operations
 };
 
 Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options);
