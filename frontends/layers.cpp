@@ -153,6 +153,24 @@ struct Group {
   std::size_t first = 0, count = 0;
 };
 
+/// A kernel for each sum of products of a node that begins with other statements, as recurrent layers do.
+std::vector<Layer> products_within(const Model& model, const Group& group) {
+  std::vector<Layer> layers;
+  const Origin& origin = model.origins[group.first];
+  for (std::size_t s = group.first; s < group.first + group.count; ++s) {
+    if (!is_product(model.kernel.statements[s])) continue;
+    Layer layer;
+    layer.op = origin.kind;
+    layer.onnx_op = origin.op;
+    layer.node = origin.name;
+    layer.kernel = cut(model.kernel, s, 1, origin.kind);
+    layer.kernel->tensors[layer.kernel->statements[0].write.tensor.index()].inout = false;
+    rename_tensors(*layer.kernel, origin.kind);
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
 Layer layer_of(const Model& model, const Group& group) {
   const Origin& origin = model.origins[group.first];
   Layer layer;
@@ -221,7 +239,14 @@ LayerList layers_of(const Model& model) {
     Group group{s, 0};
     while (s < model.origins.size() && model.origins[s].order == model.origins[group.first].order) ++s, ++group.count;
     if (model.origins[group.first].nodes.front().starts_with("output ")) continue;
-    layers.emplace_back(model.origins[group.first].order, layer_of(model, group));
+    const std::size_t order = model.origins[group.first].order;
+    std::vector<Layer> made;
+    if (!is_product(model.kernel.statements[group.first])) made = products_within(model, group);
+    if (made.empty()) made.push_back(layer_of(model, group));
+    for (std::size_t part = 0; part < made.size(); ++part) {
+      if (made.size() > 1) made[part].name = "." + std::to_string(part);  // after the node's own name
+      layers.emplace_back(order, std::move(made[part]));
+    }
   }
   for (std::size_t r = 0; r < model.refused.size(); ++r) {
     const RefusedNode& refusal = model.refused[r];
@@ -240,7 +265,9 @@ LayerList layers_of(const Model& model) {
   std::map<std::string, int> used;
   for (auto& [order, layer] : layers) {
     const std::string name = operator_in_words(layer.onnx_op);
-    layer.name = name + "_" + std::to_string(used[name]++);
+    const std::string part = layer.name;
+    if (part.empty() || part == ".0") ++used[name];
+    layer.name = name + "_" + std::to_string(used[name] - 1) + part;
     if (layer.kernel) layer.kernel->name = layer.name;
     list.layers.push_back(std::move(layer));
   }

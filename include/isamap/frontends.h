@@ -30,7 +30,7 @@ struct Layer {
   std::optional<Kernel> kernel;
   std::string reason;              ///< "element-wise: no reduction to map"
   std::string node;                ///< the node's own name in the model; may be empty
-  std::vector<std::string> notes;  ///< parts that the kernel omits: "the bias 'b' is left out of the kernel"
+  std::vector<std::string> notes;  ///< how the kernel shows the node: "channels are seen as 2 groups"
 };
 
 struct LayerList {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "frontends/layers.h"
 #include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
 
@@ -257,6 +258,21 @@ TEST_F(ModelTest, Recurrence) {
   expect_near(
       run(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)), {x, w, r}),
       expected);
+}
+
+TEST_F(ModelTest, ProductsOfARecurrenceAreLayers) {
+  const auto model =
+      import(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)) +
+             node("Relu", {"y"}, "z"));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  const LayerList layers = layers_of(*model);
+  ASSERT_EQ(layers.layers.size(), 2U);
+  EXPECT_EQ(layers.layers[0].name, "rnn_0.0");
+  EXPECT_EQ(layers.layers[1].name, "rnn_0.1");
+  for (const Layer& layer : layers.layers) {
+    ASSERT_TRUE(layer.kernel);
+    EXPECT_EQ(render(verify(*layer.kernel)), "");
+  }
 }
 
 TEST_F(ModelTest, QuantisedProductsAreExact) {
