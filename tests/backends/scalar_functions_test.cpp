@@ -125,7 +125,9 @@ void expect_functions(DType type, const HardwareModel& model, std::int64_t lengt
 
 class FunctionsOf : public testing::TestWithParam<const char*> {};
 
-TEST_P(FunctionsOf, AreTheInterpretersInCpp) { expect_functions(*parse_dtype(GetParam()), machine("scalar_c"), 28 * 28); }
+TEST_P(FunctionsOf, AreTheInterpretersInCpp) {
+  expect_functions(*parse_dtype(GetParam()), machine("scalar_c"), 28 * 28);
+}
 
 INSTANTIATE_TEST_SUITE_P(Type, FunctionsOf,
                          testing::Values("f32", "f64", "bf16", "f16", "tf32", "e4m3", "e5m2", "s8", "u8", "s16", "u16",
