@@ -102,7 +102,7 @@ TEST(ParseStatement, Errors) {
   EXPECT_EQ(statement_problem("C[i] = min(A[i])"), "k.yaml:7:12: 'min' takes 2 arguments, found 1\n");
   EXPECT_EQ(statement_problem("C[i] = sine(A[i])"),
             "k.yaml:7:12: there is no function or type 'sine'\n"
-            "  hint: functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), "
+            "  hint: functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select value; casts: f32(x), "
             "sat_s8(x), ...\n");
   EXPECT_EQ(statement_problem("C[i] = A[i*j]"),
             "k.yaml:7:15: '*' between 'i' and 'j' is not affine; one side must be a constant\n");
