@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/error_bounds.h"
+#include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 #include "isamap/result.h"
 

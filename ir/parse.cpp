@@ -55,6 +55,21 @@ std::string names_of_functions() {
   return names + "select";
 }
 
+Reduction read_reduction(Cursor& cursor) {
+  const std::size_t at = cursor.offset();
+  for (const auto& [text, value] : {std::pair{"+=", Reduction::add},
+                                    {"*=", Reduction::mul},
+                                    {"max=", Reduction::max},
+                                    {"min=", Reduction::min},
+                                    {"sat+=", Reduction::saturating_add},
+                                    {"=", Reduction::assign}})
+    if (cursor.accept(text)) return value;
+  const bool subtracts = cursor.peek("-=");
+  cursor.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor.found(),
+              subtracts ? "write '+= -(...)'" : "");
+  return Reduction::assign;
+}
+
 class StatementReader {
  public:
   StatementReader(Cursor& cursor, const Bindings& sizes) : cursor_(cursor), sizes_(sizes) {}
@@ -68,7 +83,7 @@ class StatementReader {
                    "`at(...)` is of reads: turn the statement round, so that it gathers");
     if (cursor_.peek_name() == "outside")
       cursor_.fail(cursor_.offset(), "`outside` is of reads; what is written lies inside", "leave it out");
-    result.reduction = reduction();
+    result.reduction = read_reduction(cursor_);
     result.body = expression();
     cursor_.expect_end();
     number_values(result.body);
@@ -79,21 +94,6 @@ class StatementReader {
   }
 
  private:
-  Reduction reduction() {
-    const std::size_t at = cursor_.offset();
-    for (const auto& [text, value] : {std::pair{"+=", Reduction::add},
-                                      {"*=", Reduction::mul},
-                                      {"max=", Reduction::max},
-                                      {"min=", Reduction::min},
-                                      {"sat+=", Reduction::saturating_add},
-                                      {"=", Reduction::assign}})
-      if (cursor_.accept(text)) return value;
-    const bool subtracts = cursor_.peek("-=");
-    cursor_.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor_.found(),
-                 subtracts ? "write '+= -(...)'" : "");
-    return Reduction::assign;
-  }
-
   ParsedAccess access(std::size_t at, std::string tensor) {
     ParsedAccess result{std::move(tensor), {}, static_cast<int>(at)};
     cursor_.expect("[");

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/row_expr.h"
+#include "ir/evaluation/row_expr.h"
 #include "isamap/affine.h"
 #include "isamap/kernel.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/error_bounds.h"
+#include "ir/evaluation/error_bounds.h"
 #include "ir/scalar_functions.h"
 #include "support/overloaded.h"
 #include "verify/instruction_causes.h"

@@ -14,7 +14,7 @@
 #include "backends/cpp/index_text.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/types.h"
-#include "ir/error_bounds.h"
+#include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 
 namespace isamap {

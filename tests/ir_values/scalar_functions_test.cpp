@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "ir/parse.h"
-#include "ir/row_expr.h"
+#include "ir/evaluation/row_expr.h"
 #include "isamap/frontends.h"
 #include "isamap/interpret.h"
 

@@ -3,7 +3,7 @@
 // maps distinct points of the parallel dims to distinct elements, moving one parallel dim innermost changes no
 // element's order, and neither does the last reduction dim. Otherwise rows run along the last dim.
 
-#include "ir/row_statement.h"
+#include "ir/evaluation/row_statement.h"
 
 #include <algorithm>
 #include <cstdlib>

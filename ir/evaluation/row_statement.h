@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/row_access.h"
+#include "ir/evaluation/row_access.h"
 
 namespace isamap {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/error_bounds.h"
+#include "ir/evaluation/error_bounds.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "ir/point_errors.h"
+#include "ir/evaluation/point_errors.h"
 #include "ir/recurrence.h"
-#include "ir/row_statement.h"
+#include "ir/evaluation/row_statement.h"
 #include "ir/scalar_functions.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/row_expr.h"
+#include "ir/evaluation/row_expr.h"
 
 #include <algorithm>
 

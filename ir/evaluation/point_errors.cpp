@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/point_errors.h"
+#include "ir/evaluation/point_errors.h"
 
 #include <algorithm>
 #include <cmath>

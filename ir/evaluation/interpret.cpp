@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor data, and the interpreter: runs the statements of a kernel in order (ir/row_statement.cpp).
+// Tensor data, and the interpreter: runs the statements of a kernel in order (ir/evaluation/row_statement.cpp).
 
 #include "isamap/interpret.h"
 
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "ir/recurrence.h"
-#include "ir/row_statement.h"
+#include "ir/evaluation/row_statement.h"
 #include "isamap/result.h"
 
 namespace isamap {
