@@ -7,7 +7,7 @@
 // by at most (g + n) u P(|x|) (Higham, section 3.1), hence the two by twice that. Inputs with errors e (intermediates)
 // add P(|x| + e) - P(|x|). P is run by the interpreter, in f64. Division, select and functions are not monotone in |x|:
 // their statements are bounded point by point
-// (ir/point_errors.cpp).
+// (ir/evaluation/point_errors.cpp).
 
 #include <fmt/core.h>
 
