@@ -65,7 +65,7 @@ inline void expect_right_on(const Kernel& kernel, const std::string& machine) {
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   const HardwareModel& model = loaded->model;
   const Availability available = availability(model);
-  if (available.how == "unavailable") return;
+  if (available.how == ExecutionMode::unavailable) return;
   const auto runner = make_runner(model);
   CompileOptions options;
   options.schedule.objective = Objective::cycles;

@@ -184,8 +184,8 @@ TEST(Gathers, MapToNothingAndAreNotStaged) {
   for (const Mapping& mapping : mapped->mappings) EXPECT_EQ(mapping.statement.index(), 1U);
   bool said = false;
   for (const Rejection& one : mapped->rejected)
-    for (const std::string& reason : one.reasons)
-      said = said || reason == "the statement reads at a computed place, which no operand addresses";
+    for (const Reason& reason : one.reasons)
+      said = said || reason.text == "the statement reads at a computed place, which no operand addresses";
   EXPECT_TRUE(said);
 }
 

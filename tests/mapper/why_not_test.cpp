@@ -50,11 +50,11 @@ TEST(WhyNot, WhatIsProposedMaps) {
   for (const auto& [kernel, instruction, rule] : refused()) {
     MapOptions options;
     options.rule = rule;
-    const Trial given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
+    const Repair given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
     ASSERT_TRUE(map_statement(kernel, StatementId{0}, instruction, InstructionId{0}, options).mappings.empty());
     int changes = 0;
     for (const auto make : {kernel_value_changes, kernel_dim_changes, hardware_value_changes, hardware_dim_changes}) {
-      for (const Trial& trial : make(given)) {
+      for (const Repair& trial : make(given)) {
         EXPECT_FALSE(trial.text.empty());
         changes +=
             map_statement(trial.kernel, trial.statement, trial.instruction, trial.id, options).mappings.empty() ? 0 : 1;
@@ -66,9 +66,9 @@ TEST(WhyNot, WhatIsProposedMaps) {
 
 TEST(WhyNot, ChangedKernelsAreKernels) {
   for (const auto& [kernel, instruction, rule] : refused()) {
-    const Trial given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
+    const Repair given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
     for (const auto make : {kernel_value_changes, kernel_dim_changes})
-      for (const Trial& trial : make(given))
+      for (const Repair& trial : make(given))
         EXPECT_TRUE(verify(trial.kernel).empty()) << trial.text << "\n" << render(verify(trial.kernel));
   }
 }
