@@ -12,15 +12,15 @@
 namespace isamap::conformance {
 namespace {
 
-struct Printed {
+struct PrintedTokens {
   HardwareModel model;
   Kernel kernel;
   Compiled compiled;
   std::vector<std::string> lines;
 };
 
-Printed printed(const std::string& machine, const Kernel& kernel) {
-  Printed p{load_model(machine), kernel, {}, {}};
+PrintedTokens printed(const std::string& machine, const Kernel& kernel) {
+  PrintedTokens p{load_model(machine), kernel, {}, {}};
   p.compiled = compile(kernel, p.model);
   EXPECT_TRUE(p.compiled.program) << p.compiled.problem;
   if (!p.compiled.program) return p;
@@ -36,7 +36,7 @@ Printed printed(const std::string& machine, const Kernel& kernel) {
 }
 
 /// "right", "wrong", or what the simulator says.
-std::string outcome(const Printed& p, const std::vector<std::string>& lines) {
+std::string outcome(const PrintedTokens& p, const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   auto data = random_data(p.kernel, Fill::integers, 3), right = data;
@@ -57,7 +57,7 @@ Kernel small_gemm() { return gemm_s8(20, 33, 40); }
 /// The n-th token of a kind that is given and the n-th that is taken belong together: without the pair nothing waits
 /// for ever, and nothing is left, but two accesses are not ordered.
 TEST(Tokens, EveryPairOfFlagsIsNeeded) {
-  const Printed p = printed("cube16", small_gemm());
+  const PrintedTokens p = printed("cube16", small_gemm());
   ASSERT_EQ(outcome(p, p.lines), "right");
   std::map<std::string, std::vector<std::size_t>> set, wait;
   for (std::size_t i = 0; i < p.lines.size(); ++i) {
@@ -75,7 +75,7 @@ TEST(Tokens, EveryPairOfFlagsIsNeeded) {
 }
 
 TEST(Tokens, OneThatIsNotGivenOrNotTakenIsNoticed) {
-  const Printed p = printed("cube16", small_gemm());
+  const PrintedTokens p = printed("cube16", small_gemm());
   for (std::size_t i = 0; i < p.lines.size(); ++i) {
     const bool given = p.lines[i].starts_with("set_flag "), taken = p.lines[i].starts_with("wait_flag ");
     if (!given && !taken) continue;
@@ -88,7 +88,7 @@ TEST(Tokens, OneThatIsNotGivenOrNotTakenIsNoticed) {
 
 /// Flags in words: one bit of one command changes what waits for what.
 TEST(Tokens, OneBitOfAWordIsNoticed) {
-  const Printed p = printed("vta16", small_gemm());
+  const PrintedTokens p = printed("vta16", small_gemm());
   ASSERT_EQ(outcome(p, p.lines), "right");
   std::vector<std::string> words = p.lines;
   int tried = 0;
@@ -117,7 +117,7 @@ TEST(Tokens, OneBitOfAWordIsNoticed) {
 /// An intermediate is stored and loaded again: load and store have no tokens of their own, a command between passes
 /// them on.
 TEST(Tokens, PassThroughAThirdQueue) {
-  const Printed p = printed("vta16", original("linear_s8"));
+  const PrintedTokens p = printed("vta16", original("linear_s8"));
   ASSERT_EQ(outcome(p, p.lines), "right");
 }
 

@@ -15,19 +15,19 @@
 namespace isamap::conformance {
 namespace {
 
-struct Case {
+struct WrittenCase {
   const char* compute;
   const char* dims;
 };
-constexpr Case cases[] = {{"O[n+k] += I[n] * F[k]", "n=20,k=7"},
-                          {"O[2*n+k] += I[n] * F[k]", "n=20,k=7"},
-                          {"O[2*n+3*k] += I[n,c] * F[k,c]", "n=9,k=5,c=18"},
-                          {"O[2*p+r,2*q+s,k] += I[p,q,c] * F[r,s,c,k]", "p=5,q=4,r=3,s=3,c=17,k=9"},
-                          {"C[2*i+1] += A[i,k] * B[k]", "i=20,k=5"},
-                          {"C[3*i,j] += A[i,k] * B[k,j]", "i=7,j=18,k=17"},
-                          {"C[i,i,j] += A[i,k] * B[k,j]", "i=6,j=17,k=5"},
-                          {"C[2*i] = A[i] * B[i]", "i=33"},
-                          {"C[i,i] = A[i,i] * B[i,i]", "i=20"}};
+constexpr WrittenCase cases[] = {{"O[n+k] += I[n] * F[k]", "n=20,k=7"},
+                                 {"O[2*n+k] += I[n] * F[k]", "n=20,k=7"},
+                                 {"O[2*n+3*k] += I[n,c] * F[k,c]", "n=9,k=5,c=18"},
+                                 {"O[2*p+r,2*q+s,k] += I[p,q,c] * F[r,s,c,k]", "p=5,q=4,r=3,s=3,c=17,k=9"},
+                                 {"C[2*i+1] += A[i,k] * B[k]", "i=20,k=5"},
+                                 {"C[3*i,j] += A[i,k] * B[k,j]", "i=7,j=18,k=17"},
+                                 {"C[i,i,j] += A[i,k] * B[k,j]", "i=6,j=17,k=5"},
+                                 {"C[2*i] = A[i] * B[i]", "i=33"},
+                                 {"C[i,i] = A[i,i] * B[i,i]", "i=20"}};
 
 class Written : public testing::TestWithParam<std::string> {};
 
@@ -39,7 +39,7 @@ void expect_written(const std::string& name, std::size_t first, std::size_t step
   int compiled_cases = 0;
   for (std::size_t i = first; i < std::size(cases); i += step)
     for (const char* types : {"f32", "s8"}) {
-      const Case& c = cases[i];
+      const WrittenCase& c = cases[i];
       if (i == convolution && step > 1) continue;
       auto kernel = kernel_from_formula(c.compute, c.dims, "");
       ASSERT_TRUE(kernel) << render(kernel.diagnostics());

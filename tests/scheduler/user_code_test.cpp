@@ -59,19 +59,19 @@ class Wrong : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
-struct Problem {
+struct MappedProblem {
   Kernel kernel;
   HardwareModel model;
   MapResult mapped;
 };
 
-Problem problem(const std::string& target, Kernel kernel) {
-  Problem made{std::move(kernel), machine(target), {}};
+MappedProblem problem(const std::string& target, Kernel kernel) {
+  MappedProblem made{std::move(kernel), machine(target), {}};
   made.mapped = *enumerate_mappings(made.kernel, made.model, {});
   return made;
 }
 
-Problem gemm(const std::string& target = "x86_avx512") {
+MappedProblem mapped_gemm(const std::string& target = "x86_avx512") {
   const std::string types = target == "a1" ? "A=s16,B=s16,C=s16" : "";
   return problem(target, formula("C[i,j] += A[i,k] * B[k,j]", "i=30,j=40,k=20", types));
 }
@@ -88,7 +88,7 @@ TEST(UserCode, AStrategyIsMadeForEachSpaceThatIsSearched) {
   for (const char* name : {"depthwise", "softmax", "layer_norm", "attention", "depthwise_nhwc"}) {
     auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + name + ".yaml");
     ASSERT_TRUE(kernel) << name;
-    const Problem p = problem("x86_avx512", std::move(*kernel));
+    const MappedProblem p = problem("x86_avx512", std::move(*kernel));
     ScheduleOptions options = cycles();
     std::size_t spaces = 0;
     options.user_strategy = [&](const SearchSpace& space) {
@@ -103,7 +103,7 @@ TEST(UserCode, AStrategyIsMadeForEachSpaceThatIsSearched) {
 }
 
 TEST(UserCode, FactoriesMayTakeOptionsAndSeedAndMayRefuse) {
-  const Problem p = gemm();
+  const MappedProblem p = mapped_gemm();
   ScheduleOptions options = cycles();
   options.seed = 7;
   options.strategy_options = {{"key", "value"}};
@@ -121,8 +121,8 @@ TEST(UserCode, FactoriesMayTakeOptionsAndSeedAndMayRefuse) {
 }
 
 /// One of each form of points.
-std::vector<Problem> forms() {
-  std::vector<Problem> all{gemm(), gemm("a1")};
+std::vector<MappedProblem> forms() {
+  std::vector<MappedProblem> all{mapped_gemm(), mapped_gemm("a1")};
   all.push_back(problem("nvidia_sm80", formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=64", "A=f16,B=f16")));
   return all;
 }
@@ -138,7 +138,7 @@ const std::vector<std::pair<std::string, Lottery::Spoil>>& spoils() {
 }
 
 TEST(UserCode, PointsOutsideTheSpaceAreRepaired) {
-  for (const Problem& p : forms()) {
+  for (const MappedProblem& p : forms()) {
     for (const auto& [name, spoil] : spoils()) {
       ScheduleOptions options = cycles();
       options.max_evaluations = 8;
@@ -158,7 +158,7 @@ TEST(UserCode, PointsOutsideTheSpaceAreRepaired) {
 }
 
 TEST(UserCode, EveryMemberOfASpaceTakesAnyPoint) {
-  for (const Problem& p : forms()) {
+  for (const MappedProblem& p : forms()) {
     const SearchSpace space(p.kernel, StatementId{0}, p.mapped.mappings, p.model, {});
     for (const auto& [name, spoil] : spoils()) {
       Point point = space.first();
@@ -180,7 +180,7 @@ TEST(UserCode, EveryMemberOfASpaceTakesAnyPoint) {
       space.hash(point);
     }
   }
-  const Problem p = gemm();
+  const MappedProblem p = mapped_gemm();
   const SearchSpace nothing(p.kernel, StatementId{0}, {}, p.model, {});
   EXPECT_FALSE(nothing.build(nothing.first()));
   EXPECT_TRUE(nothing.starts(4).empty());
@@ -188,7 +188,7 @@ TEST(UserCode, EveryMemberOfASpaceTakesAnyPoint) {
 }
 
 TEST(UserCode, WhatIsNoCostIsRefusedInWords) {
-  const Problem p = gemm();
+  const MappedProblem p = mapped_gemm();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const auto& [number, words] : {std::pair(std::nan(""), "nan"), {infinite, "inf"}, {-1.0, "-1"}}) {
     ScheduleOptions options = cycles();
@@ -215,7 +215,7 @@ TEST(UserCode, WhatIsNoCostIsRefusedInWords) {
 }
 
 TEST(UserCode, WhatItThrowsReachesTheCallerFromAnyThread) {
-  const Problem p = gemm();
+  const MappedProblem p = mapped_gemm();
   for (const int threads : {1, 3}) {
     ScheduleOptions options = cycles();
     options.threads = threads;
@@ -238,7 +238,7 @@ TEST(UserCode, WhatItThrowsReachesTheCallerFromAnyThread) {
 
 TEST(UserCode, ProgressEndsASearchWithTheBestSoFar) {
   auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/softmax.yaml");
-  const Problem p = problem("x86_avx512", std::move(*kernel));
+  const MappedProblem p = problem("x86_avx512", std::move(*kernel));
   ScheduleOptions options = cycles();
   options.max_evaluations = 100'000;
   std::int64_t calls = 0;
@@ -253,7 +253,7 @@ TEST(UserCode, ProgressEndsASearchWithTheBestSoFar) {
 }
 
 TEST(UserCode, ProgressEndsTheExactSearch) {
-  const Problem p = problem("a1", formula("Z[m,n] += A[m,k] * B[k,n]", "m=509,n=521,k=503", "A=s16,B=s16,Z=s16"));
+  const MappedProblem p = problem("a1", formula("Z[m,n] += A[m,k] * B[k,n]", "m=509,n=521,k=503", "A=s16,B=s16,Z=s16"));
   ScheduleOptions options;
   std::int64_t calls = 0;
   options.progress = [&](std::int64_t, double best) { return ++calls < 3 || !std::isfinite(best); };
@@ -277,7 +277,7 @@ Result<Scheduled> priced_by(const std::string& body, const std::string& seconds 
   std::ofstream(path) << "read -r hello\n" << body << "\n";
   const auto costs = cost_model_named("external", {{"command", "sh " + path}, {"seconds", seconds}});
   EXPECT_TRUE(costs) << render(costs.diagnostics());
-  const Problem p = gemm();
+  const MappedProblem p = mapped_gemm();
   ScheduleOptions options = cycles();
   options.max_evaluations = 30;
   options.costs = *costs;
