@@ -183,7 +183,7 @@ TEST(Certificates, NonProjectionInstructionsAreDecided) {
   EXPECT_EQ(found.solver.queries, 0);  // by ranks: the slot determines the element
   const Kernel strided = kernel_of("O[p] += I[2*p+r] * F[r]", {{"p", 9}, {"r", 3}});
   EXPECT_TRUE(map_one(strided, window, Rule::access).mappings.empty());
-  EXPECT_EQ(map_one(strided, window, Rule::access).reasons.front(),
+  EXPECT_EQ(map_one(strided, window, Rule::access).reasons.front().text,
             "one slot of an operand would hold several elements");
   // An output with a sum of dims: by the differences of points of one call.
   const Kernel spread = kernel_of("O[p+r] += I[p] * F[r]", {{"p", 9}, {"r", 3}});
