@@ -118,8 +118,9 @@ class Stepping {
     }
     const bool starts = adds && (tensor.inout || written_otherwise);
     tensor.inout = false;
-    tensor.inout = written && (starts || (read_behind && is_kept(step_, whole_, id)));
-    tensor.output = tensor.output && written;  // of slices that no step writes
+    const bool kept = read_behind && is_kept(step_, whole_, id);
+    tensor.inout = written && (starts || (kept && !adds));
+    tensor.output = written && (tensor.output || (kept && adds));  // a sum that begins at its identity
   }
 
   const Kernel& whole_;
