@@ -35,7 +35,7 @@ where: {a: 9, b: 9}
 )k");
   const auto loaded = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"});
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
-  if (availability(loaded->model).how != "native") GTEST_SKIP() << "programs of x86_avx2 do not run here";
+  if (availability(loaded->model).how != ExecutionMode::native) GTEST_SKIP() << "programs of x86_avx2 do not run here";
   CompileOptions options;
   options.schedule.strategy = "greedy";
   const Compilation compiled = compile(kernel, loaded->model, options);
