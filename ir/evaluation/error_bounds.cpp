@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "ir/evaluation/point_errors.h"
-#include "ir/recurrence.h"
 #include "ir/evaluation/row_statement.h"
+#include "ir/recurrence.h"
 #include "ir/scalar_functions.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/recurrence.h"
 #include "ir/evaluation/row_statement.h"
+#include "ir/recurrence.h"
 #include "isamap/result.h"
 
 namespace isamap {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "isamap/backend.h"
 #include "hwdesc/model/timing_choice.h"
+#include "isamap/backend.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <limits>
 
-#include "ir/parse.h"
 #include "ir/evaluation/row_expr.h"
+#include "ir/parse.h"
 #include "isamap/frontends.h"
 #include "isamap/interpret.h"
 
