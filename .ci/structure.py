@@ -17,7 +17,7 @@ LAYERS = [["support"], ["ir"], ["hwdesc"], ["program"], ["mapper", "backends", "
           ["driver"], ["report"], ["cli"]]
 # Public headers belong to the folder that implements them.
 OWNERS = {"result": "support", "affine": "ir", "expression": "ir", "kernel": "ir", "instruction": "ir", "mapping": "ir",
-          "schedule": "ir", "program": "ir", "interpret": "ir", "hardware": "hwdesc", "program_on_machine": "program",
+          "schedule": "ir", "program": "ir", "interpret": "ir", "hardware": "hwdesc", "timing": "hwdesc", "program_on_machine": "program",
           "mapper": "mapper", "cost_model": "scheduler", "search": "scheduler", "scheduler": "scheduler",
           "extension": "scheduler", "backend": "backends", "frontends": "frontends", "compile": "driver"}
 
@@ -195,11 +195,23 @@ def crowded(files):
             yield f"{folder} has {n} .cpp files, more than {MOST_FILES}"
 
 
+def numbers_of_machines(files):
+    """Terms of the cost model read numbers of a machine from its file (hwdesc/defaults/timing.yaml)."""
+    for path in files:
+        if path.startswith(("scheduler/cost/terms/", "scheduler/cost/cache_traffic", "scheduler/cost/memory_footprint",
+                            "scheduler/cost/packing_time", "scheduler/cost/split_lines")):
+            with open(path, encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    if "constexpr double" in line:
+                        yield f"{path}:{number}: {line.strip()}"
+
+
 def main():
     ours = [f for f in sources() if f.split("/")[0] in {folder for line in LAYERS for folder in line}]
     failed = False
     for title, found in [("cycles between folders:", cycles(ours)), ("includes against the order of layers:", upward(ours)),
-                         ("folders that are too full:", crowded(ours)), ("too large:", too_large(ours))]:
+                         ("folders that are too full:", crowded(ours)), ("too large:", too_large(ours)),
+                         ("numbers that belong in hwdesc/defaults/timing.yaml:", numbers_of_machines(ours))]:
         found = list(found)
         if found:
             print(title)

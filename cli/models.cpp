@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
+#include "driver/run_model.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -164,6 +165,100 @@ std::string shapes_of(const Model& model) {
   return text;
 }
 
+std::string printed(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// A model that can be executed, and a value for each of its tensors.
+struct Prepared {
+  Model model;
+  std::vector<TensorData> data;
+};
+
+/// Without copies between statements. Empty: what is wrong or refused is reported, and `code` set.
+std::optional<Prepared> prepare(const Options& options, Exit& code) {
+  const auto model = load_model(options, code);
+  if (!model) return std::nullopt;
+  if (!model->refused.empty()) {
+    fmt::print(stderr, "{}", refusals_of(*model));
+    code = Exit::no_answer;
+    if (options.json)
+      deliver(options,
+              printed({{"schema_version", 1}, {"model", model->kernel.name}, {"refused", json_of(model->refused)}}));
+    return std::nullopt;
+  }
+  for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  Prepared prepared{composed(*model), {}};
+  code = Exit::wrong_input;
+  if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
+    fail(code, problems);
+    return std::nullopt;
+  }
+  const auto inputs = inputs_of(prepared.model, options);
+  auto data = inputs ? data_of(prepared.model, *inputs) : inputs;
+  if (!data) {
+    fail(code, data.diagnostics());
+    return std::nullopt;
+  }
+  prepared.data = std::move(*data);
+  return prepared;
+}
+
+nlohmann::ordered_json json_of(const Prepared& prepared, const HardwareModel& machine, const ModelRun& run,
+                               const Compared& compared, double importing) {
+  auto parts = nlohmann::ordered_json::array();
+  for (const PartRun& part : run.parts)
+    parts.push_back({{"name", part.name},
+                     {"nodes", part.nodes},
+                     {"statements", part.statements},
+                     {"mapped", part.mapped},
+                     {"program", part.same_as},
+                     {"predicted_cycles", part.predicted_cycles},
+                     {"seconds", part.seconds},
+                     {"max_error", part.max_error}});
+  return {{"schema_version", 1},
+          {"model", prepared.model.kernel.name},
+          {"target", machine.name},
+          {"executed", name(run.executed)},
+          {"correct", compared.correct},
+          {"max_error", run.max_error},
+          {"compared", compared.outputs},
+          {"seconds", run.seconds},
+          {"cycles", run.cycles},
+          {"predicted_cycles", run.predicted_cycles},
+          {"parts", run.parts.size()},
+          {"distinct_parts", run.distinct},
+          {"seconds_of", {{"import", importing}, {"search", run.seconds_searching}, {"run", run.seconds_running}}},
+          {"part_list", parts}};
+}
+
+/// The verdict, and the parts that take longest.
+std::string text_of(const ModelRun& run, const Compared& compared) {
+  std::string text = fmt::format("executed {}, every part as the interpreter says", name(run.executed));
+  if (compared.outputs > 0) text += ", outputs " + verdict_of(compared);
+  text += fmt::format("; largest error {:.3g}", run.max_error);
+  if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
+  if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
+  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", run.parts.size(), run.distinct,
+                      run.predicted_cycles);
+  std::vector<const PartRun*> longest;
+  for (const PartRun& part : run.parts) longest.push_back(&part);
+  const auto time = [](const PartRun& part) {
+    return part.seconds > 0 ? part.seconds : static_cast<double>(part.cycles);
+  };
+  std::stable_sort(longest.begin(), longest.end(),
+                   [&](const PartRun* a, const PartRun* b) { return time(*a) > time(*b); });
+  constexpr std::size_t shown = 5;
+  for (std::size_t p = 0; p < std::min(shown, longest.size()); ++p) {
+    const PartRun& part = *longest[p];
+    text +=
+        fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
+                    part.seconds > 0 ? fmt::format("{:.3g} s", part.seconds) : fmt::format("{} cycles", part.cycles),
+                    part.mapped, part.statements, part.predicted_cycles);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
@@ -236,44 +331,55 @@ Exit explain_model(const Options& options) {
 
 Exit interpret_model(const Options& options) {
   Exit code = Exit::ok;
-  const auto model = load_model(options, code);
-  if (!model) return code;
-  if (!model->refused.empty()) {
-    fmt::print(stderr, "{}", refusals_of(*model));
-    const nlohmann::ordered_json json = {
-        {"schema_version", 1}, {"model", model->kernel.name}, {"refused", json_of(model->refused)}};
-    if (options.json)
-      return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-                     Exit::no_answer);
-    return Exit::no_answer;
-  }
-  for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
-  if (const Diagnostics problems = verify(model->kernel); has_errors(problems))
-    return fail(Exit::wrong_input, problems);
-  const auto inputs = inputs_of(*model, options);
-  if (!inputs) return fail(Exit::wrong_input, inputs.diagnostics());
-  auto data = data_of(*model, *inputs);
-  if (!data) return fail(Exit::wrong_input, data.diagnostics());
+  auto prepared = prepare(options, code);
+  if (!prepared) return code;
+  auto& [model, data] = *prepared;
   const auto start = std::chrono::steady_clock::now();
-  interpret(model->kernel, *data);
+  interpret(model.kernel, data);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(*model, *data, options.onnx.inputs);
+  const auto compared = options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, data, options.onnx.inputs);
   if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
   code = compared->correct ? Exit::ok : Exit::wrong_result;
   const nlohmann::ordered_json json = {{"schema_version", 1},
-                                       {"model", model->kernel.name},
+                                       {"model", model.kernel.name},
                                        {"executed", "interpreter"},
                                        {"compared", compared->outputs},
                                        {"correct", compared->correct},
                                        {"max_error", compared->max_error},
                                        {"seconds", seconds}};
-  if (options.json)
-    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
+  if (options.json) return deliver(options, printed(json), code);
   return deliver(options,
-                 fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(*model),
+                 fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
                              verdict_of(*compared), compared->max_error, seconds),
                  code);
+}
+
+Exit compile_and_run_model(const Options& options) {
+  const auto machine = load_target(options);
+  if (!machine) return Exit::wrong_input;
+  Exit code = Exit::ok;
+  const auto start = std::chrono::steady_clock::now();
+  auto prepared = prepare(options, code);
+  if (!prepared) return code;
+  const double importing = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ModelRunOptions with;
+  with.compile.map = options.map;
+  with.compile.strict_float = options.strict_float;
+  with.compile.schedule = schedule_options(options, *machine);
+  with.min_seconds = 0.02;
+  Progress progress;
+  with.progress = [&](const std::string& text) { progress(text); };
+  const ModelRun run = run_model(prepared->model, *machine, std::move(prepared->data), with);
+  if (run.code != Exit::ok) {
+    code = fail(run.code, run.problems);
+    return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
+  }
+  const auto compared =
+      options.onnx.inputs.empty() ? Compared{} : compare_with_files(prepared->model, run.data, options.onnx.inputs);
+  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
+  code = compared->correct ? Exit::ok : Exit::wrong_result;
+  if (options.json) return deliver(options, printed(json_of(*prepared, *machine, run, *compared, importing)), code);
+  return deliver(options, shapes_of(prepared->model) + text_of(run, *compared), code);
 }
 
 }  // namespace isamap::cli

@@ -18,6 +18,8 @@ std::optional<Model> load_model(const Options& options, Exit& code);
 Exit verb_import_onnx(const Options& options);
 /// run MODEL.onnx --interpret: the whole model by the interpreter, compared with the outputs of --inputs.
 Exit interpret_model(const Options& options);
+/// run MODEL.onnx --target HW: the model in parts, each compiled, executed and compared with the interpreter.
+Exit compile_and_run_model(const Options& options);
 /// explain MODEL.onnx: every refused node.
 Exit explain_model(const Options& options);
 

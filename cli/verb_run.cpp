@@ -101,7 +101,9 @@ bool counts_requests() {
 Exit verb_run(const Options& options) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) {
     if (options.onnx.interpret) return interpret_model(options);
-    return fail(Exit::usage, "whole models run by the interpreter only", "--interpret");
+    if (options.target.empty())
+      return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
+    return compile_and_run_model(options);
   }
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;

@@ -25,15 +25,23 @@ bool is_monotone(const ScalarExpr& e) {
   return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
 }
 
-// The body on absolute values, in f64: subtraction becomes addition, a select the maximum.
-ScalarExpr absolute(const ScalarExpr& e) {
+bool chooses(BinaryOp op) { return op == BinaryOp::max || op == BinaryOp::min; }
+
+// What a body on absolute values bounds: the value, or how far errors of the reads carry.
+enum class Bounded { value, errors };
+
+// The body on absolute values, in f64: subtraction becomes addition. The larger of two magnitudes bounds a maximum, but
+// hides the error of the other operand, which may be the one that was chosen: errors carry as if the two were added.
+ScalarExpr absolute(const ScalarExpr& e, Bounded what) {
   return std::visit(overloaded{[](const Constant& c) { return constant(std::fabs(c.value), DType::f64); },
                                [](const Read& r) { return read(r.access, DType::f64); },
                                [&](const Binary& b) {
-                                 const BinaryOp op = function_of(b.op).of_magnitudes.value_or(b.op);
-                                 return binary(op, absolute(e.args[0]), absolute(e.args[1]));
+                                 const BinaryOp op = what == Bounded::errors && chooses(b.op)
+                                                         ? BinaryOp::add
+                                                         : function_of(b.op).of_magnitudes.value_or(b.op);
+                                 return binary(op, absolute(e.args[0], what), absolute(e.args[1], what));
                                },
-                               [&](const auto&) { return absolute(e.args[0]); }},
+                               [&](const auto&) { return absolute(e.args[0], what); }},
                     e.op);
 }
 
@@ -96,12 +104,13 @@ class Bounds {
     return std::vector<double>(magnitudes_[out].real.size(), s.reduction == Reduction::mul ? 1.0 : 0.0);
   }
 
-  std::vector<double> run_absolute(const Computation& s, bool with_errors) const {
+  std::vector<double> run_absolute(const Computation& s, bool with_errors, Bounded what = Bounded::value) const {
     Computation changed = s;
-    changed.body = absolute(s.body);
+    changed.body = absolute(s.body, what);
     for (Access& read : changed.reads)
       if (read.outside) read.outside = std::fabs(*read.outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
+    if (changed.reduction == Reduction::max && what == Bounded::errors) changed.reduction = Reduction::add;
     std::vector<Numbers> numbers = magnitudes_;
     const std::size_t out = s.write.tensor.index();
     numbers[out].real = start(s);
@@ -113,17 +122,42 @@ class Bounds {
     return numbers[out].real;
   }
 
+  // How far errors of the reads carry: of the largest or smallest read, the largest error.
+  std::vector<double> carried_errors(const Computation& s) const {
+    const bool of_one = (s.reduction == Reduction::max || s.reduction == Reduction::min) &&
+                        std::holds_alternative<Read>(s.body.op) && writes_[s.write.tensor.index()] == 0;
+    if (of_one) {
+      Computation errors = s;
+      errors.body = absolute(s.body, Bounded::value);
+      errors.reduction = Reduction::max;
+      if (errors.reads[0].outside || kernel_.tensors[s.reads[0].tensor.index()].outside) errors.reads[0].outside = 0;
+      std::vector<Numbers> numbers(magnitudes_.size());
+      for (std::size_t t = 0; t < numbers.size(); ++t) {
+        numbers[t].real = errors_[t];
+        numbers[t].real.resize(magnitudes_[t].real.size());
+      }
+      numbers[s.write.tensor.index()].real.assign(magnitudes_[s.write.tensor.index()].real.size(), 0);
+      run_statement(errors, tensors_, numbers);
+      return numbers[s.write.tensor.index()].real;
+    }
+    std::vector<double> carried = run_absolute(s, true, Bounded::errors);
+    const std::vector<double> exact = run_absolute(s, false, Bounded::errors);
+    for (std::size_t i = 0; i < carried.size(); ++i) carried[i] -= exact[i];
+    return carried;
+  }
+
   void by_magnitudes(const Computation& s) {
     const std::size_t out = s.write.tensor.index();
     const bool again = writes_[out] > 0 || kernel_.tensors[out].inout;
     const bool perturbed = has_errors(s) || (writes_[out] > 0 && !errors_[out].empty());
     const std::vector<double> exact = run_absolute(s, false);
     const std::vector<double> wide = perturbed ? run_absolute(s, true) : exact;
+    const std::vector<double> carried = perturbed ? carried_errors(s) : std::vector<double>(exact.size());
     const Rounding rounding = coarsest(s.body, kernel_.tensors[out].dtype);
     const double steps = 2 * (roundings(s.body) + terms(s) + 1) * (again ? 2 : 1);
     std::vector<double> errors(exact.size());
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      errors[i] = (wide[i] - exact[i]) + steps * (rounding.unit * wide[i] + rounding.smallest);
+      errors[i] = carried[i] + steps * (rounding.unit * wide[i] + rounding.smallest);
     }
     errors_[out] = std::move(errors);
     if (again) magnitudes_[out].real = exact;

@@ -67,7 +67,31 @@ TEST_F(Models, TheInterpreterIsComparedWithStatedOutputs) {
   const Said wrong = isamap({"run", path, "--interpret", "--inputs", inputs});
   EXPECT_EQ(wrong.code, 5);
   EXPECT_NE(wrong.out.find("element 2 of output 'y' is 3, not 4"), std::string::npos) << wrong.out;
-  EXPECT_EQ(isamap({"run", path, "--target", "scalar_c"}).code, 2);  // no program of a whole model yet
+  EXPECT_EQ(isamap({"run", path}).code, 2);  // on which machine?
+  EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--inputs", inputs}).code, 5);
+}
+
+/// A convolution with bias and relu, a pool, the same convolution again, and a product: equal parts are compiled once.
+TEST_F(Models, RunInPartsOnAMachine) {
+  const std::string graph = input("x", {1, 4, 9, 9}) + input("w", {4, 4, 3, 3}) + input("b", {4}) +
+                            input("m", {3 * 4, 5}) + node("Conv", {"x", "w", "b"}, "y", ints("pads", {1, 1, 1, 1})) +
+                            node("Relu", {"y"}, "r") + node("Conv", {"r", "w", "b"}, "z", ints("pads", {1, 1, 1, 1})) +
+                            node("Relu", {"z"}, "q") + node("Conv", {"q", "w", "b"}, "t", ints("pads", {1, 1, 1, 1})) +
+                            node("Relu", {"t"}, "s") + node("Concat", {"x", "s", "x"}, "c", integer("axis", 1)) +
+                            node("GlobalAveragePool", {"c"}, "p") + node("Flatten", {"p"}, "f") +
+                            node("MatMul", {"f", "m"}, "o") + output("o", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  for (const char* target : {"scalar_c", "systolic16"}) {
+    const Said said = isamap({"run", path, "--target", target, "--budget", "evals=20", "--json"});
+    ASSERT_EQ(said.code, 0) << said.err;
+    const auto json = nlohmann::json::parse(said.out);
+    EXPECT_TRUE(json["correct"]);
+    EXPECT_LT(json["distinct_parts"], json["parts"]);
+    EXPECT_EQ(json["part_list"].size(), json["parts"]);
+  }
+  const Said text = isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20"});
+  EXPECT_NE(text.out.find("every part as the interpreter says"), std::string::npos) << text.out;
+  EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--until", "q"}).code, 1);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ double cycles_of_bytes(double bytes, const HardwareModel& model) {
   return bytes / model.memory(model.home()).read_bandwidth;
 }
 
-TEST(Dealt, ElementwiseCodeTakesWhatItsBytesTake) {
+TEST(ParallelScalar, ElementwiseCodeTakesWhatItsBytesTake) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     const double bytes = 2.0 * 8192 * 4096 * 4;
@@ -41,7 +41,7 @@ TEST(Dealt, ElementwiseCodeTakesWhatItsBytesTake) {
   }
 }
 
-TEST(Dealt, SumsAreShared) {
+TEST(ParallelScalar, SumsAreSplit) {
   const auto model = machine("nvidia_sm80");
   const std::string shapes = "tensors: {X: {shape: [64, 65536]}, Y: {shape: [64]}}\ncompute:\n";
   const double sums = predicted("kernel: sums\n" + shapes + "  - Y[i] += X[i,j]\n", model);
@@ -49,7 +49,7 @@ TEST(Dealt, SumsAreShared) {
   EXPECT_GT(sums, cycles_of_bytes(64.0 * 65536 * 4, model));
 }
 
-TEST(Dealt, ProductsOnPlainThreadsTakeTheirRequests) {
+TEST(ParallelScalar, ProductsOnPlainThreadsTakeTheirRequests) {
   const auto model = machine("nvidia_sm80");
   const double cycles = predicted(
       "kernel: product\ntensors: {A: {shape: [512, 512]}, B: {shape: [512, 512]}, C: {shape: [512, 512]}}\ncompute:\n"
@@ -60,7 +60,7 @@ TEST(Dealt, ProductsOnPlainThreadsTakeTheirRequests) {
 }
 
 /// The cycles of blocks in rounds have fills and drains in them: there is no other latency.
-TEST(Dealt, LatencyIsThatOfTheRounds) {
+TEST(ParallelScalar, LatencyIsThatOfTheWaves) {
   const auto model = machine("nvidia_sm90a");
   const std::string layer =
       "kernel: layer\ntensors:\n  A: {shape: [4096, 4096], dtype: bf16}\n  B: {shape: [4096, 4096], dtype: bf16}\n  D: "
@@ -69,7 +69,7 @@ TEST(Dealt, LatencyIsThatOfTheRounds) {
   EXPECT_EQ(predicted(layer, model, make_cost_model_latency), predicted(layer, model));
 }
 
-TEST(Dealt, AnEpilogueIsFused) {
+TEST(ParallelScalar, AnEpilogueIsFused) {
   const auto model = machine("nvidia_sm90a");
   const Kernel layer = kernel_from(
       "kernel: layer\ntensors:\n  A: {shape: [4096, 4096], dtype: bf16}\n  B: {shape: [4096, 4096], dtype: bf16}\n  D: "

@@ -221,5 +221,45 @@ TEST(RandomData, HonoursRanges) {
   }
 }
 
+/// Sums in another order differ by roundings, which maxima and minima hand on: those of the operand that was chosen,
+/// and of the largest element of a window.
+TEST(Compare, RoundingsCarryThroughMaximaAndMinima) {
+  const std::string product =
+      "tensor A: f32[20,64]\ntensor B: f32[64,16]\ntensor b: f32[16]\ntensor T: f32[20,16]\ntensor U: f32[20,16]\n"
+      "tensor Y: f32[20,16]\ntensor Z: f32[5,16]\ns0: T[i,j] += A[i,k] * B[k,j] over i: 20, j: 16, k: 64\n"
+      "s1: U[i,j] = T[i,j] + b[j] over i: 20, j: 16\n";
+  for (const char* rest : {"s2: Y[i,j] = min(max(U[i,j], 0), 6) over i: 20, j: 16\n",
+                           "s2: Y[i,j] = max(min(U[i,j], b[j]), -100) over i: 20, j: 16\n",
+                           "s2: Y[i,j] = max(U[i,j], 50) over i: 20, j: 16\n"})
+    for (const char* window : {"s3: Z[i,j] max= Y[4*i + r,j] over i: 5, j: 16, r: 4\n",
+                               "s3: Z[i,j] min= Y[4*i + r,j] over i: 5, j: 16, r: 4\n"}) {
+      const Kernel kernel = kernel_of("kernel chain\n" + product + rest + window);
+      std::vector<TensorData> expected = random_inputs(kernel, Fill::real, 3);
+      for (std::int64_t k = 0; k < 32; ++k) {  // large terms that cancel: errors are much larger than results
+        for (std::int64_t i = 0; i < 20; ++i) {
+          Scalar large = expected[0].get(64 * i + k);
+          large.real *= 256;
+          expected[0].set(64 * i + k, large);
+          large.real = -large.real;
+          expected[0].set(64 * i + k + 32, large);
+        }
+        for (std::int64_t j = 0; j < 16; ++j) expected[1].set(16 * (k + 32) + j, expected[1].get(16 * k + j));
+      }
+      std::vector<TensorData> found = expected;
+      for (std::int64_t i = 0; i < 20; ++i)  // the terms of each sum the other way round
+        for (std::int64_t k = 0; k < 64; ++k) found[0].set(64 * i + k, expected[0].get(64 * i + 63 - k));
+      for (std::int64_t k = 0; k < 64; ++k)
+        for (std::int64_t j = 0; j < 16; ++j) found[1].set(16 * k + j, expected[1].get(16 * (63 - k) + j));
+      interpret(kernel, expected);
+      interpret(kernel, found);
+      const Comparison same = compare(kernel, expected, found);
+      EXPECT_TRUE(same.equal) << rest << window << same.first_difference;
+      Scalar wrong = found[6].get(7);
+      wrong.real += 1;
+      found[6].set(7, wrong);
+      EXPECT_FALSE(compare(kernel, expected, found).equal) << rest << window;
+    }
+}
+
 }  // namespace
 }  // namespace isamap

@@ -38,14 +38,14 @@ Nests banded(int rows) {
            "do pw with fma_f32_bcast(j=k)"}};
 }
 
-TEST(Bands, AreRightWhateverDivides) {
+TEST(RowStrips, AreRightWhateverDivides) {
   for (const auto& [p, c, k] : {std::array{8, 16, 32}, {7, 19, 33}, {1, 1, 1}, {9, 40, 17}, {5, 16, 0}, {6, 0, 20}})
     for (const int rows : {1, 2, 4})
       expect_schedule_right(block(p, c, k), machine("x86_avx512"), schedule_of(banded(rows)));
 }
 
 /// Only a strip of D is allocated, not the whole tensor.
-TEST(Bands, HoldNoMoreThanTheirRows) {
+TEST(RowStrips, HoldNoMoreThanTheirRows) {
   const auto program = lower(schedule_of(banded(2)), block(8, 32, 32), machine("x86_avx512"));
   ASSERT_TRUE(program) << render(program.diagnostics());
   std::vector<std::int64_t> elements;
@@ -58,7 +58,7 @@ TEST(Bands, HoldNoMoreThanTheirRows) {
   EXPECT_NE(std::find(elements.begin(), elements.end(), 2 * 8 * 32), elements.end());
 }
 
-TEST(Bands, RefusalsSayWhatIsMissing) {
+TEST(RowStrips, RefusalsSayWhatIsMissing) {
   const auto said = [](const Nests& nests) {
     const auto program = lower(schedule_of(nests), block(8, 32, 32), machine("x86_avx512"));
     return program ? "" : program.diagnostics().front().message;
@@ -74,7 +74,7 @@ TEST(Bands, RefusalsSayWhatIsMissing) {
 
 /// The search fuses strips if the whole tensor exceeds the caches, also across a statement in between, and not if it
 /// fits.
-TEST(Bands, TheSearchMakesThem) {
+TEST(RowStrips, TheSearchMakesThem) {
   const HardwareModel model = machine("x86_avx512");
   EXPECT_NE(searched(block(112, 32, 64), model).schedule_text.find("stage D in ram then pw"), std::string::npos);
   EXPECT_EQ(searched(block(7, 32, 64), model).schedule_text.find("stage D in ram then"), std::string::npos);
@@ -82,7 +82,7 @@ TEST(Bands, TheSearchMakesThem) {
   EXPECT_NE(text.find("stage E in ram then pw"), std::string::npos) << text;
 }
 
-TEST(Bands, WhatTheSearchMakesIsRight) {
+TEST(RowStrips, WhatTheSearchMakesIsRight) {
   const HardwareModel model = machine("x86_avx512");
   for (const char* between : {"", "E[a,b,d] = max(D[a,b,d], 0)"}) {
     const Kernel kernel = block(67, 48, 40, between);

@@ -10,7 +10,7 @@ namespace {
 
 const std::string a_product = "C[i,j] += A[i,k] * B[k,j]";
 
-std::vector<std::string> asking(const std::string& outer, const std::string& inner) {
+std::vector<std::string> prefetching(const std::string& outer, const std::string& inner) {
   std::vector<std::string> lines{"stage B in ram as [j/32, k, j%32]", "for j by 32"};
   if (!outer.empty()) lines.push_back(outer);
   for (const char* line : {"for i by 4", "stage C in vec", "for k by 1"}) lines.emplace_back(line);
@@ -29,10 +29,10 @@ std::string text_of(const std::vector<std::string>& lines, const std::string& di
   return unit ? unit->text : render(unit.diagnostics());
 }
 
-TEST(AskAhead, ChangesNoValue) {
+TEST(SoftwarePrefetch, ChangesNoValue) {
   for (const std::string dims : {"i=28,j=64,k=8", "i=29,j=37,k=7", "i=1,j=1,k=1", "i=13,j=16,k=5", "i=3,j=40,k=0"})
     for (const char* inner : {"", "stage B in l1 ahead 2", "stage B in l1 ahead 100"})
-      expect_right(formula(a_product, dims), machine("x86_avx512"), asking("stage B in l2 ahead 1", inner));
+      expect_right(formula(a_product, dims), machine("x86_avx512"), prefetching("stage B in l2 ahead 1", inner));
   // The output's next tile, and a tensor that is not packed.
   for (const std::string dims : {"i=28,j=64,k=8", "i=5,j=19,k=3"})
     expect_right(formula(a_product, dims), machine("x86_avx512"),
@@ -41,33 +41,33 @@ TEST(AskAhead, ChangesNoValue) {
                   "stage A in vec", "for j by 16 unroll", "do s0 with fma_f32(j=j)"});
 }
 
-TEST(AskAhead, StandsBesideTheLoadsAndCountsTheLoopAbove) {
-  const std::string text = text_of(asking("stage B in l2 ahead 1", "stage B in l1 ahead 4"), "i=8,j=64,k=10");
+TEST(SoftwarePrefetch, StandsBesideTheLoadsAndCountsTheLoopAbove) {
+  const std::string text = text_of(prefetching("stage B in l2 ahead 1", "stage B in l1 ahead 4"), "i=8,j=64,k=10");
   // A panel has 10 rows of 32 elements: one step of j is 320 further, four of k are 128.
   EXPECT_NE(text.find(" + 320), _MM_HINT_T1);"), std::string::npos) << text;
   EXPECT_NE(text.find(" + 336), _MM_HINT_T1);"), std::string::npos) << text;
   EXPECT_NE(text.find(" + 128), _MM_HINT_T0);"), std::string::npos) << text;
   EXPECT_NE(text.find(" + 144), _MM_HINT_T0);"), std::string::npos) << text;
-  EXPECT_EQ(text_of(asking("stage B in l2", ""), "i=8,j=64,k=10").find("prefetch"), std::string::npos);
+  EXPECT_EQ(text_of(prefetching("stage B in l2", ""), "i=8,j=64,k=10").find("prefetch"), std::string::npos);
 }
 
-TEST(AskAhead, RefusalsSayWhy) {
+TEST(SoftwarePrefetch, RefusalsSayWhy) {
   const auto expect_words = [](const std::vector<std::string>& lines, const std::string& what) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
     EXPECT_NE(text.find(what), std::string::npos) << text;
   };
-  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
-  auto below_i = asking("", "");
+  expect_words(prefetching("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
+  auto below_i = prefetching("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
   expect_words(below_i, "ahead 1 counts the steps of the loop right above, which is no loop of B");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below loads A");
-  expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
+  expect_words(prefetching("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
 }
 
 /// Three buffers without a prefetch distance hide no latency.
-TEST(AskAhead, PlacesHideAsManyStepsAsAreAskedForAhead) {
+TEST(SoftwarePrefetch, PlacesHideAsManyStepsAsAreAskedForAhead) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=2048", "A=bf16,B=bf16,C=f32");
   const HardwareModel model = machine("nvidia_sm80");
   const auto cycles = [&](const std::string& ring) {

@@ -45,12 +45,12 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-TEST(Passing, ChangesNoValue) {
+TEST(StreamingStores, ChangeNoValue) {
   for (const std::string dims : {"i=8,j=64", "i=7,j=33", "i=1,j=1", "i=0,j=16", "i=5,j=16"})
     expect_right(formula("C[i,j] = A[i,j] + B[i,j]", dims), machine("x86_avx512"), a_sum);
 }
 
-TEST(Passing, EachCoreEndsWithOneFence) {
+TEST(StreamingStores, EachCoreEndsWithOneFence) {
   const HardwareModel one = machine("x86_avx512"), two = cores("x86_avx512", "2");
   const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64");
   auto lines = a_sum;
@@ -78,7 +78,7 @@ TEST(Passing, EachCoreEndsWithOneFence) {
   EXPECT_EQ(count(text_of(*usual, two), "_mm_sfence();"), 0u);
 }
 
-TEST(Passing, WhereverTheOutputLies) {
+TEST(StreamingStores, WhereverTheOutputLies) {
   const HardwareModel model = cores("x86_avx512", "2");
   if (const Availability here = availability(model); here.how != ExecutionMode::native) GTEST_SKIP() << here.why;
   const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=9,j=80");
@@ -120,7 +120,7 @@ HardwareModel completing(const std::string& object, const std::string& number = 
   return loaded ? loaded->model : HardwareModel();
 }
 
-TEST(Passing, StoresThatNothingAwaitsAreRefused) {
+TEST(StreamingStores, StoresThatNothingAwaitsAreRefused) {
   const HardwareModel groups =
       completing("{name: passing, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
   auto lines = a_sum;
@@ -134,7 +134,7 @@ TEST(Passing, StoresThatNothingAwaitsAreRefused) {
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
-TEST(Passing, EveryThreadFencesWhatItStores) {
+TEST(StreamingStores, EveryThreadFencesWhatItStores) {
   auto lines = a_sum;
   lines.insert(lines.begin(), "for i by 4 on core");
   for (const std::string per : {"per: core, ", "per: host, ", ""}) {
@@ -152,7 +152,7 @@ TEST(Passing, EveryThreadFencesWhatItStores) {
   }
 }
 
-TEST(Passing, AFenceMayBeAnAssemblyLine) {
+TEST(StreamingStores, AFenceMayBeAnAssemblyLine) {
   const HardwareModel model = completing("{name: passing, kind: fence, per: core, emit: {asm: \"sfence\"}}");
   const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=3,j=33");
   const auto program = lower(schedule_of(a_sum), kernel, model);
@@ -170,7 +170,7 @@ TEST(Passing, AFenceMayBeAnAssemblyLine) {
 
 std::string chosen(const Kernel& kernel) { return searched(kernel, machine("x86_avx512"), 300).schedule_text; }
 
-TEST(Passing, IsForResultsLargerThanTheCachesOfACore) {
+TEST(StreamingStores, AreForResultsLargerThanTheCachesOfACore) {
   const auto sum = [](const char* dims) { return chosen(formula("C[i,j] = A[i,j] + B[i,j]", dims)); };
   EXPECT_NE(sum("i=2000,j=1024").find("via pass_f32"), std::string::npos) << sum("i=2000,j=1024");
   EXPECT_EQ(sum("i=100,j=256").find("pass_f32"), std::string::npos);    // small enough for the caches, for later reads
