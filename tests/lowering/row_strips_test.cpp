@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row strips fused between a producer and a consumer that reduces over them: a depthwise convolution, then a product.
 
-#include "isamap/backend.h"
 #include "scheduler/row_strips.h"
+
+#include "isamap/backend.h"
 #include "tests/lowering/support.h"
 #include "tests/searched.h"
 
