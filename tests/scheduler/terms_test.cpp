@@ -279,6 +279,17 @@ TEST(Terms, BlocksWaitForRegisters) {
   EXPECT_EQ(blocks().cycles("last results"), 400);
 }
 
+/// A passes the memory of the block, element by element.
+TEST(Terms, BlocksWaitAtBarriersForTilesInTheirMemory) {
+  const Priced nest{formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=8,k=64", "A=f16,B=f16,C=f32"),
+                    small_gpu(),
+                    {"for i by 16 on block", "stage C in reg", "for k by 16", "stage A in shared", "stage A in reg",
+                     "stage B in reg", "do s0 with mma(i=i, j=j, k=k)"}};
+  EXPECT_EQ(nest.cycles("barriers and exposed tile fills"), 4 * (20 + 400));  // at each of 4 steps
+  // Into that memory and from it into registers, for which there are no moves; by 32 lanes.
+  EXPECT_EQ(nest.cycles("copies by a scalar unit"), 2 * 4 * 16 * 16 * 0.5 / 32);
+}
+
 TEST(Terms, BlocksRunInWaves) {
   const Priced many{formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=2048,j=8,k=16", "A=f16,B=f16,C=f32"),
                     small_gpu(),
