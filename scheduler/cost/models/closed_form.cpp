@@ -14,6 +14,10 @@
 
 namespace isamap {
 
+namespace terms {
+extern const Term packing, stream_copies;
+}
+
 namespace {
 
 void add_energy(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
@@ -31,10 +35,10 @@ void add_energy(const ResolvedNest& view, const TileCounts& counts, const Traffi
 }
 
 /// Packed copies are code of a scalar unit.
-double copying_cycles(const TermSum& terms) {
+double copying_cycles(const TermSum& sum) {
   double cycles = 0;
-  for (const auto& [term, time] : terms.added)
-    if (time.kind == "packed copy of" || time.kind == "copies by a scalar unit") cycles += time.cycles;
+  for (const auto& [term, time] : sum.added)
+    if (term == &terms::packing || term == &terms::stream_copies) cycles += time.cycles;
   return cycles;
 }
 
