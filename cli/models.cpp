@@ -409,14 +409,21 @@ Exit compile_and_run_model(const Options& options) {
   with.jobs = std::max(1u, std::thread::hardware_concurrency());
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
-  const Model& model = prepared->model;
+  Plan plan = chain_plan(prepared->model.kernel);
+  if (getenv("LAST")) {
+    const Kernel& k = prepared->model.kernel;
+    plan.order.resize(k.tensors.size());
+    for (std::size_t t = 0; t < k.tensors.size(); ++t)
+      if (is_free(k, make_id<TensorId>(t)) && !k.tensors[t].constant && k.tensors[t].shape.size() == 4) plan.order[t] = {0, 2, 3, 1};
+  }
+  const Model model = in_order(prepared->model, plan.order);
   const auto failed = [&](Exit why, const Diagnostics& problems) {
     code = fail(why, problems);
     return options.json ? deliver(options, json_of_failure(code, problems), code) : code;
   };
-  const CompiledModel compiled = compile_model(model, chain_plan(model.kernel), *machine, with);
+  const CompiledModel compiled = compile_model(model, plan, *machine, with);
   if (compiled.code != Exit::ok) return failed(compiled.code, compiled.problems);
-  const ModelRun run = run_model(model, compiled, *machine, std::move(prepared->data), {0.5, with.progress});
+  const ModelRun run = run_model(model, compiled, *machine, in_order(std::move(prepared->data), plan.order), {0.5, with.progress});
   if (run.code != Exit::ok) return failed(run.code, run.problems);
   const auto compared =
       options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, run.data, options.onnx.inputs);

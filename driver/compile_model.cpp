@@ -83,6 +83,17 @@ Plan chain_plan(const Kernel& kernel) {
   return plan;
 }
 
+Model in_order(const Model& model, const Orders& orders) {
+  Model stored = model;
+  stored.kernel = in_order(model.kernel, orders);
+  return stored;
+}
+
+std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders) {
+  for (std::size_t t = 0; t < orders.size(); ++t) data[t] = in_order(data[t], orders[t]);
+  return data;
+}
+
 void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data) {
   std::set<TensorId> seen;
   for (const Computation& statement : kernel.statements) {

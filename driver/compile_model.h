@@ -4,7 +4,8 @@
 // program.
 //
 //   const Plan plan = chain_plan(model.kernel);
-//   const CompiledModel compiled = compile_model(model, plan, machine, options);
+//   const Model stored = in_order(model, plan.order);
+//   const CompiledModel compiled = compile_model(stored, plan, machine, options);
 //   const auto program = link_model(model, compiled, data, machine);
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "frontends/model.h"
 #include "isamap/compile.h"
 #include "isamap/interpret.h"
+#include "planner/orders.h"
 #include "planner/plan.h"
 #include "program/model_program.h"
 
@@ -55,6 +57,10 @@ CompiledModel compile_model(const Model& model, Plan plan, const HardwareModel& 
 /// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
 Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,
                                 const std::vector<TensorData>& data, const HardwareModel& machine);
+
+/// The model with its tensors stored in these orders, and `data` with them.
+Model in_order(const Model& model, const Orders& orders);
+std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders);
 
 /// Tensors that several parts write begin at the identity of the first writer, as in the interpreter.
 void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data);
