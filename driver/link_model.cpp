@@ -54,7 +54,7 @@ class Linker {
     const Kernel& kernel = model_.kernel;
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t) number_[kernel.tensors[t].name] = make_id<TensorId>(t);
     linked_.name = kernel.name;
-    for (const Compilation& compilation : compiled_.programs) linked_.programs.push_back(*compilation.program);
+    for (const auto& compilation : compiled_.programs) linked_.programs.push_back(*compilation->program);
     for (const Program& program : linked_.programs) used_.push_back(used_in_body(program));
     place_ports();
     place_tensors();

@@ -96,7 +96,7 @@ class ModelRunner {
     run_.parts.emplace_back();
     const Stopwatch watch;
     std::vector<TensorData> found = taken(kernel);
-    const Program& program = *compiled_.programs[compiled_.parts[p].program].program;
+    const Program& program = *compiled_.programs[compiled_.parts[p].program]->program;
     const auto outcome = runner.run(program, found, {}, options_.min_seconds);
     run_.seconds_running += watch.seconds();
     if (!outcome) {

@@ -23,7 +23,7 @@ constexpr int restarts = 8, moves_each = 4;  ///< of local search; moves for eac
 /// Prices by set, and what every strategy asks.
 class Prices {
  public:
-  explicit Prices(const CoverProblem& problem) : problem_(problem) {
+  explicit Prices(const PartCoverProblem& problem) : problem_(problem) {
     for (std::size_t c = 0; c < problem.candidates.size(); ++c) price_[problem.candidates[c]] = problem.price[c];
   }
   double of(const Set& set) const {
@@ -32,15 +32,15 @@ class Prices {
   }
   std::size_t statements() const { return problem_.before.size(); }
   const std::vector<Set>& before() const { return problem_.before; }
-  const CoverProblem& problem() const { return problem_; }
+  const PartCoverProblem& problem() const { return problem_; }
 
  private:
-  const CoverProblem& problem_;
+  const PartCoverProblem& problem_;
   std::map<Set, double> price_;
 };
 
 /// Each statement pays its share of the cheapest part that can hold it.
-double bound_of_shares(const CoverProblem& problem) {
+double bound_of_shares(const PartCoverProblem& problem) {
   std::vector<double> share(problem.before.size(), never);
   for (std::size_t c = 0; c < problem.candidates.size(); ++c)
     for (const std::size_t s : problem.candidates[c])
@@ -81,8 +81,8 @@ double cost_of(const std::vector<Set>& parts, const Prices& prices) {
   return cost;
 }
 
-Cover cover_of(const std::vector<Set>& parts, const Prices& prices, double bound) {
-  Cover cover;
+PartCover cover_of(const std::vector<Set>& parts, const Prices& prices, double bound) {
+  PartCover cover;
   const auto running = in_running_order(parts, prices.before());
   for (const Set& part : *running) cover.parts.push_back({part});
   cover.cost = cost_of(parts, prices);
@@ -96,7 +96,7 @@ Cover cover_of(const std::vector<Set>& parts, const Prices& prices, double bound
 class Ideals {
  public:
   explicit Ideals(const Prices& prices) : prices_(prices), starting_(prices.statements()) {
-    const CoverProblem& problem = prices.problem();
+    const PartCoverProblem& problem = prices.problem();
     for (std::size_t c = 0; c < problem.candidates.size(); ++c) {
       if (problem.price[c] == never) continue;
       Set outside;
@@ -283,7 +283,7 @@ std::optional<std::vector<Set>> beam_search(const Prices& prices) {
       ->parts;
 }
 
-Cover exact_or_local(const Prices& prices, std::uint64_t seed) {
+PartCover exact_or_local(const Prices& prices, std::uint64_t seed) {
   if (const auto best = Ideals(prices).cheapest()) return cover_of(*best, prices, cost_of(*best, prices));
   return cover_of(local_search(prices, seed), prices, bound_of_shares(prices.problem()));
 }
@@ -333,7 +333,7 @@ std::vector<Set> convex_sets(const std::vector<Set>& before, std::size_t most, s
 
 std::vector<std::string> cover_strategies() { return {"ours", "exact", "greedy", "beam"}; }
 
-Result<Cover> search_cover(const CoverProblem& problem, const std::string& strategy, std::uint64_t seed) {
+Result<PartCover> search_cover(const PartCoverProblem& problem, const std::string& strategy, std::uint64_t seed) {
   const Prices prices(problem);
   const double bound = bound_of_shares(problem);
   if (strategy == "ours") return exact_or_local(prices, seed);

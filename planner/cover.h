@@ -14,18 +14,18 @@
 
 namespace isamap {
 
-struct CoverProblem {
+struct PartCoverProblem {
   std::vector<std::vector<std::size_t>> before;   ///< by statement: those that must run before it, smaller numbers
   std::vector<std::vector<std::size_t>> candidates;  ///< sets that may be a part, each ascending; every single statement
   std::vector<double> price;                      ///< by candidate
 };
 
-struct Cover {
+struct PartCover {
   std::vector<Part> parts;  ///< in an order in which they can run
   double cost = 0;
   double bound = 0;     ///< no partition into candidates costs less
   bool proved = false;  ///< cost == bound
-  bool operator==(const Cover&) const = default;
+  bool operator==(const PartCover&) const = default;
 };
 
 /// Connected convex sets of at most `most` statements, and every single statement; at most `limit` of them, smaller
@@ -42,7 +42,7 @@ bool is_convex(const std::vector<std::vector<std::size_t>>& before, const std::v
 /// greedy: begins with single statements and joins the two parts that gain most, as Hidet and most compilers do.
 /// beam: parts end to end in topological order, the best 3 partial plans kept, as FusionStitching (arXiv 2009.10924).
 /// ours: exact where it answers, else greedy from several starts with moves of statements between parts.
-Result<Cover> search_cover(const CoverProblem& problem, const std::string& strategy = "ours", std::uint64_t seed = 0);
+Result<PartCover> search_cover(const PartCoverProblem& problem, const std::string& strategy = "ours", std::uint64_t seed = 0);
 std::vector<std::string> cover_strategies();
 
 }  // namespace isamap

@@ -18,9 +18,9 @@ namespace {
 using Sets = std::vector<std::vector<std::size_t>>;
 
 /// Every statement reads one to three earlier ones; what joins save and cost depends on the regime.
-CoverProblem random_problem(std::size_t count, int regime, std::uint64_t seed) {
+PartCoverProblem random_problem(std::size_t count, int regime, std::uint64_t seed) {
   Random random(seed * 3 + static_cast<std::uint64_t>(regime));
-  CoverProblem problem;
+  PartCoverProblem problem;
   std::vector<double> work, bytes;
   for (std::size_t s = 0; s < count; ++s) {
     std::set<std::size_t> reads;
@@ -48,7 +48,7 @@ CoverProblem random_problem(std::size_t count, int regime, std::uint64_t seed) {
 }
 
 /// Every partition, one statement after another, that can run in some order.
-double cheapest_of_all(const CoverProblem& problem) {
+double cheapest_of_all(const PartCoverProblem& problem) {
   std::map<std::vector<std::size_t>, double> price;
   for (std::size_t c = 0; c < problem.candidates.size(); ++c) price[problem.candidates[c]] = problem.price[c];
   double best = std::numeric_limits<double>::infinity();
@@ -92,7 +92,7 @@ double cheapest_of_all(const CoverProblem& problem) {
   return best;
 }
 
-void expect_runs(const Cover& cover, const CoverProblem& problem) {
+void expect_runs(const PartCover& cover, const PartCoverProblem& problem) {
   std::set<std::size_t> done;
   for (const Part& part : cover.parts) {
     for (const std::size_t s : part.statements)
@@ -103,10 +103,10 @@ void expect_runs(const Cover& cover, const CoverProblem& problem) {
   EXPECT_EQ(done.size(), problem.before.size());
 }
 
-TEST(Cover, ExactIsTheBestOfAllPartitions) {
+TEST(PartCover, ExactIsTheBestOfAllPartitions) {
   for (int regime = 0; regime < 3; ++regime)
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      const CoverProblem problem = random_problem(8, regime, seed);
+      const PartCoverProblem problem = random_problem(8, regime, seed);
       const auto cover = search_cover(problem, "exact");
       ASSERT_TRUE(cover);
       expect_runs(*cover, problem);
@@ -123,7 +123,7 @@ Gap gap_of(const std::string& strategy, std::size_t count, std::uint64_t seeds) 
   Gap gap;
   for (int regime = 0; regime < 3; ++regime)
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-      const CoverProblem problem = random_problem(count, regime, seed);
+      const PartCoverProblem problem = random_problem(count, regime, seed);
       const auto best = search_cover(problem, "exact"), found = search_cover(problem, strategy);
       expect_runs(*found, problem);
       EXPECT_LE(found->bound, best->cost + 1e-9);
@@ -135,12 +135,12 @@ Gap gap_of(const std::string& strategy, std::size_t count, std::uint64_t seeds) 
   return gap;
 }
 
-TEST(Cover, OursIsProvedOnSmallGraphs) {
+TEST(PartCover, OursIsProvedOnSmallGraphs) {
   const Gap gap = gap_of("ours", 10, 8);
   EXPECT_NEAR(gap.worst, 1, 1e-12);
 }
 
-TEST(Cover, PeersAreLegalAndNoBetter) {
+TEST(PartCover, PeersAreLegalAndNoBetter) {
   for (const char* strategy : {"greedy", "beam"}) {
     const Gap gap = gap_of(strategy, 9, 8);
     EXPECT_GE(gap.worst, 1) << strategy;
@@ -154,23 +154,23 @@ TEST(CoverHeavy, SixHundredGraphsOfTwelve) {
   EXPECT_LE(ours.worst, 1.05);
 }
 
-TEST(Cover, OneStatementAndNone) {
-  EXPECT_TRUE(search_cover(CoverProblem{})->parts.empty());
-  const auto one = search_cover(CoverProblem{{{}}, {{0}}, {7}});
+TEST(PartCover, OneStatementAndNone) {
+  EXPECT_TRUE(search_cover(PartCoverProblem{})->parts.empty());
+  const auto one = search_cover(PartCoverProblem{{{}}, {{0}}, {7}});
   ASSERT_TRUE(one);
   EXPECT_EQ(one->parts, std::vector<Part>{{{0}}});
   EXPECT_EQ(one->cost, 7);
 }
 
-TEST(Cover, PartsThatNeedEachOtherAreNoPlan) {
+TEST(PartCover, PartsThatNeedEachOtherAreNoPlan) {
   // 0 -> 1, 2 -> 3: {0,3} and {1,2} are convex, but each would have to run before the other.
-  CoverProblem problem{{{}, {0}, {}, {2}}, {{0}, {1}, {2}, {3}, {0, 3}, {1, 2}}, {10, 10, 10, 10, 1, 1}};
+  PartCoverProblem problem{{{}, {0}, {}, {2}}, {{0}, {1}, {2}, {3}, {0, 3}, {1, 2}}, {10, 10, 10, 10, 1, 1}};
   for (const std::string strategy : {"ours", "exact", "greedy"})
     EXPECT_EQ(search_cover(problem, strategy)->cost, 21) << strategy;
 }
 
-TEST(Cover, UnknownSearchIsNamed) {
-  const auto none = search_cover(CoverProblem{}, "best");
+TEST(PartCover, UnknownSearchIsNamed) {
+  const auto none = search_cover(PartCoverProblem{}, "best");
   ASSERT_FALSE(none);
   EXPECT_NE(none.diagnostics().front().hint.find("greedy"), std::string::npos);
 }

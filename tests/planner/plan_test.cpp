@@ -28,7 +28,7 @@ compute:
 TEST(Plans, PartsMustCoverInOrder) {
   const Kernel kernel = chain();
   const auto with = [](std::vector<Part> parts) {
-    Plan plan;
+    ModelPlan plan;
     plan.parts = std::move(parts);
     return plan;
   };
@@ -38,7 +38,7 @@ TEST(Plans, PartsMustCoverInOrder) {
   EXPECT_FALSE(verify(with({{{0}}}), kernel).empty());
   EXPECT_FALSE(verify(with({{{0}}, {{0, 1}}}), kernel).empty());
   EXPECT_FALSE(verify(with({{{0, 1, 2}}}), kernel).empty());
-  Plan plan = with({{{0, 1}}});
+  ModelPlan plan = with({{{0, 1}}});
   plan.order = {{}, {}, {0, 2, 2}, {}};
   EXPECT_FALSE(verify(plan, kernel).empty());
   plan.order = {{}, {}, {0, 2, 1}, {}};
