@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "driver/run_model.h"
+#include "frontends/done_ahead.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -175,7 +176,8 @@ struct Prepared {
   std::vector<TensorData> data;
 };
 
-/// Without copies between statements. Empty: what is wrong or refused is reported, and `code` set.
+/// Without copies between statements and what only constants need. Empty: what is wrong or refused is reported, and
+/// `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
@@ -188,8 +190,15 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
-  Prepared prepared{composed(*model), {}};
   code = Exit::wrong_input;
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  auto ahead = done_ahead(composed(*model), with);
+  if (!ahead) {
+    fail(code, ahead.diagnostics());
+    return std::nullopt;
+  }
+  Prepared prepared{std::move(*ahead), {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
     return std::nullopt;
