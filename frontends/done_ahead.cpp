@@ -2,6 +2,7 @@
 #include "frontends/done_ahead.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "frontends/linear_bodies.h"
@@ -46,6 +47,7 @@ class Ahead {
   }
 
   Result<Model> run() {
+    drop_dead();
     compute_constant_statements();
     if (!options_.strict_float) reassociate();
     for (std::size_t s = 0; s < kernel().statements.size(); ++s)
@@ -84,7 +86,6 @@ class Ahead {
     small.name = "ahead";
     small.tensors = {made};
     std::map<TensorId, TensorId> renumbered;
-    std::vector<TensorData> data = {make_data(made)};
     std::int64_t bytes_read = 0;
     for (Computation s : statements) {
       for (Access& read : s.reads) {
@@ -100,14 +101,28 @@ class Ahead {
     }
     const double points = point_count(small);
     const std::int64_t size = element_count(made) * bytes(made.dtype);
-    if (points > points_left_ || size > std::max(small_weight, most_growth * bytes_read)) return nullptr;
-    if (!verify(small).empty()) return nullptr;
+    const bool grows = bytes_read > 0 && size > std::max(small_weight, most_growth * bytes_read);
+    if (points > points_left_ || grows || !verify(small).empty()) return nullptr;
     points_left_ -= points;
-    data.resize(small.tensors.size());
+    std::vector<TensorData> data(small.tensors.size());
+    data[0] = make_data(made);
     for (const auto& [from, to] : renumbered)
       if (!read_values(from, data[to.index()])) return nullptr;
-    interpret(small, data);
+    if (!filled(small, data[0])) interpret(small, data);
     return std::make_shared<TensorData>(std::move(data[0]));
+  }
+
+  /// `W[i,j] = 0.5` of every element, as files without their weights have it.
+  static bool filled(const Kernel& kernel, TensorData& data) {
+    const Computation& statement = kernel.statements[0];
+    const auto* value = std::get_if<Constant>(&statement.body.op);
+    if (kernel.statements.size() != 1 || value == nullptr || statement.reduction != Reduction::assign ||
+        point_count(kernel) != static_cast<double>(data.count()) || !is_float(data.dtype) || data.count() == 0)
+      return false;
+    data.set(0, {value->value, 0});
+    for (std::size_t done = static_cast<std::size_t>(bytes(data.dtype)); done < data.bytes.size(); done *= 2)
+      std::memcpy(data.bytes.data() + done, data.bytes.data(), std::min(done, data.bytes.size() - done));
+    return true;
   }
 
   bool read_values(TensorId id, TensorData& into) {
@@ -276,6 +291,20 @@ class Ahead {
     if (!weight) return false;
     of = linear::with_part(of, part, *weight);
     return true;
+  }
+
+  /// What no statement reads and the caller does not ask for, as a mask of dropout.
+  void drop_dead() {
+    std::vector<int> readers(kernel().tensors.size(), 0);
+    for (const TensorId id : model_.outputs) ++readers[id.index()];
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s])
+        for (const Access& read : statement(s).reads) ++readers[read.tensor.index()];
+    for (std::size_t s = gone_.size(); s-- > 0;) {
+      if (gone_[s] || readers[statement(s).write.tensor.index()] > 0 || repeat_of(kernel(), s) != nullptr) continue;
+      gone_[s] = true;
+      for (const Access& read : statement(s).reads) --readers[read.tensor.index()];
+    }
   }
 
   void drop_unused() {

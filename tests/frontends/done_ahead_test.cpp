@@ -186,6 +186,21 @@ s1: Y[i,j] += X[i,k] * W[k,j] over i: 5, j: 3, k: 4
   EXPECT_EQ(ahead(model, true), "Y[i,j] += X[i,k] * W[k,j]\n");
 }
 
+TEST(DoneAhead, WhatNobodyReadsIsDropped) {
+  Model model = model_of(R"(kernel dead
+tensor X: f32[5]
+tensor M: f32[5]
+tensor N: f32[5]
+tensor Y: f32[5]
+s0: M[i] = 1 over i: 5
+s1: N[i] = M[i] + X[i] over i: 5
+s2: Y[i] = X[i] * X[i] over i: 5
+)",
+                         {});
+  std::erase_if(model.outputs, [&](TensorId id) { return model.kernel.tensors[id.index()].name == "N"; });
+  EXPECT_EQ(ahead(model), "Y[i] = X[i] * X[i]\n");
+}
+
 TEST(DoneAhead, OutputsAndLargeResultsStayStatements) {
   const Model model = model_of(R"(kernel large
 tensor a: f32[520]
