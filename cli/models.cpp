@@ -8,6 +8,8 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
 
 #include "cli/json.h"
 #include "driver/run_model.h"
@@ -213,20 +215,41 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   return prepared;
 }
 
-nlohmann::ordered_json json_of(const Prepared& prepared, const HardwareModel& machine, const ModelRun& run,
-                               const Compared& compared, double importing) {
+/// A model, its parts on a machine, and how they ran.
+struct ModelReport {
+  const Model& model;
+  const HardwareModel& machine;
+  const CompiledModel& compiled;
+  const ModelRun& run;
+  const Compared& compared;
+  double importing = 0;
+};
+
+nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelRun& run) {
   auto parts = nlohmann::ordered_json::array();
-  for (const PartRun& part : run.parts)
+  for (std::size_t p = 0; p < compiled.parts.size(); ++p) {
+    const CompiledPart& part = compiled.parts[p];
+    const PartRun ran = p < run.parts.size() ? run.parts[p] : PartRun{};
     parts.push_back({{"name", part.name},
                      {"nodes", part.nodes},
-                     {"statements", part.statements},
+                     {"statements", part.kernel.statements.size()},
                      {"mapped", part.mapped},
                      {"program", part.same_as},
                      {"predicted_cycles", part.predicted_cycles},
-                     {"seconds", part.seconds},
-                     {"max_error", part.max_error}});
+                     {"seconds", ran.seconds},
+                     {"max_error", ran.max_error}});
+  }
+  return parts;
+}
+
+nlohmann::ordered_json json_of(const Plan& plan) {
+  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}};
+}
+
+nlohmann::ordered_json json_of(const ModelReport& report) {
+  const auto& [model, machine, compiled, run, compared, importing] = report;
   return {{"schema_version", 1},
-          {"model", prepared.model.kernel.name},
+          {"model", model.kernel.name},
           {"target", machine.name},
           {"executed", name(run.executed)},
           {"correct", compared.correct},
@@ -234,36 +257,53 @@ nlohmann::ordered_json json_of(const Prepared& prepared, const HardwareModel& ma
           {"compared", compared.outputs},
           {"seconds", run.seconds},
           {"cycles", run.cycles},
-          {"predicted_cycles", run.predicted_cycles},
-          {"parts", run.parts.size()},
-          {"distinct_parts", run.distinct},
-          {"seconds_of", {{"import", importing}, {"search", run.seconds_searching}, {"run", run.seconds_running}}},
-          {"part_list", parts}};
+          {"predicted_cycles", compiled.plan.cost},
+          {"parts", compiled.parts.size()},
+          {"distinct_parts", compiled.programs.size()},
+          {"plan", json_of(compiled.plan)},
+          {"whole", run.whole},
+          {"arena_bytes", run.arena_bytes},
+          {"arena_bound", run.arena_bound},
+          {"weights_bytes", run.weights_bytes},
+          {"code_bytes", run.text_bytes},
+          {"seconds_of",
+           {{"import", importing},
+            {"plan", 0},
+            {"search", compiled.seconds},
+            {"compile", run.seconds_compiling},
+            {"run", run.seconds_running}}},
+          {"versions", 1},
+          {"recompiles", 0},
+          {"part_list", json_of_parts(compiled, run)}};
 }
 
 /// The verdict, and the parts that take longest.
-std::string text_of(const ModelRun& run, const Compared& compared) {
-  std::string text = fmt::format("executed {}, every part as the interpreter says", name(run.executed));
-  if (compared.outputs > 0) text += ", outputs " + verdict_of(compared);
+std::string text_of(const ModelReport& report) {
+  const ModelRun& run = report.run;
+  std::string text = fmt::format("executed {}{}, every part as the interpreter says", name(run.executed),
+                                 run.whole ? " as one program" : " part by part");
+  if (report.compared.outputs > 0) text += ", outputs " + verdict_of(report.compared);
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", run.parts.size(), run.distinct,
-                      run.predicted_cycles);
-  std::vector<const PartRun*> longest;
-  for (const PartRun& part : run.parts) longest.push_back(&part);
-  const auto time = [](const PartRun& part) {
-    return part.seconds > 0 ? part.seconds : static_cast<double>(part.cycles);
+  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
+                      report.compiled.programs.size(), report.compiled.plan.cost);
+  if (run.whole)
+    text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
+                        run.weights_bytes);
+  std::vector<std::size_t> longest(run.parts.size());
+  std::iota(longest.begin(), longest.end(), std::size_t{0});
+  const auto time = [&](std::size_t p) {
+    return run.parts[p].seconds > 0 ? run.parts[p].seconds : static_cast<double>(run.parts[p].cycles);
   };
-  std::stable_sort(longest.begin(), longest.end(),
-                   [&](const PartRun* a, const PartRun* b) { return time(*a) > time(*b); });
+  std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) { return time(a) > time(b); });
   constexpr std::size_t shown = 5;
-  for (std::size_t p = 0; p < std::min(shown, longest.size()); ++p) {
-    const PartRun& part = *longest[p];
-    text +=
-        fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
-                    part.seconds > 0 ? fmt::format("{:.3g} s", part.seconds) : fmt::format("{} cycles", part.cycles),
-                    part.mapped, part.statements, part.predicted_cycles);
+  for (std::size_t n = 0; n < std::min(shown, longest.size()); ++n) {
+    const PartRun& ran = run.parts[longest[n]];
+    const CompiledPart& part = report.compiled.parts[longest[n]];
+    text += fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
+                        ran.seconds > 0 ? fmt::format("{:.3g} s", ran.seconds) : fmt::format("{} cycles", ran.cycles),
+                        part.mapped, part.kernel.statements.size(), part.predicted_cycles);
   }
   return text;
 }
@@ -371,24 +411,36 @@ Exit compile_and_run_model(const Options& options) {
   auto prepared = prepare(options, code);
   if (!prepared) return code;
   const double importing = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  ModelRunOptions with;
+  ModelCompileOptions with;
   with.compile.map = options.map;
   with.compile.strict_float = options.strict_float;
   with.compile.schedule = schedule_options(options, *machine);
-  with.min_seconds = 0.02;
+  with.jobs = std::max(1u, std::thread::hardware_concurrency());
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
-  const ModelRun run = run_model(prepared->model, *machine, std::move(prepared->data), with);
-  if (run.code != Exit::ok) {
-    code = fail(run.code, run.problems);
-    return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
+  Plan plan = chain_plan(prepared->model.kernel);
+  if (getenv("LAST")) {
+    const Kernel& k = prepared->model.kernel;
+    plan.order.resize(k.tensors.size());
+    for (std::size_t t = 0; t < k.tensors.size(); ++t)
+      if (is_free(k, make_id<TensorId>(t)) && !k.tensors[t].constant && k.tensors[t].shape.size() == 4) plan.order[t] = {0, 2, 3, 1};
   }
+  const Model model = in_order(prepared->model, plan.order);
+  const auto failed = [&](Exit why, const Diagnostics& problems) {
+    code = fail(why, problems);
+    return options.json ? deliver(options, json_of_failure(code, problems), code) : code;
+  };
+  const CompiledModel compiled = compile_model(model, plan, *machine, with);
+  if (compiled.code != Exit::ok) return failed(compiled.code, compiled.problems);
+  const ModelRun run = run_model(model, compiled, *machine, in_order(std::move(prepared->data), plan.order), {0.5, with.progress});
+  if (run.code != Exit::ok) return failed(run.code, run.problems);
   const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(prepared->model, run.data, options.onnx.inputs);
+      options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, run.data, options.onnx.inputs);
   if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
   code = compared->correct ? Exit::ok : Exit::wrong_result;
-  if (options.json) return deliver(options, printed(json_of(*prepared, *machine, run, *compared, importing)), code);
-  return deliver(options, shapes_of(prepared->model) + text_of(run, *compared), code);
+  const ModelReport report{model, *machine, compiled, run, *compared, importing};
+  if (options.json) return deliver(options, printed(json_of(report)), code);
+  return deliver(options, shapes_of(model) + text_of(report), code);
 }
 
 }  // namespace isamap::cli

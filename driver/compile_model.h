@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A whole model for a machine: its kernel in parts, each compiled like any kernel, equal ones once, and linked to one
+// program.
+//
+//   const Plan plan = chain_plan(model.kernel);
+//   const Model stored = in_order(model, plan.order);
+//   const CompiledModel compiled = compile_model(stored, plan, machine, options);
+//   const auto program = link_model(model, compiled, data, machine);
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontends/model.h"
+#include "isamap/compile.h"
+#include "isamap/interpret.h"
+#include "planner/orders.h"
+#include "planner/plan.h"
+#include "program/model_program.h"
+
+namespace isamap {
+
+/// A part is a statement and the element-wise ones that follow it, each reading what the one before it wrote, at most
+/// 12 of them. A model with steps in time is one part.
+Plan chain_plan(const Kernel& kernel);
+
+struct CompiledPart {
+  std::string name;                ///< of its first node: "conv_3"
+  std::vector<std::string> nodes;  ///< of the file
+  Kernel kernel;                   ///< its statements, cut out; tensors keep the model's names
+  std::size_t program = 0;         ///< in CompiledModel::programs
+  std::size_t same_as = 0;         ///< position of the first part with this program; its own: compiled for it
+  std::size_t mapped = 0;          ///< statements that an instruction computes
+  double predicted_cycles = 0;
+};
+
+struct CompiledModel {
+  Plan plan;
+  std::vector<CompiledPart> parts;     ///< by part of the plan
+  std::vector<Compilation> programs;   ///< distinct ones
+  double seconds = 0;
+  Exit code = Exit::ok;
+  Diagnostics problems;  ///< of a part without a program, by its name
+};
+
+struct ModelCompileOptions {
+  CompileOptions compile;
+  std::size_t jobs = 1;  ///< parts compiled side by side; results do not depend on it
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+/// The plan must be verified. Stops at parts without a program.
+CompiledModel compile_model(const Model& model, Plan plan, const HardwareModel& machine,
+                            const ModelCompileOptions& options);
+
+/// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
+Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,
+                                const std::vector<TensorData>& data, const HardwareModel& machine);
+
+/// The model with its tensors stored in these orders, and `data` with them.
+Model in_order(const Model& model, const Orders& orders);
+std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders);
+
+/// Tensors that several parts write begin at the identity of the first writer, as in the interpreter.
+void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data);
+
+}  // namespace isamap
