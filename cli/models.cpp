@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
+#include "frontends/done_ahead.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -175,8 +176,15 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
-  Prepared prepared{composed(*model), {}};
   code = Exit::wrong_input;
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  auto ahead = done_ahead(composed(*model), with);
+  if (!ahead) {
+    fail(code, ahead.diagnostics());
+    return std::nullopt;
+  }
+  Prepared prepared{std::move(*ahead), {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
     return std::nullopt;

@@ -17,7 +17,8 @@ bool is_onnx(const std::string& path);
 /// The model with the options of the command line; empty: `code` is set and the problems are reported.
 std::optional<Model> load_model(const Options& options, Exit& code);
 
-/// A model that can be executed, without copies between its statements, and a value for each of its tensors.
+/// A model that can be executed, without copies between its statements and what only constants need, and a value for
+/// each of its tensors.
 struct Prepared {
   Model model;
   std::vector<TensorData> data;
