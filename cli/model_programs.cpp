@@ -146,6 +146,7 @@ class Builder {
     Stopwatch watch;
     auto prepared = prepare(options_, code_);
     if (!prepared) return std::nullopt;
+    code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
     built.imported = built.prepared.model.kernel;
     PartStoreOptions with;

@@ -369,9 +369,12 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
         machine_.name);
     text += ports("Inputs", model_.inputs, aligns_in_) + ports("Outputs", model_.outputs, aligns_out_) +
             fmt::format("*/\n#ifndef {0}\n#define {0}\n\n", guard);
-    text += fmt::format("#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n#define NAME_ARENA_ALIGN {}\n\n",
+    text += fmt::format("#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n#define NAME_ARENA_ALIGN {}\n",
                         model_.inputs.size(), model_.outputs.size(), arena_align());
-    return named(text + interface_text, name_);
+    for (const auto& [kind, ports] : {std::pair("INPUT", &model_.inputs), {"OUTPUT", &model_.outputs}})
+      for (std::size_t i = 0; i < ports->size(); ++i)
+        text += fmt::format("#define NAME_{}_{}_BYTES {}\n", kind, i, (*ports)[i].bytes());
+    return named(text + "\n" + interface_text, name_);
   }
 
   static std::string ports(const char* title, const std::vector<Port>& ports, const std::vector<std::int64_t>& aligns) {
