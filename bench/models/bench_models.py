@@ -20,8 +20,6 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-PACKAGES = ["numpy", "onnx==1.23.2", "onnxruntime==1.32.0", "openvino"]
-
 # (family, name, where it comes from, what isamap is told). A path is of the project or of the onnx package.
 MODELS = [
     ("classifier", "mobilenet_v1", "examples/mobilenet_v1.onnx", []),
