@@ -286,6 +286,7 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   const std::string plan_text = print(plan, built->imported, built->machine.name);
   text += plan_text + fmt::format("# {:.0f} cycles predicted; no plan of the candidates takes less than {:.0f}{}\n",
                                   plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {
     text += fmt::format("# {} and {} are not joined: {}\n", join.one, join.other, join.reason);
@@ -293,6 +294,7 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   }
   json["plan"] = json_of(plan);
   json["plan_text"] = plan_text;
+  json["orders_priced"] = plan.orders_priced;
   json["not_joined"] = std::move(refused);
   return code;
 }

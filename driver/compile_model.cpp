@@ -29,6 +29,15 @@ CompiledPart described(const Model& model, const Part& part) {
   return made;
 }
 
+/// Statements that an instruction computes; schedules that were read have no mappings.
+std::size_t instructions_in(const Schedule& schedule) {
+  std::size_t count = 0;
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* compute = std::get_if<Do>(&line.is)) count += compute->instruction.empty() ? 0 : 1;
+  return count;
+}
+
 }  // namespace
 
 Model in_order(const Model& model, const Orders& orders) {
@@ -81,7 +90,7 @@ CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store
     }
     part.predicted_cycles = compilation.scheduled->cost.cycles;
     made.plan.cost += part.predicted_cycles;
-    for (const Mapping& mapping : compilation.scheduled->mappings) part.mapped += mapping.instruction.valid() ? 1 : 0;
+    part.mapped = std::min(part.kernel.statements.size(), instructions_in(compilation.scheduled->schedule));
   }
   made.seconds = watch.seconds();
   return made;

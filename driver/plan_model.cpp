@@ -40,7 +40,7 @@ class ModelPlanner {
 
   ModelPlan plan() {
     ModelPlan plan = chain_plan(kernel_);
-    plan.order = best_orders(plan);
+    plan.order = best_orders(plan, plan.orders_priced);
     plan.cost = plan.bound = cost(plan);
     if (kernel_.repeats.empty() && plan.parts.size() > 1) join(plan);
     return plan;
@@ -93,7 +93,7 @@ class ModelPlanner {
     return axes;
   }
 
-  Orders best_orders(ModelPlan plan) {
+  Orders best_orders(ModelPlan plan, std::vector<std::string>& priced) {
     std::set<std::size_t> ranks;
     for (const Tensor& tensor : kernel_.tensors) ranks.insert(tensor.shape.size());
     Orders best;
@@ -101,11 +101,15 @@ class ModelPlanner {
     for (const std::size_t rank : ranks) {
       const std::set<int> axes = axes_of(rank);
       if (axes.empty()) continue;
-      if (least == std::numeric_limits<double>::infinity()) least = cost(plan);
+      if (least == std::numeric_limits<double>::infinity()) {
+        least = cost(plan);
+        priced.push_back(fmt::format("as in the file: {:.0f} cycles", least));
+      }
       const Orders before = best;
       for (const int axis : axes) {
         plan.order = innermost(before, rank, axis);
         const double price = cost(plan);
+        priced.push_back(fmt::format("rank {}, axis {} innermost: {:.0f} cycles", rank, axis, price));
         if (price >= least) continue;
         least = price;
         best = plan.order;

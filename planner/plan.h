@@ -30,6 +30,7 @@ struct ModelPlan {
   double bound = 0;                     ///< no plan of the space costs less
   bool proved = false;                  ///< cost == bound
   std::vector<RefusedJoin> refused;
+  std::vector<std::string> orders_priced;  ///< "rank 4, axis 1 innermost: 36675043 cycles"
 };
 
 /// How many statements write the tensor.
