@@ -16,6 +16,8 @@
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "planner/plan_file.h"
+#include "planner/traffic.h"
+#include "report/model_report.h"
 #include "support/stopwatch.h"
 
 namespace isamap::cli {
@@ -31,6 +33,7 @@ struct ModelReport {
   const ModelRun& run;
   const Compared& compared;
   double importing = 0, planning = 0;
+  std::int64_t activations = 0, operators = 0;  ///< bytes between parts, and with one statement a part
 };
 
 nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelRun& run) {
@@ -55,7 +58,7 @@ nlohmann::ordered_json json_of(const ModelPlan& plan) {
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
-  const auto& [model, machine, compiled, run, compared, importing, planning] = report;
+  const auto& [model, machine, compiled, run, compared, importing, planning, activations, operators] = report;
   return {{"schema_version", 1},
           {"model", model.kernel.name},
           {"target", machine.name},
@@ -73,6 +76,8 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
           {"arena_bytes", run.arena_bytes},
           {"arena_bound", run.arena_bound},
           {"weights_bytes", run.weights_bytes},
+          {"activation_bytes", activations},
+          {"activation_bytes_apart", operators},
           {"code_bytes", run.text_bytes},
           {"seconds_of",
            {{"import", importing},
@@ -240,8 +245,16 @@ Exit compile_and_run_model(const Options& options) {
       options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, run.data, options.onnx.inputs);
   if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
   code = compared->correct ? Exit::ok : Exit::wrong_result;
+  const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
+                     operators = activation_bytes(model.kernel, apart(model.kernel));
+  if (!options.report.empty()) {
+    const ModelPage page{model.kernel.name, built->machine.name, built->compiled, run,
+                         print(built->compiled.plan, built->imported, built->machine.name), activations, operators};
+    if (const auto written = write_file(options.report, html_report(page)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  }
   const ModelReport report{model,     built->machine,   built->compiled, run,
-                           *compared, built->importing, built->planning};
+                           *compared, built->importing, built->planning, activations, operators};
   if (options.json) return deliver(options, printed(json_of(report)), code);
   return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
 }
