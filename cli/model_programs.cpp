@@ -68,7 +68,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
           {"compared", compared.outputs},
           {"seconds", run.seconds},
           {"cycles", run.cycles},
-          {"predicted_cycles", compiled.plan.cost},
+          {"predicted_cycles", compiled.predicted_cycles},
           {"parts", compiled.parts.size()},
           {"distinct_parts", compiled.programs.size()},
           {"plan", json_of(compiled.plan)},
@@ -100,7 +100,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.plan.cost);
+                      report.compiled.programs.size(), report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -139,6 +139,9 @@ struct Built {
   double importing = 0, planning = 0;
 };
 
+/// Of each statement, while plans are compared.
+constexpr std::int64_t evaluations_of_plans = 100;
+
 class Builder {
  public:
   Builder(const Options& options, Exit& code) : options_(options), code_(code) {}
@@ -162,8 +165,13 @@ class Builder {
     with.compiled_as = compiled_as(options_);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
+    PartStoreOptions drafts = with;
+    drafts.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
+    if (!drafts.compiled_as.empty())
+      drafts.compiled_as += fmt::format("evaluations {}\n", drafts.compile.schedule.max_evaluations);
+    PartStore draft(built.machine, drafts);
     watch = Stopwatch();
-    auto plan = planned(built.prepared.model, store);
+    auto plan = planned(built.prepared.model, draft);
     if (!plan) return reported(Exit::wrong_input, plan.diagnostics());
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
@@ -222,7 +230,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
           {"arena_bound", program.arena_bound},
           {"weights_bytes", program.weights.size()},
           {"code_bytes", unit.text.size()},
-          {"predicted_cycles", built.compiled.plan.cost},
+          {"predicted_cycles", built.compiled.predicted_cycles},
           {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
           {"part_list", parts}};
 }
@@ -297,8 +305,10 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   if (!built) return code;
   const ModelPlan& plan = built->compiled.plan;
   const std::string plan_text = print(plan, built->imported, built->machine.name);
-  text += plan_text + fmt::format("# {:.0f} cycles predicted; no plan of the candidates takes less than {:.0f}{}\n",
-                                  plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  text += plan_text + fmt::format("# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
+                                  "candidates took less than {:.0f} there{}\n",
+                                  built->compiled.predicted_cycles, plan.cost, plan.bound,
+                                  plan.proved ? ": proved" : "");
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {
