@@ -15,6 +15,7 @@
 #include "cli/model_files.h"
 #include "driver/run_model.h"
 #include "frontends/done_ahead.h"
+#include "frontends/integer_products.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -117,7 +118,8 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   code = Exit::wrong_input;
   AheadOptions with;
   with.strict_float = options.strict_float || options.onnx.interpret;
-  auto ahead = done_ahead(composed(*model), with);
+  const auto integers = integer_products(composed(*model), with.strict_float);
+  auto ahead = integers ? done_ahead(*integers, with) : integers;
   if (!ahead) {
     fail(code, ahead.diagnostics());
     return std::nullopt;
@@ -314,15 +316,13 @@ Exit interpret_model(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   interpret(model.kernel, data);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (const auto saved = save_outputs(model, data, options); !saved) return fail(Exit::wrong_input, saved.diagnostics());
+  if (const auto saved = save_outputs(model, data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
   const Compared compared = compare_with_files(model, data, files);
   code = compared.correct ? Exit::ok : Exit::wrong_result;
-  const nlohmann::ordered_json json = {{"schema_version", 1},
-                                       {"model", model.kernel.name},
-                                       {"executed", "interpreter"},
-                                       {"compared", compared.outputs},
-                                       {"correct", compared.correct},
-                                       {"max_error", compared.max_error},
+  const nlohmann::ordered_json json = {{"schema_version", 1},         {"model", model.kernel.name},
+                                       {"executed", "interpreter"},   {"compared", compared.outputs},
+                                       {"correct", compared.correct}, {"max_error", compared.max_error},
                                        {"seconds", seconds}};
   if (options.json) return deliver(options, printed(json), code);
   return deliver(options,
@@ -351,7 +351,8 @@ Exit compile_and_run_model(const Options& options) {
     const Kernel& k = prepared->model.kernel;
     plan.order.resize(k.tensors.size());
     for (std::size_t t = 0; t < k.tensors.size(); ++t)
-      if (is_free(k, make_id<TensorId>(t)) && !k.tensors[t].constant && k.tensors[t].shape.size() == 4) plan.order[t] = {0, 2, 3, 1};
+      if (is_free(k, make_id<TensorId>(t)) && !k.tensors[t].constant && k.tensors[t].shape.size() == 4)
+        plan.order[t] = {0, 2, 3, 1};
   }
   const Model model = in_order(prepared->model, plan.order);
   const auto failed = [&](Exit why, const Diagnostics& problems) {
@@ -360,9 +361,11 @@ Exit compile_and_run_model(const Options& options) {
   };
   const CompiledModel compiled = compile_model(model, plan, *machine, with);
   if (compiled.code != Exit::ok) return failed(compiled.code, compiled.problems);
-  const ModelRun run = run_model(model, compiled, *machine, in_order(std::move(prepared->data), plan.order), {0.5, with.progress});
+  const ModelRun run =
+      run_model(model, compiled, *machine, in_order(std::move(prepared->data), plan.order), {0.5, with.progress});
   if (run.code != Exit::ok) return failed(run.code, run.problems);
-  if (const auto saved = save_outputs(model, run.data, options); !saved) return failed(Exit::wrong_input, saved.diagnostics());
+  if (const auto saved = save_outputs(model, run.data, options); !saved)
+    return failed(Exit::wrong_input, saved.diagnostics());
   const Compared compared = compare_with_files(model, run.data, prepared->files);
   code = compared.correct ? Exit::ok : Exit::wrong_result;
   const ModelReport report{model, *machine, compiled, run, compared, importing};

@@ -58,6 +58,7 @@ class Walk {
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;
   int calls_ = 0;
+  int steps_ = 0;  ///< of all loops
 };
 
 }  // namespace isamap::importing

@@ -10,6 +10,7 @@ namespace isamap::importing {
 namespace {
 
 constexpr std::int64_t max_steps = 4096;
+constexpr int max_steps_in_all = 1 << 16;  ///< of loops in loops
 
 std::int64_t stated(const Node& node, const char* name, std::size_t at, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
@@ -72,6 +73,7 @@ void Walk::set_value(const std::string& name, Value value) {
 
 /// False: a node of the body is refused, which is reported.
 bool Walk::run_body(const Graph& body, int depth) {
+  if (++steps_ > max_steps_in_all) throw Refused{"its loops run too often", "unroll fewer of them"};
   const std::size_t before = refused.size() + problems.size();
   for (const Constant& constant : body.constants) add_constant(constant.name, constant);
   for (const Node& inner : body.nodes) {
