@@ -3,6 +3,8 @@
 
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -15,6 +17,7 @@
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/unknown_word.h"
+#include "driver/native_target.h"
 
 namespace isamap::cli {
 namespace {
@@ -74,6 +77,14 @@ std::uint64_t whole_number(const std::string& flag, const std::string& text, std
 }
 
 /// Lists are kept in memory; counting keeps a few bytes per mapping.
+/// The description of this processor in place of "native": what is written down names it.
+void read_native_target(Options& options) {
+  const auto found = native_target(known_models());
+  if (!found) throw CLI::ValidationError("--target", "no description runs natively on this machine");
+  fmt::print(stderr, "note: native is {}\n", *found);
+  options.target = *found;
+}
+
 void read_limit(const WrittenValues& written, Options& options) {
   constexpr std::uint64_t most_listed = 100'000, most_counted = 10'000'000;
   if (options.count) options.map.max_mappings = 1'000'000;
@@ -170,6 +181,7 @@ void finish(const WrittenValues& written, Options& options) {
   if (!written.budget.empty()) read_budget(written.budget, options);
   options.schedule.space.no_skipping = options.schedule.space.sums_in_order = options.strict_float;
   if (!written.space.empty()) read_space(written.space, options.schedule.space);
+  if (options.target == "native") read_native_target(options);
   if (!written.cost.empty()) read_cost(written, options);
 }
 
@@ -266,13 +278,13 @@ void Flags::params(const std::string& of) {
 }
 
 void Flags::target(bool required) {
-  Flag hardware = text("--target", options.target, "HW: a file, or a name in hardware_models");
+  Flag hardware = text("--target", options.target, "HW: a file, a name in hardware_models, or native");
   if (required) hardware.required();
   params("the hardware file");
 }
 
 void Flags::machine() {
-  text("HW", options.target, "a file, or a name in hardware_models").required();
+  text("HW", options.target, "a file, a name in hardware_models, or native").required();
   params("the hardware file");
 }
 
