@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 
 #include "backends/cpp/model_unit.h"
 #include "backends/model_runner.h"
@@ -161,7 +160,7 @@ class Builder {
     with.compile.map = options_.map;
     with.compile.strict_float = options_.strict_float;
     with.compile.schedule = schedule_options(options_, built.machine);
-    with.jobs = std::max(1u, std::thread::hardware_concurrency());
+    with.jobs = static_cast<std::size_t>(options_.schedule.jobs);
     with.compiled_as = compiled_as(options_);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
