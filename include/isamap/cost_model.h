@@ -50,13 +50,20 @@ Cost sum_of(const std::vector<Cost>& costs);
 /// The cost of so many runs.
 Cost repeated(Cost once, std::int64_t times);
 
+/// Facts of the lines of one statement's nests, each found once (scheduler/nest/nest_facts.h). Of one thread.
+class StatementFacts;
+
 /// A nest in its context: input of cost models.
 struct Candidate {
   const Kernel* kernel = nullptr;
   StatementId statement;
   const HardwareModel* model = nullptr;
   Nest nest;
+  std::shared_ptr<StatementFacts> facts = nullptr;  ///< of this statement on this machine; nullptr: found anew
 };
+/// For many candidates of a statement: estimates take a third of the time. Kernel and model must outlive them.
+std::shared_ptr<StatementFacts> statement_facts(const Kernel& kernel, StatementId statement,
+                                                const HardwareModel& model);
 
 class CostModel {
  public:

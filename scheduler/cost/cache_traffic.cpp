@@ -9,7 +9,6 @@
 
 #include "scheduler/cost/memory_footprint.h"
 #include "scheduler/nest/instruction_timing.h"
-#include "scheduler/nest/tile_layout.h"
 
 namespace isamap {
 
@@ -199,18 +198,6 @@ class CacheModel {
   FootprintModel& layout_;
 };
 
-/// Layouts with digits of the instruction, which replicate elements, are not analysed.
-PackedLayout packed_copy(const StagedTile& s) {
-  PackedLayout copy{{}, s.loops};
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    const auto name = split ? split->form.as_dim() : std::nullopt;
-    if (!split || (name && name->front() == '$')) return {{}, s.loops};
-    copy.digits.push_back(*split);
-  }
-  return copy;
-}
-
 /// Share of the rows covered by software prefetch: all but the prefetch distance at the start of each trip of the loop.
 double prefetched_share(const ResolvedNest& view, const TileCounts& counts, int access) {
   double share = 0;
@@ -264,7 +251,7 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
     int fused_loops = 0;
     for (const StagedTile& s : view.stages) {
       if (s.access != t.access || s.memory != t.from) continue;
-      if (!s.stage.layout.empty()) packed = packed_copy(s);
+      if (!s.stage.layout.empty()) packed = PackedLayout{s.facts.get(), s.loops};
       // other accesses have their own source
       if (!s.stage.from.empty() || !s.stage.then.empty()) fused_loops = std::max(fused_loops, s.loops);
     }

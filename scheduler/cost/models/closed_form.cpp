@@ -82,7 +82,9 @@ class ClosedForm final : public CostModel {
 }  // namespace
 
 Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate) {
-  auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
+  auto view = candidate.facts
+                  ? resolve(candidate.nest, *candidate.facts)
+                  : resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
   if (!view) return view.diagnostics();
   auto priced = std::make_unique<PricedNest>(std::move(*view));
   Diagnostics problems = capacity_problems(priced->view, priced->counts);
