@@ -15,6 +15,9 @@ namespace {
 
 /// Bound on combinations of tile sizes (at most two a loop and dim): beyond it each dim counts with its largest size.
 constexpr double max_cases = 4096;
+/// Steps along a dim with more loops are counted anew each time.
+constexpr int most_known_loops = 31;
+constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
 
 void add_size(auto& sizes, std::int64_t extent, double count) {
   if (extent <= 0 || count <= 0) return;
@@ -88,7 +91,9 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
   tiles_.reserve((loops + 1) * dims_);
   for (const Dim& d : view.statement.domain.dims) tiles_.push_back(d.extent);
   trips_.reserve(loops);
+  loops_of_.resize(dims_);
   for (const LoopLevel& w : view.loops) {
+    loops_of_[static_cast<std::size_t>(w.dim)].push_back(static_cast<int>(trips_.size()));
     for (std::size_t d = 0; d < dims_; ++d) tiles_.push_back(tiles_[tiles_.size() - dims_]);
     std::int64_t& e = tiles_[tiles_.size() - dims_ + static_cast<std::size_t>(w.dim)];
     trips_.push_back(ceil_div(e, w.tile));
@@ -99,13 +104,31 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
   for (int a = 0; a < accesses; ++a)
     for (int l = 0; l <= static_cast<int>(loops); ++l)
       tile_.push_back(l > 0 && !uses_loop(a, l - 1) ? tile_.back() : full_tile(a, l));
+  counted_.resize(tile_.size());
+  steps_.reserve(expected_steps);
+}
+
+const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
+  std::uint64_t own = 1;
+  int count = 0;
+  for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
+    if (w >= loops) break;
+    own = own << 2 | static_cast<std::uint64_t>(modes[static_cast<std::size_t>(w)]);
+    ++count;
+  }
+  if (count > most_known_loops) own = 0;
+  for (const DimSteps& one : steps_)
+    if (one.modes == own && one.dim == dim && own != 0) return one;
+  DimSteps& found = steps_.emplace_back(DimSteps{dim, own, sizes(dim, loops, modes)});
+  for (const Size& s : found.sizes) found.count += s.count;
+  return found;
 }
 
 TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) const {
   Sizes now;
   add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1);
-  for (int w = 0; w < loops; ++w) {
-    if (dim_of(w) != dim) continue;
+  for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
+    if (w >= loops) break;
     const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
     Sizes next;
     for (const Size& s : now) {
@@ -140,11 +163,11 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
     double weight = 1;
     Sizes steps;
   };
-  std::vector<Class> classes{{1, {{outer.extent, 1}}}};
+  boost::container::small_vector<Class, 4> classes{{1, {{outer.extent, 1}}}};
   for (int w = from; w < loops; ++w) {
     if (dim_of(w) != dim) continue;
     const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
-    std::vector<Class> next;
+    boost::container::small_vector<Class, 4> next;
     for (const Class& c : classes) {
       if (in_time(w)) {
         Class split{c.weight, {}};
@@ -245,9 +268,21 @@ double TileCounts::footprint(const Group& group, std::span<const std::int64_t> e
   return group.linear && group.share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
 }
 
-double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const {
+/// Sum over the combinations of tile sizes of the dims of a group.
+double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step,
+                             bool elements) const {
+  double total = 0;
+  if (group.dims.size() == 1) {
+    for (const Size& s : steps_along(group.dims.front(), loops, modes).sizes)
+      total += elements ? s.count * footprint(group, {&s.extent, 1}, step) : s.count;
+    return total;
+  }
+  boost::container::small_vector<Sizes, 4> sizes;
   double cases = 1;
-  for (const Sizes& s : sizes) cases *= static_cast<double>(s.size());
+  for (const int d : group.dims) {
+    sizes.push_back(steps_along(d, loops, modes).sizes);
+    cases *= static_cast<double>(sizes.back().size());
+  }
   if (cases == 0) return 0;
   if (cases > max_cases)
     for (Sizes& s : sizes) {
@@ -255,7 +290,6 @@ double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* ste
       for (std::size_t i = 1; i < s.size(); ++i) all = {std::max(all.extent, s[i].extent), all.count + s[i].count};
       s.assign(1, all);
     }
-  double total = 0;
   boost::container::small_vector<std::size_t, 8> at(sizes.size(), 0);
   Extents extents(sizes.size());
   while (true) {
@@ -271,23 +305,12 @@ double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* ste
   }
 }
 
-/// Steps of all sizes along a dim.
-double TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
-  double count = 0;
-  for (const Size& s : sizes(dim, loops, modes)) count += s.count;
-  return count;
-}
-
 double TileCounts::sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
-    if (!uses_dim(access, d)) product *= steps_along(d, loops, modes);
+    if (!uses_dim(access, d)) product *= steps_along(d, loops, modes).count;
   if (product == 0) return 0;
-  for (const Group& group : groups(access)) {
-    DimSizes all;
-    for (int d : group.dims) all.push_back(sizes(d, loops, modes));
-    product *= group_sum(group, std::move(all), step, elements);
-  }
+  for (const Group& group : groups(access)) product *= group_sum(group, loops, modes, step, elements);
   return product;
 }
 
@@ -333,10 +356,15 @@ bool TileCounts::slides(int access, int loops, int loop) const {
 
 double TileCounts::moved(int access, int loops, Sharing sharing, bool slide) const {
   if (sharing != Sharing{}) return count_moved(access, loops, sharing, slide);
-  if (moved_.empty()) moved_.assign(tile_.size() * 2, -1);
-  double& known = moved_[(static_cast<std::size_t>(access) * (trips_.size() + 1) + static_cast<std::size_t>(loops)) * 2 +
-                         (slide ? 1 : 0)];
+  Counted& counted = counted_[at(access, loops)];
+  double& known = slide ? counted.slid : counted.moved;
   if (known < 0) known = count_moved(access, loops, sharing, slide);
+  return known;
+}
+
+double TileCounts::refills(int access, int loops) const {
+  double& known = counted_[at(access, loops)].refills;
+  if (known < 0) known = count_refills(access, loops);
   return known;
 }
 
@@ -368,7 +396,7 @@ double TileCounts::first_visits(int access, int loops) const {
   return sum(access, loops, modes, nullptr, true);
 }
 
-double TileCounts::refills(int access, int loops) const {
+double TileCounts::count_refills(int access, int loops) const {
   const Modes all = modes_at(access, loops, {});
   double total = sum(access, loops, all, nullptr, false);
   for (int w = 0; w < loops; ++w)
@@ -415,7 +443,7 @@ double TileCounts::slots(int access, int loops) const {
 
 double TileCounts::points(int loops, const Modes& modes) const {
   double product = 1;
-  for (int d = 0; d < view_.dim_count(); ++d) product *= steps_along(d, loops, modes);
+  for (int d = 0; d < view_.dim_count(); ++d) product *= steps_along(d, loops, modes).count;
   return product;
 }
 

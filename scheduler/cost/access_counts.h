@@ -44,7 +44,7 @@ class TileCounts {
 
   /// Elements of one full tile.
   double tile(int access, int loops) const {
-    return tile_[static_cast<std::size_t>(access) * (trips_.size() + 1) + static_cast<std::size_t>(loops)];
+    return tile_[at(access, loops)];
   }
   /// Extent of each dim below the first `loops` loops: full tiles.
   std::span<const std::int64_t> extents(int loops) const {
@@ -94,31 +94,45 @@ class TileCounts {
     double count = 0;
   };
   using Sizes = boost::container::small_vector<Size, 4>;
-  using DimSizes = boost::container::small_vector<Sizes, 4>;
   using Extents = boost::container::small_vector<std::int64_t, 8>;
+  /// Steps along one dim: sizes of its innermost tiles, for the modes of its loops.
+  struct DimSteps {
+    int dim = 0;
+    std::uint64_t modes = 0;  ///< of the loops over the dim, two bits each below a leading 1; 0: too many loops
+    Sizes sizes;
+    double count = 0;  ///< of all sizes
+  };
   const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
   int dim_of(int loop) const { return view_.loops[static_cast<std::size_t>(loop)].dim; }
   bool in_time(int loop) const { return !view_.loops[static_cast<std::size_t>(loop)].unit.valid(); }
+  const DimSteps& steps_along(int dim, int loops, const Modes& modes) const;
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
-  double steps_along(int dim, int loops, const Modes& modes) const;
   double sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const;
-  double group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const;
+  double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const;
   double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
   Modes advanced(int access, int loops, int loop, const Modes& base) const;
 
   double count_moved(int access, int loops, Sharing sharing, bool slide) const;
+  double count_refills(int access, int loops) const;
+  std::size_t at(int access, int loops) const {
+    return static_cast<std::size_t>(access) * (trips_.size() + 1) + static_cast<std::size_t>(loops);
+  }
 
   const ResolvedNest& view_;
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
+  boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first
   std::vector<std::int64_t> tiles_;  ///< by loops above and dim
   std::vector<double> tile_;         ///< by access and loops above: elements of a full tile
-  /// Results of `moved` for all instances: by access, loops above and `slide`; below 0: not counted yet. Caches ask for
-  /// the same tiles.
-  mutable std::vector<double> moved_;
+  // Counts are asked for the same tiles by caches, ports and capacities, and steps along a dim for the same modes.
+  struct Counted {
+    double moved = -1, slid = -1, refills = -1;  ///< -1: not counted yet
+  };
+  mutable std::vector<Counted> counted_;  ///< like `tile_`
+  mutable std::vector<DimSteps> steps_;
 };
 
 }  // namespace isamap

@@ -19,14 +19,16 @@ double power_of_two_gcd(double power, double number) {
 FootprintModel::FootprintModel(const ResolvedNest& view, const TileCounts& counts)
     : view_(view), counts_(counts), timing_(view.model->timing) {
   for (const Memory& cache : view.model->memories()) {
-    CacheSets sets{cache.ways > 0 ? static_cast<double>(cache.ways) : timing_.ways, 1};
+    CacheSets sets{cache.ways > 0 ? static_cast<double>(cache.ways) : timing_.ways, 1, cache_count_};
     const auto line = static_cast<double>(std::max<std::int64_t>(1, cache.line));
     if (cache.kind == MemoryKind::cache)
       while (sets.set_bytes * 2 * sets.ways * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity))
         sets.set_bytes *= 2;
     sets.set_bytes *= line;
+    if (cache.kind == MemoryKind::cache) ++cache_count_;
     caches_.push_back(sets);
   }
+  known_.reserve(view.facts->accesses.size() * cache_count_ * (view.loops.size() + 1));
 }
 
 int FootprintModel::add(int access, const std::optional<PackedLayout>& packed) {
@@ -36,7 +38,7 @@ int FootprintModel::add(int access, const std::optional<PackedLayout>& packed) {
       form.axes.push_back({&axis.terms, axis.extent, axis.pitch, nullptr});
   else if (packed->analysed())
     add_digits(form);
-  known_.resize(forms_.size() * caches_.size() * (view_.loops.size() + 1));
+  known_.resize(forms_.size() * cache_count_ * (view_.loops.size() + 1));
   return static_cast<int>(forms_.size()) - 1;
 }
 
@@ -77,7 +79,8 @@ FootprintModel::Axes FootprintModel::axes(const Form& form, int loops) const {
 
 const Footprint& FootprintModel::footprint(MemoryId cache, int form, int loops) {
   std::optional<Footprint>& known =
-      known_[(static_cast<std::size_t>(form) * caches_.size() + cache.index()) * (view_.loops.size() + 1) +
+      known_[(static_cast<std::size_t>(form) * cache_count_ + caches_[cache.index()].number) *
+                 (view_.loops.size() + 1) +
              static_cast<std::size_t>(loops)];
   if (!known) known = compute(cache, forms_[static_cast<std::size_t>(form)], loops);
   return *known;

@@ -60,6 +60,7 @@ class FootprintModel {
   };
   struct CacheSets {
     double ways = 0, set_bytes = 0;
+    std::size_t number = 0;  ///< among caches
   };
   /// In elements: extent of the tile, extent of the array, distance of neighbours.
   struct Axis {
@@ -78,7 +79,8 @@ class FootprintModel {
   const TimingParameters& timing_;
   boost::container::small_vector<CacheSets, 8> caches_;  ///< by memory
   boost::container::small_vector<Form, 4> forms_;
-  std::vector<std::optional<Footprint>> known_;  ///< by form, memory and loops
+  std::size_t cache_count_ = 0;
+  std::vector<std::optional<Footprint>> known_;  ///< by form, cache and loops
 };
 
 }  // namespace isamap

@@ -26,6 +26,8 @@ double TermSum::of(Overlap overlap) const {
 
 TermSum sum_terms(TimingModel model, TermContext context) {
   TermSum sum;
+  sum.bounds.reserve(terms_of(model).size());
+  sum.added.reserve(terms_of(model).size());
   std::vector<TermTime> times;
   for (const Term* term : terms_of(model)) {
     times.clear();

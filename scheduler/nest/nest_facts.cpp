@@ -87,11 +87,15 @@ AccessFacts access_facts(const NestFacts& facts, int number) {
   found.name = access_name(facts.kernel->tensors, facts.statement, number);
   found.groups = groups_of(access, facts.statement.domain);
   found.operand = instruction_access(facts.mapping, number);
-  found.element_bytes = bytes(facts.kernel->tensors[access.tensor.index()].dtype);
+  const DType dtype = facts.kernel->tensors[access.tensor.index()].dtype;
+  found.element_bytes = bytes(dtype);
   found.memory = memory_axes(access, facts.kernel->tensors[access.tensor.index()], facts.statement.domain);
   if (facts.instruction && found.operand >= 0)
     found.operand_memory =
         facts.instruction->operands[operand_of_access(*facts.instruction, found.operand).index()].memory;
+  if (found.operand_memory.valid() && facts.model->memory(found.operand_memory).is_register())
+    found.registers =
+        registers_of(*facts.instruction, found.operand, dtype, facts.model->memory(found.operand_memory));
   for (std::size_t d = 0; d < facts.statement.domain.dims.size(); ++d) {
     found.uses.push_back(isamap::uses(access, facts.statement.domain.dims[d].name));
     const int m = facts.instruction_dim[d];
@@ -107,10 +111,12 @@ std::shared_ptr<const NestFacts> completed(NestFacts facts) {
   const std::size_t dims = facts.statement.domain.dims.size();
   facts.block.assign(dims, 1);
   facts.instruction_dim.assign(dims, -1);
+  facts.statement_dim.assign(facts.mapping.dims.size(), -1);
   for (std::size_t m = 0; m < facts.mapping.dims.size(); ++m) {
     if (facts.mapping.dims[m].empty()) continue;
     const int d = facts.statement.domain.find(fused_name(facts.mapping.dims[m]));
     if (d < 0) continue;
+    facts.statement_dim[m] = d;
     facts.block[static_cast<std::size_t>(d)] = facts.instruction->ranges[m].max;
     facts.instruction_dim[static_cast<std::size_t>(d)] = static_cast<int>(m);
   }

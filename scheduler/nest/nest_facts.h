@@ -49,6 +49,7 @@ struct AccessFacts {
   MemoryId operand_memory;  ///< invalid: immediate, state, or no operand (scalar code)
   std::vector<std::int64_t> padding;  ///< by dim: a buffer's extent is a multiple of it
   int element_bytes = 1;
+  int registers = 0;  ///< of one operand, if `operand_memory` is a register file
   MemoryAxes memory;  ///< where the tensor lies as it is
 };
 
@@ -62,6 +63,7 @@ struct NestFacts {
   InstructionForm instruction;       ///< nullptr: element by element
   std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
   std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
+  std::vector<int> statement_dim;    ///< per dim of the instruction: of the statement, -1: virtual
   double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
   std::vector<AccessFacts> accesses;
   Diagnostics problems;  ///< of the line, without its place

@@ -51,8 +51,11 @@ class Resolver {
   Resolver(const Nest& nest, ResolvedNest& view, StatementFacts& facts)
       : nest_(nest), view_(view), facts_(facts), line_(static_cast<int>(nest.lines.size()) - 1) {
     add(view_.facts->problems);
+    tile_.reserve(view_.statement.domain.dims.size());
     for (const Dim& d : view_.statement.domain.dims) tile_.push_back(std::max<std::int64_t>(d.extent, 1));
     last_tile_.assign(tile_.size(), 0);
+    view_.loops.reserve(nest.lines.size() + tile_.size());
+    view_.stages.reserve(nest.lines.size());
     view_.innermost.assign(view_.facts->accesses.size(), -1);
   }
 
@@ -267,6 +270,7 @@ class Resolver {
 
 std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
   std::vector<std::int64_t> result;
+  result.reserve(statement.domain.dims.size());
   for (const Dim& d : statement.domain.dims) result.push_back(d.extent);
   for (int w = 0; w < count; ++w) {
     std::int64_t& t = result[static_cast<std::size_t>(loops[static_cast<std::size_t>(w)].dim)];
@@ -278,10 +282,8 @@ std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
 std::vector<std::int64_t> ResolvedNest::call_extents() const {
   std::vector<std::int64_t> extents(instruction->ranges.size(), 1);
   const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(loops.size()));
-  for (std::size_t m = 0; m < std::min(extents.size(), mapping.dims.size()); ++m) {
-    const int d = mapping.dims[m].empty() ? -1 : statement.domain.find(fused_name(mapping.dims[m]));
-    if (d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];
-  }
+  for (std::size_t m = 0; m < std::min(extents.size(), facts->statement_dim.size()); ++m)
+    if (const int d = facts->statement_dim[m]; d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];
   return extents;
 }
 

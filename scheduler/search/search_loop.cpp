@@ -27,14 +27,21 @@ struct Evaluated {
   Diagnostics problems;
 };
 
-void price(const SearchSpace& space, CostModel& model, Evaluated& at) {
+/// A cost model and what it knows of the space. Of one thread.
+struct Pricing {
+  std::unique_ptr<CostModel> model;
+  std::shared_ptr<StatementFacts> facts;
+};
+
+void price(const SearchSpace& space, const Pricing& pricing, Evaluated& at) {
   auto nest = space.build(at.point);
   if (!nest) {
     at.problems = nest.diagnostics();
     return;
   }
   at.nest = std::move(*nest);
-  auto cost = checked_estimate(model, {&space.kernel(), space.statement(), &space.model(), *at.nest});
+  auto cost = checked_estimate(
+      *pricing.model, {&space.kernel(), space.statement(), &space.model(), *at.nest, pricing.facts});
   if (cost)
     at.cost = std::move(*cost);
   else
@@ -42,12 +49,12 @@ void price(const SearchSpace& space, CostModel& model, Evaluated& at) {
 }
 
 /// Without a nest if the model allows it.
-void evaluate(const SearchSpace& space, CostModel& model, bool with_nest, Evaluated& at) {
+void evaluate(const SearchSpace& space, const Pricing& pricing, bool with_nest, Evaluated& at) {
   if (!with_nest)
-    if (const auto point = space.hierarchy_point(at.point)) at.cost = model.quick_estimate(*point);
+    if (const auto point = space.hierarchy_point(at.point)) at.cost = pricing.model->quick_estimate(*point);
   if (at.cost) at.problems = not_a_cost(*at.cost);
   if (!at.problems.empty()) at.cost.reset();
-  if (!at.cost && at.problems.empty()) price(space, model, at);
+  if (!at.cost && at.problems.empty()) price(space, pricing, at);
 }
 
 class SearchLoop {
@@ -60,7 +67,7 @@ class SearchLoop {
     for (int t = 0; t < threads; ++t) {
       auto made = costs(space);
       if (made)
-        models_.push_back(std::move(*made));
+        models_.push_back({std::move(*made), statement_facts(space.kernel(), space.statement(), space.model())});
       else
         found_.failure = made.diagnostics();
     }
@@ -109,7 +116,7 @@ class SearchLoop {
     std::atomic<std::size_t> next{0};
     side_by_side(std::min(models_.size(), batch.size()), [&](std::size_t t) {
       for (std::size_t i = next++; i < batch.size(); i = next++)
-        evaluate(space_, *models_[t], options_.watch_nests, batch[i]);
+        evaluate(space_, models_[t], options_.watch_nests, batch[i]);
     });
     if (has_errors(costs_.problems())) return;  // the last costs are unknown
     for (Evaluated& one : batch)
@@ -137,7 +144,7 @@ class SearchLoop {
 
   void keep_runner_up(Evaluated& at, double objective, bool holds) {
     if (found_.runner_up && objective >= found_.runner_up->objective) return;
-    if (!at.nest) price(space_, *models_.front(), at);
+    if (!at.nest) price(space_, models_.front(), at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
     found_.runner_up = Scored{objective, at.point, *at.nest, *at.cost};
   }
@@ -153,7 +160,7 @@ class SearchLoop {
     double objective = value(*at.cost, options_.objective);
     if (options_.noise) objective = options_.noise(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
-    if (best && !at.nest) price(space_, *models_.front(), at);
+    if (best && !at.nest) price(space_, models_.front(), at);
     if (!at.problems.empty()) {
       trial.problem = at.problems.front().message;
       return;
@@ -177,7 +184,7 @@ class SearchLoop {
   SearchStrategy& strategy_;
   const CostModelFactory& costs_;
   const LoopOptions& options_;
-  std::vector<std::unique_ptr<CostModel>> models_;
+  std::vector<Pricing> models_;  ///< by thread
   Found found_;
   std::map<std::string, Scored> best_per_key_;
 };
