@@ -34,8 +34,9 @@ struct Cost {
   double cycles = 0;
   double scalar_cycles = 0;  ///< of these: scalar code
   double energy_pJ = 0;
-  double bytes = 0;   ///< moved over all links
-  std::string bound;  ///< the bottleneck: "compute", "link ld", "memory GLB"
+  double bytes = 0;             ///< moved over all links
+  std::string bound;            ///< the bottleneck: "compute", "link ld", "memory GLB"
+  bool bound_by_calls = false;  ///< it is the throughput of the calls
   std::map<std::string, std::map<std::string, TensorTraffic>> memories;  ///< memory -> tensor
   std::map<std::string, double> link_bytes;                              ///< link -> bytes
   double edp() const { return cycles * energy_pJ; }
