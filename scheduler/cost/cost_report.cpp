@@ -166,8 +166,8 @@ class CostExplainer {
             fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.loops.size()))),
                         model_.unit(view_.instruction->unit).name);
       }
-      if (b.resource == Resource::memory_reads) row.how = "reads";
-      if (b.resource == Resource::memory_writes) row.how = "fills and updates";
+      if (b.bound_of == BoundOf::memory_reads) row.how = "reads";
+      if (b.bound_of == BoundOf::memory_writes) row.how = "fills and updates";
       made_.overlap.push_back(std::move(row));
     }
     sort_terms(made_.overlap);

@@ -52,7 +52,7 @@ TermSum sum_terms(TimingModel model, TermContext context) {
   const TermTime* most = nullptr;
   for (const TermTime& time : sum.bounds)
     if (time.cycles > sum.longest) most = &time, sum.longest = time.cycles;
-  if (most != nullptr) sum.bound = most->name(), sum.bound_by_calls = most->resource == Resource::calls;
+  if (most != nullptr) sum.bound = most->name(), sum.bound_by_calls = most->bound_of == BoundOf::calls;
   sum.cycles = sum.longest;
   for (const auto& [term, time] : sum.added) sum.cycles += time.cycles;
   if (sum.of(Overlap::exposed) > sum.longest + sum.of(Overlap::once)) {

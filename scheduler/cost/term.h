@@ -28,17 +28,17 @@ enum class Overlap {
 };
 
 /// What a bound is of, where other terms and reports need to know.
-enum class Resource { other, calls, cache, link, memory_reads, memory_writes };
+enum class BoundOf { other, calls, cache, link, memory_reads, memory_writes };
 
 /// Cycles of one resource, or of one cause.
 struct TermTime {
   std::string_view kind;  ///< "link", "packed copy of"
   std::string_view of;    ///< "ld", "B"; empty: there is one only
   double cycles = 0;
-  Resource resource = Resource::other;
+  BoundOf bound_of = BoundOf::other;
   double number = 0;  ///< of `counted`, 4 accumulators
   std::string_view counted = {};
-  MemoryId cache = {};  ///< of `Resource::cache`
+  MemoryId cache = {};  ///< of `BoundOf::cache`
 
   std::string name() const;  ///< "link ld", "latency of fma (4 accumulators)"
 };

@@ -162,11 +162,11 @@ TEST(Terms, MemoriesServeReadsApartFromWrites) {
 TEST(Terms, CoreAndCachesContendTheMoreTheNearerTheyAre) {
   const Priced nest = product("4");
   TermContext context = nest.context();
-  const std::vector<TermTime> equal{{"compute", "", 100}, {"cache", "l1", 100, Resource::cache}};
+  const std::vector<TermTime> equal{{"compute", "", 100}, {"cache", "l1", 100, BoundOf::cache}};
   context.bounds = equal;
   context.longest = 100;
   EXPECT_NEAR(nest.cycles("contention of core and caches", context), 100 * (std::pow(2, 0.2) - 1), 1e-9);  // 14.87
-  const std::vector<TermTime> apart{{"compute", "", 100}, {"cache", "l1", 50, Resource::cache}};
+  const std::vector<TermTime> apart{{"compute", "", 100}, {"cache", "l1", 50, BoundOf::cache}};
   context.bounds = apart;
   EXPECT_NEAR(nest.cycles("contention of core and caches", context), 100 * (std::pow(1 + 1 / 32.0, 0.2) - 1), 1e-9);
 }
@@ -200,7 +200,7 @@ TEST(Terms, MissesOfTheLastLevelComeInPhases) {
   Traffic traffic;
   const MemoryId l2 = *nest.model().find_memory("l2");
   traffic.caches[l2] = {4000, 0, 4, 1, 0, 8000};  // half of them miss, for 1000 cycles
-  const std::vector<TermTime> bounds{{"compute", "", 800}, {"cache", "l2", 1000, Resource::cache, 0, {}, l2}};
+  const std::vector<TermTime> bounds{{"compute", "", 800}, {"cache", "l2", 1000, BoundOf::cache, 0, {}, l2}};
   TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
   own.bounds = bounds;
   own.longest = 1000;
@@ -248,7 +248,7 @@ TEST(Terms, StoresBeyondTheMissBuffersBurst) {
   const Priced nest = product("8");  // tiles of 8 x 8 numbers: 4 lines, of which 4 x (1 - 1/2) find a buffer
   Traffic traffic;
   traffic.caches[*nest.model().find_memory("l1")] = {4800, 1600, 16, 1};
-  const std::vector<TermTime> bounds{{"compute", "", 150}, {"cache", "l1", 300, Resource::cache}};
+  const std::vector<TermTime> bounds{{"compute", "", 150}, {"cache", "l1", 300, BoundOf::cache}};
   TermContext own{nest.context().view, nest.context().counts, traffic, nest.model().timing};
   own.bounds = bounds;
   own.longest = 300;

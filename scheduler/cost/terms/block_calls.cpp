@@ -16,7 +16,7 @@ void block_call_times(const TermContext& at, std::vector<TermTime>& times) {
   const double interval = interval_of(instruction, at.view.call_extents(), *at.view.model);
   times.push_back({"compute", "",
                    at.blocks->calls * interval / ports_of_processor(instruction, *at.view.model) * at.blocks->waves,
-                   Resource::calls});
+                   BoundOf::calls});
 }
 
 void block_chain_times(const TermContext& at, std::vector<TermTime>& times) {

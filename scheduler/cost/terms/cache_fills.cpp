@@ -14,7 +14,7 @@ void cache_fill_times(const TermContext& at, std::vector<TermTime>& times) {
       times.push_back({"cache",
                        at.view.model->memory(id).name,
                        cache.bytes / cache.bandwidth / cache.instances,
-                       Resource::cache,
+                       BoundOf::cache,
                        0,
                        {},
                        id});

@@ -21,7 +21,7 @@ namespace {
 void core_cache_times(const TermContext& at, std::vector<TermTime>& times) {
   double core = 0, caches = 0;
   for (const TermTime& b : at.bounds) {
-    double& most = b.resource == Resource::cache ? caches : core;
+    double& most = b.bound_of == BoundOf::cache ? caches : core;
     most = std::max(most, b.cycles);
   }
   const double longer = std::max(core, caches), p = at.timing.overlap_exponent;

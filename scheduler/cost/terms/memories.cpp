@@ -16,9 +16,9 @@ void memory_times(const TermContext& at, std::vector<TermTime>& times) {
       written += (t.fills + t.updates) * t.element_bytes / t.instances;
     }
     if (m.read_bandwidth > 0)
-      times.push_back({"memory", m.name, read / m.read_bandwidth * at.view.in_bounds, Resource::memory_reads});
+      times.push_back({"memory", m.name, read / m.read_bandwidth * at.view.in_bounds, BoundOf::memory_reads});
     if (m.write_bandwidth > 0)
-      times.push_back({"memory", m.name, written / m.write_bandwidth * at.view.in_bounds, Resource::memory_writes});
+      times.push_back({"memory", m.name, written / m.write_bandwidth * at.view.in_bounds, BoundOf::memory_writes});
   }
 }
 
