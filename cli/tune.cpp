@@ -14,6 +14,7 @@
 #include "ir/recurrence.h"
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
+#include "jobs/device.h"
 #include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
@@ -200,6 +201,7 @@ Measurer by_running(std::uint64_t seed) {
     MeasureOptions options;
     options.seed = seed;
     const auto runner = make_runner(model);
+    const jobs::DeviceLock alone;  // of all timings on this machine
     return measure(programs, *runner, options);
   };
 }

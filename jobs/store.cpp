@@ -89,9 +89,12 @@ struct JobStore::State {
   std::uint64_t length = 0;  ///< of our file
   std::string own_path, now_path;
   std::set<std::string> written;  ///< blobs known to be there
+  int reading = -1;               ///< the file that was read last, since neighbours are read together
+  std::size_t read_file = 0;
 
   ~State() {
     if (own >= 0) ::close(own);
+    if (reading >= 0) ::close(reading);
     std::error_code ignored;
     if (!now_path.empty()) fs::remove(now_path, ignored);
   }
@@ -195,9 +198,13 @@ Diagnostics JobStore::refresh() {
 
 Result<std::string> JobStore::line(const Place& place) const {
   const std::string& path = state_->files[place.file].path;
-  const Descriptor open(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (open.get() < 0) return cannot(path, "read");
-  auto text = bytes_from(open.get(), place.offset, place.size);
+  if (state_->reading < 0 || state_->read_file != place.file) {
+    if (state_->reading >= 0) ::close(state_->reading);
+    state_->reading = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    state_->read_file = place.file;
+    if (state_->reading < 0) return cannot(path, "read");
+  }
+  auto text = bytes_from(state_->reading, place.offset, place.size);
   if (!text) return error_at({path, 0, 0}, "is shorter than before: somebody changes the files of the store");
   return std::move(*text);
 }
@@ -213,12 +220,12 @@ Result<Record> JobStore::read(const Place& place) const {
   return std::move(*record);
 }
 
-Diagnostics JobStore::append(const Record& record) { return append_line(line_of(record)); }
+Diagnostics JobStore::append(const Record& record) { return append_lines(line_of(record)); }
 
-Diagnostics JobStore::append_line(const std::string& line) {
+Diagnostics JobStore::append_lines(const std::string& lines) {
   if (state_->own < 0)
     if (Diagnostics failed = state_->open_own(); has_errors(failed)) return failed;
-  if (!write_all(state_->own, line)) {
+  if (!write_all(state_->own, lines)) {
     const Diagnostic problem = cannot(state_->own_path, "written");
     if (::ftruncate(state_->own, static_cast<off_t>(state_->length)) != 0) {  // the next record gets a file of its own
       ::close(state_->own);
@@ -226,10 +233,12 @@ Diagnostics JobStore::append_line(const std::string& line) {
     }
     return {problem};
   }
-  const Place place{state_->file_of(state_->own_path), state_->length, line.size() - 1};
-  state_->length += line.size();
-  state_->files[place.file].read = state_->length;
-  if (const auto head = head_of(std::string_view(line).substr(0, line.size() - 1))) state_->learn(*head, place);
+  const std::size_t file = state_->file_of(state_->own_path);
+  for (std::size_t begin = 0, end = 0; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1)
+    if (const auto head = head_of(std::string_view(lines).substr(begin, end - begin)))
+      state_->learn(*head, {file, state_->length + begin, end - begin});
+  state_->length += lines.size();
+  state_->files[file].read = state_->length;
   return {};
 }
 

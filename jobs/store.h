@@ -63,7 +63,7 @@ class JobStore {
   /// Appends to the file of this process, whole or not at all: what a full disk cut off is removed again. Records that
   /// were appended are known at once.
   Diagnostics append(const Record& record);
-  Diagnostics append_line(const std::string& line);
+  Diagnostics append_lines(const std::string& lines);
 
   /// Writes a long text once; returns its hash.
   Result<std::string> put(const std::string& text);

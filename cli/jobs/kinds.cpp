@@ -8,8 +8,6 @@
 #include "backends/common/process.h"
 #include "build_facts.h"
 #include "ir/parse.h"
-#include "isamap/backend.h"
-#include "jobs/device.h"
 
 namespace isamap::cli {
 namespace {
@@ -100,21 +98,6 @@ Exit tell_missing(const RecordedPlan& recorded) {
       Exit::limit,
       fmt::format("{} of {} jobs have a result, {} were given up", progress.ok, progress.all, progress.given_up),
       "`isamap status PLAN --store DIR` lists them; `isamap work` goes on");
-}
-
-std::string device_here(jobs::JobStore* store) {
-  std::vector<std::string> versions;
-  std::vector<std::string> commands{"g++", "clang++"};
-  if (const char* chosen = std::getenv("CXX")) commands = {chosen};
-  for (const std::string& command : commands)
-    if (command_exists(command)) versions.push_back(version_of(split_command(command)));
-  const jobs::DeviceFacts facts = jobs::device_facts(versions);
-  if (store) {
-    std::string text = "device " + jobs::device_key(facts) + "\n";
-    for (const auto& [name, value] : facts) text += name + ": " + value + "\n";
-    [[maybe_unused]] const auto kept = store->put(text);  // for people; nothing depends on it
-  }
-  return jobs::device_key(facts);
 }
 
 }  // namespace isamap::cli

@@ -78,7 +78,5 @@ jobs::Outcome not_done(Exit code, const Diagnostics& problems);
 std::string versions_json();
 /// Reports jobs of the plan without a result on stderr; the exit code: 5 wrong results, 4 given up or not done yet.
 Exit tell_missing(const RecordedPlan& recorded);
-/// The key of this machine, with its facts in the store.
-std::string device_here(jobs::JobStore* store);
 
 }  // namespace isamap::cli

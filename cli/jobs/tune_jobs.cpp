@@ -12,6 +12,7 @@
 #include <set>
 
 #include "cli/compile_verb.h"
+#include "cli/device.h"
 #include "cli/jobs/kinds.h"
 #include "cli/recorder.h"
 #include "driver/execute.h"
@@ -229,7 +230,7 @@ jobs::Outcome measured(const Program& program, const HardwareModel& model, const
   if (!found.correct())
     return {static_cast<int>(found.verdict == RunVerdict::wrong_result ? Exit::wrong_result : Exit::limit), "",
             found.problem};
-  static const std::string device = device_here(nullptr);
+  static const std::string device = device_here();
   return {0,
           Json{{"schedule", one.schedule},
                {"predicted", one.cycles},

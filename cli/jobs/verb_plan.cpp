@@ -6,6 +6,7 @@
 #include <charconv>
 #include <memory>
 
+#include "cli/device.h"
 #include "cli/jobs/kinds.h"
 #include "cli/lab_file.h"
 
@@ -27,7 +28,7 @@ Exit plan_tuning(const Options& given, const std::string& seeds, const std::stri
   if (!seeds.empty() && (wrong != std::errc() || end != seeds.data() + seeds.size() || options.lab.seeds < 1 ||
                          options.lab.seeds > 100'000))
     return fail(Exit::usage, "--seeds: '" + seeds + "' is no whole number from 1 to 100000");
-  return write_plan("tune", {options, device == "here" ? device_here(nullptr) : device});
+  return write_plan("tune", {options, device == "here" ? device_here() : device});
 }
 
 }  // namespace

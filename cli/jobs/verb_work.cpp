@@ -9,6 +9,7 @@
 
 #include "build_facts.h"
 #include "cli/command_line.h"
+#include "cli/device.h"
 #include "cli/jobs/work_flags.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
@@ -68,7 +69,8 @@ std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobS
   work.limits.memory_bytes = megabytes << 20;
   work.steal = flags.steal;
   work.retry = flags.retry;
-  work.by = {jobs::host_name(), ISAMAP_VERSION, device_here(&store)};
+  work.by = {jobs::host_name(), ISAMAP_VERSION, device_here()};
+  [[maybe_unused]] const auto kept = store.put(device_text());  // for people; nothing depends on it
   return work;
 }
 
@@ -182,7 +184,7 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
       text += fmt::format("{}: {}: {}\n", what, plan->jobs[job].name, queue.why(job));
       rows.push_back({std::string(what) + ": " + plan->jobs[job].name, "1"});
     }
-  text += fmt::format("this machine is device {}\n", device_here(nullptr));
+  text += fmt::format("this machine is device {}\n", device_here());
   return deliver(options, options.json ? json_of_rows("states", rows) : text,
                  progress.wrong > 0      ? Exit::wrong_result
                  : progress.given_up > 0 ? Exit::limit
