@@ -242,6 +242,13 @@ Diagnostics JobStore::append_lines(const std::string& lines) {
   return {};
 }
 
+void JobStore::note(const std::string& key, End end, int attempt) {
+  Known& known = state_->jobs[key];
+  known.told_ok = known.told_ok || end == End::ok;
+  known.told_wrong = known.told_wrong || end == End::wrong;
+  if (end == End::failed) known.attempts = std::max(known.attempts, attempt);
+}
+
 Result<std::string> JobStore::put(const std::string& text) {
   const std::string hash = content_key(text), path = state_->path + "/blobs/" + hash;
   std::error_code ignored;

@@ -32,8 +32,9 @@ struct Place {
 
 /// What the records say of a job.
 struct Known {
-  std::vector<Place> ok, wrong, failed;  ///< in the order they were read
-  int attempts = 0;                      ///< that failed since the job was last given three more (`retry`)
+  std::vector<Place> ok, wrong, failed;      ///< in the order they were read
+  int attempts = 0;                          ///< the number of the last that failed
+  bool told_ok = false, told_wrong = false;  ///< by `note`: the record may not be visible here yet
 };
 
 /// A job that a process is doing.
@@ -64,6 +65,9 @@ class JobStore {
   /// were appended are known at once.
   Diagnostics append(const Record& record);
   Diagnostics append_lines(const std::string& lines);
+
+  /// Another process has told us of a record that it wrote.
+  void note(const std::string& key, End end, int attempt);
 
   /// Writes a long text once; returns its hash.
   Result<std::string> put(const std::string& text);

@@ -28,19 +28,24 @@ JobQueue::JobQueue(const Plan& plan, JobStore& store, WorkOptions options)
     if (known.attempts > 0) forgiven_[key] = known.attempts;
 }
 
-int JobQueue::attempts(const Known& known) const {
-  if (known.failed.empty()) return 0;
-  return known.attempts;
+int JobQueue::attempts_at(std::size_t job) const {
+  const Known* known = store_.find(plan_.jobs[job].key);
+  return known ? known->attempts : 0;
+}
+
+void JobQueue::note(std::size_t job, End end, int attempt) {
+  flight_.erase(job);
+  store_.note(plan_.jobs[job].key, end, attempt);
 }
 
 JobQueue::State JobQueue::state_of(std::size_t number) const {
   const Job& job = plan_.jobs[number];
   const Known* known = store_.find(job.key);
-  if (known && !known->wrong.empty()) return State::wrong;
-  if (known && !known->ok.empty()) return State::ok;
+  if (known && (known->told_wrong || !known->wrong.empty())) return State::wrong;
+  if (known && (known->told_ok || !known->ok.empty())) return State::ok;
   if (flight_.contains(number)) return State::flight;
   const auto forgiven = forgiven_.find(job.key);
-  if (known && attempts(*known) - (forgiven == forgiven_.end() ? 0 : forgiven->second) >= options_.attempts)
+  if (known && known->attempts - (forgiven == forgiven_.end() ? 0 : forgiven->second) >= options_.attempts)
     return State::given_up;
   bool waits = false;
   for (const std::string& need : job.needs) {
@@ -69,7 +74,7 @@ Diagnostics JobQueue::refresh() {
     not_here += state == State::elsewhere && elsewhere_.contains(plan_.jobs[j].key) ? 1 : 0;
     if (state != State::ready) continue;
     const Known* known = store_.find(plan_.jobs[j].key);
-    (known && attempts(*known) > 0 ? again : ready_).push_back(j);
+    (known && known->attempts > 0 ? again : ready_).push_back(j);
   }
   // Those of our shard first; workers that share all jobs begin at different places.
   if (options_.steal && options_.shard.of > 1)
@@ -113,7 +118,7 @@ Progress JobQueue::progress() const {
     sum.wrong += state == State::wrong ? 1 : 0;
     sum.given_up += state == State::given_up || state == State::blocked ? 1 : 0;
     const Known* known = state == State::ready || state == State::flight ? store_.find(plan_.jobs[j].key) : nullptr;
-    sum.failed += known && attempts(*known) > 0 ? 1 : 0;
+    sum.failed += known && known->attempts > 0 ? 1 : 0;
   }
   return sum;
 }

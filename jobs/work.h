@@ -43,6 +43,11 @@ class JobQueue {
   std::optional<std::size_t> next();
   /// Records the end of a job that `next` gave.
   Diagnostics record(Record record);
+  /// The same where the process that did the job has recorded it.
+  void note(std::size_t job, End end, int attempt);
+  /// Attempts at a job that failed so far.
+  int attempts_at(std::size_t job) const;
+  std::size_t ready() const { return ready_.size(); }  ///< about so many more that `next` will give
   /// Are there jobs that may become ready: in flight here or elsewhere, or waiting for such?
   bool waits_for_others() const { return others_ > 0; }
 
@@ -56,7 +61,6 @@ class JobQueue {
   enum class State { ready, waiting, flight, elsewhere, ok, wrong, given_up, blocked };
   State state_of(std::size_t job) const;
   bool ours(std::size_t job) const { return options_.steal || options_.shard.holds(plan_.jobs[job].key); }
-  int attempts(const Known& known) const;
 
   const Plan& plan_;
   JobStore& store_;

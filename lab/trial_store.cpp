@@ -149,13 +149,13 @@ bool is_store(const std::string& path) {
 
 Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return error_at({path, 0, 0}, "is a folder; this store is one SQLite file",
+                    "--store FILE, or `isamap plan` and `isamap work --store DIR` for records in a folder");
   const bool there = std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
   if (there && !is_store(path))
     return error_at({path, 0, 0}, "is no store of trials", "--store FILE makes a new one where there is no file");
   if (!there && !create) return error_at({path, 0, 0}, "cannot be read: there is no store of trials");
-  if (std::filesystem::is_directory(path, ignored))
-    return error_at({path, 0, 0}, "is a folder; this store is one SQLite file",
-                    "--store FILE, or `isamap plan` and `isamap work --store DIR` for records in a folder");
   if (create)
     if (const auto refused = no_place_for_sqlite(path)) return *refused;
   auto state = std::make_unique<State>();

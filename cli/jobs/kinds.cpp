@@ -2,6 +2,7 @@
 #include "cli/jobs/kinds.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -68,10 +69,13 @@ Result<std::shared_ptr<const HardwareModel>> JobInputs::machine(const std::strin
 }
 
 Result<std::string> JobInputs::result(const std::string& key) {
-  const jobs::Known* known = store_.find(key);
-  if (!known || known->ok.empty()) {
-    store_.refresh();  // a child was started before that job was done
+  const jobs::Known* known = nullptr;
+  constexpr int patience = 60;  // seconds: network file systems show what others wrote when they like
+  for (int tries = 0; tries <= 2 * patience; ++tries) {
     known = store_.find(key);
+    if (known && !known->ok.empty()) break;
+    if (tries > 1) ::usleep(500'000);
+    store_.refresh();  // this process was started before that job was done
   }
   if (!known || known->ok.empty()) return error("the job " + key + " has no result yet");
   auto record = store_.read(known->ok.front());

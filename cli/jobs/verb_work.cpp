@@ -123,6 +123,31 @@ std::string progress_text(const jobs::Progress& progress) {
   return text;
 }
 
+WorkLoop& work_loop() {
+  static WorkLoop loop = jobs::work;
+  return loop;
+}
+
+Exit run_planned(const char* kind, const PlanRequest& request, const std::string& path, bool deliver_results) {
+  Exit code = Exit::ok;
+  const auto plan = plan_kind(kind).plan(request, code);
+  if (!plan) return code;
+  auto store = open_jobs(path, true);
+  if (!store) return Exit::wrong_input;
+  const auto work = work_options({}, *store);
+  if (!work) return Exit::usage;
+  Progress say;
+  const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
+    say(fmt::format("{}: {}", kind, progress_text(progress)));
+  });
+  if (!deliver_results) return Exit::ok;
+  store->refresh();
+  code = close_work(*plan, *store, *work, end);
+  if (has_errors(end.problems)) return code;
+  const Exit results = plan_kind(kind).results({*plan, *store, request.options, ""});
+  return code == Exit::ok ? results : code;
+}
+
 namespace {
 
 Exit verb_work(const Options& options, const WorkFlags& flags) {
@@ -133,7 +158,7 @@ Exit verb_work(const Options& options, const WorkFlags& flags) {
   const auto work = work_options(flags, *store);
   if (!work) return Exit::usage;
   Progress say;
-  const jobs::WorkEnd end = jobs::work(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
+  const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
     say("work: " + progress_text(progress) + " of all shards");
   });
   const Exit code = close_work(*plan, *store, *work, end);
