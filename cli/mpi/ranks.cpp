@@ -93,6 +93,13 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
   store.mark({});
 }
 
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 /// Rank 0.
 class Manager {
  public:
@@ -120,10 +127,8 @@ class Manager {
     const Order over;
     for (std::size_t worker = 1; worker < load_.size(); ++worker)
       MPI_Send(&over, sizeof over, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
-    if (orders_ > 0)
-      tell(fmt::format("work: {} ranks; handing out a job took {:.1f} us of rank 0, its worker waited {:.1f} us",
-                       load_.size(), 1e6 * handing_ / static_cast<double>(orders_),
-                       waits_ > 0 ? 1e6 * waited_ / static_cast<double>(waits_) : 0));
+    tell(fmt::format("work: {} ranks; medians: handing out a job took rank 0 {:.1f} us, a worker waited {:.1f} us",
+                     load_.size(), 1e6 * median(handing_), 1e6 * median(waited_)));
     queue_.refresh();
     end_.given_up = queue_.given_up();
     end_.wrong = queue_.wrong();
@@ -143,13 +148,13 @@ class Manager {
         queue_.note(job, static_cast<jobs::End>(report.end), report.attempt);
         changed_ = true;
         ++end_.done;
-        if (report.waited > 0 && !starved_) waited_ += report.waited, ++waits_;
+        if (report.waited > 0 && !starved_) waited_.push_back(report.waited);
         if (report.problem[0] != '\0') end_.problems.push_back(error(report.problem));
       }
       int& load = load_[static_cast<std::size_t>(status.MPI_SOURCE)];
       load = load == not_there ? 0 : load - 1;
       hand_out();
-      handing_ += seconds_now() - begun;
+      handing_.push_back(seconds_now() - begun);
     }
   }
 
@@ -180,7 +185,6 @@ class Manager {
         const Order order{static_cast<std::int64_t>(*job), 1 + queue_.attempts_at(*job)};
         MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
         ++load_[worker];
-        ++orders_;
       }
   }
 
@@ -219,8 +223,7 @@ class Manager {
   std::vector<int> load_;  ///< of each rank: jobs that it was given and has not done; ours is not used
   bool changed_ = true, starved_ = false;
   jobs::WorkEnd end_;
-  double handing_ = 0, waited_ = 0;
-  std::size_t orders_ = 0, waits_ = 0;
+  std::vector<double> handing_, waited_;  ///< seconds, of each job
 };
 
 bool begun_here = false;
