@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
-#include "driver/run_model.h"
+#include "frontends/done_ahead.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -113,13 +113,6 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const Options& opt
   return inputs;
 }
 
-struct Compared {
-  std::size_t outputs = 0;  ///< that were compared
-  bool correct = true;
-  double max_error = 0;
-  std::string first;
-};
-
 void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
   if (expected.shape != found.shape || expected.dtype != found.dtype) {
     into.correct = false;
@@ -138,6 +131,8 @@ void compare_output(const std::string& name, const TensorData& expected, const T
     if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
   }
 }
+
+}  // namespace
 
 Result<Compared> compare_with_files(const Model& model, const std::vector<TensorData>& data,
                                     const std::string& folder) {
@@ -169,13 +164,6 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// A model that can be executed, and a value for each of its tensors.
-struct Prepared {
-  Model model;
-  std::vector<TensorData> data;
-};
-
-/// Without copies between statements. Empty: what is wrong or refused is reported, and `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
@@ -188,8 +176,15 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
-  Prepared prepared{composed(*model), {}};
   code = Exit::wrong_input;
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  auto ahead = done_ahead(composed(*model), with);
+  if (!ahead) {
+    fail(code, ahead.diagnostics());
+    return std::nullopt;
+  }
+  Prepared prepared{std::move(*ahead), {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
     return std::nullopt;
@@ -203,63 +198,6 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   prepared.data = std::move(*data);
   return prepared;
 }
-
-nlohmann::ordered_json json_of(const Prepared& prepared, const HardwareModel& machine, const ModelRun& run,
-                               const Compared& compared, double importing) {
-  auto parts = nlohmann::ordered_json::array();
-  for (const PartRun& part : run.parts)
-    parts.push_back({{"name", part.name},
-                     {"nodes", part.nodes},
-                     {"statements", part.statements},
-                     {"mapped", part.mapped},
-                     {"program", part.same_as},
-                     {"predicted_cycles", part.predicted_cycles},
-                     {"seconds", part.seconds},
-                     {"max_error", part.max_error}});
-  return {{"schema_version", 1},
-          {"model", prepared.model.kernel.name},
-          {"target", machine.name},
-          {"executed", name(run.executed)},
-          {"correct", compared.correct},
-          {"max_error", run.max_error},
-          {"compared", compared.outputs},
-          {"seconds", run.seconds},
-          {"cycles", run.cycles},
-          {"predicted_cycles", run.predicted_cycles},
-          {"parts", run.parts.size()},
-          {"distinct_parts", run.distinct},
-          {"seconds_of", {{"import", importing}, {"search", run.seconds_searching}, {"run", run.seconds_running}}},
-          {"part_list", parts}};
-}
-
-/// The verdict, and the parts that take longest.
-std::string text_of(const ModelRun& run, const Compared& compared) {
-  std::string text = fmt::format("executed {}, every part as the interpreter says", name(run.executed));
-  if (compared.outputs > 0) text += ", outputs " + verdict_of(compared);
-  text += fmt::format("; largest error {:.3g}", run.max_error);
-  if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
-  if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", run.parts.size(), run.distinct,
-                      run.predicted_cycles);
-  std::vector<const PartRun*> longest;
-  for (const PartRun& part : run.parts) longest.push_back(&part);
-  const auto time = [](const PartRun& part) {
-    return part.seconds > 0 ? part.seconds : static_cast<double>(part.cycles);
-  };
-  std::stable_sort(longest.begin(), longest.end(),
-                   [&](const PartRun* a, const PartRun* b) { return time(*a) > time(*b); });
-  constexpr std::size_t shown = 5;
-  for (std::size_t p = 0; p < std::min(shown, longest.size()); ++p) {
-    const PartRun& part = *longest[p];
-    text +=
-        fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
-                    part.seconds > 0 ? fmt::format("{:.3g} s", part.seconds) : fmt::format("{} cycles", part.cycles),
-                    part.mapped, part.statements, part.predicted_cycles);
-  }
-  return text;
-}
-
-}  // namespace
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
@@ -315,18 +253,18 @@ Exit explain_model(const Options& options) {
   const auto model = load_model(options, code);
   if (!model) return code;
   code = model->refused.empty() ? Exit::ok : Exit::no_answer;
-  if (options.json) {
-    const nlohmann::ordered_json json = {{"schema_version", 1},
-                                         {"model", model->kernel.name},
-                                         {"statements", model->kernel.statements.size()},
-                                         {"refused", json_of(model->refused)},
-                                         {"notes", model->notes}};
-    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
-  }
+  nlohmann::ordered_json json = {{"schema_version", 1},
+                                 {"model", model->kernel.name},
+                                 {"statements", model->kernel.statements.size()},
+                                 {"refused", json_of(model->refused)},
+                                 {"notes", model->notes}};
   std::string text = fmt::format("{}: {} statements\n", model->kernel.name, model->kernel.statements.size());
   for (const std::string& note : model->notes) text += "note: " + note + "\n";
-  if (!model->refused.empty()) text += "cannot be compiled:\n" + refusals_of(*model);
-  return deliver(options, text, code);
+  if (!model->refused.empty())
+    text += "cannot be compiled:\n" + refusals_of(*model);
+  else if (code = explain_plan(options, text, json); code != Exit::ok)
+    return code;
+  return deliver(options, options.json ? printed(json) : text, code);
 }
 
 Exit interpret_model(const Options& options) {
@@ -352,34 +290,6 @@ Exit interpret_model(const Options& options) {
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
                              verdict_of(*compared), compared->max_error, seconds),
                  code);
-}
-
-Exit compile_and_run_model(const Options& options) {
-  const auto machine = load_target(options);
-  if (!machine) return Exit::wrong_input;
-  Exit code = Exit::ok;
-  const auto start = std::chrono::steady_clock::now();
-  auto prepared = prepare(options, code);
-  if (!prepared) return code;
-  const double importing = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  ModelRunOptions with;
-  with.compile.map = options.map;
-  with.compile.strict_float = options.strict_float;
-  with.compile.schedule = schedule_options(options, *machine);
-  with.min_seconds = 0.02;
-  Progress progress;
-  with.progress = [&](const std::string& text) { progress(text); };
-  const ModelRun run = run_model(prepared->model, *machine, std::move(prepared->data), with);
-  if (run.code != Exit::ok) {
-    code = fail(run.code, run.problems);
-    return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
-  }
-  const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(prepared->model, run.data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
-  if (options.json) return deliver(options, printed(json_of(*prepared, *machine, run, *compared, importing)), code);
-  return deliver(options, shapes_of(prepared->model) + text_of(run, *compared), code);
 }
 
 }  // namespace isamap::cli

@@ -29,7 +29,9 @@ struct LabOptions {
 struct ModelFlags {
   std::string sizes, fix, until, constants;  ///< batch=1,seq=128; sr=16000; names
   std::string inputs;                        ///< run: folder of input_N.pb and output_N.pb
+  std::string plan;                          ///< run, emit, explain: file of a plan
   bool interpret = false;                    ///< run: by the interpreter
+  bool profile = false;                      ///< run: the time of each part
 };
 
 struct Options {

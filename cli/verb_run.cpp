@@ -149,6 +149,8 @@ std::vector<VerbRow> verbs_run() {
              flags.model();
              flags.text("--inputs", flags.options.onnx.inputs,
                         "of a model: folder of input_N.pb, and of output_N.pb to compare with");
+             flags.model_plan();
+             flags.on("--profile", flags.options.onnx.profile, "of a model: the time of every part");
              flags.on("--interpret", flags.options.onnx.interpret, "of a model: by the interpreter, without a machine");
            },
            verb_run}};
