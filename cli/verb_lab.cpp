@@ -157,7 +157,7 @@ std::optional<lab::RunOptions> lab_run_options(const Options& options, Exit& cod
 }
 
 void add_lab_run_flags(Flags& flags) {
-  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, deep").required();
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
   flags.text("--budget", flags.written.budget, "evals=N: of each trial (default 1000)");
   flags.text("--cost", flags.written.cost,
              "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
@@ -244,7 +244,7 @@ Exit verb_lab_optima(const Options& options) {
 }
 
 void add_suite_file(Flags& flags) {
-  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, deep").required();
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
   flags.text("--budget", flags.written.budget, "evals=N: of each proof");
   flags.threads();
 }

@@ -3,7 +3,7 @@
 // every other verb runs on rank 0.
 //
 //   mpirun -n 4 isamap-mpi work plan.jsonl --store records
-//   srun -n 64 isamap-mpi lab run deep -o trials.jsonl      (records in trials.jsonl.jobs)
+//   srun -n 64 isamap-mpi lab run gemm -o trials.jsonl      (records in trials.jsonl.jobs)
 
 #include <fcntl.h>
 #include <fmt/format.h>
