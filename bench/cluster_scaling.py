@@ -34,8 +34,8 @@ def thinned(times, most=200):
 
 
 def with_manager(times, workers, hand_out, jobs_each, seed=0):
-    """Seconds until all jobs are done, and the seconds of all jobs. One manager serves requests in their order; a worker
-    asks again when it starts its job, so the next order waits for it unless the manager is behind (as cli/mpi does)."""
+    """Seconds until all jobs are done, and the seconds of all jobs. One manager serves requests in their order; a
+    worker asks again when it starts its job, so it waits only for a manager that is behind (as cli/mpi does)."""
     rng = random.Random(seed)
     jobs = jobs_each * workers
     free_at, sum_of_jobs, end = 0.0, 0.0, 0.0
@@ -92,7 +92,8 @@ def picture(efficiency, deaths):
     left = 50
     x = lambda w: left + 350 * math.log(w) / math.log(4096)
     y = lambda e: 250 - 226 * e
-    svg += frame(left, "Share of the workers' time in jobs", x, y, ticks, [(e / 4, f"{25 * e} %") for e in range(5)], "workers")
+    quarters = [(e / 4, f"{25 * e} %") for e in range(5)]
+    svg += frame(left, "Share of the workers' time in jobs", x, y, ticks, quarters, "workers")
     for c, (name, points) in enumerate(efficiency.items()):
         svg += line(points, x, y, colours[c])
         svg += f'<rect x="{left}" y="{294 + 14 * c}" width="12" height="3" fill="{colours[c]}"/>'
@@ -113,7 +114,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", action="append", default=[], help="NAME=FILE of records: kept in bench/data")
     parser.add_argument("--cpu", action="append", default=[],
-                        help="NAME=SECONDS of processor time of all jobs: scales the times, where the machine was shared")
+                        help="NAME=SECONDS of processor time of all jobs: scales times of a shared machine")
     parser.add_argument("--hand-out", type=float, help="seconds of rank 0 for each job: kept too")
     parser.add_argument("--restart", type=float, default=10, help="seconds until a launcher has started again")
     parser.add_argument("--mtbf-years", type=float, default=5, help="mean time between failures of one worker's node")
@@ -156,8 +157,8 @@ def main():
                        [(w, lost_share(times, w, mtbf, options.restart, False)) for w in workers_drawn]))
     print()
     for name, mpi, array in deaths:
-        print(f"{name}: deaths cost {100 * dict(mpi)[4096]:.3g} % with MPI, {100 * dict(array)[4096]:.3g} % in a job array, "
-              f"at 4096 workers")
+        print(f"{name}: at 4096 workers deaths cost {100 * dict(mpi)[4096]:.3g} % with MPI, "
+              f"{100 * dict(array)[4096]:.3g} % in a job array")
     with open(options.o, "w", encoding="utf-8") as file:
         file.write(picture(efficiency, deaths))
 

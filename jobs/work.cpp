@@ -12,7 +12,7 @@
 namespace isamap::jobs {
 namespace {
 
-constexpr double refresh_every = 0.5, mark_every = 10, report_every = 1;  ///< seconds
+constexpr double refresh_every = 0.5, mark_every = 10, report_every = 5;  ///< seconds
 constexpr int busy_ms = 50, idle_ms = 500;
 
 double steady_seconds() {

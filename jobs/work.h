@@ -77,7 +77,7 @@ struct WorkEnd {
   std::vector<std::size_t> given_up, wrong, not_done;
   std::size_t done = 0;  ///< jobs that this call did
 };
-/// `progress` is called about once a second.
+/// `progress` is called every few seconds.
 WorkEnd work(const Plan& plan, JobStore& store, const WorkOptions& options, const JobRunner& runner,
              const std::function<void(const Progress&)>& progress);
 
