@@ -150,6 +150,7 @@ std::vector<VerbRow> verbs_run() {
              flags.text("--inputs", flags.options.onnx.inputs,
                         "of a model: folder of input_N.pb, and of output_N.pb to compare with");
              flags.model_plan();
+             flags.text("--report", flags.options.report, "of a model: also write an HTML page to FILE");
              flags.on("--profile", flags.options.onnx.profile, "of a model: the time of every part");
              flags.on("--interpret", flags.options.onnx.interpret, "of a model: by the interpreter, without a machine");
            },

@@ -108,8 +108,13 @@ class Linker {
     for (const auto& [id, life] : lives) list.push_back(life);
     const Arena arena = place_in_arena(list, linked_.arena_align);
     std::size_t n = 0;
-    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) workspace_at_.push_back(arena.at[n++]);
-    for (const auto& [id, life] : lives) place_[id] = {ModelPlace::In::arena, arena.at[n++]};
+    const auto block = [&](const std::string& name) {
+      linked_.blocks.push_back({name, arena.at[n], list[n].bytes, list[n].first, list[n].last});
+      return arena.at[n++];
+    };
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) workspace_at_.push_back(block("local arrays"));
+    for (const auto& [id, life] : lives)
+      place_[id] = {ModelPlace::In::arena, block(model_.kernel.tensors[id.index()].name)};
     linked_.arena_bytes = arena.bytes;
     linked_.arena_bound = arena.bound;
     return {};

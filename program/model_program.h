@@ -43,6 +43,13 @@ struct Port {
   std::int64_t bytes() const;
 };
 
+/// What lies in the arena, and when.
+struct ArenaBlock {
+  std::string name;  ///< of the tensor; "local arrays" of a part
+  std::int64_t at = 0, bytes = 0;
+  std::size_t first = 0, last = 0;  ///< calls, both included
+};
+
 /// Weights begin at multiples of this in their file, arena places at multiples of it in the arena: a cache line.
 constexpr std::int64_t place_align = 64;
 
@@ -54,6 +61,7 @@ struct ModelProgram {
   std::int64_t arena_bytes = 0;  ///< of tensors between parts, and the workspace of each part while it runs
   std::int64_t arena_align = place_align;
   std::int64_t arena_bound = 0;  ///< the largest sum of what is needed at one time
+  std::vector<ArenaBlock> blocks;
   std::vector<std::uint8_t> weights;  ///< packed as the programs read them
 };
 

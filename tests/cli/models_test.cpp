@@ -120,6 +120,35 @@ TEST_F(Models, EmittedOnesRunFromCAndPython) {
   ASSERT_EQ(shell("python3 '" + example + "classify.py' ./mobilenet_v1", "py.txt"), 0) << read_file(out + "/py.txt");
   EXPECT_EQ(read_file(out + "/c.txt"), read_file(out + "/py.txt"));
   EXPECT_EQ(read_file(out + "/c.txt").substr(0, 6), "class ");
+  folder_.write("out/count.c", R"(#include <stdio.h>
+#include <stdlib.h>
+#include "mobilenet_v1.h"
+extern void* __libc_malloc(size_t);
+extern void* __libc_memalign(size_t, size_t);
+static int allocations;
+void* malloc(size_t n) { ++allocations; return __libc_malloc(n); }
+void* aligned_alloc(size_t a, size_t n) { ++allocations; return __libc_memalign(a, n); }
+int main(void) {
+  static float x[mobilenet_v1_INPUT_0_BYTES / 4], y[mobilenet_v1_OUTPUT_0_BYTES / 4];
+  const void* in[] = {x};
+  void* out[] = {y};
+  mobilenet_v1* model;
+  if (mobilenet_v1_open(&model, "mobilenet_v1.weights") != 0) return 1;
+  const int opened = allocations;
+  for (int i = 0; i < 3; ++i)
+    if (mobilenet_v1_run(model, NULL, in, out, NULL) != 0) return 2;
+  const int ran = allocations;
+  if (mobilenet_v1_run(model, NULL, in, NULL, NULL) != mobilenet_v1_bad_argument) return 3;
+  out[0] = (char*)y + 1;
+  if (mobilenet_v1_run(model, NULL, in, out, NULL) != mobilenet_v1_bad_argument) return 4;
+  mobilenet_v1_close(model);
+  printf("%d %d\n", opened > 0, ran - opened);
+  return 0;
+}
+)");
+  ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. count.c ./mobilenet_v1.so -lm -o count && ./count", "n.txt"), 0)
+      << read_file(out + "/n.txt");
+  EXPECT_EQ(read_file(out + "/n.txt"), "1 0\n") << "a run allocates nothing";
   // Other weights, cut off ones and none are told apart, and a wrong call writes nothing.
   std::string weights = read_file(out + "/mobilenet_v1.weights");
   weights[20] ^= 1;
