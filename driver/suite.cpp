@@ -115,6 +115,8 @@ void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel&
   const bool maps = !found->mappings.empty() && found->mappings.front().instruction.valid();
   answer.prediction = maps ? Prediction::schedule : Prediction::scalar;
   answer.cycles = found->cost.cycles;
+  answer.energy_pJ = found->cost.energy_pJ;
+  answer.bytes = found->cost.bytes;
   if (maps) answer.instruction = model.instruction(found->mappings.front().instruction).name;
 }
 
