@@ -281,15 +281,18 @@ void Flags::kernel(const std::string& file) {
   text("--compute", options.compute, "instead of a file: 'C[i,j] += A[i,k]*B[k,j]'");
   text("--dims", options.dims, "i=64,j=64,k=64; symbolic: i=1..4096/16@128 (a multiple of 16, likely 128)");
   text("--dtypes", options.dtypes, "A=bf16,B=bf16,C=f32 (default f32)");
-  text("--sizes", options.onnx.sizes, "M=37,N=64: values of symbolic sizes; lists for run and evaluate: M=1,7,37");
+  sizes("M=37,N=64: values of symbolic sizes; lists for run and evaluate: M=1,7,37");
+}
+
+void Flags::sizes(const std::string& help) {
+  if (CLI::Option* const known = verb_->get_option_no_throw("--sizes"))
+    known->description(help);
+  else
+    text("--sizes", options.onnx.sizes, help);
 }
 
 void Flags::model() {
-  static const char* const help = "batch=1,seq=128: sizes that a model leaves open, or symbolic sizes of a kernel";
-  if (CLI::Option* const of_kernels = verb_->get_option_no_throw("--sizes"))
-    of_kernels->description(help);
-  else
-    text("--sizes", options.onnx.sizes, help);
+  sizes("batch=1,seq=128: sizes that a model leaves open, or symbolic sizes of a kernel");
   text("--fix", options.onnx.fix, "sr=16000: scalar inputs with known values");
   text("--until", options.onnx.until, "NAME,...: these values are the model's outputs");
   text("--constant", options.onnx.constants, "NAME,... or weights: inputs that are the same at every call");

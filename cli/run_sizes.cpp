@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/compiled_runner.h"
 #include "cli/compile_verb.h"
 #include "cli/cost_choice.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "isamap/scheduler.h"
 
 namespace isamap::cli {
@@ -81,6 +83,69 @@ SizeRun run_one(const Options& options, const Bindings& sizes) {
   return run;
 }
 
+/// One program for all sizes, compiled once. Empty: each size is compiled for itself, and stderr says why.
+struct OneProgram {
+  std::optional<HardwareModel> model;
+  std::optional<SymbolicCompilation> compiled;
+  std::unique_ptr<SymbolicRunner> runner;
+  CompileOptions with;
+  std::string why_not;
+};
+
+/// Sizes with one value in all runs are numbers for the program.
+Bindings fixed_sizes(const std::vector<Bindings>& sizes) {
+  Bindings fixed = sizes.front();
+  for (const Bindings& one : sizes)
+    std::erase_if(fixed, [&](const auto& entry) { return one.at(entry.first) != entry.second; });
+  return fixed;
+}
+
+/// False: an error was reported.
+bool make_one_program(const Options& options, const std::vector<Bindings>& sizes, OneProgram& one, Exit& code) {
+  Bindings fixed = fixed_sizes(sizes);
+  if (fixed.size() == sizes.front().size()) fixed.clear();
+  const auto kernel = load_symbolic_of(options, fixed, code);
+  if (!kernel) return false;
+  code = Exit::wrong_input;
+  one.model = load_target(options);
+  if (!one.model) return false;
+  auto with = compile_options(options, {kernel->sample, *one.model}, code);
+  if (!with) return false;
+  one.with = std::move(*with);
+  one.compiled = compile_symbolic(*kernel, *one.model, one.with);
+  if (one.compiled->program) {
+    one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
+    return true;
+  }
+  one.why_not = one.compiled->problems.empty() ? "no schedule" : one.compiled->problems.front().message;
+  return true;
+}
+
+SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& program) {
+  SizeRun run;
+  run.sizes = sizes;
+  const auto bound = load_symbolic_of(options, sizes, run.code);
+  if (!bound) return run;
+  const SymbolicProgram& symbolic = *program.compiled->program;
+  run.version = static_cast<int>(version_at(symbolic, sizes)) + 1;
+  if (const Diagnostics large = too_large_to_run(bound->sample); !large.empty())
+    return failed(std::move(run), Exit::limit, large);
+  program.runner->set_sizes(sizes);
+  Program at_sizes;
+  at_sizes.name = bound->sample.name;
+  at_sizes.kernel = bound->sample;
+  const auto checked =
+      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell);
+  if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
+  run.code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) fail(run.code, "not run: " + why);
+  const Cost cost =
+      predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
+  run.fields = fields_of(json_of_run(*checked, cost, {}, at_sizes, *program.model));
+  run.cells = cells_of(*checked, cost);
+  return run;
+}
+
 /// How often the kernel was compiled, and how many bodies of code serve the sizes.
 struct SizeSummary {
   int versions = 0, recompiles = 0, unknown = 0;
@@ -134,20 +199,30 @@ Exit worst_of(const std::vector<SizeRun>& runs) {
 }  // namespace
 
 Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
+  Exit code = Exit::ok;
+  OneProgram program;
+  if (!make_one_program(options, sizes, program, code)) return code;
   std::vector<SizeRun> runs;
   for (const Bindings& one : sizes) {
-    runs.push_back(run_one(options, one));
-    runs.back().version = static_cast<int>(runs.size());
+    runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one));
+    if (!program.runner) runs.back().version = static_cast<int>(runs.size());
     runs.back().cells.insert(runs.back().cells.begin(), std::to_string(runs.back().version));
     if (runs.back().code == Exit::usage) return Exit::usage;
   }
   const int count = static_cast<int>(runs.size());
-  const SizeSummary summary{count, count - 1, 0};
-  const Exit code = worst_of(runs);
-  if (options.json) return deliver(options, text_of(document_of(runs, summary, true)), code);
+  SizeSummary summary{count, count - 1, 0};
+  if (program.runner)
+    summary = {static_cast<int>(program.compiled->program->versions.size()),
+               std::max(program.runner->compilations() - 1, 0), 0};
+  code = worst_of(runs);
+  Json json = document_of(runs, summary, true);
+  if (!program.why_not.empty()) json["recompiled_because"] = program.why_not;
+  if (options.json) return deliver(options, text_of(json), code);
+  const std::string how = program.runner ? fmt::format("one compilation, {} sizes\n", count)
+                                         : fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n",
+                                                       count, summary.recompiles, program.why_not);
   return deliver(options,
-                 table_of(runs, {"version", "executed", "correct", "error", "seconds", "GFLOP/s", "predicted"}) +
-                     fmt::format("{} sizes, each compiled for itself ({} recompilations)\n", count, summary.recompiles),
+                 table_of(runs, {"version", "executed", "correct", "error", "seconds", "GFLOP/s", "predicted"}) + how,
                  code);
 }
 

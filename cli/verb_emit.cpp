@@ -10,6 +10,8 @@
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
@@ -129,6 +131,10 @@ void add_outputs(Flags& flags) {
 
 Exit verb_emit(const Options& options) {
   Exit code = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
+    return code;
+  else if (symbolic)
+    return emit_symbolic(options, *symbolic);
   const auto compiled = compile_inputs(options, code, !options.program);
   if (!compiled) return code;
   const HardwareModel& model = compiled->inputs.model;

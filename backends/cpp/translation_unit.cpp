@@ -59,6 +59,10 @@ struct Scratch {
 
 }  // namespace
 
+std::string includes_and_helpers(const HardwareModel& model, const Surroundings& around, const std::string& code) {
+  return includes(model, around) + program_text(model, around, code);
+}
+
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs) {
   std::string text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it{}{}\n\nkernel:",
                                          entry_name(program.name), model.name, needs.empty() ? "" : "\nneeds ", needs),

@@ -65,21 +65,22 @@ where: {r: 3}
 }
 
 TEST(SymbolicLanguage, OneLine) {
-  const auto kernel =
-      symbolic_kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", "i=16..4096/16@128@512,j=?,k=64", "", {});
+  const auto kernel = symbolic_kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", "i=16..4096/16@128@512,j=?,k=64", "", {});
   ASSERT_TRUE(kernel) << render(kernel.diagnostics());
   EXPECT_EQ(kernel->at, (Bindings{{"i", 128}, {"j", 128}}));
   EXPECT_EQ(print(kernel->facts.sizes[0]), "i in 16..4096 and a multiple of 16");
   EXPECT_LT(kernel->facts.sizes[1].max * 4096, std::int64_t{1} << 31);  // C has fewer than 2^31 elements
   EXPECT_GE((kernel->facts.sizes[1].max + 1) * 4096, std::int64_t{1} << 31);
-  const auto bound = symbolic_kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", "i=16..4096/16,j=48,k=64", "", {{"i", 32}});
+  const auto bound =
+      symbolic_kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", "i=16..4096/16,j=48,k=64", "", {{"i", 32}});
   ASSERT_TRUE(bound);
   EXPECT_FALSE(bound->has_symbols());
   EXPECT_EQ(bound->sample, *kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", "i=32,j=48,k=64", ""));
   const auto window = symbolic_kernel_from_formula("O[p] += I[2*p + r]*F[r]", "p=1..100,r=3", "", {});
   ASSERT_TRUE(window) << render(window.diagnostics());
   EXPECT_EQ(print(window->shapes[0][0]), "2*p + 1");
-  for (const char* wrong : {"i=1..2..3,j=1,k=1", "i=9..3,j=1,k=1", "i=1..4/0,j=1,k=1", "i=1..9@12,j=1,k=1", "i=?x,j=1,k=1"})
+  for (const char* wrong :
+       {"i=1..2..3,j=1,k=1", "i=9..3,j=1,k=1", "i=1..4/0,j=1,k=1", "i=1..9@12,j=1,k=1", "i=?x,j=1,k=1"})
     EXPECT_FALSE(symbolic_kernel_from_formula("C[i,j] += A[i,k]*B[k,j]", wrong, "", {})) << wrong;
 }
 
@@ -115,11 +116,12 @@ k.yaml:3:21: 'Q' in a fact is not declared in dims
                      "tensors: {A: {shape: [M]}}\ncompute: ['A[i] = 1']\n")
                 .find("k.yaml:3:9: no sizes satisfy M in 0..2147483647, M <= 3, M >= 5"),
             std::string::npos);
-  EXPECT_NE(problems("kernel: k\ndims: {M: {max: 8}, N: {max: 8}}\n"
-                     "tensors: {A: {shape: [M]}, B: {shape: [N]}}\ncompute: ['A[i] = B[i]']\n")
-                .find("iterator 'i' has the extent of dimension 0 of 'A', M and of dimension 0 of 'B', N, which differ, "
-                      "for example at M = "),
-            std::string::npos);
+  EXPECT_NE(
+      problems("kernel: k\ndims: {M: {max: 8}, N: {max: 8}}\n"
+               "tensors: {A: {shape: [M]}, B: {shape: [N]}}\ncompute: ['A[i] = B[i]']\n")
+          .find("iterator 'i' has the extent of dimension 0 of 'A', M and of dimension 0 of 'B', N, which differ, "
+                "for example at M = "),
+      std::string::npos);
 }
 
 TEST(SymbolicLanguage, ASizeThatBreaksAFactIsOneLine) {
@@ -208,8 +210,8 @@ TEST(SymbolicFacts, YesNoAndACounterexample) {
   sizes.between.push_back({"M <= N", AffineExpr::dim("N") - AffineExpr::dim("M"), {}});
   const Facts facts(sizes);
   const AffineExpr m = AffineExpr::dim("M"), n = AffineExpr::dim("N");
-  EXPECT_EQ(facts.nonnegative(m).truth, Truth3::yes);                   // by its range
-  EXPECT_EQ(facts.nonnegative(n - m).truth, Truth3::yes);               // by a fact
+  EXPECT_EQ(facts.nonnegative(m).truth, Truth3::yes);                           // by its range
+  EXPECT_EQ(facts.nonnegative(n - m).truth, Truth3::yes);                       // by a fact
   EXPECT_EQ(facts.nonnegative(AffineExpr(0) - mod(n, 16)).truth, Truth3::yes);  // by its divisor
   EXPECT_EQ(facts.nonnegative(AffineExpr(0) - mod(n, 32)).truth, Truth3::no);
   const Answer no = facts.nonnegative(AffineExpr(99) - m);
