@@ -293,8 +293,16 @@ void Flags::machine() {
 void Flags::kernel(const std::string& file) {
   text("KERNEL", options.kernel_file, file);
   text("--compute", options.compute, "instead of a file: 'C[i,j] += A[i,k]*B[k,j]'");
-  text("--dims", options.dims, "i=64,j=64,k=64");
+  text("--dims", options.dims, "i=64,j=64,k=64; symbolic: i=1..4096/16@128 (a multiple of 16, likely 128)");
   text("--dtypes", options.dtypes, "A=bf16,B=bf16,C=f32 (default f32)");
+  sizes("M=37,N=64: values of symbolic sizes; lists for run and evaluate: M=1,7,37");
+}
+
+void Flags::sizes(const std::string& help) {
+  if (CLI::Option* const known = verb_->get_option_no_throw("--sizes"))
+    known->description(help);
+  else
+    text("--sizes", options.onnx.sizes, help);
 }
 
 void Flags::model_plan() {
@@ -302,7 +310,7 @@ void Flags::model_plan() {
 }
 
 void Flags::model() {
-  text("--sizes", options.onnx.sizes, "batch=1,seq=128: sizes that the model leaves open");
+  sizes("batch=1,seq=128: sizes that a model leaves open, or symbolic sizes of a kernel");
   text("--fix", options.onnx.fix, "sr=16000: scalar inputs with known values");
   text("--until", options.onnx.until, "NAME,...: these values are the model's outputs");
   text("--constant", options.onnx.constants, "NAME,... or weights: inputs that are the same at every call");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON documents of `map` and `explain`.
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -132,6 +133,50 @@ void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Ru
 }
 
 }  // namespace
+
+Json json_of(const SizeFacts& facts) {
+  Json json = Json::object();
+  for (const SymbolicSize& size : facts.sizes)
+    json[size.name] = {
+        {"min", size.min}, {"max", size.max}, {"multiple_of", size.multiple_of}, {"likely", size.likely}};
+  return json;
+}
+
+Json facts_between(const SizeFacts& facts) {
+  Json json = Json::array();
+  for (const SizeFact& fact : facts.between)
+    if (std::find(json.begin(), json.end(), Json(fact.text)) == json.end()) json.push_back(fact.text);
+  return json;
+}
+
+std::string json_of_symbolic_map(const SymbolicKernel& kernel, const HardwareModel& model, Rule rule,
+                                 const SymbolicMapResult& result) {
+  Json json = document();
+  const MapResult& mapped = result.mapped;
+  add_exit(json, mapped.mappings.size(), mapped.limit_reached);
+  json["kernel"] = result.kernel.name;
+  json["target"] = model.name;
+  json["rule"] = std::string(name(rule));
+  json["sizes"] = json_of(kernel.facts);
+  json["facts"] = facts_between(kernel.facts);
+  json["at"] = kernel.at;
+  json["versions"] = Json::array();
+  json["guards"] = Json::array();
+  json["unknown"] = mapped.solver.unknown;
+  json["programmable"] = count_mappings(mapped.mappings, result.kernel, model).programmable;
+  json["mappings"] = Json::array();
+  for (std::size_t m = 0; m < mapped.mappings.size(); ++m) {
+    json["mappings"].push_back(json_of(mapped.mappings[m], result.kernel, model));
+    if (m < mapped.certificate_files.size()) json["mappings"].back()["proof"]["file"] = mapped.certificate_files[m];
+  }
+  json["refused"] = Json::array();
+  for (const RefusedMapping& refused : result.refused)
+    json["refused"].push_back({{"mapping", refused.mapping}, {"reason", refused.reason}});
+  json["rejected"] = rejected_json(mapped.rejected, model);
+  json["solver"] = solver_of(mapped);
+  if (mapped.limit_reached) json["limit_reached"] = true;
+  return text_of(json);
+}
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
   Json json = document();

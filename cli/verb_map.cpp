@@ -10,6 +10,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
+#include "cli/sizes.h"
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
@@ -100,7 +101,8 @@ struct MappingTable {
   std::map<std::string, int> reason;  ///< why entries cannot be programmed, and how many
 };
 
-MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
+                      bool with_other_orders = true) {
   MappingTable table;
   const auto add_row = [&](const std::string& id, const Mapping& m) {
     const std::string why = not_programmable(m, kernel, model);
@@ -116,6 +118,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
     ++table.count.covering;
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
+    if (!with_other_orders) continue;
     for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
       add_row(number_of(m, order++), other);
   }
@@ -164,8 +167,39 @@ Exit count(const Options& options, const Kernel& kernel, const HardwareModel& mo
   return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);
 }
 
+/// "M in 0..4096 (used at M = 128): "
+std::string sizes_headline(const SymbolicKernel& kernel) {
+  std::string at;
+  for (const auto& [name, value] : kernel.at) at += fmt::format("{}{} = {}", at.empty() ? "" : ", ", name, value);
+  return fmt::format("for {} (used at {})", isamap::print(kernel.facts), at);
+}
+
+/// All mappings that hold for all sizes of a symbolic kernel.
+Exit map_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  const auto model = load_target(options);
+  if (!model) return Exit::wrong_input;
+  if (options.count)
+    return fail(Exit::usage, "--count counts mappings of a kernel whose sizes are numbers", "bind them with --sizes");
+  const auto found = map_all_sizes(kernel, *model, options.map);
+  if (!found) return fail(Exit::wrong_input, found.diagnostics());
+  const MapResult& mapped = found->mapped;
+  const Exit code = !mapped.mappings.empty() ? Exit::ok : mapped.limit_reached ? Exit::limit : Exit::no_answer;
+  if (options.json) return deliver(options, json_of_symbolic_map(kernel, *model, options.map.rule, *found), code);
+  const MappingTable rows = table_of(found->kernel, *model, mapped, false);
+  std::string text = headline(found->kernel, *model, rows.count, mapped.limit_reached);
+  text += sizes_headline(kernel) + (mapped.mappings.empty() ? "\n" : ", each proved for all of them\n");
+  if (!mapped.mappings.empty()) text += table(rows.rows);
+  text += unprogrammable_text(rows);
+  for (const RefusedMapping& refused : found->refused) text += fmt::format("{} {}\n", refused.mapping, refused.reason);
+  return deliver(options, text + rejections_text(found->kernel, *model, mapped.rejected), code);
+}
+
 Exit verb_map(const Options& options) {
   Exit code = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
+    return code;
+  else if (symbolic)
+    return map_symbolic(options, *symbolic);
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
   const auto& [kernel, model] = *inputs;

@@ -128,6 +128,14 @@ std::string certificate_file(const Mapping& mapping, int other_order, const Hard
 
 namespace {
 
+std::optional<Diagnostic> create_folder(const std::string& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::error_code ignored;  // another process may create it meanwhile
+  if (!problem || std::filesystem::is_directory(folder, ignored)) return std::nullopt;
+  return error_at({folder, 0, 0}, "cannot create this folder: " + problem.message());
+}
+
 /// Proves one mapping, records that in it, and writes the proof.
 Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                               const std::filesystem::path& path, Mapping& mapping, MapResult& result) {
@@ -144,14 +152,29 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
 
 }  // namespace
 
+std::vector<std::string> certificate_comments(const Kernel& kernel, const HardwareModel& model,
+                                              const Mapping& mapping) {
+  return comments_of(kernel, model, mapping);
+}
+
+Diagnostics write_certificate_texts(const std::string& folder,
+                                    const std::vector<std::pair<std::string, std::string>>& texts) {
+  if (auto problem = create_folder(folder)) return {std::move(*problem)};
+  const auto start = std::filesystem::file_time_type::clock::now();
+  std::vector<std::string> written;
+  for (const auto& [name, text] : texts) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    if (!write_whole(path, text)) return {error_at({path.string(), 0, 0}, "cannot write this file")};
+    written.push_back(name);
+  }
+  remove_older(folder, written, start);
+  return {};
+}
+
 Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                MapResult& result) {
   const std::filesystem::path folder = options.certificates;
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  std::error_code ignored;  // another process may create it meanwhile
-  if (problem && !std::filesystem::is_directory(folder, ignored))
-    return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
+  if (auto problem = create_folder(options.certificates)) return {std::move(*problem)};
   const auto start = std::filesystem::file_time_type::clock::now();
   std::vector<std::string> written;
   AlternativeDigitOrders other_orders(kernel);

@@ -2,6 +2,7 @@
 #pragma once
 // The C++ functions of one program.
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -15,6 +16,8 @@ struct Surroundings {
   bool scratch = false;
   bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
   Workspace workspace = {};  ///< its size, the maximum of all functions
+  /// Loops over rows (program/row_loops.h): the function has the number of rows as its last argument.
+  const std::map<std::string, std::int64_t>* row_loops = nullptr;
 };
 
 /// The entry `name` and, if the program packs ahead of time, `name`_pack. `linkage`: "extern \"C\"" or "static". Only
