@@ -13,6 +13,7 @@
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/mapped_splits.h"
 #include "mapper/mapping_names.h"
 
@@ -105,7 +106,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
   const auto add_row = [&](const std::string& id, const Mapping& m) {
     const std::string why = not_programmable(m, kernel, model);
     table.rows.push_back(
-        {id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
+        {id, instruction_of(m, model).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
          operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
          fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), why.empty() ? "yes" : "no"});
     return why;
@@ -116,8 +117,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
     ++table.count.covering;
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
-    for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
-      add_row(number_of(m, order++), other);
+    for (const Mapping& other : other_orders.of(m, instruction_of(m, model))) add_row(number_of(m, order++), other);
   }
   return table;
 }

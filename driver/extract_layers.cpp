@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/recurrence.h"
+#include "mapper/instruction_tree.h"
 
 namespace isamap {
 namespace {
@@ -111,7 +112,7 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
     layer.mapping = chosen(compiled);
     layer.cost = compiled.scheduled->cost;
     if (!layer.schedule.nests.empty()) layer.tiles = tiles_of(layer.schedule.nests.front());
-    if (layer.mapping) layer.instruction = model.instruction(layer.mapping->instruction).name;
+    if (layer.mapping) layer.instruction = instruction_of(*layer.mapping, model).name;
   }
   if (!compiled.program) {
     layer.code = layer.mapped ? compiled.code : Exit::ok;

@@ -87,6 +87,7 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
   if (workspace) unit->workspace = around.workspace;
+  around.helpers.merge(helpers_in(unit->text));  // texts of instructions call them by name
   unit->text = header_comment(program, model, needed_flags(model)) + includes(model, around) +
                program_text(model, around, unit->text) + compiled_for(model) + unit->text;
   return unit;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "hwdesc/model/register_reallocation.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/staged_tile.h"
 #include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
@@ -70,6 +71,14 @@ int implicit_operand_registers(const ResolvedNest& view, const TileCounts& count
     if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
   }
   return 0;
+}
+
+/// Results between the calls of a tree of instructions, and its constants. A compiler takes the last result's register
+/// for a chain of them, and constants from memory.
+std::int64_t registers_between_calls(const ResolvedNest& view, MemoryId registers) {
+  const InstructionTree& tree = view.mapping.tree;
+  if (tree.empty() || operand_memory(view, 0) != registers) return 0;
+  return view.model->memory(registers).named_by_compiler() ? most_live_results(tree) - 1 : temporaries_of(tree);
 }
 
 /// Instances with registers of their own that run in parallel in one unit of the pool.
@@ -154,6 +163,10 @@ Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts
     if (const int operands = implicit_operand_registers(view, counts, id); operands > 0) {
       needed += operands;
       parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
+    }
+    if (const std::int64_t between = registers_between_calls(view, id); between > 0) {
+      needed += static_cast<double>(between);
+      parts += fmt::format("{}between calls {}", parts.empty() ? "" : ", ", between);
     }
     const bool registers = m.is_register() && m.size > 0;
     const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
