@@ -12,6 +12,7 @@
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/completeness.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/layout_advice.h"
 #include "mapper/mapping_names.h"
 #include "mapper/price.h"
@@ -67,7 +68,7 @@ Json price_json(const Mapping& mapping, const Kernel& kernel, const HardwareMode
 
 Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
   Json json{{"id", mapping.id},
-            {"instruction", model.instruction(mapping.instruction).name},
+            {"instruction", instruction_of(mapping, model).name},
             {"statement", mapping.statement.value},
             {"operands", object_of(named_operands(mapping, kernel, model))},
             {"dims", object_of(named_digits(mapping, model))}};
@@ -192,8 +193,7 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
     const bool written = m < result.certificate_files.size();
     if (written) mapping["proof"]["file"] = result.certificate_files[m];
     int order = 0;
-    for (const Mapping& other :
-         other_orders.of(result.mappings[m], model.instruction(result.mappings[m].instruction))) {
+    for (const Mapping& other : other_orders.of(result.mappings[m], instruction_of(result.mappings[m], model))) {
       mapping["other_orders"].push_back(json_of(other, kernel, model));
       if (written) mapping["other_orders"].back()["proof"]["file"] = certificate_file(other, order++, model);
     }
@@ -244,7 +244,7 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
     Json row{{"instruction", model.instructions()[i].name}, {"mappings", Json::array()}, {"reasons", Json::array()}};
     std::map<std::uint32_t, std::vector<Mapping>> mine;  // by statement
     for (const Mapping& mapping : result.mappings) {
-      if (mapping.instruction != id) continue;
+      if (mapping.instruction != id || !mapping.tree.empty()) continue;
       row["mappings"].push_back(json_of(mapping, kernel, model));
       mine[mapping.statement.value].push_back(mapping);
     }

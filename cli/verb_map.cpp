@@ -14,6 +14,7 @@
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/mapped_splits.h"
 #include "mapper/mapping_names.h"
 
@@ -107,7 +108,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
   const auto add_row = [&](const std::string& id, const Mapping& m) {
     const std::string why = not_programmable(m, kernel, model);
     table.rows.push_back(
-        {id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
+        {id, instruction_of(m, model).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
          operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
          fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), why.empty() ? "yes" : "no"});
     return why;
@@ -119,7 +120,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
     if (!with_other_orders) continue;
-    for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
+    for (const Mapping& other : other_orders.of(m, instruction_of(m, model)))
       add_row(number_of(m, order++), other);
   }
   return table;

@@ -10,6 +10,7 @@
 
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/z3_solver.h"
 
 namespace isamap {
@@ -28,7 +29,7 @@ std::string one_line(std::string text) {
 }
 
 std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   std::vector<std::string> lines{
       one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
       one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
@@ -80,7 +81,7 @@ void remove_older(const std::filesystem::path& folder, const std::vector<std::st
 }
 
 Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  Certificate certificate = certify(alignment_of(kernel, model.instruction(mapping.instruction), mapping), mapping);
+  Certificate certificate = certify(alignment_of(kernel, instruction_of(mapping, model), mapping), mapping);
   certificate.comments = comments_of(kernel, model, mapping);
   return certificate;
 }
@@ -122,8 +123,7 @@ std::string number_of(const Mapping& mapping, int other_order) {
 }
 
 std::string certificate_file(const Mapping& mapping, int other_order, const HardwareModel& model) {
-  return "mapping_" + number_of(mapping, other_order) + "_" + plain(model.instruction(mapping.instruction).name) +
-         ".smt2";
+  return "mapping_" + number_of(mapping, other_order) + "_" + plain(instruction_of(mapping, model).name) + ".smt2";
 }
 
 namespace {
@@ -144,7 +144,7 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
   const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
   ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
   if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-  const Alignment alignment = alignment_of(kernel, model.instruction(mapping.instruction), mapping);
+  const Alignment alignment = alignment_of(kernel, instruction_of(mapping, model), mapping);
   const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
   if (write_whole(path, print(certificate) + any_size)) return {};
   return {error_at({path.string(), 0, 0}, "cannot write this file")};
@@ -182,7 +182,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
     result.stopped = options.certificate_progress &&
                      !options.certificate_progress(result.certificate_files.size(), result.mappings.size());
     if (result.stopped) break;
-    std::vector<Mapping> others = other_orders.of(mapping, model.instruction(mapping.instruction));
+    std::vector<Mapping> others = other_orders.of(mapping, instruction_of(mapping, model));
     for (int order = -1; order < static_cast<int>(others.size()); ++order) {
       Mapping& one = order < 0 ? mapping : others[static_cast<std::size_t>(order)];
       written.push_back(certificate_file(mapping, order, model));

@@ -26,7 +26,7 @@ Result<TranslationUnit> print_functions(const Program& program, const HardwareMo
                                         const std::string& linkage, Surroundings& around);
 
 /// What a file needs in front of its functions `code`: includes, helpers, checks of compile-time sizes.
-std::string surrounding_text(const HardwareModel& model, const Surroundings& around, const std::string& code);
+std::string surrounding_text(const HardwareModel& model, Surroundings around, const std::string& code);
 
 /// Text as comment lines, escaped so that it cannot end or continue a comment.
 std::string comment(const std::string& text, const std::string& indent);

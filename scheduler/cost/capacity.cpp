@@ -9,6 +9,7 @@
 #include <set>
 
 #include "hwdesc/model/register_reallocation.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/staged_tile.h"
 #include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
@@ -64,6 +65,14 @@ int implicit_operand_registers(const ResolvedNest& view, const TileCounts& count
     if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
   }
   return 0;
+}
+
+/// Results between the calls of a tree of instructions, and its constants. A compiler takes the last result's register
+/// for a chain of them, and constants from memory.
+std::int64_t registers_between_calls(const ResolvedNest& view, MemoryId registers) {
+  const InstructionTree& tree = view.mapping.tree;
+  if (tree.empty() || operand_memory(view, 0) != registers) return 0;
+  return view.model->memory(registers).named_by_compiler() ? most_live_results(tree) - 1 : temporaries_of(tree);
 }
 
 /// Instances with registers of their own that run in parallel in one unit of the pool.
@@ -129,9 +138,10 @@ std::int64_t of_one_call(const ResolvedNest& view, MemoryId registers) {
 struct Occupancy {
   double needed = 0;
   boost::container::small_vector<std::pair<const StagedTile*, double>, 8> stages;
-  int operands = 0;  ///< registers of memory operands
+  int operands = 0;          ///< registers of memory operands
+  std::int64_t between = 0;  ///< registers between the calls of a tree of instructions
 
-  bool empty() const { return stages.empty() && operands == 0; }
+  bool empty() const { return stages.empty() && operands == 0 && between == 0; }
   /// The line of the largest stage.
   SourceLocation where() const {
     const StagedTile* largest = nullptr;
@@ -146,6 +156,7 @@ struct Occupancy {
     for (const auto& [stage, own] : stages)
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", stage->stage.tensor, own);
     if (operands > 0) parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
+    if (between > 0) parts += fmt::format("{}between calls {}", parts.empty() ? "" : ", ", between);
     return parts;
   }
 };
@@ -159,6 +170,8 @@ Occupancy occupancy_of(const ResolvedNest& view, const TileCounts& counts, Memor
   }
   found.operands = implicit_operand_registers(view, counts, id);
   found.needed += found.operands;
+  found.between = registers_between_calls(view, id);
+  found.needed += static_cast<double>(found.between);
   return found;
 }
 

@@ -55,6 +55,7 @@ InstructionForm summed_form(const HardwareModel& model, InstructionId instructio
 }
 
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model) {
+  if (!mapping.tree.empty()) return mapping.tree.form;
   return mapping.rolled.empty() ? written_form(model, mapping.instruction) : summed_form(model, mapping.instruction);
 }
 

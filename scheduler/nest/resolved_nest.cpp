@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/access_name.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/out_of_bounds.h"
@@ -372,6 +373,27 @@ InstructionForm form_named_by(const Do& line, InstructionId id, const HardwareMo
   return written_form(model, id);
 }
 
+/// Names with dots are trees; one name is one where the statement has a constant instead of an operand.
+std::optional<InstructionTree> tree_of(const Do& line, const Kernel& kernel, const Computation& statement,
+                                       const HardwareModel& model) {
+  const auto id = model.find_instruction(line.instruction);
+  const bool single = id && (!line.constants.empty() || !line.operands.empty() ||
+                             access_count(model.instruction(*id).statement()) <= access_count(statement));
+  return single ? std::nullopt : tree_named(line.instruction, statement, kernel.tensors, model);
+}
+
+Diagnostic no_instruction(const Do& line, const HardwareModel& model) {
+  if (line.instruction.find('.') != std::string::npos)
+    return error(fmt::format("'{}' is no tree of instructions of {} that computes {}", line.instruction, model.name,
+                             line.statement),
+                 "operands come before the instruction that reads them; isamap map prints the tree it finds");
+  std::vector<std::string> known;
+  for (const Instruction& i : model.instructions())
+    if (is_compute(i)) known.push_back(i.name);
+  return error("no instruction '" + line.instruction + "' in " + model.name,
+               yaml::did_you_mean(line.instruction, known));
+}
+
 }  // namespace
 
 Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
@@ -380,17 +402,18 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   mapping.statement = statement;
   if (line.instruction.empty() || line.instruction == "scalar") return mapping;
   const auto id = model.find_instruction(line.instruction);
-  std::vector<std::string> known;
-  for (const Instruction& i : model.instructions())
-    if (is_compute(i)) known.push_back(i.name);
-  if (!id)
-    return error("no instruction '" + line.instruction + "' in " + model.name,
-                 yaml::did_you_mean(line.instruction, known));
-  if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
-  mapping.instruction = *id;
-  const InstructionForm form = form_named_by(line, *id, model);
+  if (auto tree = tree_of(line, kernel, computation, model)) {
+    mapping.instruction = tree->calls.back().instruction;
+    mapping.tree = std::move(*tree);
+  } else if (id) {
+    if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
+    mapping.instruction = *id;
+  } else {
+    return no_instruction(line, model);
+  }
+  const InstructionForm form = mapping.tree.empty() ? form_named_by(line, *id, model) : mapping.tree.form;
   const Instruction& instruction = *form;
-  if (form->ranges.size() > model.instruction(*id).ranges.size())
+  if (form->ranges.size() > model.instruction(mapping.instruction).ranges.size())
     mapping.rolled = {form->statement().domain.dims.back()};
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();
