@@ -19,7 +19,7 @@ ModelPlan chain_plan(const Kernel& kernel);
 struct PlanOptions {
   std::string search = "ours";  ///< of cover_strategies()
   std::uint64_t seed = 0;
-  std::size_t joins = 24;  ///< pairs of neighbouring chains that are compiled together to learn their price
+  std::size_t joins = 12;  ///< pairs of neighbouring chains that are compiled together to learn their price
 };
 
 /// 1. Orders: the chains are priced with all tensors between parts as in the file, and with one axis moved innermost,
