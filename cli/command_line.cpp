@@ -295,6 +295,10 @@ void Flags::kernel(const std::string& file) {
   text("--dtypes", options.dtypes, "A=bf16,B=bf16,C=f32 (default f32)");
 }
 
+void Flags::model_plan() {
+  text("--plan", options.onnx.plan, "of a model: parts and orders from this file, as explain prints them");
+}
+
 void Flags::model() {
   text("--sizes", options.onnx.sizes, "batch=1,seq=128: sizes that the model leaves open");
   text("--fix", options.onnx.fix, "sr=16000: scalar inputs with known values");

@@ -8,12 +8,8 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <thread>
 
 #include "cli/json.h"
-#include "cli/model_files.h"
-#include "driver/run_model.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -80,6 +76,8 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
+}  // namespace
+
 std::string shapes_of(const Model& model) {
   std::string text;
   for (const TensorId id : model.outputs) {
@@ -94,15 +92,6 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// A model that can be executed, and a value for each of its tensors.
-struct Prepared {
-  Model model;
-  std::vector<TensorData> data;
-  ModelFiles files;
-};
-
-/// Without copies between statements and what only constants need. Empty: what is wrong or refused is reported, and
-/// `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
@@ -144,101 +133,6 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   prepared.data = std::move(*data);
   return prepared;
 }
-
-/// A model, its parts on a machine, and how they ran.
-struct ModelReport {
-  const Model& model;
-  const HardwareModel& machine;
-  const CompiledModel& compiled;
-  const ModelRun& run;
-  const Compared& compared;
-  double importing = 0;
-};
-
-nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelRun& run) {
-  auto parts = nlohmann::ordered_json::array();
-  for (std::size_t p = 0; p < compiled.parts.size(); ++p) {
-    const CompiledPart& part = compiled.parts[p];
-    const PartRun ran = p < run.parts.size() ? run.parts[p] : PartRun{};
-    parts.push_back({{"name", part.name},
-                     {"nodes", part.nodes},
-                     {"statements", part.kernel.statements.size()},
-                     {"mapped", part.mapped},
-                     {"program", part.same_as},
-                     {"predicted_cycles", part.predicted_cycles},
-                     {"seconds", ran.seconds},
-                     {"max_error", ran.max_error}});
-  }
-  return parts;
-}
-
-nlohmann::ordered_json json_of(const Plan& plan) {
-  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}};
-}
-
-nlohmann::ordered_json json_of(const ModelReport& report) {
-  const auto& [model, machine, compiled, run, compared, importing] = report;
-  return {{"schema_version", 1},
-          {"model", model.kernel.name},
-          {"target", machine.name},
-          {"executed", name(run.executed)},
-          {"correct", compared.correct},
-          {"max_error", run.max_error},
-          {"compared", compared.outputs},
-          {"seconds", run.seconds},
-          {"cycles", run.cycles},
-          {"predicted_cycles", compiled.plan.cost},
-          {"parts", compiled.parts.size()},
-          {"distinct_parts", compiled.programs.size()},
-          {"plan", json_of(compiled.plan)},
-          {"whole", run.whole},
-          {"arena_bytes", run.arena_bytes},
-          {"arena_bound", run.arena_bound},
-          {"weights_bytes", run.weights_bytes},
-          {"code_bytes", run.text_bytes},
-          {"seconds_of",
-           {{"import", importing},
-            {"plan", 0},
-            {"search", compiled.seconds},
-            {"compile", run.seconds_compiling},
-            {"run", run.seconds_running}}},
-          {"versions", 1},
-          {"recompiles", 0},
-          {"part_list", json_of_parts(compiled, run)}};
-}
-
-/// The verdict, and the parts that take longest.
-std::string text_of(const ModelReport& report) {
-  const ModelRun& run = report.run;
-  std::string text = fmt::format("executed {}{}, every part as the interpreter says", name(run.executed),
-                                 run.whole ? " as one program" : " part by part");
-  if (report.compared.outputs > 0) text += ", outputs " + verdict_of(report.compared);
-  text += fmt::format("; largest error {:.3g}", run.max_error);
-  if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
-  if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.plan.cost);
-  if (run.whole)
-    text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
-                        run.weights_bytes);
-  std::vector<std::size_t> longest(run.parts.size());
-  std::iota(longest.begin(), longest.end(), std::size_t{0});
-  const auto time = [&](std::size_t p) {
-    return run.parts[p].seconds > 0 ? run.parts[p].seconds : static_cast<double>(run.parts[p].cycles);
-  };
-  std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) { return time(a) > time(b); });
-  constexpr std::size_t shown = 5;
-  for (std::size_t n = 0; n < std::min(shown, longest.size()); ++n) {
-    const PartRun& ran = run.parts[longest[n]];
-    const CompiledPart& part = report.compiled.parts[longest[n]];
-    text += fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
-                        ran.seconds > 0 ? fmt::format("{:.3g} s", ran.seconds) : fmt::format("{} cycles", ran.cycles),
-                        part.mapped, part.kernel.statements.size(), part.predicted_cycles);
-  }
-  return text;
-}
-
-}  // namespace
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
@@ -294,18 +188,18 @@ Exit explain_model(const Options& options) {
   const auto model = load_model(options, code);
   if (!model) return code;
   code = model->refused.empty() ? Exit::ok : Exit::no_answer;
-  if (options.json) {
-    const nlohmann::ordered_json json = {{"schema_version", 1},
-                                         {"model", model->kernel.name},
-                                         {"statements", model->kernel.statements.size()},
-                                         {"refused", json_of(model->refused)},
-                                         {"notes", model->notes}};
-    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
-  }
+  nlohmann::ordered_json json = {{"schema_version", 1},
+                                 {"model", model->kernel.name},
+                                 {"statements", model->kernel.statements.size()},
+                                 {"refused", json_of(model->refused)},
+                                 {"notes", model->notes}};
   std::string text = fmt::format("{}: {} statements\n", model->kernel.name, model->kernel.statements.size());
   for (const std::string& note : model->notes) text += "note: " + note + "\n";
-  if (!model->refused.empty()) text += "cannot be compiled:\n" + refusals_of(*model);
-  return deliver(options, text, code);
+  if (!model->refused.empty())
+    text += "cannot be compiled:\n" + refusals_of(*model);
+  else if (code = explain_plan(options, text, json); code != Exit::ok)
+    return code;
+  return deliver(options, options.json ? printed(json) : text, code);
 }
 
 Exit interpret_model(const Options& options) {
@@ -329,48 +223,6 @@ Exit interpret_model(const Options& options) {
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
                              verdict_of(compared), compared.max_error, seconds),
                  code);
-}
-
-Exit compile_and_run_model(const Options& options) {
-  const auto machine = load_target(options);
-  if (!machine) return Exit::wrong_input;
-  Exit code = Exit::ok;
-  const auto start = std::chrono::steady_clock::now();
-  auto prepared = prepare(options, code);
-  if (!prepared) return code;
-  const double importing = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  ModelCompileOptions with;
-  with.compile.map = options.map;
-  with.compile.strict_float = options.strict_float;
-  with.compile.schedule = schedule_options(options, *machine);
-  with.jobs = std::max(1u, std::thread::hardware_concurrency());
-  Progress progress;
-  with.progress = [&](const std::string& text) { progress(text); };
-  Plan plan = chain_plan(prepared->model.kernel);
-  if (getenv("LAST")) {
-    const Kernel& k = prepared->model.kernel;
-    plan.order.resize(k.tensors.size());
-    for (std::size_t t = 0; t < k.tensors.size(); ++t)
-      if (is_free(k, make_id<TensorId>(t)) && !k.tensors[t].constant && k.tensors[t].shape.size() == 4)
-        plan.order[t] = {0, 2, 3, 1};
-  }
-  const Model model = in_order(prepared->model, plan.order);
-  const auto failed = [&](Exit why, const Diagnostics& problems) {
-    code = fail(why, problems);
-    return options.json ? deliver(options, json_of_failure(code, problems), code) : code;
-  };
-  const CompiledModel compiled = compile_model(model, plan, *machine, with);
-  if (compiled.code != Exit::ok) return failed(compiled.code, compiled.problems);
-  const ModelRun run =
-      run_model(model, compiled, *machine, in_order(std::move(prepared->data), plan.order), {0.5, with.progress});
-  if (run.code != Exit::ok) return failed(run.code, run.problems);
-  if (const auto saved = save_outputs(model, run.data, options); !saved)
-    return failed(Exit::wrong_input, saved.diagnostics());
-  const Compared compared = compare_with_files(model, run.data, prepared->files);
-  code = compared.correct ? Exit::ok : Exit::wrong_result;
-  const ModelReport report{model, *machine, compiled, run, compared, importing};
-  if (options.json) return deliver(options, printed(json_of(report)), code);
-  return deliver(options, shapes_of(model) + text_of(report), code);
 }
 
 }  // namespace isamap::cli

@@ -4,47 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "driver/execute.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
-#include "support/threads.h"
 
 namespace isamap {
 
 namespace {
-
-std::size_t writers_of(const Kernel& kernel, TensorId tensor) {
-  return static_cast<std::size_t>(std::count_if(kernel.statements.begin(), kernel.statements.end(),
-                                                [&](const Computation& s) { return s.write.tensor == tensor; }));
-}
-
-/// Element-wise on what the statement before it wrote: every point of its own element, as many as were written.
-bool continues(const Kernel& kernel, std::size_t s) {
-  const Computation& statement = kernel.statements[s];
-  const TensorId before = kernel.statements[s - 1].write.tensor;
-  const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
-                                 [&](const Access& read) { return read.tensor == before; });
-  const bool reduces = statement.reduction != Reduction::assign ||
-                       std::any_of(statement.domain.dims.begin(), statement.domain.dims.end(),
-                                   [](const Dim& d) { return d.kind == DimKind::reduction; });
-  const auto elements = [&](TensorId id) { return element_count(kernel.tensors[id.index()]); };
-  return reads && !reduces && statement.write.tensor != before &&
-         elements(before) == elements(statement.write.tensor) && writers_of(kernel, before) == 1 &&
-         writers_of(kernel, statement.write.tensor) == 1;
-}
-
-/// The part with names that do not depend on its place in the model: equal parts print the same text.
-std::string key_of(Kernel part) {
-  part.name = "part";
-  for (std::size_t t = 0; t < part.tensors.size(); ++t) part.tensors[t].name = fmt::format("t{}", t);
-  for (std::size_t s = 0; s < part.statements.size(); ++s) part.statements[s].name = fmt::format("s{}", s);
-  return print(part);
-}
 
 CompiledPart described(const Model& model, const Part& part) {
   CompiledPart made;
@@ -60,28 +29,16 @@ CompiledPart described(const Model& model, const Part& part) {
   return made;
 }
 
-/// Work that several threads take one by one.
-template <class Work>
-void in_turn(std::size_t count, std::size_t jobs, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  side_by_side(std::max<std::size_t>(1, std::min(jobs, count)), [&](std::size_t) {
-    for (std::size_t i; (i = next++) < count;) work(i);
-  });
+/// Statements that an instruction computes; schedules that were read have no mappings.
+std::size_t instructions_in(const Schedule& schedule) {
+  std::size_t count = 0;
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* compute = std::get_if<Do>(&line.is)) count += compute->instruction.empty() ? 0 : 1;
+  return count;
 }
 
 }  // namespace
-
-Plan chain_plan(const Kernel& kernel) {
-  constexpr std::size_t most_statements = 12;
-  Plan plan;
-  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    const bool joins = s > 0 && (!kernel.repeats.empty() ||
-                                 (plan.parts.back().statements.size() < most_statements && continues(kernel, s)));
-    if (!joins) plan.parts.emplace_back();
-    plan.parts.back().statements.push_back(s);
-  }
-  return plan;
-}
 
 Model in_order(const Model& model, const Orders& orders) {
   Model stored = model;
@@ -99,37 +56,32 @@ void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data) {
   for (const Computation& statement : kernel.statements) {
     const TensorId id = statement.write.tensor;
     const Tensor& tensor = kernel.tensors[id.index()];
-    if (!seen.insert(id).second || tensor.inout || writers_of(kernel, id) < 2) continue;
+    if (!seen.insert(id).second || tensor.inout || writer_count(kernel, id) < 2) continue;
     const Scalar start = identity(statement.reduction, tensor.dtype);
     for (std::int64_t i = 0; i < data[id.index()].count(); ++i) data[id.index()].set(i, start);
   }
 }
 
-CompiledModel compile_model(const Model& model, Plan plan, const HardwareModel& machine,
-                            const ModelCompileOptions& options) {
+CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store) {
   const Stopwatch watch;
   CompiledModel made;
   made.plan = std::move(plan);
   std::map<std::string, std::size_t> programs;  // by canonical text
   std::vector<std::size_t> first_of;            // by program: the part it is compiled for
+  std::vector<Kernel> kernels;
   for (const Part& part : made.plan.parts) {
     CompiledPart& one = made.parts.emplace_back(described(model, part));
     const auto [known, is_new] = programs.try_emplace(key_of(one.kernel), first_of.size());
     if (is_new) first_of.push_back(made.parts.size() - 1);
+    if (is_new) kernels.push_back(one.kernel);
     one.program = known->second;
     one.same_as = first_of[one.program];
   }
-  made.programs.resize(first_of.size());
-  std::mutex lock;
-  std::size_t done = 0;
-  in_turn(first_of.size(), options.jobs, [&](std::size_t p) {
-    const Kernel& kernel = made.parts[first_of[p]].kernel;
-    made.programs[p] = compile(kernel, machine, options.compile);
-    const std::lock_guard<std::mutex> held(lock);
-    options.progress(fmt::format("{} of {} programs compiled", ++done, first_of.size()));
-  });
+  store.add(kernels);
+  for (const Kernel& kernel : kernels) made.programs.push_back(store.find(kernel));
+  made.plan.cost = 0;
   for (CompiledPart& part : made.parts) {
-    const Compilation& compilation = made.programs[part.program];
+    const Compilation& compilation = *made.programs[part.program];
     if (!compilation.program) {
       made.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
       made.problems = compilation.problems;
@@ -138,7 +90,7 @@ CompiledModel compile_model(const Model& model, Plan plan, const HardwareModel& 
     }
     part.predicted_cycles = compilation.scheduled->cost.cycles;
     made.plan.cost += part.predicted_cycles;
-    for (const Mapping& mapping : compilation.scheduled->mappings) part.mapped += mapping.instruction.valid() ? 1 : 0;
+    part.mapped = std::min(part.kernel.statements.size(), instructions_in(compilation.scheduled->schedule));
   }
   made.seconds = watch.seconds();
   return made;

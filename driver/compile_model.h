@@ -3,15 +3,17 @@
 // A whole model for a machine: its kernel in parts, each compiled like any kernel, equal ones once, and linked to one
 // program.
 //
-//   const Plan plan = chain_plan(model.kernel);
+//   const ModelPlan plan = plan_model(model, store, {});   // driver/plan_model.h
 //   const Model stored = in_order(model, plan.order);
-//   const CompiledModel compiled = compile_model(stored, plan, machine, options);
+//   PartStore store(machine, options);
+//   const CompiledModel compiled = compile_model(stored, plan, store);
 //   const auto program = link_model(model, compiled, data, machine);
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "driver/part_store.h"
 #include "frontends/model.h"
 #include "isamap/compile.h"
 #include "isamap/interpret.h"
@@ -20,10 +22,6 @@
 #include "program/model_program.h"
 
 namespace isamap {
-
-/// A part is a statement and the element-wise ones that follow it, each reading what the one before it wrote, at most
-/// 12 of them. A model with steps in time is one part.
-Plan chain_plan(const Kernel& kernel);
 
 struct CompiledPart {
   std::string name;                ///< of its first node: "conv_3"
@@ -36,23 +34,17 @@ struct CompiledPart {
 };
 
 struct CompiledModel {
-  Plan plan;
+  ModelPlan plan;
   std::vector<CompiledPart> parts;     ///< by part of the plan
-  std::vector<Compilation> programs;   ///< distinct ones
+  std::vector<std::shared_ptr<const Compilation>> programs;  ///< distinct ones
   double seconds = 0;
   Exit code = Exit::ok;
   Diagnostics problems;  ///< of a part without a program, by its name
 };
 
-struct ModelCompileOptions {
-  CompileOptions compile;
-  std::size_t jobs = 1;  ///< parts compiled side by side; results do not depend on it
-  std::function<void(const std::string&)> progress = [](const std::string&) {};
-};
-
-/// The plan must be verified. Stops at parts without a program.
-CompiledModel compile_model(const Model& model, Plan plan, const HardwareModel& machine,
-                            const ModelCompileOptions& options);
+/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled. Stops
+/// at parts without a program.
+CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
 
 /// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
 Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,

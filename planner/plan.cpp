@@ -53,7 +53,12 @@ std::vector<std::vector<std::size_t>> predecessors(const Kernel& kernel) {
   return before;
 }
 
-Diagnostics verify(const Plan& plan, const Kernel& kernel) {
+std::size_t writer_count(const Kernel& kernel, TensorId tensor) {
+  return static_cast<std::size_t>(std::count_if(kernel.statements.begin(), kernel.statements.end(),
+                                                [&](const Computation& s) { return s.write.tensor == tensor; }));
+}
+
+Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
   std::vector<std::size_t> part_of(kernel.statements.size(), nowhere);
   for (std::size_t p = 0; p < plan.parts.size(); ++p)
     for (const std::size_t s : plan.parts[p].statements) {

@@ -180,7 +180,7 @@ void Maker::say(const std::string& statement, const Extents& extents) {
   if (!bound) throw defect(bound.diagnostics(), statement);
   bound->write.tensor = ids[bound->write.tensor.index()];
   for (Access& read : bound->reads) read.tensor = ids[read.tensor.index()];
-  bound->name = said_ == 0 ? stem_ : stem_ + "." + std::to_string(said_);
+  bound->name = said_ == 0 ? stem_ : stem_ + "_s" + std::to_string(said_);
   ++said_;
   draft_.kernel.statements.push_back(std::move(*bound));
   draft_.origins.push_back({{node.title}, node.name, node.op, kind, draft_.order});
