@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 
 #include "backends/cpp/model_unit.h"
 #include "backends/model_runner.h"
@@ -68,7 +67,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
           {"compared", compared.outputs},
           {"seconds", run.seconds},
           {"cycles", run.cycles},
-          {"predicted_cycles", compiled.plan.cost},
+          {"predicted_cycles", compiled.predicted_cycles},
           {"parts", compiled.parts.size()},
           {"distinct_parts", compiled.programs.size()},
           {"plan", json_of(compiled.plan)},
@@ -100,7 +99,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.plan.cost);
+                      report.compiled.programs.size(), report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -139,6 +138,9 @@ struct Built {
   double importing = 0, planning = 0;
 };
 
+/// Of each statement, while plans are compared.
+constexpr std::int64_t evaluations_of_plans = 100;
+
 class Builder {
  public:
   Builder(const Options& options, Exit& code) : options_(options), code_(code) {}
@@ -158,12 +160,17 @@ class Builder {
     with.compile.map = options_.map;
     with.compile.strict_float = options_.strict_float;
     with.compile.schedule = schedule_options(options_, built.machine);
-    with.jobs = std::max(1u, std::thread::hardware_concurrency());
+    with.jobs = static_cast<std::size_t>(options_.schedule.jobs);
     with.compiled_as = compiled_as(options_);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
+    PartStoreOptions drafts = with;
+    drafts.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
+    if (!drafts.compiled_as.empty())
+      drafts.compiled_as += fmt::format("evaluations {}\n", drafts.compile.schedule.max_evaluations);
+    PartStore draft(built.machine, drafts);
     watch = Stopwatch();
-    auto plan = planned(built.prepared.model, store);
+    auto plan = planned(built.prepared.model, draft);
     if (!plan) return reported(Exit::wrong_input, plan.diagnostics());
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
@@ -197,10 +204,8 @@ class Builder {
 nlohmann::ordered_json json_of(const std::vector<Port>& ports) {
   auto list = nlohmann::ordered_json::array();
   for (const Port& port : ports)
-    list.push_back({{"name", port.name},
-                    {"dtype", std::string(name(port.dtype))},
-                    {"shape", port.shape},
-                    {"bytes", port.bytes()}});
+    list.push_back(
+        {{"name", port.name}, {"dtype", std::string(name(port.dtype))}, {"shape", port.shape}, {"bytes", port.bytes()}});
   return list;
 }
 
@@ -224,7 +229,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
           {"arena_bound", program.arena_bound},
           {"weights_bytes", program.weights.size()},
           {"code_bytes", unit.text.size()},
-          {"predicted_cycles", built.compiled.plan.cost},
+          {"predicted_cycles", built.compiled.predicted_cycles},
           {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
           {"part_list", parts}};
 }
@@ -250,18 +255,13 @@ Exit compile_and_run_model(const Options& options) {
   const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
-    const ModelPage page{model.kernel.name,
-                         built->machine.name,
-                         built->compiled,
-                         run,
-                         print(built->compiled.plan, built->imported, built->machine.name),
-                         activations,
-                         operators};
+    const ModelPage page{model.kernel.name, built->machine.name, built->compiled, run,
+                         print(built->compiled.plan, built->imported, built->machine.name), activations, operators};
     if (const auto written = write_file(options.report, html_report(page)); !written)
       return fail(Exit::wrong_input, written.diagnostics());
   }
-  const ModelReport report{model,           built->machine, built->compiled, run, compared, built->importing,
-                           built->planning, activations,    operators};
+  const ModelReport report{model,     built->machine,   built->compiled, run,
+                           compared, built->importing, built->planning, activations, operators};
   if (options.json) return deliver(options, printed(json_of(report)), code);
   return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
 }
@@ -286,10 +286,9 @@ Exit emit_model(const Options& options) {
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
   const nlohmann::ordered_json json = json_of(*built, *program, *unit);
   std::string written;
-  for (const auto& [extension, text] : {std::pair<std::string, std::string>(".h", unit->header),
-                                        {".cpp", unit->text},
-                                        {".weights", weights_file(*program)},
-                                        {".json", json.dump(1) + "\n"}}) {
+  for (const auto& [extension, text] :
+       {std::pair<std::string, std::string>(".h", unit->header), {".cpp", unit->text},
+        {".weights", weights_file(*program)}, {".json", json.dump(1) + "\n"}}) {
     const std::string path = (fs::path(options.output) / (unit->name + extension)).string();
     if (const auto done = write_file(path, text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
@@ -305,8 +304,10 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   if (!built) return code;
   const ModelPlan& plan = built->compiled.plan;
   const std::string plan_text = print(plan, built->imported, built->machine.name);
-  text += plan_text + fmt::format("# {:.0f} cycles predicted; no plan of the candidates takes less than {:.0f}{}\n",
-                                  plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  text += plan_text + fmt::format("# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
+                                  "candidates took less than {:.0f} there{}\n",
+                                  built->compiled.predicted_cycles, plan.cost, plan.bound,
+                                  plan.proved ? ": proved" : "");
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
+#include "cli/model_files.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"

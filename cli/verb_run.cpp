@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
+#include "cli/sizes.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 
 namespace isamap::cli {
@@ -107,6 +108,8 @@ Exit verb_run(const Options& options) {
   }
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
+  if (const auto sizes = several_sizes(options, code)) return run_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto compiled = compile_inputs(options, code, true);
   if (!compiled) return code;
   const auto& [inputs, compilation] = *compiled;

@@ -26,7 +26,7 @@ struct RunOptions {
   std::int64_t evaluations = 1000;
   std::string cost =
       "closed_form";  ///< NAME:key=value,..., of scheduler/search/cost_names.h; optima are stated for closed_form only
-  int threads = 1;    ///< concurrent trials; never changes a byte of the result
+  int jobs = 1;       ///< concurrent trials; never changes a byte of the result
 };
 
 /// Result of one search.
@@ -63,18 +63,24 @@ struct TrialLimits {
   std::int64_t evaluations = 1000;
   std::function<bool()> stopped;  ///< true ends it; the result is discarded
 };
+/// "NAME:key=value,key=value" of RunOptions::cost.
+Result<CostModelFactory> costs_of(const std::string& text);
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
 /// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
-/// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` returning
-/// false ends the run after whole trials.
+/// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` is asked
+/// after each trial and every few tens of milliseconds within trials, by one thread at a time; false ends the run, and
+/// unfinished trials are left out.
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string& line)>& write,
                 const std::function<bool(std::size_t done, std::size_t all)>& progress = {});
 
 /// A file written by `run`; a truncated last line is ignored.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);
+/// Trials of several files as one run: of other seeds, strategies or instances. Errors: an instance that differs, other
+/// budgets or cost models, two results of one trial that differ.
+Result<Trials> joined(const std::vector<std::pair<std::string, Trials>>& files);
 
 /// 16 hexadecimal digits of a text: FNV-1a, 64 bits.
 std::string hash_of(const std::string& text);
