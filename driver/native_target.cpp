@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/cpp/compiler.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
 #include "isamap/interpret.h"
@@ -23,18 +24,23 @@ double largest_product(const HardwareModel& model) {
 }  // namespace
 
 std::optional<std::string> native_target(const std::vector<std::pair<std::string, std::string>>& files) {
-  std::optional<std::string> best;
-  std::pair<std::size_t, double> best_rank;
+  struct Ranked {
+    std::pair<std::size_t, double> rank;
+    std::string name;
+    HardwareModel model;
+  };
+  std::vector<Ranked> all;
   for (const auto& [name, path] : files) {
     auto loaded = load_hardware(path, {}, {});
-    if (!loaded || availability(loaded->model).how != ExecutionMode::native) continue;
+    if (!loaded || needs_shim(loaded->model) || needs_emulator(loaded->model)) continue;
     const auto& cpu = loaded->model.needed.cpu;
-    const std::pair rank(std::set<std::string>(cpu.begin(), cpu.end()).size(), largest_product(loaded->model));
-    if (best && rank <= best_rank) continue;
-    best_rank = rank;
-    best = name;
+    const std::size_t features = std::set<std::string>(cpu.begin(), cpu.end()).size();
+    all.push_back({{features, largest_product(loaded->model)}, name, std::move(loaded->model)});
   }
-  return best;
+  std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) { return a.rank > b.rank; });
+  for (const Ranked& one : all)  // the compiler is asked for those alone that could be the answer
+    if (availability(one.model).how == ExecutionMode::native) return one.name;
+  return std::nullopt;
 }
 
 }  // namespace isamap

@@ -37,48 +37,17 @@ void keep_tensors(Model& model, const std::vector<bool>& used) {
 constexpr std::int64_t small_weight = 1 << 20;  ///< bytes that any constant may have
 constexpr std::int64_t most_growth = 4;         ///< of a constant over what it is computed from
 
-class Ahead {
+/// Weights of a model, and new ones: results of statements over them.
+class AheadWeights {
  public:
-  Ahead(Model model, const AheadOptions& options)
-      : model_(std::move(model)), options_(options), points_left_(options.most_points) {
+  AheadWeights(Model& model, double most_points) : model_(model), points_left_(most_points) {
     for (std::size_t w = 0; w < model_.weights.size(); ++w) weight_of_[model_.weights[w].tensor] = w;
     for (const Tensor& tensor : kernel().tensors) names_.insert(tensor.name);
-    gone_.resize(kernel().statements.size(), false);
   }
 
-  Result<Model> run() {
-    drop_dead();
-    compute_constant_statements();
-    if (!options_.strict_float) reassociate();
-    for (std::size_t s = 0; s < kernel().statements.size(); ++s)
-      if (!gone_[s]) hoist(s);
-    if (!problems_.empty()) return problems_;
-    drop_unused();
-    return copies_ ? composed(model_) : std::move(model_);
-  }
+  Diagnostics problems;  ///< a file that cannot be read
 
- private:
-  Kernel& kernel() { return model_.kernel; }
-  Computation& statement(std::size_t s) { return kernel().statements[s]; }
-  const Tensor& tensor(TensorId id) { return kernel().tensors[id.index()]; }
   bool is_constant(TensorId id) const { return weight_of_.contains(id); }
-
-  std::vector<std::size_t> writers_of(TensorId id) {
-    std::vector<std::size_t> result;
-    for (std::size_t s = 0; s < gone_.size(); ++s)
-      if (!gone_[s] && statement(s).write.tensor == id) result.push_back(s);
-    return result;
-  }
-
-  std::size_t reads_of_tensor(TensorId id) {
-    std::size_t count = 0;
-    for (std::size_t s = 0; s < gone_.size(); ++s)
-      if (!gone_[s])
-        for (const Access& read : statement(s).reads) count += read.tensor == id ? 1 : 0;
-    return count;
-  }
-
-  // Evaluation.
 
   /// The values of `made` after these statements over weights; nothing: too much work, or a file that cannot be read.
   std::shared_ptr<const TensorData> evaluated(const std::vector<Computation>& statements, const Tensor& made) {
@@ -112,28 +81,6 @@ class Ahead {
     return std::make_shared<TensorData>(std::move(data[0]));
   }
 
-  /// `W[i,j] = 0.5` of every element, as files without their weights have it.
-  static bool filled(const Kernel& kernel, TensorData& data) {
-    const Computation& statement = kernel.statements[0];
-    const auto* value = std::get_if<Constant>(&statement.body.op);
-    if (kernel.statements.size() != 1 || value == nullptr || statement.reduction != Reduction::assign ||
-        point_count(kernel) != static_cast<double>(data.count()) || !is_float(data.dtype) || data.count() == 0)
-      return false;
-    data.set(0, {value->value, 0});
-    for (std::size_t done = static_cast<std::size_t>(bytes(data.dtype)); done < data.bytes.size(); done *= 2)
-      std::memcpy(data.bytes.data() + done, data.bytes.data(), std::min(done, data.bytes.size() - done));
-    return true;
-  }
-
-  bool read_values(TensorId id, TensorData& into) {
-    auto values = values_of(model_.weights[weight_of_.at(id)], tensor(id));
-    if (!values)
-      problems_ = values.diagnostics();
-    else
-      into = std::move(*values);
-    return static_cast<bool>(values);
-  }
-
   void add_weight(TensorId id, std::shared_ptr<const TensorData> values) {
     kernel().tensors[id.index()].constant = true;
     weight_of_[id] = model_.weights.size();
@@ -156,13 +103,84 @@ class Ahead {
     return id;
   }
 
+ private:
+  Kernel& kernel() { return model_.kernel; }
+  const Tensor& tensor(TensorId id) { return kernel().tensors[id.index()]; }
+
+  /// `W[i,j] = 0.5` of every element, as files without their weights have it.
+  static bool filled(const Kernel& kernel, TensorData& data) {
+    const Computation& statement = kernel.statements[0];
+    const auto* value = std::get_if<Constant>(&statement.body.op);
+    if (kernel.statements.size() != 1 || value == nullptr || statement.reduction != Reduction::assign ||
+        point_count(kernel) != static_cast<double>(data.count()) || !is_float(data.dtype) || data.count() == 0)
+      return false;
+    data.set(0, {value->value, 0});
+    for (std::size_t done = static_cast<std::size_t>(bytes(data.dtype)); done < data.bytes.size(); done *= 2)
+      std::memcpy(data.bytes.data() + done, data.bytes.data(), std::min(done, data.bytes.size() - done));
+    return true;
+  }
+
+  bool read_values(TensorId id, TensorData& into) {
+    auto values = values_of(model_.weights[weight_of_.at(id)], tensor(id));
+    if (!values)
+      problems = values.diagnostics();
+    else
+      into = std::move(*values);
+    return static_cast<bool>(values);
+  }
+
+  Model& model_;
+  double points_left_;
+  std::map<TensorId, std::size_t> weight_of_;  ///< position in Model::weights
+  std::set<std::string> names_;
+};
+
+class Ahead {
+ public:
+  Ahead(Model model, const AheadOptions& options)
+      : model_(std::move(model)), options_(options), weights_(model_, options.most_points) {
+    gone_.resize(kernel().statements.size(), false);
+  }
+
+  Result<Model> run() {
+    drop_dead();
+    compute_constant_statements();
+    if (!options_.strict_float) reassociate();
+    for (std::size_t s = 0; s < kernel().statements.size(); ++s)
+      if (!gone_[s]) hoist(s);
+    if (!weights_.problems.empty()) return weights_.problems;
+    drop_unused();
+    return copies_ ? composed(model_) : std::move(model_);
+  }
+
+ private:
+  Kernel& kernel() { return model_.kernel; }
+  Computation& statement(std::size_t s) { return kernel().statements[s]; }
+  const Tensor& tensor(TensorId id) { return kernel().tensors[id.index()]; }
+  bool is_constant(TensorId id) const { return weights_.is_constant(id); }
+
+  std::vector<std::size_t> writers_of(TensorId id) {
+    std::vector<std::size_t> result;
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s] && statement(s).write.tensor == id) result.push_back(s);
+    return result;
+  }
+
+  std::size_t reads_of_tensor(TensorId id) {
+    std::size_t count = 0;
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s])
+        for (const Access& read : statement(s).reads) count += read.tensor == id ? 1 : 0;
+    return count;
+  }
+
   /// `body` over some of `dims` as a weight, and the read of it; nothing: it stays.
   std::optional<Access> weight_of(const std::string& name, const Computation& of, const ScalarExpr& body,
                                   const std::vector<Dim>& dims) {
     Computation writes = linear::statement_over(of, body, dims);
     std::vector<std::int64_t> shape;
     for (const Dim& dim : dims) shape.push_back(dim.extent);
-    const TensorId id = new_weight(name, writes, shape);
+    const TensorId id = weights_.new_weight(name, writes, shape);
     if (!id.valid()) return std::nullopt;
     writes.write.tensor = id;
     return writes.write;
@@ -186,9 +204,9 @@ class Ahead {
       if (!constant) continue;
       std::vector<Computation> statements;
       for (const std::size_t w : all) statements.push_back(statement(w));
-      auto values = evaluated(statements, tensor(id));
+      auto values = weights_.evaluated(statements, tensor(id));
       if (!values) continue;
-      add_weight(id, std::move(values));
+      weights_.add_weight(id, std::move(values));
       for (const std::size_t w : all) gone_[w] = true;
     }
   }
@@ -329,12 +347,9 @@ class Ahead {
 
   Model model_;
   const AheadOptions options_;
-  double points_left_;
+  AheadWeights weights_;  ///< of `model_`
   std::vector<bool> gone_;
-  std::map<TensorId, std::size_t> weight_of_;  ///< position in Model::weights
-  std::set<std::string> names_;
   bool copies_ = false;  ///< a statement became a copy
-  Diagnostics problems_;
 };
 
 }  // namespace

@@ -82,6 +82,67 @@ ScalarExpr centred_text(int value, int zero, const std::vector<DType>& types) {
   return binary(BinaryOp::sub, result, cast(DType::s32, read(zero, types[static_cast<std::size_t>(zero)])));
 }
 
+bool is_plain_product(const Computation& s) {
+  const auto* op = std::get_if<Binary>(&s.body.op);
+  return s.reduction == Reduction::add && op != nullptr && op->op == BinaryOp::mul && !is_irregular(s) &&
+         s.domain.faces.empty();
+}
+
+/// Factors of at most 255 in 32 bits.
+bool sums_fit(const Computation& product) {
+  double terms = 1;
+  for (const Dim& dim : product.domain.dims)
+    if (dim.kind == DimKind::reduction) terms *= static_cast<double>(dim.extent);
+  return terms * 255 * 255 < 2147483648.0;
+}
+
+/// `[write] = ` over the parallel dims.
+Computation over_parallel(const Computation& product) {
+  Computation result = product;
+  result.reduction = Reduction::assign;
+  std::erase_if(result.domain.dims, [](const Dim& dim) { return dim.kind == DimKind::reduction; });
+  return result;
+}
+
+std::set<std::string> dim_names_in(const Computation& statement) {
+  std::set<std::string> names;
+  for (const Dim& dim : statement.domain.dims) names.insert(dim.name);
+  return names;
+}
+
+/// A statement over the dims of an access, in order of its subscripts, that writes them plainly.
+Computation over_dims_of(const Computation& product, const Access& access) {
+  Computation result;
+  result.name = product.name + "_constant";
+  for (const AffineExpr& e : access.index)
+    for (const std::string& name : e.names()) {
+      if (result.domain.find(name) >= 0) continue;
+      Dim dim = product.domain.dims[static_cast<std::size_t>(product.domain.find(name))];
+      dim.kind = DimKind::parallel;
+      result.domain.dims.push_back(dim);
+      result.write.index.push_back(AffineExpr::dim(name));
+    }
+  return result;
+}
+
+std::vector<DType> types_of(const Computation& statement, const std::vector<Tensor>& tensors) {
+  std::vector<DType> types;
+  for (const Access& read : statement.reads) types.push_back(tensors[read.tensor.index()].dtype);
+  return types;
+}
+
+bool is_sound_statement(const Computation& statement, const std::vector<Tensor>& tensors) {
+  Diagnostics problems;
+  check_statement(statement, tensors, "", {}, problems);
+  return problems.empty();
+}
+
+/// What a product reads in place of a dequantised tensor.
+struct BytesOperand {
+  Access value, scale;
+  std::optional<Access> zero;
+};
+
 class IntegerProducts {
  public:
   IntegerProducts(Model model, bool strict) : model_(std::move(model)), strict_(strict) {
@@ -98,7 +159,7 @@ class IntegerProducts {
     std::vector<std::size_t> number(before.size() + 1, 0);
     for (std::size_t s = 0; s < before.size(); ++s) {
       origin_ = model_.origins[s];
-      const bool apart = repeat_of(model_.kernel, s) == nullptr && is_product(before[s]);
+      const bool apart = repeat_of(model_.kernel, s) == nullptr && is_plain_product(before[s]);
       if (!apart || !(by_scales(before, s) || without_zeros(before[s], before[s].write))) keep(before[s]);
       number[s + 1] = statements_.size();
     }
@@ -132,27 +193,10 @@ class IntegerProducts {
     return make_id<TensorId>(model_.kernel.tensors.size() - 1);
   }
 
-  static bool is_product(const Computation& s) {
-    const auto* op = std::get_if<Binary>(&s.body.op);
-    return s.reduction == Reduction::add && op != nullptr && op->op == BinaryOp::mul && !is_irregular(s) &&
-           s.domain.faces.empty();
-  }
-
-  std::vector<DType> types_of(const Computation& s) const {
-    std::vector<DType> types;
-    for (const Access& read : s.reads) types.push_back(tensor(read.tensor).dtype);
-    return types;
-  }
-
   // Scales.
 
-  struct Operand {
-    Access value, scale;
-    std::optional<Access> zero;
-  };
-
   /// What the read of a dequantised tensor reads instead; 0 outside is the zero point there.
-  std::optional<Operand> operand_of(const std::vector<Computation>& all, const Computation& product, int r) {
+  std::optional<BytesOperand> operand_of(const std::vector<Computation>& all, const Computation& product, int r) {
     const Access& read = product.reads[static_cast<std::size_t>(r)];
     const auto writers = writers_.find(read.tensor);
     if (writers == writers_.end() || writers->second.size() != 1) return std::nullopt;
@@ -165,20 +209,16 @@ class IntegerProducts {
       for (AffineExpr& e : access.index) e = simplify(substitute(e, *by), ranges_of(product.domain));
       return access;
     };
-    Operand operand{through(found->factor.value), through(found->scale), std::nullopt};
+    BytesOperand operand{through(found->factor.value), through(found->scale), std::nullopt};
     if (found->factor.zero >= 0) operand.zero = through(found->factor.zero);
     if (const auto outside = outside_of(read, model_.kernel.tensors)) {
-      const auto zero = operand.zero ? single_value(*operand.zero) : std::optional<double>(0);
-      if (*outside != 0 || !zero || outside_of(operand.value, model_.kernel.tensors)) return std::nullopt;
-      operand.value.outside = *zero;
+      const auto zero =
+          operand.zero ? range_of(operand.zero->tensor) : std::optional(std::pair(std::int64_t{0}, std::int64_t{0}));
+      if (*outside != 0 || !zero || zero->first != zero->second || outside_of(operand.value, model_.kernel.tensors))
+        return std::nullopt;
+      operand.value.outside = static_cast<double>(zero->first);
     }
     return operand;
-  }
-
-  std::optional<double> single_value(const Access& access) {
-    const auto range = range_of(access.tensor);
-    if (!range || range->first != range->second) return std::nullopt;
-    return static_cast<double>(range->first);
   }
 
   /// Smallest and largest value of a constant of integers.
@@ -208,9 +248,7 @@ class IntegerProducts {
       if (!std::holds_alternative<Read>(arg.op)) return false;
     const auto a = operand_of(all, product, 0), b = operand_of(all, product, 1);
     if (!a || !b || !sums_fit(product)) return false;
-    std::set<std::string> kept;
-    for (const Dim& dim : product.domain.dims)
-      if (dim.kind == DimKind::parallel) kept.insert(dim.name);
+    const std::set<std::string> kept = dim_names_in(over_parallel(product));
     if (!uses_only(a->scale, kept) || !uses_only(b->scale, kept)) return false;
     Computation sum = product;
     sum.reads = {a->value};
@@ -221,7 +259,7 @@ class IntegerProducts {
     };
     const int zero_a = a->zero ? place(*a->zero) : -1;
     const int value_b = place(b->value), zero_b = b->zero ? place(*b->zero) : -1;
-    const std::vector<DType> types = types_of(sum);
+    const std::vector<DType> types = types_of(sum, model_.kernel.tensors);
     sum.body = binary(BinaryOp::mul, centred_text(0, zero_a, types), centred_text(value_b, zero_b, types));
     Computation scaled = over_parallel(product);
     const Access whole = new_sum(written.name, scaled);
@@ -233,26 +271,11 @@ class IntegerProducts {
       scaled.reads.pop_back();
       scaled.body.args[1].args[1] = read(1, DType::f32);
     }
-    if (!is_sound(sum) || !is_sound(scaled)) return false;
+    if (!is_sound_statement(sum, model_.kernel.tensors) || !is_sound_statement(scaled, model_.kernel.tensors))
+      return false;
     if (!without_zeros(sum, whole)) add(std::move(sum));
     add(std::move(scaled));
     return true;
-  }
-
-  /// Factors of at most 255 in 32 bits.
-  static bool sums_fit(const Computation& product) {
-    double terms = 1;
-    for (const Dim& dim : product.domain.dims)
-      if (dim.kind == DimKind::reduction) terms *= static_cast<double>(dim.extent);
-    return terms * 255 * 255 < 2147483648.0;
-  }
-
-  /// `[write] = ` over the parallel dims.
-  static Computation over_parallel(const Computation& product) {
-    Computation result = product;
-    result.reduction = Reduction::assign;
-    std::erase_if(result.domain.dims, [](const Dim& dim) { return dim.kind == DimKind::reduction; });
-    return result;
   }
 
   /// A tensor of s32 over the dims of a statement.
@@ -265,12 +288,6 @@ class IntegerProducts {
     }
     access.tensor = new_tensor(name + "_sum", DType::s32, std::move(shape));
     return access;
-  }
-
-  bool is_sound(const Computation& statement) const {
-    Diagnostics problems;
-    check_statement(statement, model_.kernel.tensors, "", {}, problems);
-    return problems.empty();
   }
 
   // Zero points.
@@ -290,11 +307,11 @@ class IntegerProducts {
     if (!weights) return false;
     Computation sum = product;
     sum.reads = {read_of(x.value), *weights};
-    const std::vector<DType> types = types_of(sum);
+    const std::vector<DType> types = types_of(sum, model_.kernel.tensors);
     sum.body = binary(BinaryOp::mul, centred_text(0, -1, types), centred_text(1, -1, types));
     if (x.zero < 0) {
       sum.write = to;
-      if (!is_sound(sum)) return false;
+      if (!is_sound_statement(sum, model_.kernel.tensors)) return false;
       add(std::move(sum));
       return true;
     }
@@ -309,45 +326,22 @@ class IntegerProducts {
     if (!values || !zeros || values->first - zeros->second < -128 || values->second - zeros->first > 127)
       return std::nullopt;
     Computation made = over_dims_of(product, value);
-    if (!uses_only(zero, names_in(made))) return std::nullopt;
+    if (!uses_only(zero, dim_names_in(made))) return std::nullopt;
     made.reads = {value, zero};
     if (value == zero) return std::nullopt;
-    made.body = cast(DType::s8, centred_text(0, 1, types_of(made)));
+    made.body = cast(DType::s8, centred_text(0, 1, types_of(made, model_.kernel.tensors)));
     std::vector<std::int64_t> shape;
     for (const Dim& dim : made.domain.dims) shape.push_back(dim.extent);
     made.write.tensor = new_tensor(tensor(value.tensor).name + "_centred", DType::s8, std::move(shape));
-    if (!is_sound(made)) return std::nullopt;
+    if (!is_sound_statement(made, model_.kernel.tensors)) return std::nullopt;
     const Access access = made.write;
     add(std::move(made));
     return access;
   }
 
-  static std::set<std::string> names_in(const Computation& statement) {
-    std::set<std::string> names;
-    for (const Dim& dim : statement.domain.dims) names.insert(dim.name);
-    return names;
-  }
-
-  /// A statement over the dims of an access, in order of its subscripts, that writes them plainly.
-  static Computation over_dims_of(const Computation& product, const Access& access) {
-    Computation result;
-    result.name = product.name + "_constant";
-    for (const AffineExpr& e : access.index)
-      for (const std::string& name : e.names()) {
-        if (result.domain.find(name) >= 0) continue;
-        Dim dim = product.domain.dims[static_cast<std::size_t>(product.domain.find(name))];
-        dim.kind = DimKind::parallel;
-        result.domain.dims.push_back(dim);
-        result.write.index.push_back(AffineExpr::dim(name));
-      }
-    return result;
-  }
-
   /// I += x * w; S += w; to = I - z * S.
   bool add_corrected(const Computation& product, Computation sum, const Access& zero, const Access& to) {
-    std::set<std::string> kept;
-    for (const Dim& dim : product.domain.dims)
-      if (dim.kind == DimKind::parallel) kept.insert(dim.name);
+    const std::set<std::string> kept = dim_names_in(over_parallel(product));
     if (!uses_only(zero, kept)) return false;
     for (const Dim& dim : product.domain.dims)  // a sum of weights has a term for each point
       if (dim.kind == DimKind::reduction && !uses(sum.reads[1], dim.name)) return false;
@@ -361,7 +355,9 @@ class IntegerProducts {
     corrected.body =
         binary(BinaryOp::sub, read(0, DType::s32),
                binary(BinaryOp::mul, cast(DType::s32, read(1, tensor(zero.tensor).dtype)), read(2, DType::s32)));
-    if (!is_sound(sum) || !is_sound(of_weights) || !is_sound(corrected)) return false;
+    if (!is_sound_statement(sum, model_.kernel.tensors) || !is_sound_statement(of_weights, model_.kernel.tensors) ||
+        !is_sound_statement(corrected, model_.kernel.tensors))
+      return false;
     add(std::move(of_weights));
     add(std::move(sum));
     add(std::move(corrected));

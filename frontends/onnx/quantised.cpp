@@ -147,8 +147,8 @@ void make_matmul_integer(Maker& m) {
   say_product(m, "Y", p, {0, 1, 2, 3});
 }
 
-/// Y = sat(round(T * (sa*sb/sy)) + zy) of the inputs 1, 4, 6 and 7 of QLinear operators; sb may be one for each
-/// `channel`.
+/// Y = sat(round(T * (sa*sb/sy) + zy)) of the inputs 1, 4, 6 and 7 of QLinear operators; sb may be one for each
+/// `channel`. The scales are multiplied in f32 and the sum in f64, as ONNX's own evaluator does, to the last bit.
 void say_requantised(Maker& m, const std::string& sum, const std::string& channel, const Names& names) {
   constexpr std::size_t scale_a = 1, scale_b = 4, scale_y = 6, zero_y = 7;
   const auto scalar = [&](std::size_t i) {
@@ -156,11 +156,11 @@ void say_requantised(Maker& m, const std::string& sum, const std::string& channe
     return fmt::format("f32(X{}[{}])", i, one ? joined(Names(m.shape(i).size(), "0")) : channel);
   };
   const DType type = m.dtype_of("Y");
-  std::string text =
-      fmt::format("round(f32({}) * ({} * {} / {}))", sum, scalar(scale_a), scalar(scale_b), scalar(scale_y));
-  if (!is_zero(m, zero_y)) text += " + " + scalar(zero_y);
+  std::string text = fmt::format("f64({}) * f64({} * {} / {})", sum, scalar(scale_a), scalar(scale_b), scalar(scale_y));
+  if (!is_zero(m, zero_y)) text += " + f64(" + scalar(zero_y) + ")";
   m.kind = "requantise";
-  m.say(fmt::format("{} = sat_{}({})", access("Y", names), name(type), text), extents_of(names, m.shape_of("Y")));
+  m.say(fmt::format("{} = sat_{}(round({}))", access("Y", names), name(type), text),
+        extents_of(names, m.shape_of("Y")));
 }
 
 void make_qlinear_matmul(Maker& m) {

@@ -14,6 +14,12 @@ namespace isamap::importing {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
+constexpr std::int64_t max_size = 1 << 20;  ///< of one dimension: products of three fit
+
+void check_sizes(const Sizes& sizes, std::int64_t least) {
+  for (const std::int64_t size : sizes)
+    if (size < least || size > max_size) throw contradiction(fmt::format("a size of {} has no meaning", size));
+}
 
 // GridSample: each element is a sum over the taps around a place, Y[n,c,p] += F[n,c,at(J[n,p,t])] * V[n,p,t], where F
 // is the image as one dimension.
@@ -133,6 +139,7 @@ void make_grid_sample(Maker& m) {
 /// G[n,..,a] = the sum of T[n,a,b] * (places, 1)[b]
 void make_affine_grid(Maker& m) {
   const auto size = m.integers(1, "the size");
+  check_sizes(size, 0);
   const std::size_t rank = size.size() - std::min<std::size_t>(size.size(), 2);
   const Sizes& theta = m.shape(0);
   const auto dims = static_cast<std::int64_t>(rank);
@@ -237,9 +244,12 @@ void make_dft(Maker& m) {
 void make_col2im(Maker& m) {
   const auto image = m.integers(1, "the size of the image"), block = m.integers(2, "the size of blocks");
   const std::size_t rank = image.size();
+  if (rank > 3) throw Refused{"blocks of more than three dimensions", ""};
   const auto strides = m.integers("strides", Sizes(rank, 1)), dilations = m.integers("dilations", Sizes(rank, 1));
   const auto pads = m.integers("pads", Sizes(2 * rank, 0));
   const Sizes& x = m.shape(0);
+  for (const Sizes& sizes : {image, block, strides, dilations}) check_sizes(sizes, 1);
+  check_sizes(pads, 0);
   if (rank == 0 || block.size() != rank || strides.size() != rank || dilations.size() != rank ||
       pads.size() != 2 * rank || x.size() != 3 || product_of(block) < 1 || x[1] % product_of(block) != 0)
     throw contradiction("its sizes do not fit " + sizes_text(x));

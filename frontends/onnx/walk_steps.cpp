@@ -23,6 +23,12 @@ Attribute integer_attribute(std::int64_t value) {
   return attribute;
 }
 
+/// Inputs from `first` on; those before it may be left out.
+void check_inputs(const Node& node, std::size_t first) {
+  for (std::size_t i = first; i < node.inputs.size(); ++i)
+    if (node.inputs[i].empty()) throw contradiction(fmt::format("input {} is missing", i), "the node needs it");
+}
+
 const Graph& body_of(const Node& node) {
   const auto found = node.attributes.find("body");
   if (found == node.attributes.end() || !found->second.graph) throw contradiction("its body is missing");
@@ -114,6 +120,7 @@ std::optional<std::int64_t> Walk::known_number(const std::string& name) const {
 /// condition, states and a part of each stacked result.
 void Walk::loop(const Node& node, int depth) {
   const Graph& body = body_of(node);
+  check_inputs(node, 2);
   const auto given = [&](std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : std::string(); };
   const auto count = given(0).empty() ? std::optional(max_steps + 1) : known_number(given(0));
   auto condition = given(1).empty() ? std::optional<std::int64_t>(1) : known_number(given(1));
@@ -159,6 +166,7 @@ void Walk::scan(const Node& node, int depth) {
     if (!inner.inputs[0].empty()) throw Refused{"its sequences have lengths of their own", ""};
     inner.inputs.erase(inner.inputs.begin());
   }
+  check_inputs(inner, 0);
   if (scans == 0 || scans > inner.inputs.size()) throw contradiction("it has no sequences to scan");
   if (!batched) return scan_steps(inner, scans, depth);
   const Node whole = inner;

@@ -411,7 +411,7 @@ def quantised():
     case("MatMulInteger", [a, b, np.uint8(7), np.int8(3)], exact.astype(np.int32))
     sa, sb, sy, zy = f32(0.02), f32(0.01), f32(0.1), np.uint8(90)
     case("QLinearMatMul", [a, sa, np.uint8(7), b, sb, np.int8(3), sy, zy],
-         np.clip(np.round(exact * (np.float64(sa) * sb / sy)) + zy, 0, 255).astype(np.uint8))
+         np.clip(np.rint(exact * np.float64(sa * sb / sy) + zy), 0, 255).astype(np.uint8))
     i, w = whole(1, 2, 4, 4, low=0, high=255, dtype=np.uint8), whole(3, 2, 3, 3, low=-127, high=127, dtype=np.int8)
     tiles = np.zeros((1, 2, 2, 2, 3, 3), np.int64)
     for r in range(3):
@@ -420,9 +420,9 @@ def quantised():
     exact = np.einsum("ncpqrs,kcrs->nkpq", tiles, w.astype(np.int64))
     case("ConvInteger", [i, w, np.uint8(100)], exact.astype(np.int32))
     ws, bias = np.array([0.01, 0.02, 0.03], f32), whole(3, low=-500, high=500)
-    y = (exact + bias[:, None, None]) * (np.float64(sa) * ws.astype(np.float64) / sy)[:, None, None]
+    y = (exact + bias[:, None, None]) * (sa * ws / sy).astype(np.float64)[:, None, None]
     case("QLinearConv", [i, sa, np.uint8(100), w, ws, np.zeros(3, np.int8), sy, zy, bias],
-         np.clip(np.round(y) + zy, 0, 255).astype(np.uint8))
+         np.clip(np.rint(y + zy), 0, 255).astype(np.uint8))
 
 
 def sequences():
