@@ -12,6 +12,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/run_plan.h"
+#include "backends/cpp/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
@@ -32,11 +33,103 @@ struct CompiledRun {
   double min_seconds = 0;
   std::filesystem::path folder;
   RunPlan plan;
+  std::filesystem::path executable = {};  ///< empty: "program" in the folder
 };
 
-class CppRunner final : public Runner {
+/// Execution of what is compiled, and what its end means.
+class ExecutableRunner {
  public:
-  CppRunner(const HardwareModel& model, bool workspace) : model_(model), workspace_(workspace) {}
+  explicit ExecutableRunner(const HardwareModel& model) : model_(model) {}
+
+  Result<RunOutcome> execute(const CompiledRun& run, RunOutcome outcome) const {
+    const auto& [program, data, limits, min_seconds, folder, plan, given] = run;
+    const std::string executable = (given.empty() ? folder / "program" : given).string();
+    std::vector<std::string> command = {executable};
+    if (outcome.executed == ExecutionMode::emulated && !model_.program.run_emulated.empty()) {
+      command = split_command(model_.program.run_emulated);
+      for (std::string& word : command)
+        if (word == "{exe}") word = executable;
+    }
+    command.insert(command.end(), {folder.string(), fmt::format("{}", min_seconds)});
+    const auto result =
+        run_process(command, {limits.seconds, limits.memory_bytes, limits.file_bytes}, folder / "run.log");
+    if (!result.started) return error(fmt::format("'{}' cannot be executed", command[0]), result.output);
+    if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
+      outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", model_.name);
+      outcome.executed = ExecutionMode::unavailable;
+      return outcome;
+    }
+    if (result.timed_out || result.signal == SIGXCPU) {
+      outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
+      return outcome;
+    }
+    constexpr int lacking = 77;  // for example too little GPU memory
+    if (result.exit_code == lacking && outcome.executed == ExecutionMode::native) {
+      outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+      outcome.executed = ExecutionMode::unavailable;
+      return outcome;
+    }
+    if (const auto problem = failure(program, limits, result)) return *problem;
+    if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
+    outcome.requests = requests_told(result.output);
+    outcome.banks = banks_told(result.output);
+    double seconds = 0;
+    if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
+    return outcome;
+  }
+
+  /// Parses the counter lines at the end of the emulation's output (backends/cuda/emulation/requests.h, passes.h).
+  static std::vector<MemoryRequests> requests_told(const std::string& output) {
+    std::vector<MemoryRequests> told;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      char part[256], tensor[256], access[32];
+      long requests = 0, sectors = 0, size = 0, least = 0;
+      if (std::sscanf(line.c_str(),
+                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
+                      tensor, &requests, access, &sectors, &size, &least) == 7)
+        told.push_back({part, tensor, access, requests, sectors, least, size});
+    }
+    return told;
+  }
+  static std::vector<BankRequests> banks_told(const std::string& output) {
+    std::vector<BankRequests> told;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      char part[256], array[256], access[32];
+      long n[10] = {};
+      if (std::sscanf(line.c_str(),
+                      "passes of %255[^:]: %255[^:]: %ld %31s in %ld passes of %ld banks of %ld bytes, at least %ld; "
+                      "worst %ld for %ld: line %ld, block %ld, warp %ld",
+                      part, array, &n[0], access, &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9]) == 13)
+        told.push_back({part, array, access, n[0], n[1], n[4], n[2], n[3], n[5], n[6], n[7], n[8], n[9]});
+    }
+    return told;
+  }
+
+  static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,
+                                           const ProcessResult& result) {
+    if (result.exit_code == 0) return std::nullopt;
+    std::string what;
+    if (result.signal == SIGSEGV || result.signal == SIGBUS)
+      what = "touched memory outside its tensors";
+    else if (result.signal == SIGXFSZ)
+      what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);
+    else if (result.signal != 0)
+      what = fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
+    else
+      what = fmt::format("failed with exit code {}", result.exit_code);
+    Diagnostic problem = error(fmt::format("the emitted program of '{}' {}", program.name, what));
+    if (!result.output.empty()) problem.notes.push_back(result.output);
+    return problem;
+  }
+
+  HardwareModel model_;
+};
+
+class CppRunner final : public Runner, ExecutableRunner {
+ public:
+  CppRunner(const HardwareModel& model, bool workspace) : ExecutableRunner(model), workspace_(workspace) {}
 
   /// Executables go to the cache, where `run` finds them.
   void prepare(const std::vector<const Program*>& programs, int jobs, const std::function<bool()>& stopped) override {
@@ -146,94 +239,92 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  Result<RunOutcome> execute(const CompiledRun& run, RunOutcome outcome) const {
-    const auto& [program, data, limits, min_seconds, folder, plan] = run;
-    const std::string executable = (folder / "program").string();
-    std::vector<std::string> command = {executable};
-    if (outcome.executed == ExecutionMode::emulated && !model_.program.run_emulated.empty()) {
-      command = split_command(model_.program.run_emulated);
-      for (std::string& word : command)
-        if (word == "{exe}") word = executable;
-    }
-    command.insert(command.end(), {folder.string(), fmt::format("{}", min_seconds)});
-    const auto result =
-        run_process(command, {limits.seconds, limits.memory_bytes, limits.file_bytes}, folder / "run.log");
-    if (!result.started) return error(fmt::format("'{}' cannot be executed", command[0]), result.output);
-    if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
-      outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", model_.name);
-      outcome.executed = ExecutionMode::unavailable;
-      return outcome;
-    }
-    if (result.timed_out || result.signal == SIGXCPU) {
-      outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
-      return outcome;
-    }
-    constexpr int lacking = 77;  // for example too little GPU memory
-    if (result.exit_code == lacking && outcome.executed == ExecutionMode::native) {
-      outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
-      outcome.executed = ExecutionMode::unavailable;
-      return outcome;
-    }
-    if (const auto problem = failure(program, limits, result)) return *problem;
-    if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
-    outcome.requests = requests_told(result.output);
-    outcome.banks = banks_told(result.output);
-    double seconds = 0;
-    if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
-    return outcome;
-  }
-
-  /// Parses the counter lines at the end of the emulation's output (backends/cuda/emulation/requests.h, passes.h).
-  static std::vector<MemoryRequests> requests_told(const std::string& output) {
-    std::vector<MemoryRequests> told;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-      char part[256], tensor[256], access[32];
-      long requests = 0, sectors = 0, size = 0, least = 0;
-      if (std::sscanf(line.c_str(),
-                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
-                      tensor, &requests, access, &sectors, &size, &least) == 7)
-        told.push_back({part, tensor, access, requests, sectors, least, size});
-    }
-    return told;
-  }
-  static std::vector<BankRequests> banks_told(const std::string& output) {
-    std::vector<BankRequests> told;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-      char part[256], array[256], access[32];
-      long n[10] = {};
-      if (std::sscanf(line.c_str(),
-                      "passes of %255[^:]: %255[^:]: %ld %31s in %ld passes of %ld banks of %ld bytes, at least %ld; "
-                      "worst %ld for %ld: line %ld, block %ld, warp %ld",
-                      part, array, &n[0], access, &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9]) == 13)
-        told.push_back({part, array, access, n[0], n[1], n[4], n[2], n[3], n[5], n[6], n[7], n[8], n[9]});
-    }
-    return told;
-  }
-
-  static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,
-                                           const ProcessResult& result) {
-    if (result.exit_code == 0) return std::nullopt;
-    std::string what;
-    if (result.signal == SIGSEGV || result.signal == SIGBUS)
-      what = "touched memory outside its tensors";
-    else if (result.signal == SIGXFSZ)
-      what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);
-    else if (result.signal != 0)
-      what = fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
-    else
-      what = fmt::format("failed with exit code {}", result.exit_code);
-    Diagnostic problem = error(fmt::format("the emitted program of '{}' {}", program.name, what));
-    if (!result.output.empty()) problem.notes.push_back(result.output);
-    return problem;
-  }
-
-  HardwareModel model_;
   bool workspace_;
 };
 
+class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
+ public:
+  SymbolicCppRunner(const SymbolicProgram& program, const HardwareModel& model)
+      : ExecutableRunner(model), symbolic_(program) {}
+
+  void set_sizes(const Bindings& sizes) override { sizes_ = sizes; }
+  int compilations() const override { return compilations_; }
+
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
+    RunOutcome outcome;
+    const Availability available = availability(model_);
+    outcome.executed = available.how;
+    outcome.missing = available.why;
+    if (available.how == ExecutionMode::unavailable) return outcome;
+    const TemporaryDirectory folder;
+    if (!folder.ok() || !home_.ok()) {
+      outcome.environment = fmt::format("cannot create a temporary folder in {}", TemporaryDirectory::parent());
+      return outcome;
+    }
+    if (compilations_ == 0)
+      if (const Diagnostics problems = compile_once(); !problems.empty()) return problems;
+    outcome.compiler = compiler_;
+    outcome.text = unit_.text;
+    CompiledRun run{program, data, limits, min_seconds, folder.path(), plan_at(program), home_.path() / "program"};
+    if (!write_inputs(run.plan, data, folder.path()) || !write_sizes(run.plan, folder.path()))
+      return error("cannot write the input files of a run", "is the disk full?");
+    return execute(run, std::move(outcome));
+  }
+
+ private:
+  const Program& first() const { return symbolic_.versions[0].parts[0].program; }
+
+  Diagnostics compile_once() {
+    auto unit = print_symbolic_cpp(symbolic_, model_);
+    if (!unit) return unit.diagnostics();
+    unit_ = std::move(*unit);
+    const RunPlan plan = make_run_plan(first(), unit_, true);
+    const auto made =
+        compile(model_, unit_.text,
+                symbolic_driver_text(plan.arrays, plan.pack, plan.entry, symbolic_.kernel.facts.sizes.size()), {},
+                home_.path() / "program");
+    if (!made) return made.diagnostics();
+    compiler_ = listed_command(*made);
+    ++compilations_;
+    return {};
+  }
+
+  /// The arrays at the sizes of a run; packed ones have one size.
+  RunPlan plan_at(const Program& bound) const {
+    RunPlan plan = make_run_plan(first(), unit_, true);
+    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
+      if (!plan.tensors[a].valid()) continue;
+      Buffer buffer;
+      const Tensor& tensor = bound.kernel.tensors[plan.tensors[a].index()];
+      buffer.extents = tensor.shape;
+      buffer.strides = strides_of(tensor);
+      plan.strides[a] = buffer.strides;
+      plan.arrays[a].bytes = element_span(buffer) * bytes(tensor.dtype);
+    }
+    return plan;
+  }
+
+  bool write_sizes(const RunPlan& plan, const fs::path& folder) const {
+    std::string text;
+    for (const SymbolicSize& size : symbolic_.kernel.facts.sizes) text += fmt::format("{}\n", sizes_.at(size.name));
+    for (const RunArray& array : plan.arrays) text += fmt::format("{}\n", array.bytes);
+    return write_file(folder / "sizes", text.data(), text.size());
+  }
+
+  SymbolicProgram symbolic_;
+  Bindings sizes_;
+  TemporaryDirectory home_;
+  TranslationUnit unit_;
+  std::string compiler_;
+  int compilations_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<SymbolicRunner> make_symbolic_runner(const SymbolicProgram& program, const HardwareModel& model) {
+  return std::make_unique<SymbolicCppRunner>(program, model);
+}
 
 std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model, bool workspace) {
   return std::make_unique<CppRunner>(model, workspace);

@@ -97,7 +97,7 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
   const auto unit = print_model(model, machine);
   if (!unit) return unit.diagnostics();
   outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
-  outcome.arena_bytes = unit->arena_bytes;
+  outcome.arena_bytes = model.arena_bytes;
   const TemporaryDirectory folder;
   if (!folder.ok()) {
     outcome.environment = fmt::format("cannot create a temporary folder in {}: set TMPDIR to a folder that exists and "

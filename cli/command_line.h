@@ -65,8 +65,9 @@ class Flags {
   void target(bool required = true);   ///< --target HW, --set
   void machine();                      ///< HW --set
   void kernel(const std::string& file = "kernel file (YAML)");
-  void model_plan();  ///< --plan
-  void model();  ///< how a model is imported: --sizes, --fix, --until, --constant
+  void model_plan();                    ///< --plan
+  void sizes(const std::string& help);  ///< --sizes, of kernels and models
+  void model();                         ///< how a model is imported: --sizes, --fix, --until, --constant
   void rule();
   void mapping();            ///< --instruction, --rule
   void search();             ///< --objective, --strategy, --budget, --space, --jobs

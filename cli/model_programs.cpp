@@ -15,6 +15,8 @@
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "planner/plan_file.h"
+#include "planner/traffic.h"
+#include "report/model_report.h"
 #include "support/stopwatch.h"
 
 namespace isamap::cli {
@@ -30,6 +32,7 @@ struct ModelReport {
   const ModelRun& run;
   const Compared& compared;
   double importing = 0, planning = 0;
+  std::int64_t activations = 0, operators = 0;  ///< bytes between parts, and with one statement a part
 };
 
 nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelRun& run) {
@@ -54,7 +57,7 @@ nlohmann::ordered_json json_of(const ModelPlan& plan) {
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
-  const auto& [model, machine, compiled, run, compared, importing, planning] = report;
+  const auto& [model, machine, compiled, run, compared, importing, planning, activations, operators] = report;
   return {{"schema_version", 1},
           {"model", model.kernel.name},
           {"target", machine.name},
@@ -64,7 +67,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
           {"compared", compared.outputs},
           {"seconds", run.seconds},
           {"cycles", run.cycles},
-          {"predicted_cycles", compiled.plan.cost},
+          {"predicted_cycles", compiled.predicted_cycles},
           {"parts", compiled.parts.size()},
           {"distinct_parts", compiled.programs.size()},
           {"plan", json_of(compiled.plan)},
@@ -72,6 +75,8 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
           {"arena_bytes", run.arena_bytes},
           {"arena_bound", run.arena_bound},
           {"weights_bytes", run.weights_bytes},
+          {"activation_bytes", activations},
+          {"activation_bytes_apart", operators},
           {"code_bytes", run.text_bytes},
           {"seconds_of",
            {{"import", importing},
@@ -94,7 +99,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.plan.cost);
+                      report.compiled.programs.size(), report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -133,6 +138,9 @@ struct Built {
   double importing = 0, planning = 0;
 };
 
+/// Of each statement, while plans are compared.
+constexpr std::int64_t evaluations_of_plans = 100;
+
 class Builder {
  public:
   Builder(const Options& options, Exit& code) : options_(options), code_(code) {}
@@ -156,8 +164,13 @@ class Builder {
     with.compiled_as = compiled_as(options_);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
+    PartStoreOptions drafts = with;
+    drafts.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
+    if (!drafts.compiled_as.empty())
+      drafts.compiled_as += fmt::format("evaluations {}\n", drafts.compile.schedule.max_evaluations);
+    PartStore draft(built.machine, drafts);
     watch = Stopwatch();
-    auto plan = planned(built.prepared.model, store);
+    auto plan = planned(built.prepared.model, draft);
     if (!plan) return reported(Exit::wrong_input, plan.diagnostics());
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
@@ -212,11 +225,11 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
           {"target", built.machine.name},
           {"inputs", json_of(program.inputs)},
           {"outputs", json_of(program.outputs)},
-          {"arena_bytes", unit.arena_bytes},
+          {"arena_bytes", program.arena_bytes},
           {"arena_bound", program.arena_bound},
           {"weights_bytes", program.weights.size()},
           {"code_bytes", unit.text.size()},
-          {"predicted_cycles", built.compiled.plan.cost},
+          {"predicted_cycles", built.compiled.predicted_cycles},
           {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
           {"part_list", parts}};
 }
@@ -235,12 +248,20 @@ Exit compile_and_run_model(const Options& options) {
     code = fail(run.code, run.problems);
     return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
   }
-  const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, run.data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
+  if (const auto saved = save_outputs(model, run.data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
+  const Compared compared = compare_with_files(model, run.data, built->prepared.files);
+  code = compared.correct ? Exit::ok : Exit::wrong_result;
+  const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
+                     operators = activation_bytes(model.kernel, apart(model.kernel));
+  if (!options.report.empty()) {
+    const ModelPage page{model.kernel.name, built->machine.name, built->compiled, run,
+                         print(built->compiled.plan, built->imported, built->machine.name), activations, operators};
+    if (const auto written = write_file(options.report, html_report(page)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  }
   const ModelReport report{model,     built->machine,   built->compiled, run,
-                           *compared, built->importing, built->planning};
+                           compared, built->importing, built->planning, activations, operators};
   if (options.json) return deliver(options, printed(json_of(report)), code);
   return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
 }
@@ -283,8 +304,10 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   if (!built) return code;
   const ModelPlan& plan = built->compiled.plan;
   const std::string plan_text = print(plan, built->imported, built->machine.name);
-  text += plan_text + fmt::format("# {:.0f} cycles predicted; no plan of the candidates takes less than {:.0f}{}\n",
-                                  plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  text += plan_text + fmt::format("# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
+                                  "candidates took less than {:.0f} there{}\n",
+                                  built->compiled.predicted_cycles, plan.cost, plan.bound,
+                                  plan.proved ? ": proved" : "");
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {

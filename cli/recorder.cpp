@@ -8,6 +8,7 @@
 
 #include "build_facts.h"
 #include "cli/cost_choice.h"
+#include "cli/device.h"
 #include "lab/run.h"
 #include "scheduler/cost/learned_cost.h"
 #include "support/yaml.h"
@@ -180,21 +181,23 @@ bool Recorder::begin(CompileOptions& compile, const Inputs& inputs) {
   run_.target_hash = lab::hash_of(run_.target_text);
   run_.space_hash = lab::hash_of(space_text(options_, compile.schedule.objective));
   run_.options = options_json(options_);
+  const std::string device = device_here();
   for (const bool measured : {true, false}) {
-    const auto best = store_->best_points(run_, measured);
+    const auto best = store_->best_points(run_, measured, device);
     if (!best) return failed(best.diagnostics());
     known_.resize(std::max(known_.size(), best->size()));
     for (std::size_t s = 0; s < best->size(); ++s)
       if (const auto point = point_of((*best)[s]))
         if (std::find(known_[s].begin(), known_[s].end(), *point) == known_[s].end()) known_[s].push_back(*point);
   }
-  const auto before = store_->measured_on(run_.target_hash);
+  const auto before = store_->measured_on(run_.target_hash, device);
   if (!before) return failed(before.diagnostics());
   lessons_ = lessons_of(*before, inputs.model.clock_hz);
   run_.known = known_json(known_, lessons_);
   auto id = store_->begin(run_);
   if (!id) return failed(id.diagnostics());
   run_.id = *id;
+  if (const Diagnostics problems = store_->measured_by(run_.id, device); has_errors(problems)) return failed(problems);
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "ir/recurrence.h"
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
+#include "jobs/device.h"
 #include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
@@ -203,6 +204,7 @@ Measurer by_running(const MeasureOptions& options) {
   return [options](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
                    const HardwareModel& model) {
     const auto runner = make_runner(model);
+    const jobs::DeviceLock alone;  // of all timings on this machine
     return measure(programs, *runner, options);
   };
 }

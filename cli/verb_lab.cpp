@@ -78,6 +78,22 @@ std::optional<lab::Trials> load_trials(const std::string& path) {
   return std::move(*trials);
 }
 
+/// Of several files: one run.
+std::optional<lab::Trials> load_all_trials(const std::vector<std::string>& paths) {
+  std::vector<std::pair<std::string, lab::Trials>> files;
+  for (const std::string& path : paths) {
+    if (lab::is_store(path))
+      return fail(Exit::wrong_input, {error_at({path, 0, 0}, "is a store of trials: it is read alone")}), std::nullopt;
+    auto trials = load_trials(path);
+    if (!trials) return std::nullopt;
+    files.emplace_back(path, std::move(*trials));
+  }
+  if (files.size() == 1) return std::move(files.front().second);
+  auto all = lab::joined(files);
+  if (!all) return fail(Exit::wrong_input, all.diagnostics()), std::nullopt;
+  return std::move(*all);
+}
+
 }  // namespace
 
 std::vector<std::string> suite_folders() {
@@ -106,39 +122,66 @@ std::optional<std::string> read_lab_file(const std::string& path) {
   return text;
 }
 
-namespace {
+std::optional<lab::Suite> lab_suite(const Options& options, Exit& code) {
+  auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
+  code = Exit::wrong_input;
+  if (!suite) return fail(code, suite.diagnostics()), std::nullopt;
+  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
+  return std::move(*suite);
+}
 
-Exit verb_lab_run(const Options& options) {
+std::optional<lab::RunOptions> lab_run_options(const Options& options, Exit& code) {
+  code = Exit::usage;
   const auto strategies = chosen_strategies(options);
-  if (!strategies) return fail(Exit::usage, strategies.diagnostics());
+  if (!strategies) return fail(code, strategies.diagnostics()), std::nullopt;
   for (const lab::StrategyChoice& chosen : *strategies)
     if (std::none_of(isamap::strategies().begin(), isamap::strategies().end(),
                      [&](const auto& known) { return known.first == chosen.name; }))
-      return fail(Exit::usage, "there is no strategy '" + chosen.name + "'", "docs/laboratory.md lists them");
-  const auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
-  if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
-  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
+      return fail(code, "there is no strategy '" + chosen.name + "'", "docs/laboratory.md lists them"), std::nullopt;
+  if (options.schedule.max_seconds > 0)
+    return fail(code, "limit trials by evaluations: a limit in seconds is not reproducible", "--budget evals=N"),
+           std::nullopt;
+  if (options.cost == "measured" || options.cost == "learned")
+    return fail(code, "trials must be reproducible; --cost " + options.cost + " is not",
+                "`isamap tune --store FILE` measures"),
+           std::nullopt;
   lab::RunOptions run;
   run.strategies = *strategies;
   run.seeds = options.lab.seeds;
   run.seed = options.seed;
-  if (options.schedule.max_seconds > 0)
-    return fail(Exit::usage, "limit trials by evaluations: a limit in seconds is not reproducible", "--budget evals=N");
   if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
   run.jobs = options.schedule.jobs;
-  if (options.cost == "measured" || options.cost == "learned")
-    return fail(Exit::usage, "trials must be reproducible; --cost " + options.cost + " is not",
-                "`isamap tune --store FILE` measures");
   run.cost = options.cost;
   for (const auto& [key, value] : options.cost_options)
     run.cost += (run.cost == options.cost ? ":" : ",") + key + "=" + value;
+  return run;
+}
+
+void add_lab_run_flags(Flags& flags) {
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
+  flags.text("--budget", flags.written.budget, "evals=N: of each trial (default 1000)");
+  flags.text("--cost", flags.written.cost,
+             "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
+             "extension:file=..");
+  flags.text("--strategies", flags.options.lab.strategies, "NAME:key=value:...,NAME,... (default: all heuristics)");
+  flags.text("--seeds", flags.written.seeds, "trials of each strategy on each instance (default 15)");
+}
+
+namespace {
+
+Exit verb_lab_run(const Options& options) {
+  Exit code = Exit::ok;
+  const auto run = lab_run_options(options, code);
+  if (!run) return code;
+  const auto suite = lab_suite(options, code);
+  if (!suite) return code;
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
   answer_interrupts();
   Progress progress;
   std::size_t finished = 0, expected = 0;
   const Diagnostics failed = lab::run(
-      options.suite, *suite, run, [&](const std::string& line) { lines(line); },
+      options.suite, *suite, *run, [&](const std::string& line) { lines(line); },
       [&](std::size_t done, std::size_t all) {
         progress(fmt::format("lab: {} of {} trials", done, all));
         finished = done;
@@ -152,8 +195,12 @@ Exit verb_lab_run(const Options& options) {
 }
 
 Exit verb_lab_report(const Options& options) {
-  if (lab::is_store(options.lab.file)) return report_accuracy(options);
-  const auto trials = load_trials(options.lab.file);
+  if (options.files.size() == 1 && lab::is_store(options.files.front())) {
+    Options store = options;
+    store.lab.file = options.files.front();
+    return report_accuracy(store);
+  }
+  const auto trials = load_all_trials(options.files);
   if (!trials) return Exit::wrong_input;
   Exit code = Exit::ok;
   for (const std::string& name : lab::Study(*trials).beaten())
@@ -168,12 +215,12 @@ Exit verb_lab_report(const Options& options) {
 }
 
 Exit verb_lab_csv(const Options& options, bool features) {
-  if (lab::is_store(options.lab.file)) {
-    const auto text = store_csv(options.lab.file, options.lab.run, features);
+  if (options.files.size() == 1 && lab::is_store(options.files.front())) {
+    const auto text = store_csv(options.files.front(), options.lab.run, features);
     if (!text) return fail(Exit::wrong_input, text.diagnostics());
     return deliver(options, options.json ? json_of_texts({{"csv", *text}}) : *text, Exit::ok);
   }
-  const auto trials = load_trials(options.lab.file);
+  const auto trials = load_all_trials(options.files);
   if (!trials) return Exit::wrong_input;
   const std::string csv = lab_csv(*trials);
   return deliver(options, options.json ? json_of_texts({{"csv", csv}}) : csv, Exit::ok);
@@ -204,8 +251,8 @@ Exit verb_lab_optima(const Options& options) {
 }
 
 void add_suite_file(Flags& flags) {
-  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, deep").required();
-  flags.text("--budget", flags.written.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
+  flags.text("--budget", flags.written.budget, "evals=N: of each proof");
   flags.jobs();
 }
 
@@ -217,13 +264,8 @@ std::vector<VerbRow> verbs_lab() {
       {300, "lab", "compare search strategies on problems with known optima", {}, {}},
       {310, "lab run", "every strategy on every instance with every seed: JSON lines",
        [](Flags& flags) {
-         add_suite_file(flags);
-         flags.text("--cost", flags.written.cost,
-                    "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
-                    "extension:file=..");
-         flags.text("--strategies", flags.options.lab.strategies,
-                    "NAME:key=value:...,NAME,... (default: all heuristics)");
-         flags.text("--seeds", flags.written.seeds, "trials of each strategy on each instance (default 15)");
+         add_lab_run_flags(flags);
+         flags.jobs();
          flags.text("--out", flags.options.output, "the same as -o");
        },
        verb_lab_run},
@@ -233,12 +275,14 @@ std::vector<VerbRow> verbs_lab() {
          flags.text("--run", flags.written.run,
                     "of a store: the number of a run (default: the last one that measured)");
          flags.text("--out", flags.options.report, "write the HTML page to FILE; the summary goes to stdout");
-         flags.text("FILE", flags.options.lab.file, "what `lab run` or --store wrote").required();
+         flags.texts("FILE", flags.options.files, "what `lab run` wrote, in one or several parts; or a store")
+             .required();
        },
        verb_lab_report},
       {340, "lab csv", "trials, of the laboratory or of a store, as comma-separated values",
        [=](Flags& flags) {
-         flags.text("FILE", flags.options.lab.file, "what `lab run` or --store wrote").required();
+         flags.texts("FILE", flags.options.files, "what `lab run` wrote, in one or several parts; or a store")
+             .required();
          flags.on("--features", *features, "of a store: what models learn from, a column each");
          flags.text("--run", flags.written.run, "of a store: the number of a run (default: the last one)");
        },

@@ -12,6 +12,8 @@
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/search_answer.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "driver/runner_up.h"
 #include "ir/recurrence.h"
 #include "scheduler/nest/scheduled_kernel.h"
@@ -200,6 +202,11 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
 namespace {
 
 Exit verb_schedule(const Options& options) {
+  Exit loaded = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, loaded))
+    return loaded;
+  else if (symbolic)
+    return schedule_symbolic(options, *symbolic);
   answer_interrupts();
   Recorder recorder(options, "schedule");
   const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);

@@ -79,7 +79,6 @@ CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store
   }
   store.add(kernels);
   for (const Kernel& kernel : kernels) made.programs.push_back(store.find(kernel));
-  made.plan.cost = 0;
   for (CompiledPart& part : made.parts) {
     const Compilation& compilation = *made.programs[part.program];
     if (!compilation.program) {
@@ -89,7 +88,7 @@ CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store
       break;
     }
     part.predicted_cycles = compilation.scheduled->cost.cycles;
-    made.plan.cost += part.predicted_cycles;
+    made.predicted_cycles += part.predicted_cycles;
     part.mapped = std::min(part.kernel.statements.size(), instructions_in(compilation.scheduled->schedule));
   }
   made.seconds = watch.seconds();

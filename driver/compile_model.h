@@ -37,6 +37,7 @@ struct CompiledModel {
   ModelPlan plan;
   std::vector<CompiledPart> parts;     ///< by part of the plan
   std::vector<std::shared_ptr<const Compilation>> programs;  ///< distinct ones
+  double predicted_cycles = 0;  ///< of all parts
   double seconds = 0;
   Exit code = Exit::ok;
   Diagnostics problems;  ///< of a part without a program, by its name

@@ -10,6 +10,7 @@
 
 #include "ir/recurrence.h"
 #include "isamap/backend.h"
+#include "mapper/instruction_tree.h"
 #include "support/stop.h"
 #include "support/threads.h"
 
@@ -124,7 +125,7 @@ CompiledLayer compiled_layer(const std::string& name, const std::string& op, con
     layer.mapping = chosen(compiled);
     layer.cost = compiled.scheduled->cost;
     if (!layer.schedule.nests.empty()) layer.tiles = tiles_of(layer.schedule.nests.front());
-    if (layer.mapping) layer.instruction = model.instruction(layer.mapping->instruction).name;
+    if (layer.mapping) layer.instruction = instruction_of(*layer.mapping, model).name;
   }
   if (!compiled.program) {
     layer.code = layer.mapped ? compiled.code : Exit::ok;

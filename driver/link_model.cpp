@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "backends/cpp/model_unit.h"
 #include "driver/compile_model.h"
 #include "isamap/program_on_machine.h"
 #include "planner/arena.h"
@@ -57,7 +58,7 @@ class Linker {
     for (const auto& compilation : compiled_.programs) linked_.programs.push_back(*compilation->program);
     for (const Program& program : linked_.programs) used_.push_back(used_in_body(program));
     place_ports();
-    place_tensors();
+    if (auto problems = place_tensors(); !problems.empty()) return problems;
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
       if (auto problems = call(p); !problems.empty()) return problems;
     return std::move(linked_);
@@ -79,8 +80,18 @@ class Linker {
     }
   }
 
-  /// Tensors between parts live from the part that first writes them to the last one that touches them.
-  void place_tensors() {
+  /// Tensors between parts live from the part that first writes them to the last one that touches them, the workspace
+  /// of a part while it runs.
+  Diagnostics place_tensors() {
+    std::vector<Lifetime> list;
+    for (const Program& program : linked_.programs) {
+      const auto workspace = workspace_of(program, machine_);
+      if (!workspace) return workspace.diagnostics();
+      workspaces_.push_back(workspace->bytes);
+      linked_.arena_align = std::max(linked_.arena_align, workspace->align);
+    }
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
+      list.push_back({workspaces_[compiled_.parts[p].program], p, p});
     std::map<TensorId, Lifetime> lives;
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
       const CompiledPart& part = compiled_.parts[p];
@@ -94,19 +105,26 @@ class Linker {
         life.bytes = std::max(life.bytes, element_span(buffer) * bytes(buffer.dtype));
       }
     }
-    std::vector<Lifetime> list;
     for (const auto& [id, life] : lives) list.push_back(life);
-    const Arena arena = place_in_arena(list, place_align);
+    const Arena arena = place_in_arena(list, linked_.arena_align);
     std::size_t n = 0;
-    for (const auto& [id, life] : lives) place_[id] = {ModelPlace::In::arena, arena.at[n++]};
+    const auto block = [&](const std::string& name) {
+      linked_.blocks.push_back({name, arena.at[n], list[n].bytes, list[n].first, list[n].last});
+      return arena.at[n++];
+    };
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) workspace_at_.push_back(block("local arrays"));
+    for (const auto& [id, life] : lives)
+      place_[id] = {ModelPlace::In::arena, block(model_.kernel.tensors[id.index()].name)};
     linked_.arena_bytes = arena.bytes;
     linked_.arena_bound = arena.bound;
+    return {};
   }
 
   Diagnostics call(std::size_t p) {
     const CompiledPart& part = compiled_.parts[p];
     const Program& program = linked_.programs[part.program];
-    PartCall made{part.name, part.program, std::vector<ModelPlace>(program.buffers.size()), {}};
+    PartCall made{part.name, part.program, std::vector<ModelPlace>(program.buffers.size()), {}, {}};
+    if (workspaces_[part.program] > 0) made.workspace = {ModelPlace::In::arena, workspace_at_[p]};
     std::vector<BufferId> packed;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
@@ -177,6 +195,8 @@ class Linker {
   const HardwareModel& machine_;
   ModelProgram linked_;
   std::vector<std::set<BufferId>> used_;  ///< by program, in its body
+  std::vector<std::int64_t> workspaces_;  ///< by program: bytes
+  std::vector<std::int64_t> workspace_at_;  ///< by part
   std::map<std::string, TensorId> number_;
   std::map<TensorId, ModelPlace> place_;  ///< of ports, tensors between parts and unpacked weights
   std::set<TensorId> started_;       ///< tensors of several writers that were begun

@@ -26,8 +26,10 @@ struct PlanOptions {
 ///    for each axis of each rank; the cheapest are kept, rank by rank.
 /// 2. Parts: pairs of chains whose tensor is the largest between them are priced together, and the cover search puts
 ///    chains and pairs together.
-/// Prices are those of parts on their own and add up, with weights as cold as the cost model takes them. Parts that
-/// have no program make their plan infinitely expensive; the plan of least cost is returned whatever its cost is.
+/// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
+/// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as
+/// the cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost is
+/// returned whatever its cost is.
 ModelPlan plan_model(const Model& model, PartStore& store, const PlanOptions& options);
 
 }  // namespace isamap

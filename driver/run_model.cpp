@@ -39,6 +39,7 @@ class ModelRunner {
     const auto linked = link_model(model_, compiled_, run_.data, machine_);
     if (!linked) return ends(0, Exit::wrong_result, linked.diagnostics());
     run_.arena_bound = linked->arena_bound;
+    run_.blocks = linked->blocks;
     run_.weights_bytes = static_cast<std::int64_t>(linked->weights.size());
     std::vector<TensorData> inputs;
     for (const TensorId id : model_.inputs) inputs.push_back(run_.data[id.index()]);

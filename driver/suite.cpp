@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "mapper/instruction_tree.h"
 #include "mapper/mapping_names.h"
 #include "mapper/price.h"
 #include "support/table.h"
@@ -79,7 +80,7 @@ void add_file(const fs::path& path, Suite& suite) {
 }
 
 std::string text_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
-  std::string text = model.instruction(mapping.instruction).name + "(" + digits_text(mapping, model) + ")";
+  std::string text = instruction_of(mapping, model).name + "(" + digits_text(mapping, model) + ")";
   for (const auto& [operand, tensor] : named_operands(mapping, kernel, model)) text += " " + operand + "=" + tensor;
   return text;
 }
@@ -94,7 +95,7 @@ double points_of(const Computation& statement) {
 void predict_by_mapping(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model,
                         SuiteAnswer& answer) {
   for (const Mapping& m : mapped.mappings) {
-    const Instruction& instruction = model.instruction(m.instruction);
+    const Instruction& instruction = instruction_of(m, model);
     if (m.utilisation <= 0) continue;
     const double cycles = points_of(kernel.statements.front()) / (m.utilisation * points_per_cycle(instruction));
     if (answer.prediction == Prediction::mapping && cycles >= answer.cycles) continue;
@@ -115,11 +116,13 @@ void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel&
   const bool maps = !found->mappings.empty() && found->mappings.front().instruction.valid();
   answer.prediction = maps ? Prediction::schedule : Prediction::scalar;
   answer.cycles = found->cost.cycles;
-  if (maps) answer.instruction = model.instruction(found->mappings.front().instruction).name;
+  answer.energy_pJ = found->cost.energy_pJ;
+  answer.bytes = found->cost.bytes;
+  if (maps) answer.instruction = instruction_of(found->mappings.front(), model).name;
 }
 
 void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model, SuiteAnswer& answer) {
-  const std::string& instruction = model.instruction(mapping.instruction).name;
+  const std::string& instruction = instruction_of(mapping, model).name;
   const std::string text = text_of(mapping, kernel, model);
   ++answer.mappings[instruction];
   answer.utilisation = std::max(answer.utilisation, mapping.utilisation);

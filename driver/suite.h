@@ -56,7 +56,7 @@ struct SuiteAnswer {
   double utilisation = 0;                               ///< of the best mapping
   double programmable_utilisation = 0;                  ///< of the best that can be programmed
   std::string instruction;                              ///< the one that the cycles are those of; empty: scalar code
-  double cycles = 0;
+  double cycles = 0, energy_pJ = 0, bytes = 0;          ///< energy and bytes: of a schedule only
   Prediction prediction = Prediction::none;
   std::vector<std::string> reasons;  ///< why nothing maps or no schedule exists
   std::size_t count() const { return texts.size(); }

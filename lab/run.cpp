@@ -74,23 +74,6 @@ Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
   return problems;
 }
 
-/// "NAME:key=value,key=value".
-Result<CostModelFactory> costs_of(const std::string& text) {
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  StrategyOptions options;
-  for (std::size_t at = colon + 1; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, end - at);
-    const std::size_t equal = part.find('=');
-    if (equal == 0 || equal == std::string::npos)
-      return error(fmt::format("'{}' of cost model '{}' is not of the form key=value", part, text),
-                   "NAME:key=value,key=value");
-    options[part.substr(0, equal)] = part.substr(equal + 1);
-    at = end + 1;
-  }
-  return cost_model_named(text.substr(0, colon), options);
-}
-
 }  // namespace
 
 Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
@@ -118,6 +101,22 @@ Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
     choices.push_back(std::move(choice));
   }
   return choices;
+}
+
+Result<CostModelFactory> costs_of(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  StrategyOptions options;
+  for (std::size_t at = colon + 1; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    const std::size_t equal = part.find('=');
+    if (equal == 0 || equal == std::string::npos)
+      return error(fmt::format("'{}' of cost model '{}' is not of the form key=value", part, text),
+                   "NAME:key=value,key=value");
+    options[part.substr(0, equal)] = part.substr(equal + 1);
+    at = end + 1;
+  }
+  return cost_model_named(text.substr(0, colon), options);
 }
 
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,

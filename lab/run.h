@@ -63,6 +63,8 @@ struct TrialLimits {
   std::int64_t evaluations = 1000;
   std::function<bool()> stopped;  ///< true ends it; the result is discarded
 };
+/// "NAME:key=value,key=value" of RunOptions::cost.
+Result<CostModelFactory> costs_of(const std::string& text);
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
@@ -76,6 +78,9 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
 
 /// A file written by `run`; a truncated last line is ignored.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);
+/// Trials of several files as one run: of other seeds, strategies or instances. Errors: an instance that differs, other
+/// budgets or cost models, two results of one trial that differ.
+Result<Trials> joined(const std::vector<std::pair<std::string, Trials>>& files);
 
 /// 16 hexadecimal digits of a text: FNV-1a, 64 bits.
 std::string hash_of(const std::string& text);

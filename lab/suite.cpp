@@ -160,15 +160,17 @@ class Reader {
   void machine(const yaml::Node& node, const std::string& target, const std::map<std::string, std::string>& params,
                Instance& made) {
     auto& known = loaded_[{target, params}];
-    if (!known) {
+    if (!known.model) {
       const fs::path beside = file_.parent_path() / target;
       std::error_code ignored;
       const bool is_file = fs::is_regular_file(beside, ignored);
       auto hardware = load_hardware(is_file ? beside.string() : target, models_, {params});
       if (!hardware) return complain(node, hardware.diagnostics());
-      known = std::make_shared<const HardwareModel>(std::move(hardware->model));
+      known.model = std::make_shared<const HardwareModel>(std::move(hardware->model));
+      known.text = std::make_shared<const std::string>(std::move(hardware->resolved));
     }
-    made.model = known;
+    made.model = known.model;
+    made.target_text = known.text;
     auto mapped = enumerate_mappings(made.kernel, *made.model, MapOptions{});
     if (!mapped) return complain(node, mapped.diagnostics());
     made.mapped = std::move(*mapped);
@@ -178,7 +180,11 @@ class Reader {
   std::vector<std::string> models_;
   Diagnostics& problems_;
   bool one_statement_ = true;  ///< of the instance that is read
-  std::map<std::pair<std::string, std::map<std::string, std::string>>, std::shared_ptr<const HardwareModel>> loaded_;
+  struct Machine {
+    std::shared_ptr<const HardwareModel> model;
+    std::shared_ptr<const std::string> text;
+  };
+  std::map<std::pair<std::string, std::map<std::string, std::string>>, Machine> loaded_;
 };
 
 /// The suite files of a path or name; empty: none.

@@ -23,6 +23,7 @@ struct Instance {
   Kernel kernel;             ///< of one step, where statements are repeated
   StatementId statement{0};  ///< the searched one; a kernel of several gives several instances
   std::shared_ptr<const HardwareModel> model;
+  std::shared_ptr<const std::string> target_text;  ///< the hardware file, resolved
   MapResult mapped;  ///< mappings of the statement
   Objective objective = Objective::edp;
   SpaceOptions space;

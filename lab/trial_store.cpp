@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <mutex>
 
+#include "support/file_system.h"
+
 namespace isamap::lab {
 
 namespace {
@@ -52,6 +54,8 @@ struct TrialStore::State {
     return {problem()};
   }
   std::int64_t number(const char* sql) const;
+  /// A condition on runs: those measured on this device. Runs of older stores do not say where; they count as ours.
+  std::string only_of(const std::string& device) const;
 };
 
 namespace {
@@ -145,10 +149,15 @@ bool is_store(const std::string& path) {
 
 Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return error_at({path, 0, 0}, "is a folder; this store is one SQLite file",
+                    "--store FILE, or `isamap plan` and `isamap work --store DIR` for records in a folder");
   const bool there = std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
   if (there && !is_store(path))
     return error_at({path, 0, 0}, "is no store of trials", "--store FILE makes a new one where there is no file");
   if (!there && !create) return error_at({path, 0, 0}, "cannot be read: there is no store of trials");
+  if (create)
+    if (const auto refused = no_place_for_sqlite(path)) return *refused;
   auto state = std::make_unique<State>();
   state->path = path;
   sqlite3* db = nullptr;
@@ -258,6 +267,23 @@ Result<std::vector<CompilerRecord>> TrialStore::compilers(std::int64_t run) cons
   return found;
 }
 
+// A table newer than the first stores, like that of compilers.
+Diagnostics TrialStore::measured_by(std::int64_t run, const std::string& device) {
+  if (Diagnostics failed =
+          state_->execute("create table if not exists device(run integer primary key, key text not null)");
+      has_errors(failed))
+    return failed;
+  Query query(state_->db.get(), "insert or replace into device values(?,?)");
+  query << run << device;
+  if (query.step() != SQLITE_DONE) return {state_->problem()};
+  return {};
+}
+
+std::string TrialStore::State::only_of(const std::string& device) const {
+  if (device.empty() || number("select count(*) from sqlite_master where name = 'device'") < 1) return "";
+  return " and not exists (select 1 from device where device.run = run.id and device.key <> '" + device + "')";
+}
+
 Diagnostics TrialStore::finish(std::int64_t run, const std::string& result) {
   Query query(state_->db.get(), "update run set result = ? where id = ?");
   query << result << run;
@@ -292,14 +318,16 @@ Result<std::vector<TrialRecord>> TrialStore::trials(std::int64_t run) const {
   return found;
 }
 
-Result<std::vector<std::string>> TrialStore::best_points(const RunRecord& like, bool measured) const {
+Result<std::vector<std::string>> TrialStore::best_points(const RunRecord& like, bool measured,
+                                                         const std::string& device) const {
   const std::string cost = measured ? "measured" : "objective";
   const std::string legal = measured ? "checked = 1 and measured is not null" : "schedule <> '' and problem = ''";
   Query query(
       state_->db.get(),
-      fmt::format("select statement, point, min({}) from trial join run on run.id = trial.run where kernel_hash = ? "
-                  "and target_hash = ? and space_hash = ? and point <> '' and {} group by statement order by statement",
-                  cost, legal));
+      fmt::format(
+          "select statement, point, min({}) from trial join run on run.id = trial.run where kernel_hash = ? "
+          "and target_hash = ? and space_hash = ? and point <> '' and {}{} group by statement order by statement",
+          cost, legal, measured ? state_->only_of(device) : ""));
   query << like.kernel_hash << like.target_hash << like.space_hash;
   std::vector<std::string> points;
   int state = query.step();
@@ -312,12 +340,13 @@ Result<std::vector<std::string>> TrialStore::best_points(const RunRecord& like, 
   return points;
 }
 
-Result<std::vector<TrialRecord>> TrialStore::measured_on(const std::string& target_hash) const {
+Result<std::vector<TrialRecord>> TrialStore::measured_on(const std::string& target_hash,
+                                                         const std::string& device) const {
   Query query(
       state_->db.get(),
       fmt::format("select {} from trial join run on run.id = trial.run where target_hash = ? and "
-                  "checked = 1 and measured is not null and trial.features <> '' order by run, statement, number",
-                  trial_columns));
+                  "checked = 1 and measured is not null and trial.features <> ''{} order by run, statement, number",
+                  trial_columns, state_->only_of(device)));
   query << target_hash;
   std::vector<TrialRecord> found;
   int state = query.step();

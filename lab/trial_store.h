@@ -60,16 +60,19 @@ class TrialStore {
   Diagnostics measured(std::int64_t run, const TrialRecord& trial);
   Diagnostics name_features(std::int64_t run, const std::string& names);
   Diagnostics add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers);
+  /// The key of the machine that measures (jobs/device.h): times of different ones are never compared.
+  Diagnostics measured_by(std::int64_t run, const std::string& device);
   Diagnostics finish(std::int64_t run, const std::string& result);
 
   Result<RunRecord> run(std::int64_t id) const;  ///< 0: the last one
   Result<std::vector<TrialRecord>> trials(std::int64_t run) const;
   Result<std::vector<CompilerRecord>> compilers(std::int64_t run) const;
   /// The cheapest point of each statement among all runs with these hashes: by prediction, or among those that were
-  /// measured and checked. Statements without one have an empty text.
-  Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured) const;
-  /// All measured and checked trials with features on a machine: training data of a learned cost model.
-  Result<std::vector<TrialRecord>> measured_on(const std::string& target_hash) const;
+  /// measured and checked, on this device (hexadecimal digits; empty: any). Statements without one have an empty text.
+  Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured,
+                                               const std::string& device = "") const;
+  /// All measured and checked trials with features on a machine, by this device: training data of a learned cost model.
+  Result<std::vector<TrialRecord>> measured_on(const std::string& target_hash, const std::string& device = "") const;
 
  private:
   struct State;

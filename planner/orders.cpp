@@ -23,6 +23,25 @@ void permute(Access& access, const Orders& orders) {
         static_cast<int>(std::find(order.begin(), order.end(), access.computed->axis) - order.begin());
 }
 
+/// Parallel dims in the order in which the write uses them: loops of scalar code then walk along memory. Reduction dims
+/// stay where they are, since their order is that of the sums.
+void follow_write(Computation& statement) {
+  std::vector<Dim>& dims = statement.domain.dims;
+  const auto used_at = [&](const Dim& dim) {
+    const auto& index = statement.write.index;
+    return std::find_if(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(dim.name); }) -
+           index.begin();
+  };
+  std::vector<Dim> parallel;
+  for (const Dim& dim : dims)
+    if (dim.kind == DimKind::parallel) parallel.push_back(dim);
+  std::stable_sort(parallel.begin(), parallel.end(),
+                   [&](const Dim& a, const Dim& b) { return used_at(a) < used_at(b); });
+  auto next = parallel.begin();
+  for (Dim& dim : dims)
+    if (dim.kind == DimKind::parallel) dim = *next++;
+}
+
 }  // namespace
 
 Kernel in_order(const Kernel& kernel, const Orders& orders) {
@@ -33,6 +52,7 @@ Kernel in_order(const Kernel& kernel, const Orders& orders) {
   for (Computation& statement : result.statements) {
     permute(statement.write, orders);
     for (Access& read : statement.reads) permute(read, orders);
+    if (kernel.repeats.empty() && !orders[statement.write.tensor.index()].empty()) follow_write(statement);
   }
   return result;
 }

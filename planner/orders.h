@@ -12,7 +12,8 @@ namespace isamap {
 /// By tensor: its axes, outermost first; empty: as they are.
 using Orders = std::vector<std::vector<int>>;
 
-/// The same kernel over tensors stored in these orders: shapes and subscripts are permuted, values are not touched.
+/// The same kernel over tensors stored in these orders: shapes and subscripts are permuted, values are not touched, and
+/// parallel dims stand in the order of the write.
 /// Inputs and outputs should keep theirs, since the caller's arrays do.
 Kernel in_order(const Kernel& kernel, const Orders& orders);
 

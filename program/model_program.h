@@ -32,6 +32,7 @@ struct PartCall {
   std::size_t program = 0;        ///< in ModelProgram::programs
   std::vector<ModelPlace> arguments;   ///< by buffer of the program: those that are arguments
   std::vector<FilledTensor> fill;  ///< before the call
+  ModelPlace workspace;           ///< of its local arrays
 };
 
 /// An input or output of the model.
@@ -42,6 +43,13 @@ struct Port {
   std::int64_t bytes() const;
 };
 
+/// What lies in the arena, and when.
+struct ArenaBlock {
+  std::string name;  ///< of the tensor; "local arrays" of a part
+  std::int64_t at = 0, bytes = 0;
+  std::size_t first = 0, last = 0;  ///< calls, both included
+};
+
 /// Weights begin at multiples of this in their file, arena places at multiples of it in the arena: a cache line.
 constexpr std::int64_t place_align = 64;
 
@@ -50,8 +58,10 @@ struct ModelProgram {
   std::vector<Program> programs;
   std::vector<PartCall> calls;  ///< in order of execution
   std::vector<Port> inputs, outputs;
-  std::int64_t arena_bytes = 0;  ///< of tensors between parts, without the workspace of the parts
-  std::int64_t arena_bound = 0;  ///< the largest sum of tensors that are needed at one time
+  std::int64_t arena_bytes = 0;  ///< of tensors between parts, and the workspace of each part while it runs
+  std::int64_t arena_align = place_align;
+  std::int64_t arena_bound = 0;  ///< the largest sum of what is needed at one time
+  std::vector<ArenaBlock> blocks;
   std::vector<std::uint8_t> weights;  ///< packed as the programs read them
 };
 

@@ -11,6 +11,7 @@
 
 #include "ir/recurrence.h"
 #include "isamap/search.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/cost/hierarchy/levels_text.h"
 #include "scheduler/fuse_statements.h"
 #include "scheduler/nest/lowering_support.h"
@@ -49,7 +50,7 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
   std::vector<Mapping> mine;
   for (const Mapping& mapping : all.mappings) {
     if (mapping.statement != statement) continue;
-    const Instruction& instruction = model.instruction(mapping.instruction);
+    const Instruction& instruction = instruction_of(mapping, model);
     for (Mapping& assigned : digit_assignments(mapping, kernel.statements[statement.index()], instruction))
       if (not_lowered(assigned, model).empty() && std::find(mine.begin(), mine.end(), assigned) == mine.end())
         mine.push_back(std::move(assigned));

@@ -12,7 +12,6 @@
 #include "backends/cpp/types.h"
 #include "backends/cpp/versions.h"
 #include "isamap/interpret.h"
-#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -191,6 +190,15 @@ void replace_all(std::string& text, const std::string& word, const std::string& 
     text.replace(at, word.size(), by);
 }
 
+/// The main entry only: the file of weights holds the results of the other.
+Result<TranslationUnit> print_part(Program program, const HardwareModel& machine, const std::string& name,
+                                   Surroundings& around) {
+  program.name = name;
+  program.prepack.clear();
+  return asks_for_sizes(program, machine) ? print_versions(program, machine, around)
+                                          : print_functions(program, machine, name, "static", around);
+}
+
 class ModelPrinter {
  public:
   ModelPrinter(const ModelProgram& model, const HardwareModel& machine)
@@ -206,8 +214,7 @@ class ModelPrinter {
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    unit.arena_bytes = workspace_at() + around_.workspace.bytes;
-    const std::string code = code_ + tables() + opening(unit.arena_bytes) + calls;
+    const std::string code = code_ + tables() + opening() + calls;
     unit.text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                                     "inputs, outputs and the arena do not overlap\n",
                                     name_, machine_.name, needed_flags(machine_)),
@@ -222,12 +229,8 @@ class ModelPrinter {
  private:
   Diagnostics parts() {
     for (std::size_t p = 0; p < model_.programs.size(); ++p) {
-      Program program = model_.programs[p];
-      program.name = fmt::format("{}_part_{}", name_, p);
-      program.prepack.clear();  // the file of weights holds its results
-      auto unit = asks_for_sizes(program, machine_)
-                      ? print_versions(program, machine_, around_)
-                      : print_functions(program, machine_, program.name, "static", around_);
+      const Program& program = model_.programs[p];
+      auto unit = print_part(program, machine_, fmt::format("{}_part_{}", name_, p), around_);
       if (!unit) return unit.diagnostics();
       code_ += comment("\n" + isamap::print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
       units_.push_back(std::move(*unit));
@@ -241,10 +244,6 @@ class ModelPrinter {
     std::string text;
     for (const std::string& one : assumed_) text += comment(one, " ");
     return text;
-  }
-
-  std::int64_t workspace_at() const {
-    return round_up(model_.arena_bytes, std::max(around_.workspace.align, place_align));
   }
 
   std::string pointer(const ModelPlace& place) const {
@@ -271,7 +270,7 @@ class ModelPrinter {
                   ? fmt::format("static_cast<{}>(nullptr), ", type)
                   : fmt::format("({})({}), ", type, pointer(place));
     }
-    return fmt::format("{}({}arena + {});", unit.name, list, workspace_at());
+    return fmt::format("{}({}{});", unit.name, list, pointer(call.workspace));
   }
   static void widen(std::int64_t& align, const Buffer& buffer) {
     align = std::max({align, buffer.align, std::int64_t{bytes(buffer.dtype)}});
@@ -330,11 +329,9 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 {}  return NAME_ok;
 }}
 )",
-                             checks, arena_align(), calls),
+                             checks, model_.arena_align, calls),
                  name_);
   }
-
-  std::int64_t arena_align() const { return std::max(around_.workspace.align, place_align); }
 
   std::string tables() const {
     std::string ranks, shapes, names;
@@ -351,13 +348,13 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
         ranks, most, shapes, name_, names);
   }
 
-  std::string opening(std::int64_t arena) const {
+  std::string opening() const {
     std::string text = open_text;
     replace_all(text, "PARTS", std::to_string(model_.calls.size()));
     replace_all(text, "MAGIC", weights_magic);
     replace_all(text, "HASH", fmt::format("{:#x}u", weights_hash(model_)));
     replace_all(text, "WEIGHTS", std::to_string(model_.weights.size()) + "u");
-    replace_all(text, "return ARENA", "return " + std::to_string(arena) + "u");
+    replace_all(text, "return ARENA", "return " + std::to_string(model_.arena_bytes) + "u");
     replace_all(text, "NAME_OUTPUTS", std::to_string(model_.outputs.size()));
     return named(text, name_);
   }
@@ -370,7 +367,7 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
     text += ports("Inputs", model_.inputs, aligns_in_) + ports("Outputs", model_.outputs, aligns_out_) +
             fmt::format("*/\n#ifndef {0}\n#define {0}\n\n", guard);
     text += fmt::format("#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n#define NAME_ARENA_ALIGN {}\n",
-                        model_.inputs.size(), model_.outputs.size(), arena_align());
+                        model_.inputs.size(), model_.outputs.size(), model_.arena_align);
     for (const auto& [kind, ports] : {std::pair("INPUT", &model_.inputs), {"OUTPUT", &model_.outputs}})
       for (std::size_t i = 0; i < ports->size(); ++i)
         text += fmt::format("#define NAME_{}_{}_BYTES {}\n", kind, i, (*ports)[i].bytes());
@@ -396,6 +393,14 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 };
 
 }  // namespace
+
+Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine) {
+  Surroundings around;
+  around.from_caller = true;
+  const auto unit = print_part(part, machine, "part", around);
+  if (!unit) return unit.diagnostics();
+  return around.workspace;
+}
 
 Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine) {
   return ModelPrinter(model, machine).print();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backends/cpp/translation_unit.h"
 #include "isamap/hardware.h"
 #include "isamap/result.h"
 #include "program/model_program.h"
@@ -13,8 +14,10 @@ namespace isamap {
 struct ModelUnit {
   std::string name;             ///< of the interface: NAME_open, NAME_run, ...; the files are NAME.h and NAME.cpp
   std::string header, text;     ///< the text includes the header
-  std::int64_t arena_bytes = 0; ///< with the workspace of the parts behind the tensors
 };
+
+/// Memory that a part needs for local arrays while it runs.
+Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine);
 
 /// Errors: what a part's printer refuses.
 Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine);

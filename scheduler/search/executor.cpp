@@ -44,6 +44,12 @@ class PermissionScope final : public StopScope {
   Permission& permission_;
 };
 
+/// A cost model and what it knows of the space. Of one thread at a time.
+struct Pricing {
+  std::unique_ptr<CostModel> model;
+  std::shared_ptr<StatementFacts> facts;
+};
+
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor(const SearchSpace& space, const CostModelFactory& costs, std::shared_ptr<Workers> workers,
@@ -54,7 +60,7 @@ class ThreadExecutor final : public Executor {
   Diagnostics begin() {
     auto made = costs_(space_);
     if (!made) return made.diagnostics();
-    idle_.push_back(std::move(*made));
+    idle_.push_back(pricing(std::move(*made)));
     return {};
   }
 
@@ -82,27 +88,31 @@ class ThreadExecutor final : public Executor {
     explicit Lent(ThreadExecutor& from) : from_(from) {
       const std::lock_guard lock(from.mutex_);  // factories of users are not asked by two threads at once
       if (from.idle_.empty()) {
-        if (auto made = from.costs_(from.space_)) model_ = std::move(*made);
+        if (auto made = from.costs_(from.space_)) pricing_ = from.pricing(std::move(*made));
         return;
       }
-      model_ = std::move(from.idle_.back());
+      pricing_ = std::move(from.idle_.back());
       from.idle_.pop_back();
     }
     ~Lent() {
       const std::lock_guard lock(from_.mutex_);
-      if (model_) from_.idle_.push_back(std::move(model_));
+      if (pricing_.model) from_.idle_.push_back(std::move(pricing_));
     }
     Lent(const Lent&) = delete;
     Lent& operator=(const Lent&) = delete;
-    CostModel* operator*() const { return model_.get(); }
+    const Pricing& operator*() const { return pricing_; }
 
    private:
     ThreadExecutor& from_;
-    std::unique_ptr<CostModel> model_;
+    Pricing pricing_;
   };
 
-  void price(CostModel* model, Evaluation& at) const {
-    if (model == nullptr) {
+  Pricing pricing(std::unique_ptr<CostModel> model) const {
+    return {std::move(model), statement_facts(space_.kernel(), space_.statement(), space_.model())};
+  }
+
+  void price(const Pricing& pricing, Evaluation& at) const {
+    if (!pricing.model) {
       at.problems = {error("the cost model factory returned no model")};
       return;
     }
@@ -112,7 +122,7 @@ class ThreadExecutor final : public Executor {
       return;
     }
     at.nest = std::move(*nest);
-    auto cost = checked_estimate(*model, {&space_.kernel(), space_.statement(), &space_.model(), *at.nest});
+    auto cost = checked_estimate(*pricing.model, {&space_.kernel(), space_.statement(), &space_.model(), *at.nest, pricing.facts});
     if (cost)
       at.cost = std::move(*cost);
     else
@@ -121,14 +131,15 @@ class ThreadExecutor final : public Executor {
 
   /// Without a nest if the model allows it. False: ended early.
   bool evaluate(Evaluation& at, Permission& permission) {
-    const Lent model(*this);
+    const Lent lent(*this);
+    const Pricing& pricing = *lent;
     const PermissionScope scope(permission);
     try {
-      if (!with_nests_ && *model)
-        if (const auto point = space_.hierarchy_point(at.point)) at.cost = (*model)->quick_estimate(*point);
+      if (!with_nests_ && pricing.model)
+        if (const auto point = space_.hierarchy_point(at.point)) at.cost = pricing.model->quick_estimate(*point);
       if (at.cost) at.problems = not_a_cost(*at.cost);
       if (!at.problems.empty()) at.cost.reset();
-      if (!at.cost && at.problems.empty()) price(*model, at);
+      if (!at.cost && at.problems.empty()) price(pricing, at);
     } catch (const EndedEarly&) {
       return false;
     }
@@ -140,7 +151,7 @@ class ThreadExecutor final : public Executor {
   const CostModelFactory& costs_;
   const bool with_nests_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<CostModel>> idle_;
+  std::vector<Pricing> idle_;
 };
 
 }  // namespace

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/jobs/kinds.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/common/process.h"
+#include "build_facts.h"
+#include "ir/parse.h"
+
+namespace isamap::cli {
+namespace {
+
+using DoJob = jobs::Outcome (*)(const std::string& job, JobInputs& inputs);
+
+const std::map<std::string, DoJob>& verbs_of_jobs() {
+  static const std::map<std::string, DoJob> verbs = {
+      {"lab", do_trial}, {"search", do_search}, {"measure", do_measure}, {"sweep", do_point}};
+  return verbs;
+}
+
+}  // namespace
+
+const std::vector<PlanKind>& plan_kinds() {
+  static const std::vector<PlanKind> kinds = {
+      {"lab", plan_lab, results_of_lab}, {"tune", plan_tune, results_of_tune}, {"sweep", plan_sweep, results_of_sweep}};
+  return kinds;
+}
+
+const PlanKind& plan_kind(const std::string& wanted) {
+  for (const PlanKind& kind : plan_kinds())
+    if (kind.name == wanted) return kind;
+  internal_error(__FILE__, __LINE__, "there is no kind of plan '" + wanted + "'");
+}
+
+jobs::JobRunner job_runner(jobs::JobStore& store) {
+  auto inputs = std::make_shared<JobInputs>(store);
+  jobs::JobRunner runner;
+  runner.begin = [] { remove_temporary_files_on_signals(); };
+  runner.run = [inputs](const jobs::Job& job) -> jobs::Outcome {
+    const auto verb = verbs_of_jobs().find(job.verb);
+    if (verb == verbs_of_jobs().end())
+      return not_done(Exit::usage, {error("this program does no jobs of the kind '" + job.verb + "'")});
+    return verb->second(job.text, *inputs);
+  };
+  return runner;
+}
+
+Result<Kernel> JobInputs::kernel(const std::string& hash) {
+  const auto source = text(hash);
+  if (!source) return source.diagnostics();
+  return parse_kernel(*source);
+}
+
+Result<std::shared_ptr<const HardwareModel>> JobInputs::machine(const std::string& hash) {
+  if (const auto known = machines_.find(hash); known != machines_.end()) return known->second;
+  const auto source = text(hash);
+  if (!source) return source.diagnostics();
+  const TemporaryDirectory folder;
+  const std::string path = (folder.path() / "target.yaml").string();
+  if (!write_file(path, *source)) return error("a temporary file cannot be written");
+  auto loaded = load_hardware(path, model_folders());
+  if (!loaded) return loaded.diagnostics();
+  constexpr std::size_t most = 64;  // a sweep has thousands
+  if (machines_.size() >= most) machines_.clear();
+  return machines_[hash] = std::make_shared<const HardwareModel>(std::move(loaded->model));
+}
+
+Result<std::string> JobInputs::result(const std::string& key) {
+  const jobs::Known* known = nullptr;
+  constexpr int patience = 60;  // seconds: network file systems show what others wrote when they like
+  for (int tries = 0; tries <= 2 * patience; ++tries) {
+    known = store_.find(key);
+    if (known && !known->ok.empty()) break;
+    if (tries > 1) ::usleep(500'000);
+    store_.refresh();  // this process was started before that job was done
+  }
+  if (!known || known->ok.empty()) return error("the job " + key + " has no result yet");
+  auto record = store_.read(known->ok.front());
+  if (!record) return record.diagnostics();
+  return std::move(record->result);
+}
+
+jobs::Outcome not_done(Exit code, const Diagnostics& problems) {
+  return {static_cast<int>(code), "", render(problems)};
+}
+
+std::string versions_json() {
+  return fmt::format("{{\"isamap\":\"{}\",\"record\":{}}}", ISAMAP_VERSION, jobs::record_version);
+}
+
+Exit tell_missing(const RecordedPlan& recorded) {
+  jobs::JobQueue queue(recorded.plan, recorded.store, {});
+  queue.refresh();
+  const jobs::Progress progress = queue.progress();
+  if (progress.wrong > 0)
+    return fail(Exit::wrong_result, fmt::format("{} of {} jobs computed wrong results", progress.wrong, progress.all));
+  if (progress.ok == progress.all) return Exit::ok;
+  return fail(
+      Exit::limit,
+      fmt::format("{} of {} jobs have a result, {} were given up", progress.ok, progress.all, progress.given_up),
+      "`isamap status PLAN --store DIR` lists them; `isamap work` goes on");
+}
+
+}  // namespace isamap::cli

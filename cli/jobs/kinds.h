@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The kinds of plans: how each is made from a command line, how one of its jobs is done, and what its records say
+// together. One row a kind in kinds.cpp; everything in jobs/ is the same for all of them.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/common.h"
+#include "jobs/work.h"
+
+namespace isamap::cli {
+
+/// What jobs read: texts of the store, machines (each loaded once a process), results of other jobs.
+class JobInputs {
+ public:
+  explicit JobInputs(jobs::JobStore& store) : store_(store) {}
+  Result<std::string> text(const std::string& hash) { return store_.get(hash); }
+  Result<Kernel> kernel(const std::string& hash);
+  Result<std::shared_ptr<const HardwareModel>> machine(const std::string& hash);
+  /// JSON of the result of a job that was done.
+  Result<std::string> result(const std::string& key);
+  Result<std::string> put(const std::string& text) { return store_.put(text); }
+  jobs::JobStore& store() { return store_; }
+
+ private:
+  jobs::JobStore& store_;
+  std::map<std::string, std::shared_ptr<const HardwareModel>> machines_;
+};
+
+/// What `results` reads.
+struct RecordedPlan {
+  const jobs::Plan& plan;
+  jobs::JobStore& store;
+  const Options& options;
+  std::string axes;  ///< --axes X,Y of a sweep
+};
+
+/// What plans are made of.
+struct PlanRequest {
+  const Options& options;
+  std::string device;  ///< tune: key of the only device that measures; empty: any
+};
+
+struct PlanKind {
+  const char* name;                                                           ///< "lab"
+  std::optional<jobs::Plan> (*plan)(const PlanRequest& request, Exit& code);  ///< empty: an error was reported
+  Exit (*results)(const RecordedPlan& recorded);
+};
+const std::vector<PlanKind>& plan_kinds();
+const PlanKind& plan_kind(const std::string& name);  ///< an internal error if there is none
+
+/// Does a job of any kind; for children of `work`.
+jobs::JobRunner job_runner(jobs::JobStore& store);
+
+// The kinds; each in its file.
+
+std::optional<jobs::Plan> plan_lab(const PlanRequest& request, Exit& code);
+Exit results_of_lab(const RecordedPlan& recorded);
+jobs::Outcome do_trial(const std::string& job, JobInputs& inputs);
+
+std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code);
+Exit results_of_tune(const RecordedPlan& recorded);
+jobs::Outcome do_search(const std::string& job, JobInputs& inputs);
+jobs::Outcome do_measure(const std::string& job, JobInputs& inputs);
+
+std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code);
+Exit results_of_sweep(const RecordedPlan& recorded);
+jobs::Outcome do_point(const std::string& job, JobInputs& inputs);
+
+// For the kinds.
+
+/// A failed job: its exit code and rendered diagnostics.
+jobs::Outcome not_done(Exit code, const Diagnostics& problems);
+/// `versions` of every job.
+std::string versions_json();
+/// Reports jobs of the plan without a result on stderr; the exit code: 5 wrong results, 4 given up or not done yet.
+Exit tell_missing(const RecordedPlan& recorded);
+
+}  // namespace isamap::cli

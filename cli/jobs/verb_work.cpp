@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// isamap work, status, results: jobs of a plan are done, counted, and put together.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "build_facts.h"
+#include "cli/command_line.h"
+#include "cli/device.h"
+#include "cli/jobs/work_flags.h"
+#include "cli/json.h"
+#include "cli/lab_file.h"
+#include "support/table.h"
+
+namespace isamap::cli {
+
+std::optional<jobs::Plan> load_plan(const std::string& path) {
+  const auto text = read_lab_file(path);
+  if (!text) return std::nullopt;
+  auto plan = jobs::parse_plan(*text, path);
+  if (plan) return std::move(*plan);
+  fail(Exit::wrong_input, plan.diagnostics());
+  return std::nullopt;
+}
+
+std::optional<jobs::JobStore> open_jobs(const std::string& path, bool create) {
+  auto store = jobs::JobStore::open(path, create);
+  if (!store) return fail(Exit::wrong_input, store.diagnostics()), std::nullopt;
+  const Diagnostics found = store->refresh();
+  if (!found.empty()) fail(has_errors(found) ? Exit::wrong_input : Exit::ok, found);
+  if (has_errors(found)) return std::nullopt;
+  return std::move(*store);
+}
+
+namespace {
+
+/// A positive number of a flag; false: it is none, which was reported.
+template <class T>
+bool read_number(const char* flag, const std::string& text, T& into) {
+  if (text.empty()) return true;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (*end == '\0' && value > 0 && value < 1e9 && (std::is_floating_point_v<T> || value == std::floor(value))) {
+    into = static_cast<T>(value);
+    return true;
+  }
+  fail(Exit::usage, fmt::format("{}: '{}' is no positive number", flag, text));
+  return false;
+}
+
+}  // namespace
+
+std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobStore& store) {
+  jobs::WorkOptions work;
+  std::int64_t megabytes = 0;
+  if (!flags.shard.empty()) {
+    const auto shard = jobs::parse_shard(flags.shard);
+    if (!shard) return fail(Exit::usage, shard.diagnostics()), std::nullopt;
+    work.shard = *shard;
+  }
+  if (!read_number("--jobs", flags.jobs, work.children) || !read_number("--attempts", flags.attempts, work.attempts) ||
+      !read_number("--job-seconds", flags.seconds, work.limits.seconds) ||
+      !read_number("--job-memory", flags.megabytes, megabytes))
+    return std::nullopt;
+  if (work.children > 256) return fail(Exit::usage, "--jobs: at most 256"), std::nullopt;
+  work.limits.memory_bytes = megabytes << 20;
+  work.steal = flags.steal;
+  work.retry = flags.retry;
+  work.by = {jobs::host_name(), ISAMAP_VERSION, device_here()};
+  [[maybe_unused]] const auto kept = store.put(device_text());  // for people; nothing depends on it
+  return work;
+}
+
+void add_work_flags(Flags& flags, WorkFlags& into) {
+  flags.text("PLAN", into.plan, "what `isamap plan` wrote").required();
+  flags.text("--store", into.store, "folder of the records; it may be shared by many machines").required();
+  flags.text("--shard", into.shard, "I/N: only the jobs whose key modulo N is I (default 0/1: all)");
+  flags.on("--steal", into.steal, "then jobs of other shards that nobody does");
+  flags.text("--jobs", into.jobs, "jobs at a time, each in a process of its own (default 1)");
+  flags.text("--attempts", into.attempts, "of a failing job, before it is given up (default 3)");
+  flags.on("--retry", into.retry, "try jobs again that were given up");
+  flags.text("--job-seconds", into.seconds, "limit of time of each job (default 3600)");
+  flags.text("--job-memory", into.megabytes, "limit of memory of each process, in MiB (default: none)");
+}
+
+Exit close_work(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
+                const jobs::WorkEnd& end) {
+  if (has_errors(end.problems)) return fail(Exit::wrong_input, end.problems);
+  jobs::JobQueue queue(plan, store, options);
+  const auto list = [&](const std::vector<std::size_t>& which, const char* what) {
+    constexpr std::size_t most = 20;
+    for (std::size_t i = 0; i < std::min(most, which.size()); ++i)
+      tell(fmt::format("{} {}: {}: {}", what, plan.jobs[which[i]].key, plan.jobs[which[i]].name, queue.why(which[i])));
+    if (which.size() > most) tell(fmt::format("and {} more; `isamap status` lists them", which.size() - most));
+  };
+  list(end.wrong, "wrong result");
+  list(end.given_up, "given up");
+  if (!end.wrong.empty())
+    return fail(Exit::wrong_result,
+                fmt::format("{} jobs computed wrong results; they are not tried again", end.wrong.size()));
+  if (!end.given_up.empty())
+    return fail(Exit::limit,
+                fmt::format("{} jobs were given up after {} attempts", end.given_up.size(), options.attempts),
+                "mend the cause, then `isamap work PLAN --retry`");
+  if (!end.not_done.empty())
+    return fail(
+        Exit::limit,
+        fmt::format("{} jobs are not done: they wait for jobs of other shards, are being done elsewhere, or need "
+                    "another device",
+                    end.not_done.size()),
+        "the same command again, or --steal");
+  return Exit::ok;
+}
+
+std::string progress_text(const jobs::Progress& progress) {
+  std::string text = fmt::format("{} of {} jobs", progress.ok, progress.all);
+  if (progress.failed > 0) text += fmt::format(", {} failed and tried again", progress.failed);
+  if (progress.given_up > 0) text += fmt::format(", {} given up", progress.given_up);
+  if (progress.wrong > 0) text += fmt::format(", {} wrong", progress.wrong);
+  return text;
+}
+
+WorkLoop& work_loop() {
+  static WorkLoop loop = jobs::work;
+  return loop;
+}
+
+Exit run_planned(const char* kind, const PlanRequest& request, const std::string& path, bool deliver_results) {
+  Exit code = Exit::ok;
+  const auto plan = plan_kind(kind).plan(request, code);
+  if (!plan) return code;
+  auto store = open_jobs(path, true);
+  if (!store) return Exit::wrong_input;
+  const auto work = work_options({}, *store);
+  if (!work) return Exit::usage;
+  Progress say;
+  const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
+    say(fmt::format("{}: {}", kind, progress_text(progress)));
+  });
+  if (!deliver_results) return Exit::ok;
+  store->refresh();
+  code = close_work(*plan, *store, *work, end);
+  if (has_errors(end.problems)) return code;
+  const Exit results = plan_kind(kind).results({*plan, *store, request.options, ""});
+  return code == Exit::ok ? results : code;
+}
+
+namespace {
+
+Exit verb_work(const Options& options, const WorkFlags& flags) {
+  const auto plan = load_plan(flags.plan);
+  if (!plan) return Exit::wrong_input;
+  auto store = open_jobs(flags.store, true);
+  if (!store) return Exit::wrong_input;
+  const auto work = work_options(flags, *store);
+  if (!work) return Exit::usage;
+  Progress say;
+  const jobs::WorkEnd end = work_loop()(*plan, *store, *work, job_runner(*store), [&](const jobs::Progress& progress) {
+    say("work: " + progress_text(progress) + " of all shards");
+  });
+  const Exit code = close_work(*plan, *store, *work, end);
+  store->refresh();
+  jobs::JobQueue queue(*plan, *store, {});
+  const jobs::Progress all = queue.progress();
+  if (options.json)
+    return deliver(options,
+                   json_of_rows("work", {{"did", "jobs", "ok", "wrong", "given_up"},
+                                         {std::to_string(end.done), std::to_string(all.all), std::to_string(all.ok),
+                                          std::to_string(all.wrong), std::to_string(all.given_up)}}),
+                   code);
+  tell(fmt::format("work: did {} jobs; {} of all shards are done", end.done, progress_text(all)));
+  return code;
+}
+
+std::string age_text(double seconds) {
+  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+Exit verb_status(const Options& options, const WorkFlags& flags) {
+  const auto plan = load_plan(flags.plan);
+  if (!plan) return Exit::wrong_input;
+  auto store = open_jobs(flags.store, false);
+  if (!store) return Exit::wrong_input;
+  jobs::JobQueue queue(*plan, *store, {});
+  queue.refresh();
+  const jobs::Progress progress = queue.progress();
+  std::vector<std::vector<std::string>> rows{{"state", "jobs"},
+                                             {"done", std::to_string(progress.ok)},
+                                             {"wrong", std::to_string(progress.wrong)},
+                                             {"given up", std::to_string(progress.given_up)},
+                                             {"failed, tried again", std::to_string(progress.failed)},
+                                             {"missing", std::to_string(progress.left() - progress.failed)}};
+  std::string text = table(rows);
+  auto running = store->running();
+  std::sort(running.begin(), running.end(), [](const auto& a, const auto& b) { return a.since < b.since; });
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  for (const jobs::Running& one : running) {
+    const auto place = plan->places.find(one.key);
+    if (place == plan->places.end() || !one.alive) continue;
+    text +=
+        fmt::format("running for {} on {}: {}\n", age_text(now - one.since), one.host, plan->jobs[place->second].name);
+    rows.push_back({"running: " + plan->jobs[place->second].name, "1"});
+  }
+  for (const auto& [what, which] : {std::pair("wrong", queue.wrong()), {"given up", queue.given_up()}})
+    for (const std::size_t job : which) {
+      text += fmt::format("{}: {}: {}\n", what, plan->jobs[job].name, queue.why(job));
+      rows.push_back({std::string(what) + ": " + plan->jobs[job].name, "1"});
+    }
+  text += fmt::format("this machine is device {}\n", device_here());
+  return deliver(options, options.json ? json_of_rows("states", rows) : text,
+                 progress.wrong > 0      ? Exit::wrong_result
+                 : progress.given_up > 0 ? Exit::limit
+                                         : Exit::ok);
+}
+
+Exit verb_results(const Options& options, const WorkFlags& flags, const std::string& axes) {
+  const auto plan = load_plan(flags.plan);
+  if (!plan) return Exit::wrong_input;
+  auto store = open_jobs(flags.store, false);
+  if (!store) return Exit::wrong_input;
+  return plan_kind(plan->verb).results({*plan, *store, options, axes});
+}
+
+void add_plan_and_store(Flags& flags, WorkFlags& into) {
+  flags.text("PLAN", into.plan, "what `isamap plan` wrote").required();
+  flags.text("--store", into.store, "folder of the records").required();
+}
+
+}  // namespace
+
+std::vector<VerbRow> verbs_work() {
+  const auto work = std::make_shared<WorkFlags>();
+  const auto axes = std::make_shared<std::string>();
+  return {{420, "work", "do the jobs of a plan that nobody has recorded; the same command goes on after a kill",
+           [=](Flags& flags) { add_work_flags(flags, *work); },
+           [=](const Options& options) { return verb_work(options, *work); }},
+          {421, "status", "jobs of a plan: done, failed, missing, running",
+           [=](Flags& flags) { add_plan_and_store(flags, *work); },
+           [=](const Options& options) { return verb_status(options, *work); }},
+          {422, "results", "what the records of a plan say together: the file of `lab run`, the best schedule, a table",
+           [=](Flags& flags) {
+             add_plan_and_store(flags, *work);
+             flags.text("--axes", *axes, "of a sweep: X,Y of the Pareto front, columns or parameters (cycles,dim*dim)");
+             flags.text("--report", flags.options.report,
+                        "of a sweep: also write the front as a picture (SVG) to FILE");
+           },
+           [=](const Options& options) { return verb_results(options, *work, *axes); }}};
+}
+
+}  // namespace isamap::cli

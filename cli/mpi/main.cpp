@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// isamap-mpi: the same verbs under an MPI launcher. `work`, `lab run` and `tune` distribute their jobs over the ranks;
+// every other verb runs on rank 0.
+//
+//   mpirun -n 4 isamap-mpi work plan.jsonl --store records
+//   srun -n 64 isamap-mpi lab run gemm -o trials.jsonl      (records in trials.jsonl.jobs)
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "backends/common/process.h"
+#include "cli/command_line.h"
+#include "cli/jobs/work_flags.h"
+#include "cli/mpi/ranks.h"
+
+namespace isamap::cli {
+namespace {
+
+/// Where `lab run` and `tune` keep their records: --store DIR of tune, else beside the output.
+std::string store_of(const Options& options) {
+  if (!options.lab.store.empty()) return options.lab.store;
+  return options.output.empty() ? "" : options.output + ".jobs";
+}
+
+Exit planned(const char* kind, Options options, bool first) {
+  const std::string store = store_of(options);
+  if (store.empty())
+    return fail(Exit::usage, "a place for the records is expected, so that the same command can go on after a death",
+                "-o FILE: they are kept in the folder FILE.jobs");
+  if (options.lab.strategies.empty() && options.strategy_given) {
+    options.lab.strategies = options.schedule.strategy;
+    for (const auto& [key, value] : options.schedule.strategy_options)
+      options.lab.strategies += ":" + key + "=" + value;
+  }
+  if (std::string(kind) == "tune") options.lab.seeds = 1;
+  return run_planned(kind, {options, ""}, store, first);
+}
+
+Exit main_of(int argc, char** argv, bool first) {
+  const CommandLine given = read_command_line(argc, argv);
+  if (!given.verb) return given.code;  // the same on every rank
+  work_loop() = work_on_ranks;
+  const std::string& words = given.verb->words;
+  Exit code = Exit::ok;
+  if (words == "lab run")
+    code = planned("lab", given.options, first);
+  else if (words == "tune")
+    code = planned("tune", given.options, first);
+  else if (words == "work" || first)
+    code = given.verb->run(given.options);
+  const bool on_all = words == "lab run" || words == "tune" || words == "work";
+  if (on_all && !rank_has_begun()) all_ranks_begin(false);  // it failed before; the others must not wait for us
+  return first ? close_json(given.options, code) : Exit::ok;
+}
+
+}  // namespace
+}  // namespace isamap::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  isamap::remove_temporary_files_on_signals();
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {  // one rank talks
+    const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(nothing, 1);
+    ::dup2(nothing, 2);
+  }
+  constexpr int internal = 70;
+  int code = internal;
+  try {
+    code = static_cast<int>(isamap::cli::main_of(argc, argv, rank == 0));
+  } catch (const std::exception& wrong) {
+    std::fprintf(stderr, "internal error: %s\n", wrong.what());
+    MPI_Abort(MPI_COMM_WORLD, internal);
+  }
+  MPI_Finalize();
+  return code;
+}

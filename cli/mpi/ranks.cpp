@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/mpi/ranks.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "cli/common.h"
+
+namespace isamap::cli {
+namespace {
+
+constexpr int to_manager = 1, to_worker = 2;  ///< tags
+constexpr int nap_us = 50;
+constexpr std::int64_t no_job = -1;
+constexpr int not_there = -1;  ///< the load of a worker that has not reported yet
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// From a worker: what it has done, and that it is free.
+struct Report {
+  std::int64_t job = no_job;
+  int end = 0, attempt = 0;
+  double waited = 0;       ///< seconds from its last report to the job
+  char problem[512] = {};  ///< its store cannot be written; empty: it can
+};
+
+/// To a worker.
+struct Order {
+  std::int64_t job = no_job;  ///< none: the work is over
+  int attempt = 1;
+};
+
+bool message_from(int source, int tag) {
+  int there = 0;
+  MPI_Iprobe(source, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+  return there != 0;
+}
+
+/// Waits without using the processor, which may be another rank's, but for the first moment.
+void wait_for_order() {
+  constexpr double eager = 200e-6;
+  for (const double begun = seconds_now(); !message_from(0, to_worker);)
+    if (seconds_now() - begun > eager) ::usleep(nap_us);
+}
+
+jobs::Record done_by(jobs::JobChild& child, const jobs::Job& job) {
+  jobs::Record record;
+  if (const std::string problem = child.give(job); !problem.empty()) {
+    record.key = job.key;
+    record.job = job.text;
+    record.end = jobs::End::failed;
+    record.failure.text = "a process for the job cannot be started: " + problem;
+    return record;
+  }
+  while (true) {
+    pollfd descriptor{child.descriptor(), POLLIN, 0};
+    ::poll(&descriptor, 1, 50);
+    if (auto ended = child.poll()) return std::move(*ended);
+  }
+}
+
+void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
+               const jobs::JobRunner& runner) {
+  jobs::JobChild child(runner, options.limits);
+  Report report;
+  while (true) {
+    const double asked = seconds_now();
+    MPI_Send(&report, sizeof report, MPI_BYTE, 0, to_manager, MPI_COMM_WORLD);
+    wait_for_order();
+    Order order;
+    MPI_Recv(&order, sizeof order, MPI_BYTE, 0, to_worker, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (order.job == no_job) break;
+    report = Report{order.job, 0, order.attempt, seconds_now() - asked, {}};
+    const jobs::Job& job = plan.jobs[static_cast<std::size_t>(order.job)];
+    const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    store.mark({{job.key, since}});
+    jobs::Record record = done_by(child, job);
+    record.by = options.by;
+    record.attempt = order.attempt;
+    report.end = static_cast<int>(record.end);
+    if (const Diagnostics failed = store.append(record); has_errors(failed))
+      std::strncpy(report.problem, render(failed).c_str(), sizeof report.problem - 1);
+  }
+  store.mark({});
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Rank 0.
+class Manager {
+ public:
+  Manager(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
+          const jobs::JobRunner& runner, int ranks)
+      : plan_(plan),
+        store_(store),
+        queue_(plan, store, options),
+        child_(runner, options.limits),
+        load_(static_cast<std::size_t>(ranks), not_there) {}
+
+  jobs::WorkEnd run(const std::function<void(const jobs::Progress&)>& progress) {
+    queue_.refresh();
+    double told = 0;
+    while (true) {
+      receive();
+      own_job();
+      hand_out();
+      const bool all_idle =
+          !child_.busy() && std::all_of(load_.begin() + 1, load_.end(), [](int load) { return load == 0; });
+      if (all_idle && (!end_.problems.empty() || !more())) break;
+      if (seconds_now() - told > 1) progress(queue_.progress()), told = seconds_now();
+      nap();
+    }
+    const Order over;
+    for (std::size_t worker = 1; worker < load_.size(); ++worker)
+      MPI_Send(&over, sizeof over, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
+    tell(fmt::format("work: {} ranks; medians: handing out a job took rank 0 {:.1f} us, a worker waited {:.1f} us",
+                     load_.size(), 1e6 * median(handing_), 1e6 * median(waited_)));
+    queue_.refresh();
+    end_.given_up = queue_.given_up();
+    end_.wrong = queue_.wrong();
+    end_.not_done = queue_.not_done();
+    return std::move(end_);
+  }
+
+ private:
+  void receive() {
+    while (load_.size() > 1 && message_from(MPI_ANY_SOURCE, to_manager)) {
+      const double begun = seconds_now();
+      Report report;
+      MPI_Status status;
+      MPI_Recv(&report, sizeof report, MPI_BYTE, MPI_ANY_SOURCE, to_manager, MPI_COMM_WORLD, &status);
+      if (report.job != no_job) {
+        const auto job = static_cast<std::size_t>(report.job);
+        queue_.note(job, static_cast<jobs::End>(report.end), report.attempt);
+        changed_ = true;
+        ++end_.done;
+        if (report.waited > 0 && !starved_) waited_.push_back(report.waited);
+        if (report.problem[0] != '\0') end_.problems.push_back(error(report.problem));
+      }
+      int& load = load_[static_cast<std::size_t>(status.MPI_SOURCE)];
+      load = load == not_there ? 0 : load - 1;
+      hand_out();
+      handing_.push_back(seconds_now() - begun);
+    }
+  }
+
+  void own_job() {
+    if (auto record = child_.poll()) {
+      if (Diagnostics failed = queue_.record(std::move(*record)); has_errors(failed))
+        end_.problems.insert(end_.problems.end(), failed.begin(), failed.end());
+      changed_ = true;
+      ++end_.done;
+    }
+    if (child_.busy() || !end_.problems.empty()) return;
+    const auto job = next();
+    if (!job) return;
+    if (const std::string problem = child_.give(plan_.jobs[*job]); !problem.empty())
+      end_.problems.push_back(error("a process for a job cannot be started: " + problem));
+  }
+
+  /// One job to each idle worker; while there are plenty, one more, so that nobody waits for us.
+  void hand_out() {
+    for (const int load : {0, 1})
+      for (std::size_t worker = 1; worker < load_.size() && end_.problems.empty(); ++worker) {
+        if (load_[worker] != load || (load == 1 && queue_.ready() < 4 * load_.size())) continue;
+        const auto job = next();
+        if (!job) {
+          starved_ = true;  // from now on workers wait for jobs, not for us
+          return;
+        }
+        const Order order{static_cast<std::int64_t>(*job), 1 + queue_.attempts_at(*job)};
+        MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
+        ++load_[worker];
+      }
+  }
+
+  /// Sorts the jobs anew only when something ended since.
+  std::optional<std::size_t> next() {
+    if (const auto job = queue_.next()) return job;
+    if (!changed_) return std::nullopt;
+    changed_ = false;
+    queue_.refresh();
+    return queue_.next();
+  }
+
+  /// With everybody idle: is there anything left, or may others of the store make something ready?
+  bool more() {
+    queue_.refresh();
+    if (const auto job = queue_.next()) {
+      if (const std::string problem = child_.give(plan_.jobs[*job]); !problem.empty())
+        end_.problems.push_back(error("a process for a job cannot be started: " + problem));
+      return true;
+    }
+    if (!queue_.waits_for_others()) return false;
+    ::usleep(500'000);
+    return true;
+  }
+
+  void nap() {
+    pollfd descriptor{child_.busy() ? child_.descriptor() : -1, POLLIN, 0};
+    const timespec time{0, nap_us * 1000};
+    ::ppoll(&descriptor, 1, &time, nullptr);
+  }
+
+  const jobs::Plan& plan_;
+  jobs::JobStore& store_;
+  jobs::JobQueue queue_;
+  jobs::JobChild child_;
+  std::vector<int> load_;  ///< of each rank: jobs that it was given and has not done; ours is not used
+  bool changed_ = true, starved_ = false;
+  jobs::WorkEnd end_;
+  std::vector<double> handing_, waited_;  ///< seconds, of each job
+};
+
+bool begun_here = false;
+
+}  // namespace
+
+bool rank_has_begun() { return begun_here; }
+
+bool all_ranks_begin(bool this_one) {
+  begun_here = true;
+  int mine = this_one ? 1 : 0, all = 0;
+  MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return all != 0;
+}
+
+jobs::WorkEnd work_on_ranks(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
+                            const jobs::JobRunner& runner, const std::function<void(const jobs::Progress&)>& progress) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  jobs::WorkEnd end;
+  if (rank == 0) end.problems = jobs::put_texts(plan, store);  // before anybody reads them
+  if (!all_ranks_begin(!has_errors(end.problems))) {
+    if (end.problems.empty())
+      end.problems.push_back(error("a rank cannot read the plan or write the store",
+                                   "both must be on a file system that all nodes share"));
+    return end;
+  }
+  if (rank == 0) return Manager(plan, store, options, runner, ranks).run(progress);
+  be_worker(plan, store, options, runner);
+  return end;
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace isamap::jobs {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 3> end_names{"ok", "wrong", "failed"};
+constexpr std::string_view before_key = "{\"schema_version\":1,\"key\":\"",
+                           before_attempt = "\",\"attempt\":", before_end = ",\"end\":\"";
+constexpr std::size_t key_size = 32;
+
+bool skip(std::string_view& text, std::string_view part) {
+  if (!text.starts_with(part)) return false;
+  text.remove_prefix(part.size());
+  return true;
+}
+
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string_view name(End end) { return end_names[static_cast<std::size_t>(end)]; }
+
+std::string text_of(const Failure& failure) {
+  std::string text = failure.late          ? "not done within the limit of time"
+                     : failure.signal != 0 ? fmt::format("ended by signal {}", failure.signal)
+                                           : fmt::format("exit code {}", failure.exit);
+  if (!failure.text.empty()) text += ": " + failure.text.substr(0, failure.text.find('\n'));
+  return text;
+}
+
+std::string line_of(const Record& record) {
+  std::string line = fmt::format("{}{}{}{}{}{}\",\"job\":{}", before_key, record.key, before_attempt, record.attempt,
+                                 before_end, name(record.end), record.job);
+  if (record.end == End::ok)
+    line += ",\"result\":" + record.result;
+  else
+    line += ",\"failed\":" + json_text({{"exit", record.failure.exit},
+                                        {"signal", record.failure.signal},
+                                        {"late", record.failure.late},
+                                        {"text", record.failure.text}});
+  line +=
+      ",\"by\":" + json_text({{"host", record.by.host}, {"isamap", record.by.isamap}, {"device", record.by.device}});
+  return line + fmt::format(",\"seconds\":{:.6f}}}\n", record.seconds);
+}
+
+std::optional<RecordHead> head_of(std::string_view line) {
+  if (line.size() < 2 || line.back() != '}') return std::nullopt;
+  RecordHead head;
+  if (!skip(line, before_key) || line.size() < key_size) return std::nullopt;
+  head.key = line.substr(0, key_size);
+  line.remove_prefix(key_size);
+  if (!skip(line, before_attempt)) return std::nullopt;
+  const auto [end, wrong] = std::from_chars(line.data(), line.data() + line.size(), head.attempt);
+  if (wrong != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  if (!skip(line, before_end)) return std::nullopt;
+  for (std::size_t e = 0; e < end_names.size(); ++e)
+    if (line.starts_with(end_names[e]) && line.substr(end_names[e].size()).starts_with("\",\"job\":")) {
+      head.end = static_cast<End>(e);
+      return head;
+    }
+  return std::nullopt;
+}
+
+std::optional<Record> parse_record(std::string_view line) {
+  const auto head = head_of(line);
+  if (!head) return std::nullopt;
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  try {
+    Record record;
+    record.key = head->key;
+    record.end = head->end;
+    record.attempt = head->attempt;
+    record.job = json_text(json.at("job"));
+    record.result = json.contains("result") ? json_text(json.at("result")) : "null";
+    if (json.contains("failed")) {
+      const Json& failed = json.at("failed");
+      record.failure = {failed.at("exit").get<int>(), failed.at("signal").get<int>(), failed.at("late").get<bool>(),
+                        failed.at("text").get<std::string>()};
+    }
+    const Json& by = json.at("by");
+    record.by = {by.at("host").get<std::string>(), by.at("isamap").get<std::string>(),
+                 by.at("device").get<std::string>()};
+    record.seconds = json.at("seconds").get<double>();
+    return record;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace isamap::jobs

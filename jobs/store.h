@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A store of records: a folder of files of lines, one file for each process that writes, so that writers need no locks
+// and a network file system will do.
+//
+//   STORE/HOST.PID.jsonl   one record a line, each appended with one write()
+//   STORE/HOST.PID.now     jobs that this process is doing, for `status` and for --steal
+//   STORE/blobs/HASH       long texts: kernels, machines, schedules
+//
+// The lines are the truth; everything else (an SQLite index, a table) is made from them. A line that was cut off, by a
+// kill or a full disk, is left out, and its job is done again.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jobs/record.h"
+
+namespace isamap::jobs {
+
+std::string host_name();
+
+/// Where a record is in the files.
+struct Place {
+  std::size_t file = 0;
+  std::uint64_t offset = 0, size = 0;  ///< bytes; size without the newline
+};
+
+/// What the records say of a job.
+struct Known {
+  std::vector<Place> ok, wrong, failed;      ///< in the order they were read
+  int attempts = 0;                          ///< the number of the last that failed
+  bool told_ok = false, told_wrong = false;  ///< by `note`: the record may not be visible here yet
+};
+
+/// A job that a process is doing.
+struct Running {
+  std::string key, host;
+  int pid = 0;
+  double since = 0;   ///< seconds since 1970, by the clock of that host
+  bool alive = true;  ///< false: its process has ended, or was not heard of for a minute
+};
+
+class JobStore {
+ public:
+  /// `create`: makes a missing folder. A file is an error.
+  static Result<JobStore> open(const std::string& path, bool create);
+  ~JobStore();
+  JobStore(JobStore&&) noexcept;
+
+  const std::string& path() const;
+  /// Reads what was written since the last call. Warnings: lines that are no records.
+  Diagnostics refresh();
+  const std::map<std::string, Known>& jobs() const;
+  const Known* find(const std::string& key) const;
+  Result<Record> read(const Place& place) const;
+  /// The bytes of a record, without a newline.
+  Result<std::string> line(const Place& place) const;
+
+  /// Appends to the file of this process, whole or not at all: what a full disk cut off is removed again. Records that
+  /// were appended are known at once.
+  Diagnostics append(const Record& record);
+  Diagnostics append_lines(const std::string& lines);
+
+  /// Another process has told us of a record that it wrote.
+  void note(const std::string& key, End end, int attempt);
+
+  /// Writes a long text once; returns its hash.
+  Result<std::string> put(const std::string& text);
+  Result<std::string> get(const std::string& hash) const;
+  std::vector<std::string> blobs() const;
+
+  /// What this process is doing from now on; empty: nothing. Repeat it every few seconds: it says that we are alive.
+  struct Mark {
+    std::string key;
+    double since = 0;  ///< seconds since 1970
+  };
+  void mark(const std::vector<Mark>& marks);
+  std::vector<Running> running() const;
+
+ private:
+  struct State;
+  explicit JobStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace isamap::jobs

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/work.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+namespace isamap::jobs {
+namespace {
+
+constexpr double refresh_every = 0.5, mark_every = 10, report_every = 5;  ///< seconds
+constexpr int busy_ms = 50, idle_ms = 500;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+JobQueue::JobQueue(const Plan& plan, JobStore& store, WorkOptions options)
+    : plan_(plan), store_(store), options_(std::move(options)) {
+  if (!options_.retry) return;
+  for (const auto& [key, known] : store_.jobs())
+    if (known.attempts > 0) forgiven_[key] = known.attempts;
+}
+
+int JobQueue::attempts_at(std::size_t job) const {
+  const Known* known = store_.find(plan_.jobs[job].key);
+  return known ? known->attempts : 0;
+}
+
+void JobQueue::note(std::size_t job, End end, int attempt) {
+  flight_.erase(job);
+  store_.note(plan_.jobs[job].key, end, attempt);
+}
+
+JobQueue::State JobQueue::state_of(std::size_t number) const {
+  const Job& job = plan_.jobs[number];
+  const Known* known = store_.find(job.key);
+  if (known && (known->told_wrong || !known->wrong.empty())) return State::wrong;
+  if (known && (known->told_ok || !known->ok.empty())) return State::ok;
+  if (flight_.contains(number)) return State::flight;
+  const auto forgiven = forgiven_.find(job.key);
+  if (known && known->attempts - (forgiven == forgiven_.end() ? 0 : forgiven->second) >= options_.attempts)
+    return State::given_up;
+  bool waits = false;
+  for (const std::string& need : job.needs) {
+    const auto place = plan_.places.find(need);
+    const State state = place == plan_.places.end() ? State::blocked : state_of(place->second);
+    if (state == State::wrong || state == State::given_up || state == State::blocked) return State::blocked;
+    waits = waits || state != State::ok;
+  }
+  if (waits) return State::waiting;
+  if (!job.device.empty() && job.device != options_.by.device) return State::elsewhere;
+  return elsewhere_.contains(job.key) ? State::elsewhere : State::ready;
+}
+
+Diagnostics JobQueue::refresh() {
+  Diagnostics found = store_.refresh();
+  elsewhere_.clear();
+  for (const Running& one : store_.running())
+    if (one.alive) elsewhere_.insert(one.key);
+  ready_.clear();
+  std::deque<std::size_t> again;
+  std::size_t waiting = 0, not_here = 0;
+  for (std::size_t j = 0; j < plan_.jobs.size(); ++j) {
+    if (!ours(j)) continue;
+    const State state = state_of(j);
+    waiting += state == State::waiting ? 1 : 0;
+    not_here += state == State::elsewhere && elsewhere_.contains(plan_.jobs[j].key) ? 1 : 0;
+    if (state != State::ready) continue;
+    const Known* known = store_.find(plan_.jobs[j].key);
+    (known && known->attempts > 0 ? again : ready_).push_back(j);
+  }
+  // Those of our shard first; workers that share all jobs begin at different places.
+  if (options_.steal && options_.shard.of > 1)
+    std::stable_partition(ready_.begin(), ready_.end(),
+                          [&](std::size_t j) { return options_.shard.holds(plan_.jobs[j].key); });
+  else if (options_.shard.of == 1 && !ready_.empty() && !elsewhere_.empty())
+    std::rotate(
+        ready_.begin(),
+        ready_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(::getpid()) * 7919 % ready_.size()),
+        ready_.end());
+  ready_.insert(ready_.end(), again.begin(), again.end());
+  others_ = not_here + (elsewhere_.empty() && flight_.empty() ? 0 : waiting);
+  return found;
+}
+
+std::optional<std::size_t> JobQueue::next() {
+  while (!ready_.empty()) {
+    const std::size_t job = ready_.front();
+    ready_.pop_front();
+    if (state_of(job) != State::ready) continue;  // done meanwhile
+    flight_.insert(job);
+    return job;
+  }
+  return std::nullopt;
+}
+
+Diagnostics JobQueue::record(Record record) {
+  const Known* known = store_.find(record.key);
+  record.attempt = 1 + (known ? known->attempts : 0);
+  record.by = options_.by;
+  if (const auto place = plan_.places.find(record.key); place != plan_.places.end()) flight_.erase(place->second);
+  return store_.append(record);
+}
+
+Progress JobQueue::progress() const {
+  Progress sum;
+  sum.all = plan_.jobs.size();
+  for (std::size_t j = 0; j < plan_.jobs.size(); ++j) {
+    const State state = state_of(j);
+    sum.ok += state == State::ok ? 1 : 0;
+    sum.wrong += state == State::wrong ? 1 : 0;
+    sum.given_up += state == State::given_up || state == State::blocked ? 1 : 0;
+    const Known* known = state == State::ready || state == State::flight ? store_.find(plan_.jobs[j].key) : nullptr;
+    sum.failed += known && known->attempts > 0 ? 1 : 0;
+  }
+  return sum;
+}
+
+std::vector<std::size_t> JobQueue::given_up() const {
+  std::vector<std::size_t> found;
+  for (std::size_t j = 0; j < plan_.jobs.size(); ++j)
+    if (const State state = state_of(j); ours(j) && (state == State::given_up || state == State::blocked))
+      found.push_back(j);
+  return found;
+}
+
+std::vector<std::size_t> JobQueue::wrong() const {
+  std::vector<std::size_t> found;
+  for (std::size_t j = 0; j < plan_.jobs.size(); ++j)
+    if (ours(j) && state_of(j) == State::wrong) found.push_back(j);
+  return found;
+}
+
+std::vector<std::size_t> JobQueue::not_done() const {
+  std::vector<std::size_t> found;
+  for (std::size_t j = 0; j < plan_.jobs.size(); ++j)
+    if (const State state = state_of(j); ours(j) && (state == State::ready || state == State::waiting ||
+                                                     state == State::flight || state == State::elsewhere))
+      found.push_back(j);
+  return found;
+}
+
+std::string JobQueue::why(std::size_t job) const {
+  const Known* known = store_.find(plan_.jobs[job].key);
+  const std::vector<Place>* of = !known ? nullptr : !known->wrong.empty() ? &known->wrong : &known->failed;
+  if (!of || of->empty()) return "a job that it needs has no result";
+  const auto record = store_.read(of->back());
+  return record ? fmt::format("{} (attempt {}, on {})", text_of(record->failure), record->attempt, record->by.host)
+                : "its record cannot be read";
+}
+
+Diagnostics put_texts(const Plan& plan, JobStore& store) {
+  for (const auto& [hash, text] : plan.texts)
+    if (const auto put = store.put(text); !put) return put.diagnostics();
+  return {};
+}
+
+namespace {
+
+using Children = std::vector<std::unique_ptr<JobChild>>;
+
+/// Gives the next jobs to idle children; true: to any.
+bool hand_out(const Plan& plan, JobQueue& queue, Children& children, WorkEnd& end) {
+  bool any = false;
+  for (auto& child : children) {
+    if (child->busy()) continue;
+    const auto job = queue.next();
+    if (!job) break;
+    any = true;
+    if (const std::string problem = child->give(plan.jobs[*job]); !problem.empty())
+      end.problems.push_back(error("a process for a job cannot be started: " + problem));
+  }
+  return any;
+}
+
+void mark(JobStore& store, const Children& children) {
+  std::vector<JobStore::Mark> marks;
+  for (const auto& child : children)
+    if (child->busy()) marks.push_back({child->job().key, child->since()});
+  store.mark(marks);
+}
+
+bool is_busy(const Children& children) {
+  return std::any_of(children.begin(), children.end(), [](const auto& child) { return child->busy(); });
+}
+
+void wait_for_any(const Children& children, int milliseconds) {
+  std::vector<pollfd> descriptors;
+  for (const auto& child : children)
+    if (child->busy()) descriptors.push_back({child->descriptor(), POLLIN, 0});
+  ::poll(descriptors.data(), descriptors.size(), milliseconds);
+}
+
+/// Records what has ended; false: the store cannot be written.
+bool collect(JobQueue& queue, Children& children, WorkEnd& end) {
+  for (auto& child : children)
+    if (auto record = child->poll()) {
+      if (Diagnostics failed = queue.record(std::move(*record)); has_errors(failed)) {
+        end.problems.insert(end.problems.end(), failed.begin(), failed.end());
+        return false;
+      }
+      ++end.done;
+    }
+  return true;
+}
+
+}  // namespace
+
+WorkEnd work(const Plan& plan, JobStore& store, const WorkOptions& options, const JobRunner& runner,
+             const std::function<void(const Progress&)>& progress) {
+  WorkEnd end;
+  end.problems = put_texts(plan, store);
+  if (has_errors(end.problems)) return end;
+  Children children;
+  for (int c = 0; c < options.children; ++c) children.push_back(std::make_unique<JobChild>(runner, options.limits));
+  end.problems = store.refresh();
+  JobQueue queue(plan, store, options);
+  double refreshed = 0, marked = 0, reported = 0;
+  while (!has_errors(end.problems)) {
+    if (steady_seconds() - refreshed > refresh_every) queue.refresh(), refreshed = steady_seconds();
+    bool given = hand_out(plan, queue, children, end), busy = is_busy(children);
+    if (!busy) {  // nothing is ready: did others, or we, record what makes more ready?
+      queue.refresh();
+      given = busy = hand_out(plan, queue, children, end);
+      if (!busy && !queue.waits_for_others()) break;
+    }
+    if (given || steady_seconds() - marked > mark_every) mark(store, children), marked = steady_seconds();
+    wait_for_any(children, busy ? busy_ms : idle_ms);
+    if (!collect(queue, children, end)) break;
+    if (steady_seconds() - reported > report_every) progress(queue.progress()), reported = steady_seconds();
+  }
+  children.clear();
+  store.mark({});
+  end.given_up = queue.given_up();
+  end.wrong = queue.wrong();
+  end.not_done = queue.not_done();
+  return end;
+}
+
+}  // namespace isamap::jobs

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Doing the jobs of a plan: which one is next (JobQueue), and the loop of one process with a few children (work). The
+// records are the only state: whoever is killed loses what was in flight, and the same call goes on.
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jobs/child.h"
+#include "jobs/store.h"
+
+namespace isamap::jobs {
+
+struct WorkOptions {
+  Shard shard;
+  bool steal = false;  ///< then those of other shards that nobody does
+  int children = 1;    ///< jobs at a time
+  int attempts = 3;    ///< then a failing job is given up
+  bool retry = false;  ///< jobs that were given up get as many attempts again
+  ChildLimits limits;
+  By by;
+};
+
+/// Numbers of jobs of a plan.
+struct Progress {
+  std::size_t all = 0, ok = 0, wrong = 0, given_up = 0, failed = 0;  ///< failed: and tried again
+  std::size_t left() const { return all - ok - wrong - given_up; }
+};
+
+/// What is to be done next, by what is recorded. Jobs whose needs are not there wait; a job whose need was given up or
+/// is wrong is blocked.
+class JobQueue {
+ public:
+  JobQueue(const Plan& plan, JobStore& store, WorkOptions options);
+
+  /// Reads the store again and sorts the jobs anew; warnings of the store.
+  Diagnostics refresh();
+  /// The number of a job in the plan; nothing: none is ready.
+  std::optional<std::size_t> next();
+  /// Records the end of a job that `next` gave.
+  Diagnostics record(Record record);
+  /// The same where the process that did the job has recorded it.
+  void note(std::size_t job, End end, int attempt);
+  /// Attempts at a job that failed so far.
+  int attempts_at(std::size_t job) const;
+  std::size_t ready() const { return ready_.size(); }  ///< about so many more that `next` will give
+  /// Are there jobs that may become ready: in flight here or elsewhere, or waiting for such?
+  bool waits_for_others() const { return others_ > 0; }
+
+  Progress progress() const;
+  /// Jobs of this shard (with `steal`: of all) by their state, in the order of the plan.
+  std::vector<std::size_t> given_up() const, wrong() const, not_done() const;
+  /// Of a job that was given up or is wrong: the last failure.
+  std::string why(std::size_t job) const;
+
+ private:
+  enum class State { ready, waiting, flight, elsewhere, ok, wrong, given_up, blocked };
+  State state_of(std::size_t job) const;
+  bool ours(std::size_t job) const { return options_.steal || options_.shard.holds(plan_.jobs[job].key); }
+
+  const Plan& plan_;
+  JobStore& store_;
+  WorkOptions options_;
+  std::set<std::size_t> flight_;
+  std::set<std::string> elsewhere_;
+  std::map<std::string, int> forgiven_;  ///< attempts before this run, with `retry`
+  std::deque<std::size_t> ready_;
+  std::size_t others_ = 0;
+};
+
+struct WorkEnd {
+  Diagnostics problems;  ///< the store cannot be written, or a child not be started: the work ended early
+  std::vector<std::size_t> given_up, wrong, not_done;
+  std::size_t done = 0;  ///< jobs that this call did
+};
+/// `progress` is called every few seconds.
+WorkEnd work(const Plan& plan, JobStore& store, const WorkOptions& options, const JobRunner& runner,
+             const std::function<void(const Progress&)>& progress);
+
+/// Writes the texts of the plan into the store: then its records can be read without the plan.
+Diagnostics put_texts(const Plan& plan, JobStore& store);
+
+}  // namespace isamap::jobs

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Kinds of file systems. SQLite's write-ahead log needs memory that all writers share, and locks that hold: network
+// file systems have neither (https://sqlite.org/wal.html, section 1).
+
+#include <optional>
+#include <string>
+
+#include "isamap/result.h"
+
+namespace isamap {
+
+/// "nfs", "lustre", ... of a number of statfs(2); empty: no network file system that we know.
+std::string network_file_system(long type);
+/// The same of an existing path, or of the folder that it would be made in.
+std::string network_file_system_of(const std::string& path);
+/// Why no SQLite file may be at `path`; nothing: it may.
+std::optional<Diagnostic> no_place_for_sqlite(const std::string& path);
+
+}  // namespace isamap

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan, work, status, results, merge and store, as users have them: several processes, kills, full disks.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+const std::vector<std::string> small_lab = {"small", "--strategies", "random,genetic", "--seeds",
+                                            "3",     "--budget",     "evals=60"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// A planned lab run, and what the same run writes in one process.
+struct PlannedLab {
+  Folder folder;
+  std::string plan = folder / "plan.jsonl", serial;
+  std::size_t jobs = 30;
+  PlannedLab() {
+    const Said planned = isamap(with(with({"plan", "lab"}, small_lab), {"-o", plan}));
+    EXPECT_EQ(planned.code, 0) << planned.err;
+    const Said ran = isamap(with({"lab", "run"}, small_lab));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    serial = ran.out;
+  }
+  std::string store(const std::string& name) const { return folder / name; }
+  Said work(const std::string& name, const std::vector<std::string>& more = {}) const {
+    return isamap(with({"work", plan, "--store", store(name)}, more));
+  }
+  std::string results(const std::string& name) const { return isamap({"results", plan, "--store", store(name)}).out; }
+  std::string sorted(const std::string& name) const { return isamap({"store", "export", store(name), "--sorted"}).out; }
+  std::size_t records(const std::string& name) const {
+    const std::string lines = isamap({"store", "export", store(name)}).out;
+    return static_cast<std::size_t>(std::ranges::count(lines, '\n'));
+  }
+};
+
+/// As a user types it.
+int shell(const std::string& command) {
+  const int status = std::system(("{ " + command + "; } > /dev/null 2>&1").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+TEST(Cluster, ShardsOfAShellLoopAddUpToTheSerialRun) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("serial").code, 0);
+  EXPECT_EQ(lab.results("serial"), lab.serial) << "byte for byte what lab run writes";
+  const std::string command = std::string(ISAMAP_PROGRAM) + " work " + lab.plan + " --shard $i/4 --store ";
+  EXPECT_EQ(shell("for i in 0 1 2 3; do " + command + lab.store("shards") + " & done; wait"), 0);
+  EXPECT_EQ(lab.sorted("shards"), lab.sorted("serial"));
+  EXPECT_EQ(lab.records("shards"), lab.jobs) << "nothing twice";
+  for (int i = 0; i < 4; ++i)  // on machines that share nothing
+    EXPECT_EQ(lab.work("part" + std::to_string(i), {"--shard", std::to_string(i) + "/4"}).code, 0);
+  const Said merged = isamap({"merge", lab.store("part0"), lab.store("part1"), lab.store("part2"), lab.store("part3"),
+                              "-o", lab.store("merged")});
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_EQ(lab.sorted("merged"), lab.sorted("serial"));
+  EXPECT_EQ(lab.results("merged"), lab.serial);
+}
+
+TEST(Cluster, AKilledWorkerLosesAtMostTheJobInFlight) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("serial").code, 0);
+  for (const std::size_t after : {1u, 7u, 19u}) {
+    const std::string store = lab.store("killed" + std::to_string(after));
+    const pid_t worker = start({"work", lab.plan, "--store", store}, lab.folder / "out", lab.folder / "err");
+    std::size_t lines = 0;
+    while (lines < after && ::kill(worker, 0) == 0) {
+      lines = 0;
+      std::error_code ignored;
+      for (const auto& entry : fs::directory_iterator(store, ignored))
+        if (entry.path().extension() == ".jsonl") {
+          const std::string text = read_file(entry.path().string());
+          lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+        }
+      ::usleep(500);
+      if (lines >= lab.jobs) break;
+    }
+    ::kill(worker, SIGKILL);
+    finish(worker);
+    const std::size_t before = isamap({"store", "export", store}).out.empty() ? 0 : lines;
+    const Said resumed = isamap({"work", lab.plan, "--store", store});
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_GE(before, after);
+    const std::string name = "killed" + std::to_string(after);
+    EXPECT_EQ(lab.sorted(name), lab.sorted("serial"));
+    EXPECT_EQ(lab.records(name), lab.jobs) << "what was recorded is not done again";
+  }
+}
+
+TEST(Cluster, TwoWritersInOneFolder) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("serial").code, 0);
+  const std::string store = lab.store("both");
+  const pid_t a = start({"work", lab.plan, "--store", store, "--jobs", "2"}, lab.folder / "a", lab.folder / "ae");
+  const pid_t b = start({"work", lab.plan, "--store", store}, lab.folder / "b", lab.folder / "be");
+  EXPECT_EQ(finish(a), 0) << read_file(lab.folder / "ae");
+  EXPECT_EQ(finish(b), 0) << read_file(lab.folder / "be");
+  EXPECT_EQ(lab.sorted("both"), lab.sorted("serial"));
+}
+
+TEST(Cluster, AFullDiskLosesNothingThatWasRecorded) {
+  const PlannedLab lab;
+  ASSERT_EQ(lab.work("serial").code, 0);
+  const std::string store = lab.store("full");
+  ASSERT_EQ(lab.work("full", {"--shard", "0/1000000"}).code, 0) << "its texts are there before the disk fills";
+  const std::string command =
+      "ulimit -f 12; " + std::string(ISAMAP_PROGRAM) + " work " + lab.plan + " --store " + store;  // 12 KiB a file
+  EXPECT_EQ(shell(command + " 2> " + lab.folder / "said"), 1);
+  const std::size_t kept = lab.records("full");
+  EXPECT_GT(kept, 5u);
+  EXPECT_LT(kept, lab.jobs);
+  const Said resumed = lab.work("full");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(resumed.err.find("no whole record"), std::string::npos) << "what did not fit was taken back";
+  EXPECT_EQ(lab.sorted("full"), lab.sorted("serial"));
+  EXPECT_EQ(lab.records("full"), lab.jobs);
+}
+
+TEST(Cluster, FailingJobsAreListedAndGivenUp) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  ASSERT_EQ(isamap({"plan", "lab", "small", "--strategies", "random,external:command=/bin/false", "--seeds", "1",
+                    "--budget", "evals=20", "-o", plan})
+                .code,
+            0);
+  const Said worked = isamap({"work", plan, "--store", store});
+  EXPECT_EQ(worked.code, 4) << worked.err;
+  EXPECT_NE(worked.err.find("given up"), std::string::npos);
+  EXPECT_NE(worked.err.find("attempt 3"), std::string::npos) << worked.err;
+  const Said status = isamap({"status", plan, "--store", store});
+  EXPECT_EQ(status.code, 4);
+  EXPECT_NE(status.out.find("given up: gemm_2x2x2, external:command=/bin/false, seed 0: exit code"), std::string::npos)
+      << status.out;
+  const Said results = isamap({"results", plan, "--store", store});
+  EXPECT_EQ(results.code, 4) << "the others are there";
+  EXPECT_NE(results.out.find("\"strategy\":\"random\""), std::string::npos);
+}
+
+TEST(Cluster, TuningMeasuresTheCandidatesOfAllSearches) {
+  const Folder folder;
+  const std::string plan = folder / "plan", one = folder / "one", two = folder / "two";
+  ASSERT_EQ(isamap({"plan",         "tune",
+                    "--compute",    "C[i,j] += s32(A[i,k]) * s32(B[k,j])",
+                    "--dims",       "i=24,j=33,k=20",
+                    "--dtypes",     "A=s8,B=s8,C=s32",
+                    "--target",     "npu16",
+                    "--strategies", "annealing,random",
+                    "--seeds",      "2",
+                    "--budget",     "evals=60",
+                    "--measured",   "3",
+                    "-o",           plan})
+                .code,
+            0);
+  const Said serial = isamap({"work", plan, "--store", one});
+  ASSERT_EQ(serial.code, 0) << serial.err;
+  const Said first = isamap({"work", plan, "--store", two, "--shard", "1/2"});
+  EXPECT_TRUE(first.code == 0 || first.code == 4) << first.err;
+  const Said rest = isamap({"work", plan, "--store", two, "--shard", "0/2", "--steal"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(isamap({"store", "export", one, "--sorted"}).out, isamap({"store", "export", two, "--sorted"}).out);
+  const Said best = isamap({"results", plan, "--store", two});
+  EXPECT_EQ(best.code, 0) << best.err;
+  EXPECT_NE(best.out.find("do s0 with mma"), std::string::npos) << best.out;
+  const std::string schedule = folder.write("best.yaml", best.out);
+  const Said json = isamap({"results", plan, "--store", two, "--json"});
+  EXPECT_EQ(parsed(json)["devices"][0]["device"], "simulator");
+  EXPECT_EQ(parsed(json)["devices"][0]["candidates"].size(), 3u);
+  const double fastest = parsed(json)["devices"][0]["candidates"][0]["cycles"].get<double>();
+  for (const auto& candidate : parsed(json)["devices"][0]["candidates"])
+    EXPECT_LE(fastest, candidate["cycles"].get<double>());
+}
+
+TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store", picture = folder / "front.svg";
+  const Said planned = isamap({"plan", "sweep", example("gemm_s8"), "--target", "systolic16", "--set", "dim=4,8,16",
+                               "--budget", "evals=30", "-o", plan});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_NE(planned.err.find("3 jobs"), std::string::npos);
+  ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+  const Said table = isamap({"results", plan, "--store", store, "--axes", "cycles,dim*dim", "--report", picture});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("3 of 3 machines are on the front of cycles and dim*dim"), std::string::npos) << table.out;
+  EXPECT_TRUE(read_file(picture).starts_with("<svg"));
+  EXPECT_NE(read_file(picture).find("Pareto front"), std::string::npos);
+  const Said one = isamap({"results", plan, "--store", store, "--axes", "cycles,bytes"});
+  EXPECT_NE(one.out.find("machines are on the front of cycles and bytes"), std::string::npos);
+  EXPECT_EQ(isamap({"results", plan, "--store", store, "--axes", "cycles,weight"}).code, 2);
+  EXPECT_EQ(isamap({"plan", "sweep", example("gemm_s8"), "--target", "systolic16", "--set", "nothing=1"}).code, 1);
+}
+
+TEST(Cluster, ReportsTakePartsOfARun) {
+  const Folder folder;
+  const std::string a = folder / "a", b = folder / "b", both = folder / "both", other = folder / "other";
+  const std::vector<std::string> run{"lab", "run", "small", "--strategies", "random", "--budget", "evals=30"};
+  ASSERT_EQ(isamap(with(run, {"--seeds", "1", "--seed", "0", "-o", a})).code, 0);
+  ASSERT_EQ(isamap(with(run, {"--seeds", "1", "--seed", "1", "-o", b})).code, 0);
+  ASSERT_EQ(isamap(with(run, {"--seeds", "2", "-o", both})).code, 0);
+  for (const char* verb : {"report", "csv"}) {
+    const Said parts = isamap({"lab", verb, b, a});
+    EXPECT_EQ(parts.code, 0) << parts.err;
+    EXPECT_EQ(parts.out, isamap({"lab", verb, both}).out) << verb;
+  }
+  ASSERT_EQ(
+      isamap({"lab", "run", "small", "--strategies", "random", "--budget", "evals=31", "--seeds", "1", "-o", other})
+          .code,
+      0);
+  const Said refused = isamap({"lab", "report", a, other});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("its budget is 31 evaluations"), std::string::npos) << refused.err;
+}
+
+TEST(Cluster, WrongUseIsSaid) {
+  const Folder folder;
+  const std::string text = folder.write("text", "no plan\n");
+  EXPECT_EQ(isamap({"work", text, "--store", folder / "st"}).code, 1);
+  EXPECT_EQ(isamap({"work", folder / "none", "--store", folder / "st"}).code, 1);
+  EXPECT_EQ(isamap({"status", text, "--store", folder / "st"}).code, 1);
+  const std::string plan = folder / "plan";
+  ASSERT_EQ(isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "-o", plan}).code, 0);
+  EXPECT_EQ(isamap({"work", plan, "--store", folder / "st", "--shard", "4/4"}).code, 2);
+  EXPECT_EQ(isamap({"work", plan, "--store", text}).code, 1) << "a file is no store";
+  EXPECT_EQ(isamap({"status", plan, "--store", folder / "none"}).code, 1);
+  EXPECT_EQ(isamap({"merge", folder / "none", "-o", folder / "m"}).code, 1);
+  EXPECT_EQ(isamap({"plan", "lab", "small", "--budget", "seconds=1"}).code, 2) << "not reproducible";
+  const Said folder_as_store =
+      isamap({"tune", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "npu16", "--store", folder / "."});
+  EXPECT_EQ(folder_as_store.code, 1);
+  EXPECT_NE(folder_as_store.err.find("this store is one SQLite file"), std::string::npos) << folder_as_store.err;
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

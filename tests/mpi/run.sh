@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Plans under launchers that are not ours: MPI ranks, a rank that dies, GNU parallel. Only under `./dev test --all`.
+# What is not installed is said and skipped (77 if nothing could be tried).
+#   run.sh ISAMAP [ISAMAP_MPI]
+set -uo pipefail
+isamap=$1 isamap_mpi=${2:-}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+tried=0 failed=0
+lab=(small --strategies random,genetic --seeds 3 --budget evals=60)
+"$isamap" plan lab "${lab[@]}" -o plan 2>/dev/null || exit 1
+"$isamap" lab run "${lab[@]}" -o serial.jsonl 2>/dev/null || exit 1
+
+# expect NAME COMMAND: the command succeeds.
+expect() {
+  local name=$1; shift
+  if "$@" >said 2>&1; then echo "ok: $name"; else echo "FAILED: $name"; cat said; failed=1; fi
+}
+same_results() { "$isamap" results plan --store "$1" | cmp - serial.jsonl; }
+
+if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
+  tried=1
+  # Ranks of a test share few processors, and may be root's.
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  expect "four ranks do a plan" timeout 300 mpirun -n 4 "$isamap_mpi" work plan --store ranks
+  expect "the results are those of one process" same_results ranks
+  expect "lab run on ranks" timeout 300 mpirun -n 3 "$isamap_mpi" lab run "${lab[@]}" -o ranks.jsonl
+  expect "its file is that of one process" cmp ranks.jsonl serial.jsonl
+
+  timeout 300 mpirun -n 3 "$isamap_mpi" work plan --store death >said 2>&1 &
+  for _ in $(seq 2000); do  # until some jobs are recorded, then one rank dies
+    [ "$(cat death/*.jsonl 2>/dev/null | wc -l)" -lt 5 ] || break
+    sleep 0.005
+  done
+  victim=$(pgrep -f "$isamap_mpi work plan --store death" -P "$(pgrep -f "mpirun -n 3 $isamap_mpi work plan --store death" | tail -1)" | tail -1)
+  [ -z "$victim" ] || kill -9 "$victim"
+  wait
+  kept=$(cat death/*.jsonl | wc -l)
+  expect "what was recorded before the death is kept ($kept jobs)" test "$kept" -ge 5
+  expect "the same command goes on" timeout 300 mpirun -n 3 "$isamap_mpi" work plan --store death
+  expect "and ends with the same results" same_results death
+  expect "nothing was done twice" test "$(cat death/*.jsonl | grep -c '"end":"ok"')" -eq 30
+
+  expect "tune on ranks" timeout 300 mpirun -n 2 "$isamap_mpi" tune --compute 'C[i,j] += s32(A[i,k]) * s32(B[k,j])' \
+    --dims i=24,j=33,k=20 --dtypes A=s8,B=s8,C=s32 --target npu16 --budget evals=40 --measured 2 --store tuned -o best
+  expect "its schedule" grep -q 'do s0 with mma' best
+else
+  echo "not tried: MPI (./dev setup mpi, then build again)"
+fi
+
+if command -v parallel >/dev/null; then
+  tried=1
+  expect "GNU parallel" parallel --will-cite "$isamap" work plan --shard {}/4 --store parallel ::: 0 1 2 3
+  expect "its results" same_results parallel
+else
+  echo "not tried: GNU parallel (./dev setup mpi)"
+fi
+
+[ $tried = 1 ] || exit 77
+exit $failed
