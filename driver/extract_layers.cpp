@@ -11,6 +11,7 @@
 #include "ir/recurrence.h"
 #include "isamap/backend.h"
 #include "mapper/instruction_tree.h"
+#include "support/stop.h"
 #include "support/threads.h"
 
 namespace isamap {
@@ -192,8 +193,12 @@ void run_layers(std::vector<CompiledLayer>& layers, const HardwareModel& model, 
     const auto stopped = [&] { return options.stopped && options.stopped(); };
     if (!stopped()) {
       LayerResult ran = one.layer;
-      run_layer(ran, *one.program, model, options);
-      if (!stopped()) one.layer = std::move(ran);  // else it was killed
+      try {
+        const StopWhen scope(options.stopped);
+        run_layer(ran, *one.program, model, options);
+        if (!stopped()) one.layer = std::move(ran);  // else it was killed
+      } catch (const EndedEarly&) {
+      }
     }
     if (stopped() && !one.layer.checked) {
       one.layer.code = Exit::limit;

@@ -8,6 +8,7 @@
 
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -98,11 +99,10 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
   });
 }
 
-}  // namespace
-
-std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
-  std::vector<Measured> results(programs.size());
-  if (programs.empty()) return results;
+/// Into `results`, one for each program, as far as it comes.
+void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
+                 std::vector<Measured>& results) {
+  if (programs.empty()) return;
   if (options.jobs > 1) {
     std::vector<const Program*> all;
     for (const Program& program : programs) all.push_back(&program);
@@ -125,8 +125,20 @@ std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runn
     }
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
+}
+
+}  // namespace
+
+std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
+  std::vector<Measured> results(programs.size());
+  try {
+    const StopWhen scope(options.stopped);
+    measure_all(programs, runner, options, results);
+  } catch (const EndedEarly&) {
+  }
   for (Measured& one : results)  // a killed run, or one without a time
-    if (stopped() && !(one.correct() && (one.seconds > 0 || one.executed == ExecutionMode::simulator))) {
+    if (options.stopped && options.stopped() &&
+        !(one.correct() && (one.seconds > 0 || one.executed == ExecutionMode::simulator))) {
       one = {};
       one.problem = "interrupted before it was measured";
       one.interrupted = true;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a search reaches long evaluations: a simulation asks now and then whether anybody still wants its result.
+// The end of a search reaches long evaluations: a simulation, or the interpreter, asks now and then whether anybody
+// still wants its result.
+
+#include <functional>
 
 namespace isamap {
 
@@ -18,6 +21,16 @@ class StopScope {
 
  private:
   StopScope* outer_;
+};
+
+/// As a function says; none: never.
+class StopWhen final : public StopScope {
+ public:
+  explicit StopWhen(const std::function<bool()>& stopped) : stopped_(stopped) {}
+  bool stop() override { return stopped_ && stopped_(); }
+
+ private:
+  const std::function<bool()>& stopped_;
 };
 
 /// Throws EndedEarly if the scope of this thread wants it; nothing without a scope. Call it every few microseconds to

@@ -6,6 +6,7 @@
 
 #include "ir/scalar_functions.h"
 #include "support/overloaded.h"
+#include "support/stop.h"
 
 namespace isamap {
 namespace {
@@ -47,8 +48,11 @@ class PointErrors {
     const bool is_empty =
         std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& d) { return d.extent == 0; });
     if (!is_empty) {
-      do visit();
-      while (next());
+      std::int64_t visited = 0;
+      do {
+        visit();
+        if (++visited % 4096 == 0) leave_if_asked();
+      } while (next());
     }
     std::vector<double> result(count);
     for (std::size_t i = 0; i < count; ++i) result[i] = total(i);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "ir/scalar_functions.h"
+#include "support/stop.h"
 
 namespace isamap {
 namespace {
@@ -85,6 +86,7 @@ class StatementRun {
       point_[row_] = 0;
       row();
       point_[row_] = 0;
+      leave_if_asked();
     } while (next_row());
   }
 

@@ -20,7 +20,7 @@ namespace isamap {
 namespace {
 
 constexpr std::size_t most_kept = 12;
-constexpr std::size_t ahead_of_each_job = 2, most_ahead = 256;
+constexpr std::size_t most_ahead = 256, most_known = 4;
 
 class SearchLoop {
  public:
@@ -70,6 +70,8 @@ class SearchLoop {
     while (points.size() < std::min(most_at_once(), left)) {
       auto point = strategy_.next();
       if (!point) break;
+      if (point->choice.size() != space_.decisions().size())  // a slip of a user's strategy; repair completes it
+        remember(found_.problems, {error(not_in_space(*point, space_.decisions()))});
       const bool valid = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
       points.push_back(valid ? std::move(*point) : space_.repair(std::move(*point)));
     }
@@ -101,7 +103,7 @@ class SearchLoop {
     std::vector<Point> missing;
     std::remove_copy_if(points.begin(), points.end(), std::back_inserter(missing), is_known);
     const bool asks = !missing.empty();
-    std::remove_copy_if(guesses.begin(), guesses.end(), std::back_inserter(missing), is_known);
+    missing.insert(missing.end(), guesses.begin(), guesses.end());
     if (asks)
       for (Evaluation& one : executor_->submit(std::move(missing), [this] { return goes_on(); }))
         ahead_.insert_or_assign(one.point.choice, std::move(one));
@@ -116,11 +118,17 @@ class SearchLoop {
     return results;
   }
 
+  /// One for each worker that gets no point in the last round.
   std::vector<Point> guessed(const std::vector<Point>& points) const {
-    const std::size_t wanted = jobs_ == 1 || options_.one_by_one ? 0 : ahead_of_each_job * jobs_;
-    if (points.size() >= wanted) return {};
-    std::vector<Point> guesses = strategy_.likely(wanted - points.size());
-    std::erase_if(guesses, [&](const Point& point) { return !in_space(point, space_.decisions()); });
+    const std::size_t unknown = static_cast<std::size_t>(std::count_if(
+        points.begin(), points.end(), [&](const Point& point) { return !ahead_.contains(point.choice); }));
+    const std::size_t idle = (jobs_ - unknown % jobs_) % jobs_;
+    if (unknown == 0 || idle == 0 || options_.one_by_one) return {};
+    std::vector<Point> guesses = strategy_.likely(idle + most_known);
+    std::erase_if(guesses, [&](const Point& point) {
+      return ahead_.contains(point.choice) || !in_space(point, space_.decisions());
+    });
+    if (guesses.size() > idle) guesses.resize(idle);
     return guesses;
   }
 
@@ -187,7 +195,7 @@ class SearchLoop {
   const LoopOptions& options_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
-  bool whole_ = true;  ///< every point that was asked has been told
+  bool whole_ = true;                             ///< every point that was asked has been told
   std::map<std::vector<int>, Evaluation> ahead_;  ///< by choice: evaluated, not yet asked
   Found found_;
   std::map<std::string, Scored> best_per_key_;

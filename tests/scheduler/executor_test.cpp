@@ -63,14 +63,14 @@ std::string told_by(const SmallProblem& problem, const std::string& strategy, co
 TEST(Executor, NumberOfWorkersChangesNoByte) {
   for (const auto& [strategy, make] : strategies()) {
     if (strategy == "external" || strategy == "extension") continue;
-    for (const auto& [cost, evaluations] : {std::pair("closed_form", 150), {"latency", 60}, {"simulator", 40}}) {
+    for (const auto& [cost, evaluations] : {std::pair("closed_form", 100), {"latency", 45}, {"simulator", 24}}) {
       const std::string one = told_by(on_commands(), strategy, cost, 1, evaluations);
       EXPECT_GT(one.size(), 100u) << strategy << ", " << cost;
       for (const int jobs : {2, 7})
         EXPECT_EQ(one, told_by(on_commands(), strategy, cost, jobs, evaluations)) << strategy << ", " << cost;
     }
-    EXPECT_EQ(told_by(on_levels(), strategy, "closed_form", 1, 400),
-              told_by(on_levels(), strategy, "closed_form", 7, 400))
+    EXPECT_EQ(told_by(on_levels(), strategy, "closed_form", 1, 300),
+              told_by(on_levels(), strategy, "closed_form", 7, 300))
         << strategy;
   }
 }
