@@ -12,11 +12,13 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/run_plan.h"
+#include "backends/cpp/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -31,97 +33,17 @@ struct CompiledRun {
   double min_seconds = 0;
   std::filesystem::path folder;
   RunPlan plan;
+  std::filesystem::path executable = {};  ///< empty: "program" in the folder
 };
 
-class CppRunner final : public Runner {
+/// Execution of what is compiled, and what its end means.
+class ExecutableRunner {
  public:
-  CppRunner(const HardwareModel& model, bool workspace) : model_(model), workspace_(workspace) {}
-
-  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
-                         double min_seconds) override {
-    RunOutcome outcome;
-    const Availability available = availability(model_);
-    outcome.executed = available.how;
-    if (available.how == ExecutionMode::unavailable) {
-      outcome.missing = available.why;
-      return outcome;
-    }
-    if (const std::string why = not_executed(program); !why.empty()) {
-      outcome.missing = why;
-      outcome.executed = ExecutionMode::unavailable;
-      return outcome;
-    }
-    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == ExecutionMode::native;
-    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
-    if (!unit) return unit.diagnostics();
-    const TemporaryDirectory folder;
-    if (!folder.ok()) {
-      outcome.environment = fmt::format(
-          "cannot create a temporary folder in {}: set TMPDIR to a folder that exists "
-          "and is writable",
-          TemporaryDirectory::parent());
-      return outcome;
-    }
-    CompiledRun run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
-    const RunPlan& plan = run.plan;
-    const auto made = on_device
-                          ? compile(model_,
-                                    "#define ISAMAP_HOST_PART\n" + unit->text +
-                                        device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
-                                    "", {{device_header_name, device_header()}}, folder.path() / "program")
-                          : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                                    kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                                    folder.path() / "program", kernels ? emulation_part() : SharedPart{});
-    if (!made) {
-      // If the compiler fails on an empty program, ours is not at fault.
-      outcome.missing = why_compiler_fails(model_, folder.path());
-      if (outcome.missing.empty()) return made.diagnostics();
-      outcome.executed = ExecutionMode::unavailable;
-      return outcome;
-    }
-    outcome.compiler = listed_command(*made);
-    outcome.text = unit->text;
-    if (!write_inputs(plan, data, folder.path()))
-      return error("cannot write the input files of a run", "is the disk full?");
-    if (!on_device) return execute(run, std::move(outcome));
-    // The driver compiles the kernels and stores the code for the next run.
-    const std::string key = device_code_key(model_, unit->text);
-    const fs::path code = folder.path() / device_code_name;
-    const bool known = take_from_cache(key, code);
-    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
-    run.limits.memory_bytes = 0;  // GPU drivers reserve address space for all memory
-    auto ran = execute(run, std::move(outcome));
-    if (ran && !known && fs::exists(code)) put_into_cache(key, code);
-    return ran;
-  }
-
- private:
-  /// Why an instruction of the program, or of one of its versions, cannot be executed here.
-  std::string not_executed(const std::vector<Node>& nodes) const {
-    std::string why;
-    for (const Node& node : nodes) {
-      if (!why.empty()) break;
-      if (const auto* loop = std::get_if<Loop>(&node.is)) why = not_executed(loop->body);
-      if (const auto* guard = std::get_if<Guard>(&node.is)) {
-        why = not_executed(guard->then);
-        if (why.empty()) why = not_executed(guard->otherwise);
-      }
-      if (const auto* call = std::get_if<Call>(&node.is))
-        why = isamap::not_executed(model_.instruction(call->instruction), model_);
-    }
-    return why;
-  }
-  std::string not_executed(const Program& program) const {
-    std::string why = not_executed(program.prepack);
-    if (why.empty()) why = not_executed(program.body);
-    for (const Program& version : program.versions)
-      if (why.empty()) why = not_executed(version);
-    return why;
-  }
+  explicit ExecutableRunner(const HardwareModel& model) : model_(model) {}
 
   Result<RunOutcome> execute(const CompiledRun& run, RunOutcome outcome) const {
-    const auto& [program, data, limits, min_seconds, folder, plan] = run;
-    const std::string executable = (folder / "program").string();
+    const auto& [program, data, limits, min_seconds, folder, plan, given] = run;
+    const std::string executable = (given.empty() ? folder / "program" : given).string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == ExecutionMode::emulated && !model_.program.run_emulated.empty()) {
       command = split_command(model_.program.run_emulated);
@@ -203,10 +125,206 @@ class CppRunner final : public Runner {
   }
 
   HardwareModel model_;
+};
+
+class CppRunner final : public Runner, ExecutableRunner {
+ public:
+  CppRunner(const HardwareModel& model, bool workspace) : ExecutableRunner(model), workspace_(workspace) {}
+
+  /// Executables go to the cache, where `run` finds them.
+  void prepare(const std::vector<const Program*>& programs, int jobs, const std::function<bool()>& stopped) override {
+    const Availability available = availability(model_);
+    if (available.how == ExecutionMode::unavailable || !has_cache()) return;
+    const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
+    for_each_in_parallel(programs.size(), jobs, [&](std::size_t p) {
+      if ((stopped && stopped()) || !not_executed(*programs[p]).empty()) return;
+      const TemporaryDirectory folder;
+      const auto unit = text_of(*programs[p]);
+      if (!unit || !folder.ok()) return;
+      [[maybe_unused]] const auto made =
+          made_in(folder.path(), *unit, make_run_plan(*programs[p], *unit, on_device), on_device);
+    });
+  }
+
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
+    RunOutcome outcome;
+    const Availability available = availability(model_);
+    outcome.executed = available.how;
+    if (available.how == ExecutionMode::unavailable) {
+      outcome.missing = available.why;
+      return outcome;
+    }
+    if (const std::string why = not_executed(program); !why.empty()) {
+      outcome.missing = why;
+      outcome.executed = ExecutionMode::unavailable;
+      return outcome;
+    }
+    const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
+    const auto unit = text_of(program);
+    if (!unit) return unit.diagnostics();
+    const TemporaryDirectory folder;
+    if (!folder.ok()) {
+      outcome.environment = fmt::format(
+          "cannot create a temporary folder in {}: set TMPDIR to a folder that exists "
+          "and is writable",
+          TemporaryDirectory::parent());
+      return outcome;
+    }
+    CompiledRun run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
+    const RunPlan& plan = run.plan;
+    const auto made = made_in(folder.path(), *unit, plan, on_device);
+    if (!made) {
+      // If the compiler fails on an empty program, ours is not at fault.
+      outcome.missing = why_compiler_fails(model_, folder.path());
+      if (outcome.missing.empty()) return made.diagnostics();
+      outcome.executed = ExecutionMode::unavailable;
+      return outcome;
+    }
+    outcome.compiler = listed_command(*made);
+    outcome.text = unit->text;
+    if (!write_inputs(plan, data, folder.path()))
+      return error("cannot write the input files of a run", "is the disk full?");
+    if (!on_device) return execute(run, std::move(outcome));
+    // The driver compiles the kernels and stores the code for the next run.
+    const std::string key = device_code_key(model_, unit->text);
+    const fs::path code = folder.path() / device_code_name;
+    const bool known = take_from_cache(key, code);
+    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
+    run.limits.memory_bytes = 0;  // GPU drivers reserve address space for all memory
+    auto ran = execute(run, std::move(outcome));
+    if (ran && !known && fs::exists(code)) put_into_cache(key, code);
+    return ran;
+  }
+
+ private:
+  Result<TranslationUnit> text_of(const Program& program) const {
+    return has_thread_blocks(model_) ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
+  }
+
+  /// The executable `program` in the folder.
+  Result<CompilerCommand> made_in(const fs::path& folder, const TranslationUnit& unit, const RunPlan& plan,
+                                  bool on_device) const {
+    if (on_device)
+      return compile(
+          model_,
+          "#define ISAMAP_HOST_PART\n" + unit.text + device_driver_text(plan.arrays, plan.pack, plan.entry, model_), "",
+          {{device_header_name, device_header()}}, folder / "program");
+    const bool kernels = has_thread_blocks(model_);
+    return compile(model_, unit.text, driver_text(plan.arrays, plan.pack, plan.entry),
+                   kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{}, folder / "program",
+                   kernels ? emulation_part() : SharedPart{});
+  }
+
+  /// Why an instruction of the program, or of one of its versions, cannot be executed here.
+  std::string not_executed(const std::vector<Node>& nodes) const {
+    std::string why;
+    for (const Node& node : nodes) {
+      if (!why.empty()) break;
+      if (const auto* loop = std::get_if<Loop>(&node.is)) why = not_executed(loop->body);
+      if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        why = not_executed(guard->then);
+        if (why.empty()) why = not_executed(guard->otherwise);
+      }
+      if (const auto* call = std::get_if<Call>(&node.is))
+        why = isamap::not_executed(model_.instruction(call->instruction), model_);
+    }
+    return why;
+  }
+  std::string not_executed(const Program& program) const {
+    std::string why = not_executed(program.prepack);
+    if (why.empty()) why = not_executed(program.body);
+    for (const Program& version : program.versions)
+      if (why.empty()) why = not_executed(version);
+    return why;
+  }
+
   bool workspace_;
 };
 
+class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
+ public:
+  SymbolicCppRunner(const SymbolicProgram& program, const HardwareModel& model)
+      : ExecutableRunner(model), symbolic_(program) {}
+
+  void set_sizes(const Bindings& sizes) override { sizes_ = sizes; }
+  int compilations() const override { return compilations_; }
+
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
+    RunOutcome outcome;
+    const Availability available = availability(model_);
+    outcome.executed = available.how;
+    outcome.missing = available.why;
+    if (available.how == ExecutionMode::unavailable) return outcome;
+    const TemporaryDirectory folder;
+    if (!folder.ok() || !home_.ok()) {
+      outcome.environment = fmt::format("cannot create a temporary folder in {}", TemporaryDirectory::parent());
+      return outcome;
+    }
+    if (compilations_ == 0)
+      if (const Diagnostics problems = compile_once(); !problems.empty()) return problems;
+    outcome.compiler = compiler_;
+    outcome.text = unit_.text;
+    CompiledRun run{program, data, limits, min_seconds, folder.path(), plan_at(program), home_.path() / "program"};
+    if (!write_inputs(run.plan, data, folder.path()) || !write_sizes(run.plan, folder.path()))
+      return error("cannot write the input files of a run", "is the disk full?");
+    return execute(run, std::move(outcome));
+  }
+
+ private:
+  const Program& first() const { return symbolic_.versions[0].parts[0].program; }
+
+  Diagnostics compile_once() {
+    auto unit = print_symbolic_cpp(symbolic_, model_);
+    if (!unit) return unit.diagnostics();
+    unit_ = std::move(*unit);
+    const RunPlan plan = make_run_plan(first(), unit_, true);
+    const auto made =
+        compile(model_, unit_.text,
+                symbolic_driver_text(plan.arrays, plan.pack, plan.entry, symbolic_.kernel.facts.sizes.size()), {},
+                home_.path() / "program");
+    if (!made) return made.diagnostics();
+    compiler_ = listed_command(*made);
+    ++compilations_;
+    return {};
+  }
+
+  /// The arrays at the sizes of a run; packed ones have one size.
+  RunPlan plan_at(const Program& bound) const {
+    RunPlan plan = make_run_plan(first(), unit_, true);
+    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
+      if (!plan.tensors[a].valid()) continue;
+      Buffer buffer;
+      const Tensor& tensor = bound.kernel.tensors[plan.tensors[a].index()];
+      buffer.extents = tensor.shape;
+      buffer.strides = strides_of(tensor);
+      plan.strides[a] = buffer.strides;
+      plan.arrays[a].bytes = element_span(buffer) * bytes(tensor.dtype);
+    }
+    return plan;
+  }
+
+  bool write_sizes(const RunPlan& plan, const fs::path& folder) const {
+    std::string text;
+    for (const SymbolicSize& size : symbolic_.kernel.facts.sizes) text += fmt::format("{}\n", sizes_.at(size.name));
+    for (const RunArray& array : plan.arrays) text += fmt::format("{}\n", array.bytes);
+    return write_file(folder / "sizes", text.data(), text.size());
+  }
+
+  SymbolicProgram symbolic_;
+  Bindings sizes_;
+  TemporaryDirectory home_;
+  TranslationUnit unit_;
+  std::string compiler_;
+  int compilations_ = 0;
+};
+
 }  // namespace
+
+std::unique_ptr<SymbolicRunner> make_symbolic_runner(const SymbolicProgram& program, const HardwareModel& model) {
+  return std::make_unique<SymbolicCppRunner>(program, model);
+}
 
 std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model, bool workspace) {
   return std::make_unique<CppRunner>(model, workspace);

@@ -17,6 +17,7 @@
 #include "build_facts.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
+#include "cli/sizes.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -168,7 +169,7 @@ bool formula_options_fit(const Options& options) {
   return true;
 }
 
-std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
+std::optional<SymbolicKernel> load_symbolic_of(const Options& options, const Bindings& sizes, Exit& code) {
   const bool from_file = !options.kernel_file.empty();
   code = Exit::usage;
   if (!formula_options_fit(options)) return std::nullopt;
@@ -178,9 +179,11 @@ std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
     return std::nullopt;
   }
   Diagnostics warnings;
-  auto kernel = from_file ? load_kernel(options.kernel_file, &warnings)
-                          : kernel_from_formula(options.compute, options.dims, options.dtypes, &warnings);
+  auto kernel = from_file
+                    ? load_symbolic_kernel(options.kernel_file, sizes, &warnings)
+                    : symbolic_kernel_from_formula(options.compute, options.dims, options.dtypes, sizes, &warnings);
   if (kernel) {
+    code = Exit::ok;
     if (!warnings.empty()) fail(Exit::ok, warnings);
     return std::move(*kernel);
   }
@@ -188,6 +191,22 @@ std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
   if (from_file && fs::path(options.kernel_file).extension() == ".onnx")
     problems.back().hint = "a model is no kernel: `isamap extract` takes models";
   code = fail(Exit::wrong_input, problems);
+  return std::nullopt;
+}
+
+std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
+  const auto sizes = combinations_of_sizes(options, code);
+  if (!sizes) return std::nullopt;
+  if (sizes->size() > 1) {
+    code = fail(Exit::usage, "--sizes has a list of sizes, which is for run and evaluate", "give one value each");
+    return std::nullopt;
+  }
+  auto symbolic = load_symbolic_of(options, sizes->front(), code);
+  if (!symbolic) return std::nullopt;
+  auto kernel = without_symbols(std::move(*symbolic));
+  code = Exit::usage;  // as before this function found nothing wrong
+  if (kernel) return std::move(*kernel);
+  code = fail(Exit::wrong_input, kernel.diagnostics());
   return std::nullopt;
 }
 

@@ -12,12 +12,16 @@
 #include "isamap/compile.h"
 #include "isamap/hardware.h"
 #include "mapper/rejection_report.h"
+#include "mapper/symbolic_mappings.h"
 #include "report/schedule_report.h"
 #include "scheduler/search/exact/branch_and_bound.h"
 
 namespace isamap::cli {
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result);
+
+std::string json_of_symbolic_map(const SymbolicKernel& kernel, const HardwareModel& model, Rule rule,
+                                 const SymbolicMapResult& result);
 
 struct MappingCounts {
   Rule rule = Rule::full;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON documents of `map` and `explain`.
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/completeness.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/layout_advice.h"
 #include "mapper/mapping_names.h"
 #include "mapper/price.h"
@@ -66,7 +68,7 @@ Json price_json(const Mapping& mapping, const Kernel& kernel, const HardwareMode
 
 Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
   Json json{{"id", mapping.id},
-            {"instruction", model.instruction(mapping.instruction).name},
+            {"instruction", instruction_of(mapping, model).name},
             {"statement", mapping.statement.value},
             {"operands", object_of(named_operands(mapping, kernel, model))},
             {"dims", object_of(named_digits(mapping, model))}};
@@ -133,6 +135,50 @@ void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Ru
 
 }  // namespace
 
+Json json_of(const SizeFacts& facts) {
+  Json json = Json::object();
+  for (const SymbolicSize& size : facts.sizes)
+    json[size.name] = {
+        {"min", size.min}, {"max", size.max}, {"multiple_of", size.multiple_of}, {"likely", size.likely}};
+  return json;
+}
+
+Json facts_between(const SizeFacts& facts) {
+  Json json = Json::array();
+  for (const SizeFact& fact : facts.between)
+    if (std::find(json.begin(), json.end(), Json(fact.text)) == json.end()) json.push_back(fact.text);
+  return json;
+}
+
+std::string json_of_symbolic_map(const SymbolicKernel& kernel, const HardwareModel& model, Rule rule,
+                                 const SymbolicMapResult& result) {
+  Json json = document();
+  const MapResult& mapped = result.mapped;
+  add_exit(json, mapped.mappings.size(), mapped.limit_reached);
+  json["kernel"] = result.kernel.name;
+  json["target"] = model.name;
+  json["rule"] = std::string(name(rule));
+  json["sizes"] = json_of(kernel.facts);
+  json["facts"] = facts_between(kernel.facts);
+  json["at"] = kernel.at;
+  json["versions"] = Json::array();
+  json["guards"] = Json::array();
+  json["unknown"] = mapped.solver.unknown;
+  json["programmable"] = count_mappings(mapped.mappings, result.kernel, model).programmable;
+  json["mappings"] = Json::array();
+  for (std::size_t m = 0; m < mapped.mappings.size(); ++m) {
+    json["mappings"].push_back(json_of(mapped.mappings[m], result.kernel, model));
+    if (m < mapped.certificate_files.size()) json["mappings"].back()["proof"]["file"] = mapped.certificate_files[m];
+  }
+  json["refused"] = Json::array();
+  for (const RefusedMapping& refused : result.refused)
+    json["refused"].push_back({{"mapping", refused.mapping}, {"reason", refused.reason}});
+  json["rejected"] = rejected_json(mapped.rejected, model);
+  json["solver"] = solver_of(mapped);
+  if (mapped.limit_reached) json["limit_reached"] = true;
+  return text_of(json);
+}
+
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
   Json json = document();
   add_exit(json, result.mappings.size(), result.limit_reached);
@@ -147,8 +193,7 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
     const bool written = m < result.certificate_files.size();
     if (written) mapping["proof"]["file"] = result.certificate_files[m];
     int order = 0;
-    for (const Mapping& other :
-         other_orders.of(result.mappings[m], model.instruction(result.mappings[m].instruction))) {
+    for (const Mapping& other : other_orders.of(result.mappings[m], instruction_of(result.mappings[m], model))) {
       mapping["other_orders"].push_back(json_of(other, kernel, model));
       if (written) mapping["other_orders"].back()["proof"]["file"] = certificate_file(other, order++, model);
     }
@@ -199,7 +244,7 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
     Json row{{"instruction", model.instructions()[i].name}, {"mappings", Json::array()}, {"reasons", Json::array()}};
     std::map<std::uint32_t, std::vector<Mapping>> mine;  // by statement
     for (const Mapping& mapping : result.mappings) {
-      if (mapping.instruction != id) continue;
+      if (mapping.instruction != id || !mapping.tree.empty()) continue;
       row["mappings"].push_back(json_of(mapping, kernel, model));
       mine[mapping.statement.value].push_back(mapping);
     }

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 
 #include "backends/cpp/model_unit.h"
 #include "backends/model_runner.h"
@@ -161,7 +160,7 @@ class Builder {
     with.compile.map = options_.map;
     with.compile.strict_float = options_.strict_float;
     with.compile.schedule = schedule_options(options_, built.machine);
-    with.jobs = std::max(1u, std::thread::hardware_concurrency());
+    with.jobs = static_cast<std::size_t>(options_.schedule.jobs);
     with.compiled_as = compiled_as(options_);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
@@ -249,10 +248,10 @@ Exit compile_and_run_model(const Options& options) {
     code = fail(run.code, run.problems);
     return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
   }
-  const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, run.data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
+  if (const auto saved = save_outputs(model, run.data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
+  const Compared compared = compare_with_files(model, run.data, built->prepared.files);
+  code = compared.correct ? Exit::ok : Exit::wrong_result;
   const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
@@ -262,7 +261,7 @@ Exit compile_and_run_model(const Options& options) {
       return fail(Exit::wrong_input, written.diagnostics());
   }
   const ModelReport report{model,     built->machine,   built->compiled, run,
-                           *compared, built->importing, built->planning, activations, operators};
+                           compared, built->importing, built->planning, activations, operators};
   if (options.json) return deliver(options, printed(json_of(report)), code);
   return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
 }

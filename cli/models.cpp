@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
+#include "cli/model_files.h"
 #include "frontends/done_ahead.h"
+#include "frontends/integer_products.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -75,80 +77,7 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
-/// Files input_0.pb, input_1.pb, .. or output_0.pb, ..
-Result<std::vector<NamedData>> load_tensors(const fs::path& folder, const std::string& kind) {
-  std::vector<NamedData> all;
-  for (;;) {
-    const fs::path file = folder / fmt::format("{}_{}.pb", kind, all.size());
-    if (!fs::exists(file)) return all;
-    auto data = load_tensor(file.string());
-    if (!data) return data.diagnostics();
-    all.push_back(std::move(*data));
-  }
-}
-
-/// By name where the files have names of the model, else in order.
-Result<std::vector<TensorData>> inputs_of(const Model& model, const Options& options) {
-  std::vector<TensorData> inputs;
-  std::vector<NamedData> given;
-  if (!options.onnx.inputs.empty()) {
-    auto loaded = load_tensors(options.onnx.inputs, "input");
-    if (!loaded) return loaded.diagnostics();
-    given = std::move(*loaded);
-    if (given.empty())
-      return error_at({options.onnx.inputs, 0, 0}, "holds no inputs", "files are input_0.pb, input_1.pb, ...");
-  }
-  Random random(options.seed);
-  for (std::size_t i = 0; i < model.inputs.size(); ++i) {
-    const TensorId id = model.inputs[i];
-    const NamedData* found = nullptr;
-    for (const NamedData& one : given)
-      if (one.name == model.file_names.at(id)) found = &one;
-    if (found == nullptr && i < given.size() && given[i].name.empty()) found = &given[i];
-    if (found == nullptr && !given.empty())
-      return error_at({options.onnx.inputs, 0, 0}, "no file has the input '" + model.file_names.at(id) + "'");
-    inputs.push_back(found != nullptr ? found->data
-                                      : random_data(model.kernel.tensors[id.index()], Fill::real, random));
-  }
-  return inputs;
-}
-
-void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
-  if (expected.shape != found.shape || expected.dtype != found.dtype) {
-    into.correct = false;
-    if (into.first.empty()) into.first = "output '" + name + "' has another shape or type";
-    return;
-  }
-  for (std::int64_t i = 0; i < found.count(); ++i) {
-    const auto real = [&](const TensorData& data) {
-      return is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer);
-    };
-    const double a = real(expected), b = real(found);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    into.max_error = std::max(into.max_error, std::fabs(a - b));
-    if (std::fabs(a - b) <= 1e-6 + 1e-3 * std::fabs(a)) continue;
-    into.correct = false;
-    if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
-  }
-}
-
 }  // namespace
-
-Result<Compared> compare_with_files(const Model& model, const std::vector<TensorData>& data,
-                                    const std::string& folder) {
-  Compared result;
-  const auto expected = load_tensors(folder, "output");
-  if (!expected) return expected.diagnostics();
-  result.outputs = std::min(expected->size(), model.outputs.size());
-  for (std::size_t o = 0; o < result.outputs; ++o)
-    compare_output(model.file_names.at(model.outputs[o]), (*expected)[o].data, data[model.outputs[o].index()], result);
-  return result;
-}
-
-std::string verdict_of(const Compared& compared) {
-  if (compared.outputs == 0) return "not compared (no output_0.pb in --inputs FOLDER)";
-  return compared.correct ? "correct" : "WRONG: " + compared.first;
-}
 
 std::string shapes_of(const Model& model) {
   std::string text;
@@ -179,17 +108,24 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   code = Exit::wrong_input;
   AheadOptions with;
   with.strict_float = options.strict_float || options.onnx.interpret;
-  auto ahead = done_ahead(composed(*model), with);
+  const auto integers = integer_products(composed(*model), with.strict_float);
+  auto ahead = integers ? done_ahead(*integers, with) : integers;
   if (!ahead) {
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  Prepared prepared{std::move(*ahead), {}};
+  Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
     return std::nullopt;
   }
-  const auto inputs = inputs_of(prepared.model, options);
+  auto files = load_model_files(options);
+  if (!files) {
+    fail(code, files.diagnostics());
+    return std::nullopt;
+  }
+  prepared.files = std::move(*files);
+  const auto inputs = inputs_of(prepared.model, prepared.files, options);
   auto data = inputs ? data_of(prepared.model, *inputs) : inputs;
   if (!data) {
     fail(code, data.diagnostics());
@@ -271,24 +207,22 @@ Exit interpret_model(const Options& options) {
   Exit code = Exit::ok;
   auto prepared = prepare(options, code);
   if (!prepared) return code;
-  auto& [model, data] = *prepared;
+  auto& [model, data, files] = *prepared;
   const auto start = std::chrono::steady_clock::now();
   interpret(model.kernel, data);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto compared = options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
-  const nlohmann::ordered_json json = {{"schema_version", 1},
-                                       {"model", model.kernel.name},
-                                       {"executed", "interpreter"},
-                                       {"compared", compared->outputs},
-                                       {"correct", compared->correct},
-                                       {"max_error", compared->max_error},
+  if (const auto saved = save_outputs(model, data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
+  const Compared compared = compare_with_files(model, data, files);
+  code = compared.correct ? Exit::ok : Exit::wrong_result;
+  const nlohmann::ordered_json json = {{"schema_version", 1},         {"model", model.kernel.name},
+                                       {"executed", "interpreter"},   {"compared", compared.outputs},
+                                       {"correct", compared.correct}, {"max_error", compared.max_error},
                                        {"seconds", seconds}};
   if (options.json) return deliver(options, printed(json), code);
   return deliver(options,
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
-                             verdict_of(*compared), compared->max_error, seconds),
+                             verdict_of(compared), compared.max_error, seconds),
                  code);
 }
 

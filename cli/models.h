@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/model_files.h"
 #include "frontends/model.h"
 
 namespace isamap::cli {
@@ -22,20 +23,11 @@ std::optional<Model> load_model(const Options& options, Exit& code);
 struct Prepared {
   Model model;
   std::vector<TensorData> data;
+  ModelFiles files;
 };
 /// Empty: what is wrong or refused is reported, and `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code);
 
-/// Outputs against files.
-struct Compared {
-  std::size_t outputs = 0;  ///< that were compared
-  bool correct = true;
-  double max_error = 0;
-  std::string first;
-};
-/// `data`: by tensor; `folder` holds output_0.pb, output_1.pb, ...
-Result<Compared> compare_with_files(const Model& model, const std::vector<TensorData>& data, const std::string& folder);
-std::string verdict_of(const Compared& compared);
 /// A line for each output.
 std::string shapes_of(const Model& model);
 std::string printed(const nlohmann::ordered_json& json);

@@ -11,6 +11,8 @@
 #include "cli/json.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
@@ -131,6 +133,10 @@ void add_outputs(Flags& flags) {
 Exit verb_emit(const Options& options) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) return emit_model(options);
   Exit code = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
+    return code;
+  else if (symbolic)
+    return emit_symbolic(options, *symbolic);
   const auto compiled = compile_inputs(options, code, !options.program);
   if (!compiled) return code;
   const HardwareModel& model = compiled->inputs.model;

@@ -10,6 +10,7 @@
 #include "cli/cost_choice.h"
 #include "cli/extras.h"
 #include "cli/json.h"
+#include "cli/sizes.h"
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/compile.h"
 #include "isamap/scheduler.h"
@@ -47,6 +48,8 @@ std::string more_cycles(const Extras& extras, const std::string& cost, const Har
 
 Exit verb_evaluate(const Options& options) {
   Exit code = Exit::ok;
+  if (const auto sizes = several_sizes(options, code)) return evaluate_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
   const auto& [kernel, model] = *inputs;

@@ -15,6 +15,7 @@
 #include "cli/listed.h"
 #include "cli/models.h"
 #include "ir/recurrence.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/layout_advice.h"
 #include "mapper/mapping_names.h"
 #include "mapper/rejection_report.h"
@@ -53,7 +54,7 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ke
   std::vector<std::pair<std::string, std::vector<InstructionId>>> paragraphs;
   std::map<std::uint32_t, std::vector<Mapping>> by_instruction;
   for (const Mapping& m : result.mappings)
-    if (m.statement == statement) by_instruction[m.instruction.value].push_back(m);
+    if (m.statement == statement && m.tree.empty()) by_instruction[m.instruction.value].push_back(m);
   for (auto& [id, mine] : by_instruction) {
     const InstructionId instruction = mine[0].instruction;
     const std::size_t ways = mine.size();
@@ -69,6 +70,9 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ke
       same->second.push_back(instruction);
   }
   std::string text;
+  for (const Mapping& m : result.mappings)
+    if (m.statement == statement && !m.tree.empty() && text.empty())
+      text = fmt::format("  {} computes it as a tree of instructions\n", m.tree.form->name);
   for (const auto& [body, ids] : paragraphs)
     text += fmt::format("  {} {} {}", listed(ids, model), ids.size() == 1 ? "maps" : "map", body);
   return text;

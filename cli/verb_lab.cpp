@@ -14,6 +14,7 @@
 #include "cli/accuracy.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
 #include "lab/optima.h"
@@ -149,7 +150,7 @@ std::optional<lab::RunOptions> lab_run_options(const Options& options, Exit& cod
   run.seeds = options.lab.seeds;
   run.seed = options.seed;
   if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
-  run.threads = options.schedule.threads;
+  run.jobs = options.schedule.jobs;
   run.cost = options.cost;
   for (const auto& [key, value] : options.cost_options)
     run.cost += (run.cost == options.cost ? ":" : ",") + key + "=" + value;
@@ -176,14 +177,20 @@ Exit verb_lab_run(const Options& options) {
   if (!suite) return code;
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
+  answer_interrupts();
   Progress progress;
+  std::size_t finished = 0, expected = 0;
   const Diagnostics failed = lab::run(
       options.suite, *suite, *run, [&](const std::string& line) { lines(line); },
       [&](std::size_t done, std::size_t all) {
         progress(fmt::format("lab: {} of {} trials", done, all));
-        return true;
+        finished = done;
+        expected = all;
+        return go_on_with_something();
       });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  if (interrupted() && finished < expected && lines.ok())
+    return fail(Exit::limit, fmt::format("interrupted: {} of {} trials are written", finished, expected));
   return lines.ok() ? Exit::ok : lines.problem();
 }
 
@@ -230,7 +237,7 @@ Exit verb_lab_optima(const Options& options) {
   for (const lab::Instance& instance : suite->instances) {
     progress("optimum of " + instance.name);
     const lab::Optimum found =
-        lab::optimum_of(instance, evaluations, options.schedule.threads, [&](std::int64_t priced, double) {
+        lab::optimum_of(instance, evaluations, options.schedule.jobs, [&](std::int64_t priced, double) {
           if (priced % 1024 == 0) progress(fmt::format("optimum of {}: {} priced", instance.name, priced));
           return true;
         });
@@ -246,7 +253,7 @@ Exit verb_lab_optima(const Options& options) {
 void add_suite_file(Flags& flags) {
   flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
   flags.text("--budget", flags.written.budget, "evals=N: of each proof");
-  flags.threads();
+  flags.jobs();
 }
 
 }  // namespace
@@ -258,7 +265,7 @@ std::vector<VerbRow> verbs_lab() {
       {310, "lab run", "every strategy on every instance with every seed: JSON lines",
        [](Flags& flags) {
          add_lab_run_flags(flags);
-         flags.threads();
+         flags.jobs();
          flags.text("--out", flags.options.output, "the same as -o");
        },
        verb_lab_run},

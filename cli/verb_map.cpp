@@ -10,9 +10,11 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
+#include "cli/sizes.h"
 #include "ir/recurrence.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/mapped_splits.h"
 #include "mapper/mapping_names.h"
 
@@ -100,12 +102,13 @@ struct MappingTable {
   std::map<std::string, int> reason;  ///< why entries cannot be programmed, and how many
 };
 
-MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
+                      bool with_other_orders = true) {
   MappingTable table;
   const auto add_row = [&](const std::string& id, const Mapping& m) {
     const std::string why = not_programmable(m, kernel, model);
     table.rows.push_back(
-        {id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
+        {id, instruction_of(m, model).name, kernel.statements[m.statement.index()].name, digits_text(m, model),
          operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
          fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof)), why.empty() ? "yes" : "no"});
     return why;
@@ -116,7 +119,8 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
     ++table.count.covering;
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
-    for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
+    if (!with_other_orders) continue;
+    for (const Mapping& other : other_orders.of(m, instruction_of(m, model)))
       add_row(number_of(m, order++), other);
   }
   return table;
@@ -164,8 +168,39 @@ Exit count(const Options& options, const Kernel& kernel, const HardwareModel& mo
   return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);
 }
 
+/// "M in 0..4096 (used at M = 128): "
+std::string sizes_headline(const SymbolicKernel& kernel) {
+  std::string at;
+  for (const auto& [name, value] : kernel.at) at += fmt::format("{}{} = {}", at.empty() ? "" : ", ", name, value);
+  return fmt::format("for {} (used at {})", isamap::print(kernel.facts), at);
+}
+
+/// All mappings that hold for all sizes of a symbolic kernel.
+Exit map_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  const auto model = load_target(options);
+  if (!model) return Exit::wrong_input;
+  if (options.count)
+    return fail(Exit::usage, "--count counts mappings of a kernel whose sizes are numbers", "bind them with --sizes");
+  const auto found = map_all_sizes(kernel, *model, options.map);
+  if (!found) return fail(Exit::wrong_input, found.diagnostics());
+  const MapResult& mapped = found->mapped;
+  const Exit code = !mapped.mappings.empty() ? Exit::ok : mapped.limit_reached ? Exit::limit : Exit::no_answer;
+  if (options.json) return deliver(options, json_of_symbolic_map(kernel, *model, options.map.rule, *found), code);
+  const MappingTable rows = table_of(found->kernel, *model, mapped, false);
+  std::string text = headline(found->kernel, *model, rows.count, mapped.limit_reached);
+  text += sizes_headline(kernel) + (mapped.mappings.empty() ? "\n" : ", each proved for all of them\n");
+  if (!mapped.mappings.empty()) text += table(rows.rows);
+  text += unprogrammable_text(rows);
+  for (const RefusedMapping& refused : found->refused) text += fmt::format("{} {}\n", refused.mapping, refused.reason);
+  return deliver(options, text + rejections_text(found->kernel, *model, mapped.rejected), code);
+}
+
 Exit verb_map(const Options& options) {
   Exit code = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
+    return code;
+  else if (symbolic)
+    return map_symbolic(options, *symbolic);
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
   const auto& [kernel, model] = *inputs;

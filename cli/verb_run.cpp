@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
+#include "cli/sizes.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 
 namespace isamap::cli {
@@ -107,6 +108,8 @@ Exit verb_run(const Options& options) {
   }
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
+  if (const auto sizes = several_sizes(options, code)) return run_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto compiled = compile_inputs(options, code, true);
   if (!compiled) return code;
   const auto& [inputs, compilation] = *compiled;
@@ -148,7 +151,8 @@ std::vector<VerbRow> verbs_run() {
              flags.no_reorder();
              flags.model();
              flags.text("--inputs", flags.options.onnx.inputs,
-                        "of a model: folder of input_N.pb, and of output_N.pb to compare with");
+                        "of a model: F.npz, F.npy or a folder of input_N.pb; with outputs: they are compared");
+             flags.text("--outputs", flags.options.onnx.outputs, "of a model: its outputs to F.npz");
              flags.model_plan();
              flags.text("--report", flags.options.report, "of a model: also write an HTML page to FILE");
              flags.on("--profile", flags.options.onnx.profile, "of a model: the time of every part");

@@ -8,9 +8,12 @@
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/extras.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/search_answer.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "driver/runner_up.h"
 #include "ir/recurrence.h"
 #include "scheduler/nest/scheduled_kernel.h"
@@ -45,6 +48,8 @@ SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inpu
                       const std::function<std::optional<RunnerUp>()>& second) {
   std::string more;
   answer.cost_model = options.cost;
+  if (answer.scheduled.stopped)
+    tell(fmt::format("interrupted: the best of {} evaluations", answer.scheduled.evaluations));
   if (options.explain || !options.report.empty() || !options.trace.empty()) {
     const Schedule& schedule = answer.scheduled.schedule;
     Exit problem = Exit::ok;
@@ -79,7 +84,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
     const Exit code = mapped->mappings.empty() && !mapped->limit_reached ? Exit::no_answer : Exit::usage;
     return SearchAnswer{"", fail_after_start(options, code, refusals, inputs, *mapped)};
   }
-  const ScheduleOptions used = schedule_options(options, inputs.model);
+  ScheduleOptions used = schedule_options(options, inputs.model);
+  used.progress = search_progress();
   ExactLimits limits;
   limits.max_seconds = used.max_seconds;
   if (options.evaluations_given) limits.max_evaluations = used.max_evaluations;
@@ -196,10 +202,16 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
 namespace {
 
 Exit verb_schedule(const Options& options) {
+  Exit loaded = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, loaded))
+    return loaded;
+  else if (symbolic)
+    return schedule_symbolic(options, *symbolic);
+  answer_interrupts();
   Recorder recorder(options, "schedule");
   const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);
   if (answer.text.empty()) return answer.code;
-  if (!recorder.finish(answer.text)) return Exit::wrong_input;
+  if (!interrupted() && !recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);
 }
 

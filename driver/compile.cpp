@@ -7,6 +7,7 @@
 
 #include "ir/recurrence.h"
 #include "isamap/scheduler.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/search_splits.h"
@@ -110,7 +111,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   reached.mapped = std::move(*mapped);
   if (options.strict_float)
     std::erase_if(reached.mapped.mappings,
-                  [&](const Mapping& m) { return sums_lanes_in_any_order(model.instruction(m.instruction)); });
+                  [&](const Mapping& m) { return differs_in_last_digits(instruction_of(m, model)); });
 
   bool proved = false;
   auto scheduled =
@@ -158,7 +159,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, const Kern
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
     const std::string why = not_programmable(mapping, kernel, model);
-    const std::string reason = model.instruction(mapping.instruction).name +
+    const std::string reason = instruction_of(mapping, model).name +
                                (why.empty() ? " maps, but no schedule of it was found that fits and lowers"
                                             : " maps, but is not lowered yet: " + why);
     if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);

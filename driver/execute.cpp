@@ -132,12 +132,16 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
     return missing;
   }
   const auto runner = make_runner(model, choices.workspace);
+  return run_and_compare(program, *runner, available.how, seed, min_seconds, choices.tell);
+}
+
+Result<Checked> run_and_compare(const Program& program, Runner& runner, ExecutionMode how, std::uint64_t seed,
+                                double min_seconds, const Tell& tell) {
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
-  auto exact =
-      run_once(program, *runner, available.how, {Fill::integers, seed, any_float ? 0 : min_seconds}, choices.tell);
+  auto exact = run_once(program, runner, how, {Fill::integers, seed, any_float ? 0 : min_seconds}, tell);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
-  return run_once(program, *runner, available.how, {Fill::real, seed, min_seconds}, choices.tell);
+  return run_once(program, runner, how, {Fill::real, seed, min_seconds}, tell);
 }
 
 }  // namespace isamap

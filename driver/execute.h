@@ -57,4 +57,8 @@ struct RunChoices {
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
                                 double min_seconds, const RunChoices& choices = {});
 
+/// The same by a given runner.
+Result<Checked> run_and_compare(const Program& program, Runner& runner, ExecutionMode how, std::uint64_t seed,
+                                double min_seconds, const Tell& tell);
+
 }  // namespace isamap

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <limits>
 #include <mutex>
 
@@ -11,19 +10,6 @@
 #include "support/threads.h"
 
 namespace isamap {
-namespace {
-
-/// Work that several threads take one by one.
-template <class Work>
-void in_turn(std::size_t count, std::size_t jobs, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  side_by_side(std::max<std::size_t>(1, std::min(jobs, count)), [&](std::size_t) {
-    for (std::size_t i; (i = next++) < count;) work(i);
-  });
-}
-
-}  // namespace
-
 std::string key_of(Kernel part) {
   part.name = "part";
   for (std::size_t t = 0; t < part.tensors.size(); ++t) part.tensors[t].name = fmt::format("t{}", t);
@@ -42,7 +28,9 @@ void PartStore::add(const std::vector<Kernel>& parts) {
   }
   std::mutex lock;
   std::size_t done = 0;
-  in_turn(unknown.size(), options_.jobs, [&](std::size_t p) {
+  const auto workers = std::make_shared<Workers>(static_cast<int>(options_.jobs));
+  options_.compile.schedule.workers = workers;  // the search of the last part has all of them
+  workers->for_each(unknown.size(), [&](std::size_t p) {
     bool by_search = false;
     auto made = std::make_shared<const Compilation>(compiled(*unknown[p], by_search));
     const std::lock_guard<std::mutex> held(lock);

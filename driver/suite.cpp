@@ -7,10 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <mutex>
 
+#include "mapper/instruction_tree.h"
 #include "mapper/mapping_names.h"
 #include "mapper/price.h"
 #include "support/table.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -76,7 +80,7 @@ void add_file(const fs::path& path, Suite& suite) {
 }
 
 std::string text_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
-  std::string text = model.instruction(mapping.instruction).name + "(" + digits_text(mapping, model) + ")";
+  std::string text = instruction_of(mapping, model).name + "(" + digits_text(mapping, model) + ")";
   for (const auto& [operand, tensor] : named_operands(mapping, kernel, model)) text += " " + operand + "=" + tensor;
   return text;
 }
@@ -91,7 +95,7 @@ double points_of(const Computation& statement) {
 void predict_by_mapping(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model,
                         SuiteAnswer& answer) {
   for (const Mapping& m : mapped.mappings) {
-    const Instruction& instruction = model.instruction(m.instruction);
+    const Instruction& instruction = instruction_of(m, model);
     if (m.utilisation <= 0) continue;
     const double cycles = points_of(kernel.statements.front()) / (m.utilisation * points_per_cycle(instruction));
     if (answer.prediction == Prediction::mapping && cycles >= answer.cycles) continue;
@@ -114,11 +118,11 @@ void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel&
   answer.cycles = found->cost.cycles;
   answer.energy_pJ = found->cost.energy_pJ;
   answer.bytes = found->cost.bytes;
-  if (maps) answer.instruction = model.instruction(found->mappings.front().instruction).name;
+  if (maps) answer.instruction = instruction_of(found->mappings.front(), model).name;
 }
 
 void add(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model, SuiteAnswer& answer) {
-  const std::string& instruction = model.instruction(mapping.instruction).name;
+  const std::string& instruction = instruction_of(mapping, model).name;
   const std::string text = text_of(mapping, kernel, model);
   ++answer.mappings[instruction];
   answer.utilisation = std::max(answer.utilisation, mapping.utilisation);
@@ -181,12 +185,18 @@ Result<Suite> load_suite(const std::string& folder) {
 
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
                                  const ScheduleOptions& schedule, const Tell& tell) {
-  std::vector<SuiteAnswer> all;
-  for (const SuiteCase& one : suite.cases) {
-    if (tell) tell(fmt::format("{} of {} on {}: {}", all.size() + 1, suite.cases.size(), model.name, one.name));
-    all.push_back(one.kernel ? answer_of(*one.kernel, model, map, schedule) : SuiteAnswer{});
-  }
-  return all;
+  const auto workers = std::make_shared<Workers>(schedule.jobs);
+  ScheduleOptions with = schedule;
+  with.workers = workers;  // the search of the last case has all of them
+  std::mutex mutex;
+  return for_each_in_parallel(*workers, suite.cases.size(), [&](std::size_t c) {
+    const SuiteCase& one = suite.cases[c];
+    if (tell) {
+      const std::lock_guard lock(mutex);
+      tell(fmt::format("{} of {} on {}: {}", c + 1, suite.cases.size(), model.name, one.name));
+    }
+    return one.kernel ? answer_of(*one.kernel, model, map, with) : SuiteAnswer{};
+  });
 }
 
 SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {

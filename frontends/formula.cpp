@@ -8,9 +8,12 @@
 #include <map>
 
 #include "frontends/lossy_sums.h"
+#include "frontends/size_facts.h"
 #include "frontends/statements_internal.h"
+#include "ir/facts.h"
 #include "ir/parse.h"
 #include "isamap/frontends.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 
@@ -69,6 +72,49 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   return std::nullopt;
 }
 
+/// "1..4096/16@128@512" or "?"; `text` is not a plain number.
+bool is_range(const std::string& text) { return text.find("..") != std::string::npos || text.starts_with('?'); }
+
+/// A number from `text` at `at`, which moves behind it.
+std::optional<std::int64_t> number_at(const std::string& text, std::size_t& at) {
+  std::int64_t value = 0;
+  const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+  if (problem != std::errc() || value < 0) return std::nullopt;
+  at = static_cast<std::size_t>(stop - text.data());
+  return value;
+}
+
+std::optional<SymbolicSize> range_of(const Setting& setting) {
+  constexpr std::int64_t open_end = (std::int64_t{1} << 31) - 1;
+  const std::string& text = setting.value;
+  SymbolicSize size{setting.name, 0, open_end, 1, {}, false, option("--dims")};
+  std::size_t at = 0;
+  if (text.starts_with('?')) {
+    at = 1;
+  } else {
+    const auto min = number_at(text, at);
+    if (!min || text.compare(at, 2, "..") != 0) return std::nullopt;
+    at += 2;
+    size.min = *min;
+    if (at < text.size() && text[at] != '/' && text[at] != '@') {
+      const auto max = number_at(text, at);
+      if (!max) return std::nullopt;
+      size.max = *max;
+      size.max_stated = true;
+    }
+  }
+  while (at < text.size()) {
+    const char sign = text[at++];
+    const auto value = number_at(text, at);
+    if (!value || (sign != '/' && sign != '@') || (sign == '/' && *value < 1)) return std::nullopt;
+    if (sign == '/')
+      size.multiple_of = *value;
+    else
+      size.likely.push_back(*value);
+  }
+  return size;
+}
+
 /// Reads first: inputs precede the output, as in kernel files.
 std::vector<ParsedAccess> all_accesses(const ParsedStatement& parsed) {
   std::vector<ParsedAccess> result = parsed.reads;
@@ -91,12 +137,90 @@ struct Formula {
   std::map<std::string, std::int64_t> extents, sizes;
   std::vector<Tensor> tensors;
   Diagnostics diagnostics;
+  Bindings given;                ///< values of symbolic sizes
+  SizeFacts declared;            ///< of all sizes with a range
+  SymbolicKernel symbolic = {};  ///< its shapes are those of `tensors`
 };
 
+/// A size with a range: its number in the sample.
+std::optional<std::int64_t> read_range(const Setting& setting, Formula& formula) {
+  const auto size = range_of(setting);
+  const auto wrong = [&](std::string message, std::string hint) {
+    formula.diagnostics.push_back(error_at(option("--dims"), std::move(message), std::move(hint)));
+    return std::nullopt;
+  };
+  const std::string shown = setting.name + "=" + setting.value.substr(0, 64);
+  if (!size)
+    return wrong("'" + shown + "' is no range of sizes", "write " + setting.name + "=1..4096, " + setting.name +
+                                                             "=16..4096/16@128 (a multiple of 16, likely "
+                                                             "128) or " +
+                                                             setting.name + "=?");
+  if (round_up(size->min, size->multiple_of) > size->max) return wrong("no size is in '" + shown + "'", "");
+  for (const std::int64_t likely : size->likely)
+    if (const auto broken = broken_fact({{*size}, {}}, {{size->name, likely}}))
+      return wrong(broken->message + ", but it is said to be likely", "");
+  formula.declared.sizes.push_back(*size);
+  if (const auto given = formula.given.find(size->name); given != formula.given.end()) return given->second;
+  formula.symbolic.at[size->name] = sample_of(*size);
+  return sample_of(*size);
+}
+
 void read_dims(const std::string& text, Formula& formula) {
-  for (const Setting& setting : split(text, option("--dims"), formula.diagnostics))
-    if (const auto size = size_of(setting, formula.diagnostics))
-      (is_iterator_name(setting.name) ? formula.extents : formula.sizes)[setting.name] = *size;
+  for (const Setting& setting : split(text, option("--dims"), formula.diagnostics)) {
+    const auto size = is_range(setting.value) ? read_range(setting, formula) : size_of(setting, formula.diagnostics);
+    if (size) (is_iterator_name(setting.name) ? formula.extents : formula.sizes)[setting.name] = *size;
+  }
+  const Diagnostics problems =
+      separate_given(formula.declared, formula.given, option("--sizes"), formula.symbolic.facts);
+  formula.diagnostics.insert(formula.diagnostics.end(), problems.begin(), problems.end());
+}
+
+/// The size of a name as an expression: itself where it is symbolic.
+AffineExpr exact_size_of(const std::string& name, const Formula& formula) {
+  if (formula.symbolic.at.contains(name)) return AffineExpr::dim(name);
+  const auto extent = formula.extents.find(name);
+  return AffineExpr(extent == formula.extents.end() ? formula.sizes.at(name) : extent->second);
+}
+
+/// The largest value of an index + 1, over sizes.
+AffineExpr exact_extent_of(const AffineExpr& index, const Formula& formula, bool whole = true) {
+  if (const auto name = index.as_dim(); whole && name && formula.extents.contains(*name))
+    return exact_size_of(*name, formula);
+  AffineExpr largest = index.constant();
+  for (const AffineTerm& term : index.terms()) {
+    if (const FloorDiv* div = division(term)) {
+      if (term.coefficient > 0)
+        largest += floordiv(exact_extent_of(*div->numerator, formula, false) - 1, div->divisor) * term.coefficient;
+      continue;  // a smallest value is at least 0 for what the verifier accepts
+    }
+    const auto& name = std::get<std::string>(term.atom);
+    if (!formula.extents.contains(name))
+      largest += exact_size_of(name, formula) * term.coefficient;
+    else if (term.coefficient > 0)
+      largest += (exact_size_of(name, formula) - 1) * term.coefficient;
+  }
+  return largest + 1;
+}
+
+/// Enlarges the shape over sizes; where neither of two expressions is the larger one, a file must state it.
+void add_exact(AffineExpr& shape, const AffineExpr& index, const SourceLocation& where, Formula& formula) {
+  const AffineExpr extent = exact_extent_of(index, formula);
+  if (formula.symbolic.facts.sizes.empty() || extent == shape) return;
+  for (const std::string& name : index.names())
+    if (const SymbolicSize* size = formula.symbolic.facts.find(name); size && size->min == 0 && !index.as_dim()) {
+      formula.diagnostics.push_back(
+          error_at(where, "index " + print(index) + " has no largest value where " + name + " is 0",
+                   "state " + name + "=1..4096, or write a kernel file, which states shapes"));
+      return;
+    }
+  const Facts facts(formula.symbolic.facts);
+  if (facts.nonnegative(extent - shape)) {
+    shape = extent;
+  } else if (!facts.nonnegative(shape - extent)) {
+    formula.diagnostics.push_back(error_at(
+        where, "the shape is the larger of " + print(shape) + " and " + print(extent) + ", which depends on the sizes",
+        "write a kernel file, which states shapes"));
+  }
 }
 
 void check_iterators(const ParsedStatement& parsed, Formula& formula) {
@@ -120,6 +244,8 @@ void add_access(const ParsedAccess& access, Formula& formula) {
     found = formula.tensors.end() - 1;
     found->name = access.tensor;
     found->shape.assign(access.index.size(), 0);
+    formula.symbolic.shapes.emplace_back(access.index.size());
+    formula.symbolic.strides.emplace_back();
   }
   if (found->shape.size() != access.index.size()) {
     formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.offset},
@@ -140,9 +266,11 @@ void add_access(const ParsedAccess& access, Formula& formula) {
   for (const auto& [name, size] : formula.sizes) numbers[name] = AffineExpr(size);
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     const auto extent = extent_of(substitute(access.index[d], numbers), formula.extents);
-    if (extent)
+    if (extent) {
       found->shape[d] = std::max(found->shape[d], *extent);
-    else
+      add_exact(formula.symbolic.shapes[static_cast<std::size_t>(found - formula.tensors.begin())][d], access.index[d],
+                {"--compute", 1, 1 + access.index_offsets[d]}, formula);
+    } else
       formula.diagnostics.push_back(
           error_at({"--compute", 1, 1 + access.index_offsets[d]},
                    "index " + print(access.index[d]) + " of '" + access.tensor + "' overflows 64 bits"));
@@ -178,12 +306,37 @@ Diagnostics lossy_sum_of(const Kernel& kernel, const std::string& compute, const
   return {std::move(*warning)};
 }
 
+/// Completes formula.symbolic, and checks it for all sizes.
+Diagnostics complete(const ParsedStatement& parsed, const Kernel& kernel, const KernelPlaces& places,
+                     Formula& formula) {
+  SymbolicKernel& symbolic = formula.symbolic;
+  symbolic.sample = kernel;
+  symbolic.places = places;
+  for (const auto& [name, value] : formula.sizes) symbolic.sizes[name] = exact_size_of(name, formula);
+  if (!symbolic.has_symbols()) return {};
+  std::map<std::string, AffineExpr> extents;
+  for (const auto& [name, value] : formula.extents) extents[name] = exact_size_of(name, formula);
+  auto statement = lift(parsed, kernel.statements[0],
+                        {kernel.tensors, symbolic.shapes, symbolic.sizes, extents, symbolic.facts}, kernel.where);
+  if (!statement) return statement.diagnostics();
+  symbolic.statements.push_back(std::move(*statement));
+  limit_sizes(symbolic);
+  return verify(symbolic);
+}
+
 }  // namespace
 
 Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,
                                    Diagnostics* warnings) {
+  return without_symbols(symbolic_kernel_from_formula(compute, dims, dtypes, {}, warnings));
+}
+
+Result<SymbolicKernel> symbolic_kernel_from_formula(const std::string& compute, const std::string& dims,
+                                                    const std::string& dtypes, const Bindings& given,
+                                                    Diagnostics* warnings) {
   const SourceLocation where{"--compute", 1, 1};
   Formula formula;
+  formula.given = given;
   read_dims(dims, formula);
   const Result<ParsedStatement> parsed = parse_statement(compute, where);
   const auto with_source = [&](Diagnostics problems) {
@@ -218,10 +371,11 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
   if (!statement) return with_source(statement.diagnostics());
   statement->name = "s0";
   kernel.statements.push_back(std::move(*statement));
-  const Diagnostics problems = verify(kernel, places);
+  Diagnostics problems = verify(kernel, places);
+  if (!has_errors(problems)) problems = complete(*parsed, kernel, places, formula);
   if (has_errors(problems)) return with_source(problems);
   if (warnings) *warnings = with_source(lossy_sum_of(kernel, compute, where));
-  return kernel;
+  return std::move(formula.symbolic);
 }
 
 }  // namespace isamap

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "isamap/kernel.h"
+#include "isamap/symbolic.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -23,6 +23,10 @@ struct KernelFile {
   KernelPlaces places;
   std::vector<std::string> texts;  ///< of the statements
   std::set<std::string> statement_names;
+  Bindings given;                           ///< values of symbolic sizes
+  SizeFacts declared;                       ///< of all sizes with facts, those with given values too
+  std::map<std::string, AffineExpr> exact;  ///< of sizes and extents that depend on symbolic ones
+  SymbolicKernel symbolic;
   yaml::Source source;
   Diagnostics diagnostics;
 
@@ -35,8 +39,10 @@ struct KernelFile {
 bool is_map(KernelFile& file, const yaml::Node& node, const std::string& what, const std::string& hint);
 /// Reports a name that is no identifier.
 void check_name(KernelFile& file, const SourceLocation& where, const std::string& what, const std::string& name);
-/// The value of `P + R - 1`, not negative. Problems are reported, those of broken sizes only once.
-std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what);
+/// The value of `P + R - 1`, not negative, and as an expression over symbolic sizes. Problems are reported, those of
+/// broken sizes only once.
+std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what,
+                                      AffineExpr* exact = nullptr);
 /// The map of tensors.
 void read_tensors(KernelFile& file, const yaml::Node* node);
 

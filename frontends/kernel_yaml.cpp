@@ -8,6 +8,7 @@
 
 #include "frontends/kernel_file_internal.h"
 #include "frontends/lossy_sums.h"
+#include "frontends/size_facts.h"
 #include "frontends/statements_internal.h"
 #include "frontends/two_valued.h"
 #include "ir/cursor.h"
@@ -24,17 +25,16 @@ void read_dims(KernelFile& file, const yaml::Node* node) {
   for (std::size_t i = 0; i < node->entries.size(); ++i) {
     const auto& [name, value] = node->entries[i];
     check_name(file, node->key_where[i], "dim", name);
-    std::optional<std::int64_t> size;
-    if (value.kind == yaml::Kind::map)
-      file.report(value.where, "facts about the size of dim '" + name + "' are not supported yet", "write a number");
-    else
-      size = read_size(file, value, "the size of dim '" + name + "'");
+    AffineExpr exact;
+    const auto size = value.kind == yaml::Kind::map ? read_size_facts(file, name, value, exact)
+                                                    : read_size(file, value, "the size of dim '" + name + "'", &exact);
     if (!size)
       file.broken_sizes.insert(name);
     else if (is_iterator_name(name))
       file.extents[name] = *size;
     else
       file.kernel.sizes[name] = *size;
+    set_exact(file, name, exact);
   }
 }
 
@@ -47,7 +47,8 @@ void read_where(KernelFile& file, const yaml::Node* node) {
                   "sizes that shapes use belong in 'dims'");
       continue;
     }
-    const auto extent = read_size(file, value, "the extent of iterator '" + name + "'");
+    AffineExpr exact;
+    const auto extent = read_size(file, value, "the extent of iterator '" + name + "'", &exact);
     if (!extent) {
       file.broken_sizes.insert(name);
       continue;
@@ -56,6 +57,7 @@ void read_where(KernelFile& file, const yaml::Node* node) {
       file.report(value.where, "iterator '" + name + "' has extent " + std::to_string(*extent) + " here and " +
                                    std::to_string(file.extents[name]) + " in 'dims'");
     file.extents[name] = *extent;
+    set_exact(file, name, exact);
     file.extent_where[name] = node->key_where[i];
   }
 }
@@ -126,6 +128,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
         isamap::bind(parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where, &places);
     if (bound) {
       bound->name = statement.name;
+      lift_statement(file, parsed, *bound, where);
       file.kernel.statements.push_back(std::move(*bound));
       Relocation(file, *statement.text).apply(places);
       file.places.statements.push_back(std::move(places));
@@ -258,8 +261,10 @@ std::optional<Repeat> read_repeat(KernelFile& file, const RepeatEntry& entry) {
                 "write repeat: {t: T}");
     return std::nullopt;
   }
-  const auto steps = read_size(file, value, "the number of steps of '" + name + "'");
+  AffineExpr exact;
+  const auto steps = read_size(file, value, "the number of steps of '" + name + "'", &exact);
   if (!steps) return std::nullopt;
+  file.symbolic.steps.push_back(exact);
   if (const auto known = file.extents.find(name); known != file.extents.end() && known->second != *steps) {
     file.report(value.where, "iterator '" + name + "' has extent " + std::to_string(*steps) + " here and " +
                                  std::to_string(known->second) + " in 'dims' or 'where'");
@@ -288,13 +293,16 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
     const auto statement = statement_text(file, *entries.statements[i], i);
     begin.push_back(file.kernel.statements.size());
     const auto before = file.extents;
+    const auto exact_before = file.exact;
     if (const Repeat* repeat = repeat_of(file.kernel, i)) {
       file.step = repeat->dim;
       file.extents[file.step] = repeat->steps;
+      set_exact(file, file.step, file.symbolic.steps[static_cast<std::size_t>(repeat - file.kernel.repeats.data())]);
     }
     all_read = statement && read_statement(file, *statement, iterators) && all_read;
     file.step.clear();
     file.extents = before;
+    file.exact = exact_before;
   }
   begin.push_back(file.kernel.statements.size());
   for (Repeat& repeat : file.kernel.repeats)
@@ -324,7 +332,8 @@ void verify_kernel(KernelFile& file) {
   Diagnostics found;
   if (file.diagnostics.empty()) {
     check_tensors_used(file);
-    found = verify(file.kernel, file.places);
+    found = finish_symbolic(file);
+    if (!has_errors(found)) found = verify(file.kernel, file.places);
   } else {
     for (std::size_t s = 0; s < file.kernel.statements.size(); ++s) {
       const Diagnostics alone = verify_alone(file, s);
@@ -346,8 +355,10 @@ Diagnostics lossy_sums(const KernelFile& file) {
 
 }  // namespace
 
-Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name, Diagnostics* warnings) {
+Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std::string& file_name,
+                                             const Bindings& sizes, Diagnostics* warnings) {
   KernelFile file;
+  file.given = sizes;
   const auto root = yaml::parse_text(text, file_name, file.diagnostics);
   if (!root) return file.diagnostics;
   file.source = yaml::Source(text);
@@ -359,6 +370,7 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
       file.kernel.name = *name;
     }
     read_dims(file, top.child("dims"));
+    read_facts(file, top.child("facts"));
     read_tensors(file, top.required("tensors"));
     read_where(file, top.child("where"));
     read_compute(file, top.required("compute"));
@@ -367,7 +379,7 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
   verify_kernel(file);
   if (!has_errors(file.diagnostics)) {
     if (warnings) *warnings = lossy_sums(file);
-    return std::move(file.kernel);
+    return std::move(file.symbolic);
   }
   for (Diagnostic& diagnostic : file.diagnostics) {
     if (diagnostic.where.file.empty()) diagnostic.where.file = file_name;
@@ -379,10 +391,18 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
   return file.diagnostics;
 }
 
-Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings) {
+Result<SymbolicKernel> load_symbolic_kernel(const std::string& path, const Bindings& sizes, Diagnostics* warnings) {
   const Result<std::string> text = yaml::read_text_file(path);
   if (!text) return text.diagnostics();
-  return parse_kernel_yaml(*text, path, warnings);
+  return parse_symbolic_kernel(*text, path, sizes, warnings);
+}
+
+Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name, Diagnostics* warnings) {
+  return without_symbols(parse_symbolic_kernel(text, file_name, {}, warnings));
+}
+
+Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings) {
+  return without_symbols(load_symbolic_kernel(path, {}, warnings));
 }
 
 }  // namespace isamap

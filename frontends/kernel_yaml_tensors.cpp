@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "frontends/kernel_file_internal.h"
+#include "frontends/size_facts.h"
 #include "frontends/statements_internal.h"
 #include "isamap/expression.h"
 
@@ -16,7 +17,8 @@ bool is_integer_text(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
 }
 
-std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node, const std::string& what) {
+std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node, const std::string& what,
+                                       AffineExpr& exact) {
   if (node.kind != yaml::Kind::scalar) {
     file.report(node.where, what + " must be a number or an expression in dims");
     return std::nullopt;
@@ -46,6 +48,7 @@ std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node,
   }
   const auto value = evaluate(*parsed, [&](const Reference& r) { return std::optional(sizes.at(r.object)); });
   if (!value) file.report(node.where, what + ", " + node.scalar + ", overflows 64 bits or divides by zero");
+  if (!value || !exact_size(file, *parsed, node, what, *value, exact)) return std::nullopt;
   return value;
 }
 
@@ -108,10 +111,14 @@ void read_strides(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (node->kind != yaml::Kind::list)
     return file.report(node->where, "'strides' of tensor '" + tensor.name + "' must be a list",
                        "elements from one index to the next, one for each dimension: strides: [LD, 1]");
-  for (std::size_t i = 0; i < node->items.size(); ++i)
-    if (const auto stride =
-            size_value(file, node->items[i], "stride " + std::to_string(i) + " of tensor '" + tensor.name + "'"))
-      tensor.strides.push_back(*stride);
+  for (std::size_t i = 0; i < node->items.size(); ++i) {
+    AffineExpr exact;
+    const auto stride =
+        size_value(file, node->items[i], "stride " + std::to_string(i) + " of tensor '" + tensor.name + "'", exact);
+    if (!stride) continue;
+    tensor.strides.push_back(*stride);
+    file.symbolic.strides.back().push_back(std::move(exact));
+  }
   if (tensor.strides.size() == node->items.size() && node->items.size() != tensor.shape.size())
     file.report(node->where,
                 "tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) + " dimensions, found " +
@@ -128,9 +135,11 @@ bool read_shape(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   }
   bool good = true;
   for (std::size_t i = 0; i < node->items.size(); ++i) {
+    AffineExpr exact;
     const auto size =
-        read_size(file, node->items[i], "dimension " + std::to_string(i) + " of tensor '" + tensor.name + "'");
+        read_size(file, node->items[i], "dimension " + std::to_string(i) + " of tensor '" + tensor.name + "'", &exact);
     tensor.shape.push_back(size.value_or(0));
+    file.symbolic.shapes.back().push_back(std::move(exact));
     good = good && size;
   }
   return good;
@@ -156,6 +165,8 @@ void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceL
   yaml::MapReader reader(node, "tensor '" + tensor_name + "'", file.diagnostics);
   Tensor tensor;
   tensor.name = tensor_name;
+  file.symbolic.shapes.emplace_back();
+  file.symbolic.strides.emplace_back();
   const bool has_shape = read_shape(file, reader.required("shape"), tensor);
   read_strides(file, reader.child("strides"), tensor);
   read_dtype(file, reader.child("dtype"), tensor);
@@ -189,9 +200,12 @@ void check_name(KernelFile& file, const SourceLocation& where, const std::string
                          "' must be a letter followed by letters, digits or '_', at most 64 of them");
 }
 
-std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what) {
-  const auto value = size_value(file, node, what);
-  if (!value || *value >= 0) return value;
+std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what,
+                                      AffineExpr* exact) {
+  AffineExpr over_sizes;
+  const auto value = size_value(file, node, what, over_sizes);
+  if (exact) *exact = over_sizes;
+  if (!value || *value >= 0 || !over_sizes.is_constant()) return value;  // symbolic ones: ir/symbolic_verify.cpp
   const bool plain = node.scalar == std::to_string(*value);
   file.report(node.where, what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) +
                               ": sizes must not be negative");

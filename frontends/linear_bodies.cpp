@@ -270,7 +270,8 @@ std::vector<ScalarExpr> constant_parts(const Computation& statement, const IsCon
     const bool constant = !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](int r) {
       return is_constant(statement.reads[static_cast<std::size_t>(r)].tensor);
     });
-    if (constant && !root && is_float(e.type) && computes(e, computes)) {
+    const bool element_wise = statement.reduction == Reduction::assign;  // factors of integer products stay bytes
+    if (constant && !root && (is_float(e.type) || element_wise) && computes(e, computes)) {
       if (std::find(parts.begin(), parts.end(), e) == parts.end()) parts.push_back(e);
       return;
     }

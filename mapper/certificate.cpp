@@ -337,6 +337,13 @@ Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping)
   return certificate;
 }
 
+Certificate certify_sizes(const Alignment& alignment, const Mapping& mapping, const std::vector<std::string>& sizes,
+                          const std::string& declarations, std::size_t& fused) {
+  QuestionWriter writer(alignment, mapping);
+  if (!writer.symbolic_sizes(sizes, declarations, fused)) return {};
+  return {{}, questions(writer, mapping)};
+}
+
 std::string print(const Certificate& certificate) {
   std::string text;
   for (const std::string& comment : certificate.comments) text += "; " + comment + "\n";

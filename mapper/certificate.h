@@ -43,6 +43,12 @@ Certificate certify_open(const Alignment& alignment, const Mapping& mapping, con
 /// names the dims; no questions when there are none. Carriers whose reason contains a size ("p<=5") keep it.
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping);
 
+/// All questions for every size that satisfies facts: `sizes` is an expression by dim (SMT-LIB, empty: a number) over
+/// names that `declarations` declares. No questions where a symbolic dim is not covered by one whole digit or loop; its
+/// number is in `fused` then.
+Certificate certify_sizes(const Alignment& alignment, const Mapping& mapping, const std::vector<std::string>& sizes,
+                          const std::string& declarations, std::size_t& fused);
+
 /// A file for the z3 program, which prints `unsat` once for each question.
 std::string print(const Certificate& certificate);
 

@@ -10,6 +10,7 @@
 
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/z3_solver.h"
 
 namespace isamap {
@@ -28,7 +29,7 @@ std::string one_line(std::string text) {
 }
 
 std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   std::vector<std::string> lines{
       one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
       one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
@@ -80,7 +81,7 @@ void remove_older(const std::filesystem::path& folder, const std::vector<std::st
 }
 
 Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  Certificate certificate = certify(alignment_of(kernel, model.instruction(mapping.instruction), mapping), mapping);
+  Certificate certificate = certify(alignment_of(kernel, instruction_of(mapping, model), mapping), mapping);
   certificate.comments = comments_of(kernel, model, mapping);
   return certificate;
 }
@@ -122,11 +123,18 @@ std::string number_of(const Mapping& mapping, int other_order) {
 }
 
 std::string certificate_file(const Mapping& mapping, int other_order, const HardwareModel& model) {
-  return "mapping_" + number_of(mapping, other_order) + "_" + plain(model.instruction(mapping.instruction).name) +
-         ".smt2";
+  return "mapping_" + number_of(mapping, other_order) + "_" + plain(instruction_of(mapping, model).name) + ".smt2";
 }
 
 namespace {
+
+std::optional<Diagnostic> create_folder(const std::string& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::error_code ignored;  // another process may create it meanwhile
+  if (!problem || std::filesystem::is_directory(folder, ignored)) return std::nullopt;
+  return error_at({folder, 0, 0}, "cannot create this folder: " + problem.message());
+}
 
 /// Proves one mapping, records that in it, and writes the proof.
 Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
@@ -136,7 +144,7 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
   const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
   ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
   if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-  const Alignment alignment = alignment_of(kernel, model.instruction(mapping.instruction), mapping);
+  const Alignment alignment = alignment_of(kernel, instruction_of(mapping, model), mapping);
   const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
   if (write_whole(path, print(certificate) + any_size)) return {};
   return {error_at({path.string(), 0, 0}, "cannot write this file")};
@@ -144,14 +152,29 @@ Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, 
 
 }  // namespace
 
+std::vector<std::string> certificate_comments(const Kernel& kernel, const HardwareModel& model,
+                                              const Mapping& mapping) {
+  return comments_of(kernel, model, mapping);
+}
+
+Diagnostics write_certificate_texts(const std::string& folder,
+                                    const std::vector<std::pair<std::string, std::string>>& texts) {
+  if (auto problem = create_folder(folder)) return {std::move(*problem)};
+  const auto start = std::filesystem::file_time_type::clock::now();
+  std::vector<std::string> written;
+  for (const auto& [name, text] : texts) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    if (!write_whole(path, text)) return {error_at({path.string(), 0, 0}, "cannot write this file")};
+    written.push_back(name);
+  }
+  remove_older(folder, written, start);
+  return {};
+}
+
 Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                MapResult& result) {
   const std::filesystem::path folder = options.certificates;
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  std::error_code ignored;  // another process may create it meanwhile
-  if (problem && !std::filesystem::is_directory(folder, ignored))
-    return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
+  if (auto problem = create_folder(options.certificates)) return {std::move(*problem)};
   const auto start = std::filesystem::file_time_type::clock::now();
   std::vector<std::string> written;
   AlternativeDigitOrders other_orders(kernel);
@@ -159,7 +182,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
     result.stopped = options.certificate_progress &&
                      !options.certificate_progress(result.certificate_files.size(), result.mappings.size());
     if (result.stopped) break;
-    std::vector<Mapping> others = other_orders.of(mapping, model.instruction(mapping.instruction));
+    std::vector<Mapping> others = other_orders.of(mapping, instruction_of(mapping, model));
     for (int order = -1; order < static_cast<int>(others.size()); ++order) {
       Mapping& one = order < 0 ? mapping : others[static_cast<std::size_t>(order)];
       written.push_back(certificate_file(mapping, order, model));

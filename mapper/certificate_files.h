@@ -17,4 +17,10 @@ std::string number_of(const Mapping& mapping, int other_order);
 Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                MapResult& result);
 
+/// Writes certificates that are texts already, by file name, into a folder as above.
+Diagnostics write_certificate_texts(const std::string& folder,
+                                    const std::vector<std::pair<std::string, std::string>>& texts);
+/// The comments at the head of a certificate: kernel, instruction, mapping, needs, carriers.
+std::vector<std::string> certificate_comments(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
+
 }  // namespace isamap

@@ -3,6 +3,7 @@
 
 #include "mapper/alignment.h"
 #include "mapper/exact_form.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/legality.h"
 
 namespace isamap {
@@ -25,13 +26,14 @@ std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const 
 
 CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
                                    std::uint64_t rlimit) {
-  const Instruction& instruction = model.instruction(stated.instruction);
+  const Instruction& instruction = instruction_of(stated, model);
   const std::vector<Alignment> alignments =
       alignments_of(kernel, stated.statement, instruction, stated.instruction, stated.constant.has_value());
   CheckedMapping result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
   for (const Alignment& alignment : alignments) {
     if (!says_the_same(alignment, stated)) continue;
     Legality legality = legality_of(alignment, stated.dims, false, annihilators(alignment.unit()));
+    if (legality.mapping) legality.mapping->tree = stated.tree;
     if (legality.mapping && legality.mapping->proof == Proof::unknown)
       legality.mapping->proof = prove(kernel, model, *legality.mapping, rlimit).proof;
     if (legality.mapping && legality.mapping->proof == Proof::proved) return {std::move(legality.mapping), ""};

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "mapper/conditions.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/price.h"
 
 namespace isamap {
@@ -95,7 +96,7 @@ std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vec
 
 std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
   std::vector<LayoutAdvice> advice;
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   if (!mapping.rolled.empty()) return advice;  // its operands' layouts refer to the unrolled sum
   const Alignment alignment = alignment_of(kernel, instruction, mapping);
   const auto digit_steps = digit_steps_of(alignment, mapping.dims);

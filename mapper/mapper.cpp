@@ -12,6 +12,7 @@
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
 #include "mapper/deduplicate.h"
+#include "mapper/instruction_tree.h"
 #include "mapper/reasons.h"
 #include "mapper/z3_solver.h"
 #include "support/arithmetic.h"
@@ -196,6 +197,30 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
   return result;
 }
 
+/// Does a single instruction compute the statement from its operands, without a constant in one that has a memory?
+bool is_computed_by(const Mapping& mapping, const HardwareModel& model) {
+  for (std::size_t i = 0; mapping.constant && i < mapping.operands.size(); ++i) {
+    const Instruction& instruction = model.instruction(mapping.instruction);
+    if (is_constant_operand(mapping, i) &&
+        instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()].memory.valid())
+      return false;
+  }
+  return true;
+}
+
+/// Mappings of a tree of instructions, for statements that no single one computes.
+PairMappings map_by_tree(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                         const MapOptions& options) {
+  if (options.rule == Rule::access || !options.instruction.empty()) return {};
+  const Computation& computation = kernel.statements[statement.index()];
+  const auto tree = cheapest_tree(computation, kernel.tensors, model);
+  if (!tree) return {};
+  PairMappings found = map_statement(kernel, statement, *tree->form, tree->calls.back().instruction, options);
+  std::erase_if(found.mappings, [](const Mapping& mapping) { return mapping.constant.has_value(); });
+  for (Mapping& mapping : found.mappings) mapping.tree = *tree;
+  return found;
+}
+
 /// The options for the next pair: `progress` counts the mappings of earlier pairs too.
 MapOptions counted_from(MapOptions options, std::int64_t before) {
   if (options.progress)
@@ -235,20 +260,42 @@ Result<MapSummary> for_each_mapping(const Kernel& whole, const HardwareModel& mo
   MapSummary summary;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const auto statement = make_id<StatementId>(s);
+    bool computed = false;
     for (const InstructionId id : *instructions) {
       const std::int64_t before = summary.mappings;
       const MapOptions own = counted_from(options, before);
       PairMappings pair = pass_pair(kernel, statement, model.instruction(id), id, own, [&](Mapping&& mapping) {
         mapping.id = static_cast<int>(summary.mappings++);
+        computed = computed || is_computed_by(mapping, model);
         summary.stopped = !visit(mapping);
         return !summary.stopped;
       });
       add_pair(summary, id, statement, pair, summary.mappings > before);
       if (summary.stopped) return summary;
     }
+    if (computed) continue;
+    PairMappings by_tree = map_by_tree(kernel, statement, model, counted_from(options, summary.mappings));
+    add_pair(summary, {}, statement, by_tree, true);
+    for (Mapping& mapping : by_tree.mappings) {
+      mapping.id = static_cast<int>(summary.mappings++);
+      if (summary.stopped = !visit(mapping); summary.stopped) return summary;
+    }
   }
   return summary;
 }
+
+namespace {
+
+void add_mappings(MapResult& result, std::vector<Mapping> more) {
+  int next = static_cast<int>(result.mappings.size());
+  for (Mapping& mapping : more) mapping.id = next++;
+  if (result.mappings.empty())
+    result.mappings = std::move(more);
+  else
+    std::move(more.begin(), more.end(), std::back_inserter(result.mappings));
+}
+
+}  // namespace
 
 Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& model, const MapOptions& options) {
   const Kernel kernel = one_step_of(whole);
@@ -262,13 +309,14 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
       const MapOptions own = counted_from(options, static_cast<std::int64_t>(result.mappings.size()));
       PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, own);
       add_pair(result, id, statement, pair, !pair.mappings.empty());
-      int next = static_cast<int>(result.mappings.size());
-      for (Mapping& mapping : pair.mappings) mapping.id = next++;
-      if (result.mappings.empty())
-        result.mappings = std::move(pair.mappings);
-      else
-        std::move(pair.mappings.begin(), pair.mappings.end(), std::back_inserter(result.mappings));
+      add_mappings(result, std::move(pair.mappings));
     }
+    const auto computes = [&](const Mapping& m) { return m.statement == statement && is_computed_by(m, model); };
+    if (result.stopped || std::any_of(result.mappings.begin(), result.mappings.end(), computes)) continue;
+    const MapOptions own = counted_from(options, static_cast<std::int64_t>(result.mappings.size()));
+    PairMappings by_tree = map_by_tree(kernel, statement, model, own);
+    add_pair(result, {}, statement, by_tree, true);
+    add_mappings(result, std::move(by_tree.mappings));
   }
   if (!options.certificates.empty() && !result.stopped) {
     Diagnostics problems = write_certificates(kernel, model, options, result);
@@ -278,7 +326,7 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
 }
 
 std::string print(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   std::vector<std::string> dims;
   for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
   for (const Dim& dim : mapping.rolled) dims.push_back(dim.name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/access_name.h"
+#include "mapper/instruction_tree.h"
 
 namespace isamap {
 namespace {
@@ -34,7 +35,7 @@ const std::string& operand_name(const Mapping& mapping, const Instruction& instr
 std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
                                                                            const HardwareModel& model) {
   std::vector<std::pair<std::string, std::vector<std::string>>> named;
-  std::vector<Dim> dims = model.instruction(mapping.instruction).statement().domain.dims;
+  std::vector<Dim> dims = instruction_of(mapping, model).statement().domain.dims;
   dims.insert(dims.end(), mapping.rolled.begin(), mapping.rolled.end());
   for (std::size_t d = 0; d < mapping.dims.size(); ++d) {
     named.push_back({dims[d].name, {}});
@@ -46,7 +47,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const
 std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& mapping, const Kernel& kernel,
                                                                 const HardwareModel& model) {
   std::vector<std::pair<std::string, std::string>> named;
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   const Computation& statement = kernel.statements[mapping.statement.index()];
   for (std::size_t a = 0; a < mapping.operands.size(); ++a) {
     const int found = mapping.operands[a];
@@ -59,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& m
 
 std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& mapping, const HardwareModel& model) {
   std::vector<std::pair<std::string, std::string>> named;
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Instruction& instruction = instruction_of(mapping, model);
   for (const Carrier& carrier : mapping.carriers) {
     const auto place = std::find(mapping.operands.begin(), mapping.operands.end(), carrier.access);
     if (place == mapping.operands.end()) continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "mapper/conditions.h"
+#include "mapper/instruction_tree.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -130,7 +131,7 @@ Price price_of(const Kernel& kernel, const Instruction& instruction, const Mappi
 }
 
 Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
-  return price_of(kernel, model.instruction(mapping.instruction), mapping);
+  return price_of(kernel, instruction_of(mapping, model), mapping);
 }
 
 double points_per_cycle(const Instruction& instruction) {

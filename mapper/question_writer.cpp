@@ -49,6 +49,19 @@ bool QuestionWriter::free_sizes(const Mapping& mapping) {
   return std::find(free_.begin(), free_.end(), true) != free_.end();
 }
 
+bool QuestionWriter::symbolic_sizes(const std::vector<std::string>& sizes, const std::string& declarations,
+                                    std::size_t& d) {
+  text_ += declarations;
+  for (d = 0; d < sizes.size(); ++d) {
+    if (sizes[d].empty()) continue;
+    free_[d] = is_free(d);
+    if (!free_[d]) return false;
+    declare(size(static_cast<int>(d)));
+    require(equal(size(static_cast<int>(d)), sizes[d]));
+  }
+  return true;
+}
+
 std::string QuestionWriter::digit_count(int m) const {
   for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
     const DigitStep::Place* place = digit_steps_[w].on(m);

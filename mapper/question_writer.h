@@ -52,6 +52,10 @@ class QuestionWriter {
     return names;
   }
 
+  /// From here on these dims have the sizes of expressions: `declarations` declares their names, `sizes` is the text by
+  /// dim, empty for numbers. False: a symbolic dim is not covered by one whole digit or loop; its number in `d`.
+  bool symbolic_sizes(const std::vector<std::string>& sizes, const std::string& declarations, std::size_t& d);
+
   /// Extents as text: a number or a symbol.
   std::string size(int d) const {
     const Dim& dim = dims()[static_cast<std::size_t>(d)];

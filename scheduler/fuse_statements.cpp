@@ -233,11 +233,9 @@ class StatementFusion {
   bool fuse_in_memory(std::size_t s, std::size_t t) {
     if (is_command_stream(in_.model)) return false;
     Nest producer = schedule_.nests[s];
-    auto tile = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!tile)
-      tile = tile_of_scalar_code(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    else if (!in_.model.memory(tile->stage().memory).is_register())
-      return false;
+    const auto output = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (output && !in_.model.memory(output->stage().memory).is_register()) return false;
+    const auto tile = output ? output : tile_of_scalar_code(producer, in_.kernel, make_id<StatementId>(s), in_.model);
     if (!tile) return false;
     for (const MemoryId memory : {own_scratchpad(tile->view), in_.model.home()})
       if (memory.valid() && in_.model.scalar_unit_for(memory) && fuse_in(memory, *tile, producer, s, t)) return true;

@@ -7,6 +7,7 @@
 // first.
 
 #include "isamap/scheduler.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/space/digit_assignments.h"
 
@@ -27,7 +28,7 @@ std::string not_programmable(const Mapping& mapping, const Kernel& kernel, const
   std::string why = not_lowered(mapping, model);
   if (why.empty() || !only_cut(mapping)) return why;
   const Computation& statement = kernel.statements[mapping.statement.index()];
-  for (const Mapping& spread : digit_assignments(mapping, statement, model.instruction(mapping.instruction)))
+  for (const Mapping& spread : digit_assignments(mapping, statement, instruction_of(mapping, model)))
     if (not_lowered(spread, model).empty()) return "";
   return why;
 }

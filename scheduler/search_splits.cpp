@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "mapper/instruction_tree.h"
 #include "mapper/mapped_splits.h"
 #include "scheduler/nest/horizontal_sum.h"
 
@@ -43,8 +44,7 @@ std::optional<LaneSearch> searched_in_parts(const MappedSplit& parts, const Hard
   auto mapped = enumerate_mappings(parts.kernel, model, map);
   if (!mapped) return std::nullopt;
   if (options.space.sums_in_order)
-    std::erase_if(mapped->mappings,
-                  [&](const Mapping& m) { return sums_lanes_in_any_order(model.instruction(m.instruction)); });
+    std::erase_if(mapped->mappings, [&](const Mapping& m) { return differs_in_last_digits(instruction_of(m, model)); });
   auto search = schedule_or_in_lanes(parts.kernel, *mapped, model, options, map);
   if (!search) return std::nullopt;
   search->scheduled.schedule.splits = parts.parts;

@@ -138,6 +138,40 @@ std::string use(const std::string& name, const RunCall& call) {
 
 }  // namespace
 
+std::string symbolic_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
+                                 std::size_t sizes) {
+  std::string types, values, text = prologue;
+  for (const std::size_t a : entry.arrays) {
+    types += "void*, ";
+    values += fmt::format("arrays[{}].at, ", a);
+  }
+  for (std::size_t s = 0; s < sizes; ++s) {
+    types += s == 0 ? "long" : ", long";
+    values += fmt::format("{}sizes[{}]", s == 0 ? "" : ", ", s);
+  }
+  if (!pack.function.empty()) text += declaration(pack);
+  text += fmt::format("extern \"C\" int {}({});\n\nnamespace {{\n\nlong sizes[{}];\nArray arrays[] = {{\n",
+                      entry.function, types, sizes);
+  for (const RunArray& a : arrays) text += fmt::format("    {{0, {}, {}, {}, nullptr}},\n", a.align, a.input, a.output);
+  text += "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack);
+  text += fmt::format("void entry() {{\n  if ({}({}) != 0) fail(\"the entry refused the sizes\");\n}}\n",
+                      entry.function, values);
+  text += R"(void read_sizes() {
+  std::FILE* file = std::fopen("sizes", "r");
+  bool good = file != nullptr;
+  for (long& size : sizes) good = good && std::fscanf(file, "%ld", &size) == 1;
+  for (Array& a : arrays) good = good && std::fscanf(file, "%ld", &a.bytes) == 1;
+  if (!good || std::fclose(file) != 0) fail("cannot read the sizes");
+}
+
+}  // namespace
+
+)";
+  std::string main = main_text;
+  const std::string first = "MIN_SECONDS\");\n";
+  return text + main.insert(main.find(first) + first.size(), "  read_sizes();\n");
+}
+
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry) {
   std::string text = prologue;
   if (!pack.function.empty()) text += declaration(pack);

@@ -27,4 +27,9 @@ struct RunCall {
 /// (NaN).
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry);
 
+/// The same for an entry that takes sizes and returns 0: they and the bytes of the arrays are read from "sizes", so
+/// that one program runs any size.
+std::string symbolic_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
+                                 std::size_t sizes);
+
 }  // namespace isamap

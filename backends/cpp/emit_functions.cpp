@@ -87,6 +87,7 @@ class FunctionPrinter {
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     if (around_.from_caller) names_.unique(workspace_name);
+    if (around_.row_loops != nullptr) names_.unique(rows_name);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
@@ -136,7 +137,11 @@ class FunctionPrinter {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
-    auto body = print_body(nodes, {program_, model_, buffers_, constant, elements_}, names_);
+    const bool has_rows = around_.row_loops != nullptr && &nodes == &program_.body;
+    if (has_rows) list += fmt::format("{}long {}", list.empty() ? "" : ", ", rows_name);
+    auto body = print_body(
+        nodes, {program_, model_, buffers_, constant, elements_, nullptr, has_rows ? around_.row_loops : nullptr},
+        names_);
     if (!body) return body.diagnostics();
     const std::string unused = silence(arguments, touched);
     if (!model_.program.function.empty()) text += model_.program.function + "\n";

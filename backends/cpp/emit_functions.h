@@ -2,6 +2,7 @@
 #pragma once
 // The C++ functions of one program.
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -15,6 +16,8 @@ struct Surroundings {
   bool scratch = false;
   bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
   Workspace workspace = {};  ///< its size, the maximum of all functions
+  /// Loops over rows (program/row_loops.h): the function has the number of rows as its last argument.
+  const std::map<std::string, std::int64_t>* row_loops = nullptr;
 };
 
 /// The entry `name` and, if the program packs ahead of time, `name`_pack. `linkage`: "extern \"C\"" or "static". Only
@@ -23,7 +26,7 @@ Result<TranslationUnit> print_functions(const Program& program, const HardwareMo
                                         const std::string& linkage, Surroundings& around);
 
 /// What a file needs in front of its functions `code`: includes, helpers, checks of compile-time sizes.
-std::string surrounding_text(const HardwareModel& model, const Surroundings& around, const std::string& code);
+std::string surrounding_text(const HardwareModel& model, Surroundings around, const std::string& code);
 
 /// Text as comment lines, escaped so that it cannot end or continue a comment.
 std::string comment(const std::string& text, const std::string& indent);

@@ -248,6 +248,19 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 std::vector<Helper> function_helpers() {
   return {
       {"split_exponent", {"bits_as"}, {}, split_exponent_text},
+      {"each_lane",
+       {},
+       {},
+       R"(// A function of floats on each lane of a register: compilers vectorise the loop and keep it in registers.
+template <class V, class F> [[gnu::always_inline]] inline V each_lane(V v, F f) {
+  constexpr unsigned count = sizeof(V) / sizeof(float);
+  alignas(V) float lane[count];
+  __builtin_memcpy(lane, &v, sizeof v);
+  for (unsigned i = 0; i < count; ++i) lane[i] = f(lane[i]);
+  __builtin_memcpy(&v, lane, sizeof v);
+  return v;
+}
+)"},
       {"float_exp", {"split_exponent"}, {}, float_exp_text},
       {"float_sigmoid", {"float_exp"}, {"<cmath>"}, float_sigmoid_text},
       {"float_tanh", {"split_exponent"}, {"<cmath>"}, float_tanh_text},
@@ -312,6 +325,13 @@ std::vector<std::string> helper_names() {
   std::vector<std::string> names;
   for (const Helper& helper : helpers()) names.push_back(helper.name);
   return names;
+}
+
+std::set<std::string> helpers_in(const std::string& code) {
+  std::set<std::string> said;
+  for (const Helper& helper : helpers())
+    if (says(code, helper.name)) said.insert(helper.name);
+  return said;
 }
 
 bool is_helper(const std::string& name) {

@@ -17,6 +17,9 @@ std::string machine_helpers(const ProgramText& program, const std::string& code)
 /// Names of all helpers, reserved in the file.
 std::vector<std::string> helper_names();
 
+/// Helpers that this code mentions: texts of instructions may call them.
+std::set<std::string> helpers_in(const std::string& code);
+
 bool is_helper(const std::string& name);
 
 /// The used helpers and their dependencies in topological order, without those that `code` does not mention.

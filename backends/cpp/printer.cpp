@@ -189,6 +189,11 @@ class Printer {
     around_.pop_back();
     if (!number) print_steps(loop, item, {});
   }
+  std::string trip_text(const Loop& loop) const {
+    const auto found = row_loops_ != nullptr ? row_loops_->find(loop.variable) : decltype(row_loops_->end()){};
+    if (row_loops_ == nullptr || found == row_loops_->end()) return std::to_string(loop.trip);
+    return found->second == 1 ? rows_name : fmt::format("{} / {}", rows_name, found->second);
+  }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
@@ -200,7 +205,7 @@ class Printer {
     if (!threads.empty()) line(threads);
     forget_before(item);
     if (dialect_ != nullptr && !dialect_->before_loop.empty()) line(dialect_->before_loop);
-    line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
+    line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, trip_text(loop),
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
                                                      threads.empty() ? "one after another" : "side by side"),
@@ -400,6 +405,7 @@ class Printer {
  public:
   std::set<std::int32_t> const_;  ///< buffers that are `const` in this function
   RegisterHints hints_;
+  const std::map<std::string, std::int64_t>* row_loops_ = nullptr;
 
  private:
   const Program& program_;
@@ -423,7 +429,7 @@ class Printer {
 }  // namespace
 
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
-  const auto& [program, model, buffers, constant, elements, dialect] = context;
+  const auto& [program, model, buffers, constant, elements, dialect, row_loops] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
@@ -434,6 +440,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContex
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;
+  printer.row_loops_ = row_loops;
   if (dialect == nullptr) printer.hints_ = register_hints(items, places, program, model);
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;

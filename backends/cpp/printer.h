@@ -2,6 +2,7 @@
 #pragma once
 // Prints loops, guards and statements of one function body.
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,7 +29,12 @@ struct BodyContext {
   const std::set<std::int32_t>& constant;   ///< buffers that the function never writes
   ElementText& elements;
   const Dialect* dialect = nullptr;
+  /// Loops over rows, whose trip is `rows` divided by this number (program/row_loops.h); null: there are none.
+  const std::map<std::string, std::int64_t>* row_loops = nullptr;
 };
+
+/// The argument with the number of rows.
+inline constexpr const char* rows_name = "rows";
 
 /// The lines of a function body, indented by two spaces. `names`: reserved names.
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names);

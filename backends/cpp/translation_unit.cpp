@@ -59,7 +59,8 @@ struct Scratch {
 
 }  // namespace
 
-std::string surrounding_text(const HardwareModel& model, const Surroundings& around, const std::string& code) {
+std::string surrounding_text(const HardwareModel& model, Surroundings around, const std::string& code) {
+  around.helpers.merge(helpers_in(code));  // texts of instructions call them by name
   return includes(model, around) + program_text(model, around, code) + compiled_for(model);
 }
 

@@ -34,8 +34,9 @@ struct Cost {
   double cycles = 0;
   double scalar_cycles = 0;  ///< of these: scalar code
   double energy_pJ = 0;
-  double bytes = 0;   ///< moved over all links
-  std::string bound;  ///< the bottleneck: "compute", "link ld", "memory GLB"
+  double bytes = 0;             ///< moved over all links
+  std::string bound;            ///< the bottleneck: "compute", "link ld", "memory GLB"
+  bool bound_by_calls = false;  ///< it is the throughput of the calls
   std::map<std::string, std::map<std::string, TensorTraffic>> memories;  ///< memory -> tensor
   std::map<std::string, double> link_bytes;                              ///< link -> bytes
   double edp() const { return cycles * energy_pJ; }
@@ -50,13 +51,20 @@ Cost sum_of(const std::vector<Cost>& costs);
 /// The cost of so many runs.
 Cost repeated(Cost once, std::int64_t times);
 
+/// Facts of the lines of one statement's nests, each found once (scheduler/nest/nest_facts.h). Of one thread.
+class StatementFacts;
+
 /// A nest in its context: input of cost models.
 struct Candidate {
   const Kernel* kernel = nullptr;
   StatementId statement;
   const HardwareModel* model = nullptr;
   Nest nest;
+  std::shared_ptr<StatementFacts> facts = nullptr;  ///< of this statement on this machine; nullptr: found anew
 };
+/// For many candidates of a statement: estimates take a third of the time. Kernel and model must outlive them.
+std::shared_ptr<StatementFacts> statement_facts(const Kernel& kernel, StatementId statement,
+                                                const HardwareModel& model);
 
 class CostModel {
  public:

@@ -5,13 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "isamap/kernel.h"
+#include "isamap/symbolic.h"
 
 namespace isamap {
 
 /// The kernel file of CONTRACT.md. `warnings`: legal but probably unintended constructs, such as sums that lose terms.
 Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings = nullptr);
 Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file, Diagnostics* warnings = nullptr);
+
+/// The same where sizes may be symbolic (`M: {min: 0, max: 4096}`). `sizes` are values for some of them: those sizes
+/// are numbers then, and the kernel without symbols is the one that a file with these numbers gives. Errors: a value
+/// that breaks a fact, a name that is no symbolic size.
+Result<SymbolicKernel> load_symbolic_kernel(const std::string& path, const Bindings& sizes,
+                                            Diagnostics* warnings = nullptr);
+Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std::string& file, const Bindings& sizes,
+                                             Diagnostics* warnings = nullptr);
+/// An error names each symbolic size and how to give it a value.
+Result<Kernel> without_symbols(Result<SymbolicKernel> read);
 
 /// Text from which parse_kernel_yaml reads the same tensors and statements (the order of dims may differ); an error if
 /// a file cannot express it: cut domains, one iterator with two extents.
@@ -20,6 +30,10 @@ Result<std::string> kernel_file(const Kernel& kernel);
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
 Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,
                                    Diagnostics* warnings = nullptr);
+/// The same with symbolic sizes in dims: "i=1..4096/16@128@512" is a multiple of 16, likely 128 or 512; "i=?" any size.
+Result<SymbolicKernel> symbolic_kernel_from_formula(const std::string& compute, const std::string& dims,
+                                                    const std::string& dtypes, const Bindings& sizes,
+                                                    Diagnostics* warnings = nullptr);
 
 /// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel. Nodes that only hold
 /// constants are no layers.

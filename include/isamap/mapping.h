@@ -6,14 +6,45 @@
 // digit fastest, each E consecutive counts are one call. Points that no digit covers are visited by residual loops.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "isamap/instruction.h"
 #include "isamap/kernel.h"
 
 namespace isamap {
+
+// A tree of instructions that computes one body, with the values between them in registers:
+//
+//   Y[j] = min(max(T[j] + B[j], 0), 6)     add_f32, then relu_f32 of its result, then least_f32 of that and 6
+//
+// Mapper, schedules and costs see one instruction, the tree's `form`; programs have the calls
+// (mapper/instruction_tree.h).
+
+/// What one call of a tree reads: a read of the form, the result of an earlier call, or a constant in every lane.
+struct TreeInput {
+  enum class From { read, call, constant };
+  From from = From::read;
+  int number = 0;    ///< of the read or call
+  double value = 0;  ///< of the constant
+  bool operator==(const TreeInput&) const = default;
+};
+
+struct TreeCall {
+  InstructionId instruction;
+  std::vector<TreeInput> inputs;  ///< by read of its statement
+  bool operator==(const TreeCall&) const = default;
+};
+
+struct InstructionTree {
+  std::vector<TreeCall> calls;              ///< operands first: the root is the last
+  std::shared_ptr<const Instruction> form;  ///< follows from the calls and the statement
+  bool empty() const { return calls.empty(); }
+  bool operator==(const InstructionTree& other) const { return calls == other.calls; }
+};
 
 /// One step adds `column` (linear in the statement's dims: q, q - s, 2*q) to the point; `extent` steps.
 struct Digit {
@@ -62,6 +93,8 @@ struct Mapping {
   /// Dims appended to the instruction's own: its unrolled sums, rerolled. Each tensor of the instruction is then one
   /// access, in order of first read.
   std::vector<Dim> rolled;
+  /// Several instructions used as one, of which `instruction` is the root; empty: a single one.
+  InstructionTree tree = {};
   std::vector<ResidualLoop> loops;  ///< with the digits they visit every point exactly once
   bool operator==(const Mapping&) const = default;
 };

@@ -15,6 +15,9 @@ namespace {
 
 /// Bound on combinations of tile sizes (at most two a loop and dim): beyond it each dim counts with its largest size.
 constexpr double max_cases = 4096;
+/// Steps along a dim with more loops are counted anew each time.
+constexpr int most_known_loops = 31;
+constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
 
 void add_size(auto& sizes, std::int64_t extent, double count) {
   if (extent <= 0 || count <= 0) return;
@@ -24,13 +27,6 @@ void add_size(auto& sizes, std::int64_t extent, double count) {
       return;
     }
   sizes.push_back({extent, count});
-}
-
-/// Subscripts that differ by a constant are one coordinate: A[i,i], and A[i,i+1], have the footprint of A[i].
-bool has_axis_of(const std::vector<TileCounts::Axis>& axes, const AffineExpr& e) {
-  return std::any_of(axes.begin(), axes.end(), [&](const TileCounts::Axis& axis) {
-    return axis.expr - axis.expr.constant() == e - e.constant();
-  });
 }
 
 /// The matrix of a group's subscripts over the dims with more than one point.
@@ -90,63 +86,49 @@ std::optional<double> different_values(std::vector<Row> rows, const Row& extents
 
 }  // namespace
 
-TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
-  std::vector<std::int64_t> extent;
-  for (const Dim& d : view.statement.domain.dims) extent.push_back(d.extent);
-  tiles_.push_back(extent);
+TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.statement.domain.dims.size()) {
+  const std::size_t loops = view.loops.size();
+  tiles_.reserve((loops + 1) * dims_);
+  for (const Dim& d : view.statement.domain.dims) tiles_.push_back(d.extent);
+  trips_.reserve(loops);
+  loops_of_.resize(dims_);
   for (const LoopLevel& w : view.loops) {
-    std::int64_t& e = extent[static_cast<std::size_t>(w.dim)];
+    loops_of_[static_cast<std::size_t>(w.dim)].push_back(static_cast<int>(trips_.size()));
+    for (std::size_t d = 0; d < dims_; ++d) tiles_.push_back(tiles_[tiles_.size() - dims_]);
+    std::int64_t& e = tiles_[tiles_.size() - dims_ + static_cast<std::size_t>(w.dim)];
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
-    tiles_.push_back(extent);
   }
-  for (int a = 0; a < access_count(view.statement); ++a) {
-    const Access& access = access_of(view.statement, a);
-    std::vector<bool> used;
-    for (const Dim& d : view.statement.domain.dims) used.push_back(uses(access, d.name));
-    uses_.push_back(used);
-    std::vector<Group> groups;
-    for (const AffineExpr& e : access.index) {
-      Group merged;
-      Axis axis;
-      axis.linear = merged.linear = e.is_linear();
-      axis.expr = e;
-      for (const std::string& name : e.names()) {
-        const int d = view.statement.domain.find(name);
-        if (d < 0) continue;
-        merged.dims.push_back(d);
-        axis.terms.push_back({d, std::abs(e.coefficient(name))});
-      }
-      merged.axes.push_back(axis);
-      std::vector<Group> rest;
-      for (Group& g : groups) {
-        const bool shared = std::any_of(g.dims.begin(), g.dims.end(), [&](int d) {
-          return std::find(merged.dims.begin(), merged.dims.end(), d) != merged.dims.end();
-        });
-        if (!shared) {
-          rest.push_back(std::move(g));
-          continue;
-        }
-        for (int d : g.dims)
-          if (std::find(merged.dims.begin(), merged.dims.end(), d) == merged.dims.end()) merged.dims.push_back(d);
-        for (const Axis& one : g.axes)
-          if (!has_axis_of(merged.axes, one.expr)) merged.axes.push_back(one);
-        merged.linear = merged.linear && g.linear;
-      }
-      if (!merged.dims.empty()) rest.push_back(std::move(merged));
-      groups = std::move(rest);
-    }
-    groups_.push_back(std::move(groups));
+  const int accesses = access_count(view.statement);
+  tile_.reserve(static_cast<std::size_t>(accesses) * (loops + 1));
+  for (int a = 0; a < accesses; ++a)
+    for (int l = 0; l <= static_cast<int>(loops); ++l)
+      tile_.push_back(l > 0 && !uses_loop(a, l - 1) ? tile_.back() : full_tile(a, l));
+  counted_.resize(tile_.size());
+  steps_.reserve(expected_steps);
+}
+
+const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
+  std::uint64_t own = 1;
+  int count = 0;
+  for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
+    if (w >= loops) break;
+    own = own << 2 | static_cast<std::uint64_t>(modes[static_cast<std::size_t>(w)]);
+    ++count;
   }
-  for (int a = 0; a < access_count(view.statement); ++a)
-    for (int loops = 0; loops <= static_cast<int>(view.loops.size()); ++loops) tile_.push_back(full_tile(a, loops));
+  if (count > most_known_loops) own = 0;
+  for (const DimSteps& one : steps_)
+    if (one.modes == own && one.dim == dim && own != 0) return one;
+  DimSteps& found = steps_.emplace_back(DimSteps{dim, own, sizes(dim, loops, modes)});
+  for (const Size& s : found.sizes) found.count += s.count;
+  return found;
 }
 
 TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) const {
   Sizes now;
   add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1);
-  for (int w = 0; w < loops; ++w) {
-    if (dim_of(w) != dim) continue;
+  for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
+    if (w >= loops) break;
     const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
     Sizes next;
     for (const Size& s : now) {
@@ -181,11 +163,11 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
     double weight = 1;
     Sizes steps;
   };
-  std::vector<Class> classes{{1, {{outer.extent, 1}}}};
+  boost::container::small_vector<Class, 4> classes{{1, {{outer.extent, 1}}}};
   for (int w = from; w < loops; ++w) {
     if (dim_of(w) != dim) continue;
     const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
-    std::vector<Class> next;
+    boost::container::small_vector<Class, 4> next;
     for (const Class& c : classes) {
       if (in_time(w)) {
         Class split{c.weight, {}};
@@ -221,40 +203,53 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Mod
 
 namespace {
 
+/// Values of a subscript that is not linear, from its first to its last; nothing: it has no bounds.
+std::optional<double> values_of(const ResolvedNest& view, const FootprintAxis& axis,
+                                std::span<const std::int64_t> extents) {
+  Ranges ranges;
+  for (const FootprintAxis::Term& term : axis.terms)
+    ranges[view.statement.domain.dims[static_cast<std::size_t>(term.dim)].name] = {0, extents[term.position] - 1};
+  const auto hull = bounds(axis.expr, ranges);
+  if (!hull) return std::nullopt;
+  return static_cast<double>(hull->high) - static_cast<double>(hull->low) + 1;
+}
+
+/// The same; without bounds, `points`.
+double width_of(const ResolvedNest& view, const FootprintAxis& axis, std::span<const std::int64_t> extents,
+                double points) {
+  if (axis.terms.size() != 1) return values_of(view, axis, extents).value_or(points);
+  const auto [known, is_new] = axis.widths.try_emplace(extents[axis.terms.front().position], 0);
+  if (is_new) known->second = values_of(view, axis, extents).value_or(-1);
+  return known->second < 0 ? points : known->second;
+}
+
 /// Bounding box of the subscripts: each from its first to its last value, in every combination.
-double box(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents,
+double box(const ResolvedNest& view, const TileCounts::Group& group, std::span<const std::int64_t> extents,
            const TileCounts::Step* step) {
-  const auto extent_of = [&](int dim) {
-    const auto at = std::find(group.dims.begin(), group.dims.end(), dim) - group.dims.begin();
-    return extents[static_cast<std::size_t>(at)];
-  };
   double elements = 1, points = 1;
-  for (std::int64_t e : extents) points *= static_cast<double>(e);
-  for (const TileCounts::Axis& axis : group.axes) {
-    double width = 1, before = 1, shift = 0;
-    if (axis.linear) {
-      for (const auto& [dim, coefficient] : axis.terms) {
-        const double reach = static_cast<double>(coefficient) * static_cast<double>(extent_of(dim) - 1);
-        width += reach;
-        const bool moved = step && step->dim == dim;
-        before += moved ? static_cast<double>(coefficient) * static_cast<double>(step->before - 1) : reach;
-        if (moved) shift = static_cast<double>(coefficient) * static_cast<double>(step->shift);
-      }
-      if (shift > 0) width = std::min(width, std::max(0.0, shift + width - before));
-    } else {
-      Ranges ranges;
-      for (const auto& [dim, coefficient] : axis.terms)
-        ranges[view.statement.domain.dims[static_cast<std::size_t>(dim)].name] = {0, extent_of(dim) - 1};
-      const auto hull = bounds(axis.expr, ranges);
-      width = hull ? static_cast<double>(hull->high) - static_cast<double>(hull->low) + 1 : points;
+  if (!group.linear)
+    for (std::int64_t e : extents) points *= static_cast<double>(e);
+  for (const FootprintAxis& axis : group.axes) {
+    if (!axis.linear) {
+      elements *= width_of(view, axis, extents, points);
+      continue;
     }
+    double width = 1, before = 1, shift = 0;
+    for (const auto& [dim, position, coefficient] : axis.terms) {
+      const double reach = static_cast<double>(coefficient) * static_cast<double>(extents[position] - 1);
+      width += reach;
+      const bool moved = step && step->dim == dim;
+      before += moved ? static_cast<double>(coefficient) * static_cast<double>(step->before - 1) : reach;
+      if (moved) shift = static_cast<double>(coefficient) * static_cast<double>(step->shift);
+    }
+    if (shift > 0) width = std::min(width, std::max(0.0, shift + width - before));
     elements *= width;
   }
   return group.linear ? elements : std::min(elements, points);
 }
 
 /// Footprint of subscripts that share dims, A[i,i+j]: part of their bounding box.
-double touched_by(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents) {
+double touched_by(const ResolvedNest& view, const TileCounts::Group& group, std::span<const std::int64_t> extents) {
   std::vector<Row> rows(group.axes.size());
   Row wide;
   for (std::size_t d = 0; d < group.dims.size(); ++d) {
@@ -268,17 +263,26 @@ double touched_by(const ResolvedNest& view, const TileCounts::Group& group, cons
 
 }  // namespace
 
-double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const {
+double TileCounts::footprint(const Group& group, std::span<const std::int64_t> extents, const Step* step) const {
   const double spanned = box(view_, group, extents, step);
-  std::size_t terms = 0;
-  for (const Axis& axis : group.axes) terms += axis.terms.size();
-  const bool share_dims = group.axes.size() > 1 && terms > group.dims.size();
-  return group.linear && share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
+  return group.linear && group.share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
 }
 
-double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const {
+/// Sum over the combinations of tile sizes of the dims of a group.
+double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step,
+                             bool elements) const {
+  double total = 0;
+  if (group.dims.size() == 1) {
+    for (const Size& s : steps_along(group.dims.front(), loops, modes).sizes)
+      total += elements ? s.count * footprint(group, {&s.extent, 1}, step) : s.count;
+    return total;
+  }
+  boost::container::small_vector<Sizes, 4> sizes;
   double cases = 1;
-  for (const Sizes& s : sizes) cases *= static_cast<double>(s.size());
+  for (const int d : group.dims) {
+    sizes.push_back(steps_along(d, loops, modes).sizes);
+    cases *= static_cast<double>(sizes.back().size());
+  }
   if (cases == 0) return 0;
   if (cases > max_cases)
     for (Sizes& s : sizes) {
@@ -286,16 +290,15 @@ double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* ste
       for (std::size_t i = 1; i < s.size(); ++i) all = {std::max(all.extent, s[i].extent), all.count + s[i].count};
       s.assign(1, all);
     }
-  double total = 0;
   boost::container::small_vector<std::size_t, 8> at(sizes.size(), 0);
-  std::vector<std::int64_t> extents(sizes.size());
+  Extents extents(sizes.size());
   while (true) {
     double count = 1;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       extents[i] = sizes[i][at[i]].extent;
       count *= sizes[i][at[i]].count;
     }
-    total += elements ? count * footprint(group, extents, step) : count;
+    total += elements ? count * footprint(group, {extents.data(), extents.size()}, step) : count;
     std::size_t i = 0;
     while (i < at.size() && ++at[i] == sizes[i].size()) at[i++] = 0;
     if (i == at.size()) return total;
@@ -304,18 +307,10 @@ double TileCounts::group_sum(const Group& group, DimSizes sizes, const Step* ste
 
 double TileCounts::sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const {
   double product = 1;
-  for (int d = 0; d < view_.dim_count(); ++d) {
-    if (uses_dim(access, d)) continue;
-    double count = 0;
-    for (const Size& s : sizes(d, loops, modes)) count += s.count;
-    product *= count;
-  }
+  for (int d = 0; d < view_.dim_count(); ++d)
+    if (!uses_dim(access, d)) product *= steps_along(d, loops, modes).count;
   if (product == 0) return 0;
-  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
-    DimSizes all;
-    for (int d : group.dims) all.push_back(sizes(d, loops, modes));
-    product *= group_sum(group, std::move(all), step, elements);
-  }
+  for (const Group& group : groups(access)) product *= group_sum(group, loops, modes, step, elements);
   return product;
 }
 
@@ -349,10 +344,10 @@ bool TileCounts::slides(int access, int loops, int loop) const {
   }
   int axes = 0;
   bool window = false;
-  for (const Group& group : groups_[static_cast<std::size_t>(access)])
-    for (const Axis& axis : group.axes)
-      for (const auto& term : axis.terms)
-        if (term.first == dim_of(loop)) {
+  for (const Group& group : groups(access))
+    for (const FootprintAxis& axis : group.axes)
+      for (const FootprintAxis::Term& term : axis.terms)
+        if (term.dim == dim_of(loop)) {
           ++axes;
           window = axis.linear && axis.terms.size() > 1;
         }
@@ -360,6 +355,20 @@ bool TileCounts::slides(int access, int loops, int loop) const {
 }
 
 double TileCounts::moved(int access, int loops, Sharing sharing, bool slide) const {
+  if (sharing != Sharing{}) return count_moved(access, loops, sharing, slide);
+  Counted& counted = counted_[at(access, loops)];
+  double& known = slide ? counted.slid : counted.moved;
+  if (known < 0) known = count_moved(access, loops, sharing, slide);
+  return known;
+}
+
+double TileCounts::refills(int access, int loops) const {
+  double& known = counted_[at(access, loops)].refills;
+  if (known < 0) known = count_refills(access, loops);
+  return known;
+}
+
+double TileCounts::count_moved(int access, int loops, Sharing sharing, bool slide) const {
   const Modes all = modes_at(access, loops, sharing);
   double total = sum(access, loops, all, nullptr, true);
   for (int w = 0; w < loops; ++w) {
@@ -387,7 +396,7 @@ double TileCounts::first_visits(int access, int loops) const {
   return sum(access, loops, modes, nullptr, true);
 }
 
-double TileCounts::refills(int access, int loops) const {
+double TileCounts::count_refills(int access, int loops) const {
   const Modes all = modes_at(access, loops, {});
   double total = sum(access, loops, all, nullptr, false);
   for (int w = 0; w < loops; ++w)
@@ -397,52 +406,44 @@ double TileCounts::refills(int access, int loops) const {
 }
 
 double TileCounts::full_tile(int access, int loops) const {
-  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
+  const std::span<const std::int64_t> all = extents(loops);
   double product = 1;
-  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
-    std::vector<std::int64_t> own;
-    for (int d : group.dims) own.push_back(extents[static_cast<std::size_t>(d)]);
-    product *= footprint(group, own, nullptr);
+  Extents own;
+  for (const Group& group : groups(access)) {
+    own.clear();
+    for (int d : group.dims) own.push_back(all[static_cast<std::size_t>(d)]);
+    product *= footprint(group, {own.data(), own.size()}, nullptr);
   }
   return product;
 }
 
-/// The extent of a buffer along a dim is a multiple of this.
-std::int64_t TileCounts::padding_unit(int access, int dim) const {
-  const int m = view_.instruction_dim[static_cast<std::size_t>(dim)],
-            operand = instruction_access(view_.mapping, access);
-  if (m >= 0 && operand >= 0 && any_stride(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
-  return view_.block[static_cast<std::size_t>(dim)];
-}
-
 double TileCounts::padded_tile(int access, int loops) const {
-  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
+  const std::span<const std::int64_t> all = extents(loops);
+  const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;
-  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
-    std::vector<std::int64_t> own;
-    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], padding_unit(access, d)));
-    product *= box(view_, group, own, nullptr);
+  Extents own;
+  for (const Group& group : groups(access)) {
+    own.clear();
+    for (int d : group.dims)
+      own.push_back(round_up(all[static_cast<std::size_t>(d)], padding[static_cast<std::size_t>(d)]));
+    product *= box(view_, group, {own.data(), own.size()}, nullptr);
   }
   return product;
 }
 
 double TileCounts::slots(int access, int loops) const {
-  const std::vector<std::int64_t>& extents = tiles_[static_cast<std::size_t>(loops)];
+  const std::span<const std::int64_t> all = extents(loops);
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
     if (uses_dim(access, d))
       product *=
-          static_cast<double>(ceil_div(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
+          static_cast<double>(ceil_div(all[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
   return product;
 }
 
 double TileCounts::points(int loops, const Modes& modes) const {
   double product = 1;
-  for (int d = 0; d < view_.dim_count(); ++d) {
-    double count = 0;
-    for (const Size& s : sizes(d, loops, modes)) count += s.count;
-    product *= count;
-  }
+  for (int d = 0; d < view_.dim_count(); ++d) product *= steps_along(d, loops, modes).count;
   return product;
 }
 

@@ -12,6 +12,7 @@
 // Sliding windows (p + r): when a loop of the window advances alone, only the new elements move.
 
 #include <boost/container/small_vector.hpp>
+#include <span>
 #include <vector>
 
 #include "scheduler/nest/resolved_nest.h"
@@ -28,6 +29,7 @@ class TileCounts {
   struct Sharing {
     int shared_from = 1 << 20;
     bool one_instance = false;  ///< only the first instance of every unit
+    bool operator==(const Sharing&) const = default;
   };
 
   /// Elements of access `access` moved into (an output: out of) tiles below the first `loops` loops, over all
@@ -42,10 +44,12 @@ class TileCounts {
 
   /// Elements of one full tile.
   double tile(int access, int loops) const {
-    return tile_[static_cast<std::size_t>(access) * tiles_.size() + static_cast<std::size_t>(loops)];
+    return tile_[at(access, loops)];
   }
   /// Extent of each dim below the first `loops` loops: full tiles.
-  const std::vector<std::int64_t>& extents(int loops) const { return tiles_[static_cast<std::size_t>(loops)]; }
+  std::span<const std::int64_t> extents(int loops) const {
+    return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
+  }
   /// The same with each digit rounded up to the extent of a call, as buffers are laid out.
   double padded_tile(int access, int loops) const;
   /// Registers of one tile: one for each block of each dim.
@@ -58,33 +62,22 @@ class TileCounts {
   double steps(int loops) const;
   std::int64_t trip(int loop) const { return trips_[static_cast<std::size_t>(loop)]; }
   bool uses_loop(int access, int loop) const {
-    return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim_of(loop))];
+    return uses_dim(access, dim_of(loop));
   }
   bool uses_dim(int access, int dim) const {
-    return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim)];
+    return facts(access).uses[static_cast<std::size_t>(dim)];
   }
 
-  /// Footprint of a tile: subscripts that share dims are counted together.
-  /// One subscript: linear in dims (|coefficient|), or any quasi-affine expression.
-  struct Axis {
-    std::vector<std::pair<int, std::int64_t>> terms;
-    bool linear = true;
-    AffineExpr expr;
-  };
-  /// Axes of an access connected by shared dims: the footprint is the product over groups.
-  struct Group {
-    std::vector<int> dims;
-    std::vector<Axis> axes;
-    bool linear = true;
-  };
+  using Group = FootprintGroup;
   /// A sliding window that advanced: by how much, and the extent of the dim in the tile before (always a full one).
   struct Step {
     int dim = -1;
     std::int64_t shift = 0, before = 0;
   };
 
-  const std::vector<Group>& groups(int access) const { return groups_[static_cast<std::size_t>(access)]; }
-  double footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const;
+  const std::vector<Group>& groups(int access) const { return facts(access).groups; }
+  /// Footprint of a tile: subscripts that share dims are counted together. `extents`: of the dims of the group.
+  double footprint(const Group& group, std::span<const std::int64_t> extents, const Step* step) const;
   /// Does a tile below the first `loops` loops load only new elements when this loop advances alone?
   bool slides(int access, int loops, int loop) const;
 
@@ -95,31 +88,51 @@ class TileCounts {
     later,
     single
   };  ///< all steps; the first; all but the first; the only one of an instance
-  using Modes = boost::container::small_vector<Mode, 16>;
+  using Modes = boost::container::small_vector<Mode, 24>;
   struct Size {
     std::int64_t extent = 0;
     double count = 0;
   };
   using Sizes = boost::container::small_vector<Size, 4>;
+  using Extents = boost::container::small_vector<std::int64_t, 8>;
+  /// Steps along one dim: sizes of its innermost tiles, for the modes of its loops.
+  struct DimSteps {
+    int dim = 0;
+    std::uint64_t modes = 0;  ///< of the loops over the dim, two bits each below a leading 1; 0: too many loops
+    Sizes sizes;
+    double count = 0;  ///< of all sizes
+  };
+  const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
   int dim_of(int loop) const { return view_.loops[static_cast<std::size_t>(loop)].dim; }
   bool in_time(int loop) const { return !view_.loops[static_cast<std::size_t>(loop)].unit.valid(); }
+  const DimSteps& steps_along(int dim, int loops, const Modes& modes) const;
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
   double sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const;
-  std::int64_t padding_unit(int access, int dim) const;
-  using DimSizes = boost::container::small_vector<Sizes, 4>;
-  double group_sum(const Group& group, DimSizes sizes, const Step* step, bool elements) const;
+  double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const;
   double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
   Modes advanced(int access, int loops, int loop, const Modes& base) const;
 
+  double count_moved(int access, int loops, Sharing sharing, bool slide) const;
+  double count_refills(int access, int loops) const;
+  std::size_t at(int access, int loops) const {
+    return static_cast<std::size_t>(access) * (trips_.size() + 1) + static_cast<std::size_t>(loops);
+  }
+
   const ResolvedNest& view_;
+  std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
-  std::vector<std::vector<std::int64_t>> tiles_;  ///< by loops above
-  std::vector<double> tile_;                      ///< by access and loops above: elements of a full tile
-  std::vector<std::vector<bool>> uses_;
-  std::vector<std::vector<Group>> groups_;
+  boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first
+  std::vector<std::int64_t> tiles_;  ///< by loops above and dim
+  std::vector<double> tile_;         ///< by access and loops above: elements of a full tile
+  // Counts are asked for the same tiles by caches, ports and capacities, and steps along a dim for the same modes.
+  struct Counted {
+    double moved = -1, slid = -1, refills = -1;  ///< -1: not counted yet
+  };
+  mutable std::vector<Counted> counted_;  ///< like `tile_`
+  mutable std::vector<DimSteps> steps_;
 };
 
 }  // namespace isamap

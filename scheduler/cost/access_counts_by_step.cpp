@@ -87,7 +87,7 @@ void VisitCounts::divide(int dim, const LoopPosition& position, int advanced, Di
 double VisitCounts::sum(const TileCounts::Group& group, bool single_only, const TileCounts::Step* step) const {
   const auto counted = [&](const Part& p) { return !single_only || p.other == 0; };
   if (!step && group.linear && group.axes.size() == 1 && group.dims.size() == 1) {
-    const double stride = static_cast<double>(group.axes.front().terms.front().second);
+    const double stride = static_cast<double>(group.axes.front().terms.front().coefficient);
     double total = 0;
     for (const Part& p : dims_[static_cast<std::size_t>(group.dims.front())].parts)
       if (counted(p)) total += p.own * (1 + stride * static_cast<double>(p.extent - 1));

@@ -9,7 +9,6 @@
 
 #include "scheduler/cost/memory_footprint.h"
 #include "scheduler/nest/instruction_timing.h"
-#include "scheduler/nest/tile_layout.h"
 
 namespace isamap {
 
@@ -25,6 +24,8 @@ struct AccessStream {
   MemoryId nearest;     ///< innermost cache on the path
   StreamStart start;
 };
+
+using AccessStreams = boost::container::small_vector<AccessStream, 4>;
 
 /// Per useful byte: bytes fetched in lines, and stream starts in bytes of bandwidth.
 struct LineCost {
@@ -42,7 +43,7 @@ class CacheModel {
   CacheModel(const ResolvedNest& view, const TileCounts& counts, FootprintModel& layout)
       : view_(view), counts_(counts), timing_(view.model->timing), layout_(layout) {}
 
-  CacheTraffic into(MemoryId cache, const std::vector<AccessStream>& accesses, double bandwidth,
+  CacheTraffic into(MemoryId cache, const AccessStreams& accesses, double bandwidth,
                     double instances) const {
     CacheTraffic all{0, 0, bandwidth, instances, 0, 0};
     for (const AccessStream& a : accesses) {
@@ -59,7 +60,7 @@ class CacheModel {
   /// Conflict misses are counted per access: accesses do not evict each other out of their sets.
   /// Of a tile of the next outer loop with footprint F > capacity C the share C / F stays resident; `missing` is the
   /// rest, `conflict_growth` times that where the tile itself conflicts.
-  Moved of_access(MemoryId cache, const std::vector<AccessStream>& accesses, const AccessStream& a) const {
+  Moved of_access(MemoryId cache, const AccessStreams& accesses, const AccessStream& a) const {
     const Memory& memory = view_.model->memory(cache);
     const double capacity =
         memory.usable > 0 ? static_cast<double>(memory.usable) : timing_.usable * static_cast<double>(memory.capacity);
@@ -83,7 +84,7 @@ class CacheModel {
 
   /// Capacity occupied by the tiles below some loops: all lines, or lines per set / ways of the cache where the lines
   /// of one access conflict.
-  double occupied(MemoryId cache, const std::vector<AccessStream>& accesses, const AccessStream& one, int loops) const {
+  double occupied(MemoryId cache, const AccessStreams& accesses, const AccessStream& one, int loops) const {
     double total = 0, most = 0;
     for (const AccessStream& a : accesses) {
       if (loops > a.loops) continue;  // it stays in registers
@@ -100,7 +101,7 @@ class CacheModel {
 
   /// Bytes into the cache if it holds the tiles below some loops; none if that is the whole nest, since programs run
   /// repeatedly (warm cache).
-  Moved moved(MemoryId cache, const std::vector<AccessStream>& accesses, const AccessStream& a, int loops) const {
+  Moved moved(MemoryId cache, const AccessStreams& accesses, const AccessStream& a, int loops) const {
     const int at = std::min(loops, a.loops);
     // resident: the buffer of fused statements
     if (loops == 0 || (at <= a.fused_loops && a.fused_loops > 0)) return {};
@@ -113,7 +114,7 @@ class CacheModel {
 
   /// Bytes fetched and stream starts per useful byte. Lines stay resident for the next step of the innermost loop: a
   /// loop along the row uses them up.
-  LineCost line_cost(MemoryId cache, const std::vector<AccessStream>& accesses, const AccessStream& a,
+  LineCost line_cost(MemoryId cache, const AccessStreams& accesses, const AccessStream& a,
                      int loops) const {
     const MemoryId nearest = a.nearest;
     const bool far = cache != nearest;
@@ -149,7 +150,7 @@ class CacheModel {
     return f.segments > 1 ? f.segments * std::ceil(f.lines / f.segments / together) * together : f.lines;
   }
 
-  double pages(MemoryId cache, const std::vector<AccessStream>& accesses, int loops) const {
+  double pages(MemoryId cache, const AccessStreams& accesses, int loops) const {
     double total = 0;
     for (const AccessStream& a : accesses) total += layout_.footprint(cache, a.form, loops).pages;
     return total;
@@ -199,18 +200,6 @@ class CacheModel {
   FootprintModel& layout_;
 };
 
-/// Layouts with digits of the instruction, which replicate elements, are not analysed.
-PackedLayout packed_copy(const StagedTile& s) {
-  PackedLayout copy{{}, s.loops};
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    const auto name = split ? split->form.as_dim() : std::nullopt;
-    if (!split || (name && name->front() == '$')) return {{}, s.loops};
-    copy.digits.push_back(*split);
-  }
-  return copy;
-}
-
 /// Share of the rows covered by software prefetch: all but the prefetch distance at the start of each trip of the loop.
 double prefetched_share(const ResolvedNest& view, const TileCounts& counts, int access) {
   double share = 0;
@@ -252,8 +241,8 @@ StreamStart stream_start(const HardwareModel& model, MemoryId cache, bool neares
 
 void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traffic& traffic) {
   const TimingParameters& timing = view.model->timing;
-  std::map<MemoryId, std::vector<AccessStream>> streams;
-  std::map<MemoryId, double> bandwidth;
+  Traffic::ById<MemoryId, AccessStreams> streams;
+  Traffic::ById<MemoryId, double> bandwidth;
   FootprintModel layout(view, counts);
   const int all = static_cast<int>(view.loops.size());
   for (const Transfer& t : traffic.transfers) {
@@ -264,7 +253,7 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
     int fused_loops = 0;
     for (const StagedTile& s : view.stages) {
       if (s.access != t.access || s.memory != t.from) continue;
-      if (!s.stage.layout.empty()) packed = packed_copy(s);
+      if (!s.stage.layout.empty()) packed = PackedLayout{s.facts.get(), s.loops};
       // other accesses have their own source
       if (!s.stage.from.empty() || !s.stage.then.empty()) fused_loops = std::max(fused_loops, s.loops);
     }

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cmath>
 #include <set>
 
 #include "hwdesc/model/register_reallocation.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/staged_tile.h"
 #include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
@@ -15,10 +17,6 @@
 namespace isamap {
 
 namespace {
-
-const Tensor& staged_tensor(const ResolvedNest& view, int access) {
-  return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
-}
 
 /// Growth of a tile by the padding in its layout (`k pad 8`).
 double padding_of(const ResolvedNest& view, const StagedTile& s) {
@@ -46,16 +44,13 @@ double padding_of(const ResolvedNest& view, const StagedTile& s) {
 double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Memory& m = view.model->memory(s.memory);
-  double own =
-      counts.padded_tile(s.access, s.loops) * bytes(staged_tensor(view, s.access).dtype) * copies_of(view, stage);
-  if (m.is_register() && m.size > 0) {
-    const int operand = instruction_access(view.mapping, s.access);
-    own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
-              ? counts.slots(s.access, s.loops) *
-                    registers_of(*view.instruction, operand, staged_tensor(view, s.access).dtype, m)
-              : std::ceil(own / static_cast<double>(m.size));
+  const AccessFacts& access = view.facts->accesses[static_cast<std::size_t>(s.access)];
+  double own = 0;
+  if (m.is_register() && m.size > 0 && access.operand_memory == s.memory) {
+    own = counts.slots(s.access, s.loops) * access.registers;
   } else {
-    own *= padding_of(view, s);
+    own = counts.padded_tile(s.access, s.loops) * access.element_bytes * copies_of(view, stage);
+    own = m.is_register() && m.size > 0 ? std::ceil(own / static_cast<double>(m.size)) : own * padding_of(view, s);
   }
   return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.loops);
 }
@@ -70,6 +65,14 @@ int implicit_operand_registers(const ResolvedNest& view, const TileCounts& count
     if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
   }
   return 0;
+}
+
+/// Results between the calls of a tree of instructions, and its constants. A compiler takes the last result's register
+/// for a chain of them, and constants from memory.
+std::int64_t registers_between_calls(const ResolvedNest& view, MemoryId registers) {
+  const InstructionTree& tree = view.mapping.tree;
+  if (tree.empty() || operand_memory(view, 0) != registers) return 0;
+  return view.model->memory(registers).named_by_compiler() ? most_live_results(tree) - 1 : temporaries_of(tree);
 }
 
 /// Instances with registers of their own that run in parallel in one unit of the pool.
@@ -126,10 +129,50 @@ OwnRegisters own_registers(const ResolvedNest& view, const TileCounts& counts, c
 /// Registers of the operands of one call.
 std::int64_t of_one_call(const ResolvedNest& view, MemoryId registers) {
   std::int64_t sum = 0;
-  for (int a = 0; view.instruction && a < access_count(view.statement); ++a)
-    if (const int operand = instruction_access(view.mapping, a); operand >= 0 && operand_memory(view, a) == registers)
-      sum += registers_of(*view.instruction, operand, staged_tensor(view, a).dtype, view.model->memory(registers));
+  for (const AccessFacts& access : view.facts->accesses)
+    if (access.operand >= 0 && access.operand_memory == registers) sum += access.registers;
   return sum;
+}
+
+/// What a memory holds.
+struct Occupancy {
+  double needed = 0;
+  boost::container::small_vector<std::pair<const StagedTile*, double>, 8> stages;
+  int operands = 0;          ///< registers of memory operands
+  std::int64_t between = 0;  ///< registers between the calls of a tree of instructions
+
+  bool empty() const { return stages.empty() && operands == 0 && between == 0; }
+  /// The line of the largest stage.
+  SourceLocation where() const {
+    const StagedTile* largest = nullptr;
+    double most = 0;
+    for (const auto& [stage, own] : stages)
+      if (own >= most) largest = stage, most = own;
+    return largest == nullptr ? SourceLocation{} : largest->where;
+  }
+  /// "A 16, B 4"
+  std::string text() const {
+    std::string parts;
+    for (const auto& [stage, own] : stages)
+      parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", stage->stage.tensor, own);
+    if (operands > 0) parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
+    if (between > 0) parts += fmt::format("{}between calls {}", parts.empty() ? "" : ", ", between);
+    return parts;
+  }
+};
+
+Occupancy occupancy_of(const ResolvedNest& view, const TileCounts& counts, MemoryId id) {
+  Occupancy found;
+  for (std::size_t i = 0; i < view.stages.size(); ++i) {
+    if (view.stages[i].memory != id) continue;
+    found.stages.emplace_back(&view.stages[i], needed_by(view, counts, static_cast<int>(i)));
+    found.needed += found.stages.back().second;
+  }
+  found.operands = implicit_operand_registers(view, counts, id);
+  found.needed += found.operands;
+  found.between = registers_between_calls(view, id);
+  found.needed += static_cast<double>(found.between);
+  return found;
 }
 
 }  // namespace
@@ -140,36 +183,23 @@ Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts
     const MemoryId id = make_id<MemoryId>(number);
     const Memory& m = view.model->memory(id);
     if (m.kind == MemoryKind::cache) continue;
-    double needed = 0, largest = 0;
-    std::string parts;
-    SourceLocation where;  // of the largest
-    for (std::size_t i = 0; i < view.stages.size(); ++i) {
-      const StagedTile& s = view.stages[i];
-      if (s.memory != id) continue;
-      const double own = needed_by(view, counts, static_cast<int>(i));
-      if (own >= largest) largest = own, where = s.where;
-      needed += own;
-      parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
-    }
-    if (const int operands = implicit_operand_registers(view, counts, id); operands > 0) {
-      needed += operands;
-      parts += fmt::format("{}memory operands {}", parts.empty() ? "" : ", ", operands);
-    }
+    const Occupancy held = occupancy_of(view, counts, id);
+    if (held.empty()) continue;
     const bool registers = m.is_register() && m.size > 0;
     const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
     const double available = own.available;
     if (const std::int64_t call = of_one_call(view, id);
-        registers && own.budgets.others && !parts.empty() && call + own.budgets.beside > own.budgets.entry)
+        registers && own.budgets.others && call + own.budgets.beside > own.budgets.entry)
       problems.push_back(
-          error_at(where,
+          error_at(held.where(),
                    fmt::format("memory {}: {} registers needed by one call of {}, {} available before "
                                "those of a role are shared out",
                                m.name, call, view.instruction->name, own.budgets.entry - own.budgets.beside),
                    "choose smaller calls, or fewer of them side by side"));
-    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // also false for NaN (no points)
-    problems.push_back(error_at(where,
-                                fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
-                                            registers ? "registers" : "bytes", available, parts),
+    if (available <= 0 || !(held.needed > available)) continue;  // also false for NaN (no points)
+    problems.push_back(error_at(held.where(),
+                                fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, held.needed,
+                                            registers ? "registers" : "bytes", available, held.text()),
                                 "choose smaller tiles below the stages in " + m.name));
   }
   return problems;

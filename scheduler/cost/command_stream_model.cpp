@@ -258,7 +258,7 @@ class Stream {
     const double compute = calls_ * call_;
     StreamTime time{{"latencies", "", std::max(serial, busy)}, begin, compute, std::max(0.0, end.ended)};
     if (2 * compute >= time.bound.cycles)
-      time.bound.kind = "compute";
+      time.bound.kind = "compute", time.bound.bound_of = BoundOf::calls;
     else if (2 * busy >= time.bound.cycles)
       time.bound.kind = "port", time.bound.of = busiest_port();
     return time;

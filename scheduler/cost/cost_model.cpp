@@ -8,7 +8,11 @@ Cost sum_of(const std::vector<Cost>& costs) {
   Cost sum;
   double longest = -1;  // the slowest statement names the bound
   for (const Cost& cost : costs) {
-    if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
+    if (cost.cycles > longest) {
+      longest = cost.cycles;
+      sum.bound = cost.bound;
+      sum.bound_by_calls = cost.bound_by_calls;
+    }
     sum.cycles += cost.cycles;
     sum.scalar_cycles += cost.scalar_cycles;
     sum.energy_pJ += cost.energy_pJ;

@@ -166,11 +166,8 @@ class CostExplainer {
             fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.loops.size()))),
                         model_.unit(view_.instruction->unit).name);
       }
-      if (b.kind == "memory" && !waves) {  // of a memory with both, reads come first
-        const bool second = made_.overlap.back().name == row.name;
-        const auto m = model_.find_memory(std::string(b.of));
-        row.how = second || !m || model_.memory(*m).read_bandwidth <= 0 ? "fills and updates" : "reads";
-      }
+      if (b.bound_of == BoundOf::memory_reads) row.how = "reads";
+      if (b.bound_of == BoundOf::memory_writes) row.how = "fills and updates";
       made_.overlap.push_back(std::move(row));
     }
     sort_terms(made_.overlap);
@@ -210,7 +207,7 @@ class CostExplainer {
     made_.times.fill = stream.first;
     made_.times.compute = stream.compute;
     made_.times.drain = stream.last;
-    made_.times.bound = stream.bound.name();
+    made_.times.bound = {stream.bound.name()};
     const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
       if (cycles > 0) made_.latency.push_back({name, cycles, "", where});
     };
@@ -225,12 +222,11 @@ class CostExplainer {
     const TermSum& terms = nest_.terms;
     made_.latency_cycles = made_.times.cycles = nest_.cost.cycles;
     made_.times.compute = terms.longest;
-    made_.times.bound = terms.bound;
+    made_.times.bound = {terms.bound, terms.bound_by_calls};
     double waits = 0;
     for (const auto& [term, time] : terms.added) {
       if (term->overlap == Overlap::exposed) waits += time.cycles;
-      if (term->overlap == Overlap::once)
-        (time.kind == "last results" ? made_.times.drain : made_.times.fill) += time.cycles;
+      if (term->overlap == Overlap::once) (term->after_calls ? made_.times.drain : made_.times.fill) += time.cycles;
     }
     const auto add = [&](const std::string& name, double cycles) {
       if (cycles > 0) made_.latency.push_back({name, cycles, "", {}});

@@ -29,7 +29,7 @@ struct SimulatedNest {
   std::vector<double> busy;    ///< by resource
   std::vector<double> waited;  ///< stalls of calls on its tile, after the first
   std::int64_t blocks = 0, events = 0;
-  std::map<MemoryId, std::map<TensorId, Totals>> memories;
+  Traffic::Memories memories;
   std::vector<BusySlice> slices;  ///< by end; empty unless requested
   bool all_slices = true;         ///< false: truncated
 };

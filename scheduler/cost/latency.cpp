@@ -76,11 +76,11 @@ class LatencyFormula {
 
   void bound(Latency& result) const {
     double most = result.compute;
-    result.bound = "compute";
+    result.bound = {"compute", true};
     const auto larger = [&](double cycles, const std::string& name) {
       if (cycles <= most) return;
       most = cycles;
-      result.bound = name;
+      result.bound = {name};
     };
     for (std::size_t f = 0; f < flow_.flows.size(); ++f) larger(result.waited[f], "waiting for " + flow_.flows[f].name);
     larger(result.fill, "the first tiles");

@@ -4,6 +4,7 @@
 // tiles, ports and links shared by several transfers. Formulae: docs/cost.md, "Latency".
 
 #include "scheduler/cost/resource_usage.h"
+#include "scheduler/cost/term.h"
 
 namespace isamap {
 
@@ -14,7 +15,7 @@ struct Latency {
   double drain = 0;            ///< after the last one
   std::vector<double> waited;  ///< stalls that its tile ends
   std::vector<double> busy;    ///< busy cycles, prologue and epilogue included
-  std::string bound;           ///< the largest part: "compute", "fill of A in GLB"
+  Bottleneck bound;            ///< the largest part
 };
 
 Latency latency_of_nest(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow);

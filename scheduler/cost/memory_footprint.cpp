@@ -3,23 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <set>
 
 namespace isamap {
 
 namespace {
-
-/// Does a dim occur in several subscripts? Its steps then move along several axes of memory at once.
-bool share_a_dim(const std::vector<AffineExpr>& index) {
-  std::set<std::string> seen;
-  bool shared = false;
-  for (const AffineExpr& e : index) {
-    if (!e.is_linear()) return false;
-    for (const std::string& name : e.names()) shared = !seen.insert(name).second || shared;
-  }
-  return shared;
-}
 
 /// The greatest common divisor of a power of two and a whole number.
 double power_of_two_gcd(double power, double number) {
@@ -32,85 +19,44 @@ double power_of_two_gcd(double power, double number) {
 FootprintModel::FootprintModel(const ResolvedNest& view, const TileCounts& counts)
     : view_(view), counts_(counts), timing_(view.model->timing) {
   for (const Memory& cache : view.model->memories()) {
-    CacheSets sets{cache.ways > 0 ? static_cast<double>(cache.ways) : timing_.ways, 1};
+    CacheSets sets{cache.ways > 0 ? static_cast<double>(cache.ways) : timing_.ways, 1, cache_count_};
     const auto line = static_cast<double>(std::max<std::int64_t>(1, cache.line));
     if (cache.kind == MemoryKind::cache)
       while (sets.set_bytes * 2 * sets.ways * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity))
         sets.set_bytes *= 2;
     sets.set_bytes *= line;
+    if (cache.kind == MemoryKind::cache) ++cache_count_;
     caches_.push_back(sets);
   }
+  known_.reserve(view.facts->accesses.size() * cache_count_ * (view.loops.size() + 1));
 }
-
-const Tensor& FootprintModel::tensor(int access) const {
-  return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
-}
-
-double FootprintModel::element_bytes(int access) const { return bytes(tensor(access).dtype); }
 
 int FootprintModel::add(int access, const std::optional<PackedLayout>& packed) {
-  auto form = std::make_unique<Form>();
-  form->access = access;
-  form->element_bytes = element_bytes(access);
-  form->packed = packed;
-  form->share_dims = !packed && share_a_dim(access_of(view_.statement, access).index);
-  if (packed)
-    add_digits(*form);
-  else if (form->share_dims)
-    add_dims(*form);
-  else
-    add_subscripts(*form);
-  forms_.push_back(std::move(form));
-  known_.resize(forms_.size() * caches_.size() * (view_.loops.size() + 1));
+  Form& form = forms_.emplace_back(Form{access, packed, {}});
+  if (!packed)
+    for (const MemoryAxis& axis : facts(access).memory.axes)
+      form.axes.push_back({&axis.terms, axis.extent, axis.pitch, nullptr});
+  else if (packed->analysed())
+    add_digits(form);
+  known_.resize(forms_.size() * cache_count_ * (view_.loops.size() + 1));
   return static_cast<int>(forms_.size()) - 1;
 }
 
-FootprintModel::AxisTerms FootprintModel::terms_of(const AffineExpr& e) const {
-  AxisTerms terms;
-  for (const std::string& name : e.names())
-    if (const int d = view_.statement.domain.find(name); d >= 0)
-      terms.emplace_back(d, static_cast<double>(std::max<std::int64_t>(1, std::abs(e.coefficient(name)))));
-  return terms;
-}
-
 /// Elements of one subscript that a tile spans.
-double FootprintModel::span(const AxisTerms& terms, const std::vector<std::int64_t>& tiles) const {
+double FootprintModel::reach(const AxisTerms& terms, std::span<const std::int64_t> tiles) const {
   double width = 1;
   for (const auto& [d, step] : terms)
     width += step * static_cast<double>(std::max<std::int64_t>(0, tiles[static_cast<std::size_t>(d)] - 1));
   return width;
 }
 
-void FootprintModel::add_subscripts(Form& form) const {
-  const std::vector<AffineExpr>& index = access_of(view_.statement, form.access).index;
-  const std::vector<std::int64_t>& shape = tensor(form.access).shape;
-  const std::vector<std::int64_t> strides = strides_of(tensor(form.access));
-  for (std::size_t axis = 0; axis < index.size(); ++axis)
-    form.axes.push_back({terms_of(index[axis]), static_cast<double>(std::max<std::int64_t>(1, shape[axis])),
-                         static_cast<double>(strides[axis]), nullptr});
-}
-
-/// Axes of subscripts that share dims: one for each dim. A diagonal of N x N is N elements at a pitch of N + 1.
-void FootprintModel::add_dims(Form& form) const {
-  const AffineExpr offset = position(access_of(view_.statement, form.access).index, tensor(form.access));
-  for (int d = 0; d < view_.dim_count(); ++d) {
-    const Dim& dim = view_.statement.domain.dims[static_cast<std::size_t>(d)];
-    form.steps.push_back(static_cast<double>(std::abs(offset.coefficient(dim.name))));
-    if (form.steps.back() > 0)
-      form.axes.push_back(
-          {{{d, 1.0}}, static_cast<double>(std::max<std::int64_t>(1, dim.extent)), form.steps.back(), nullptr});
-  }
-  std::stable_sort(form.axes.begin(), form.axes.end(),
-                   [](const AxisForm& x, const AxisForm& y) { return x.pitch > y.pitch; });
-  if (form.axes.empty() || form.axes.back().pitch != 1) form.axes.push_back({});
-}
-
 void FootprintModel::add_digits(Form& form) const {
-  const std::vector<std::int64_t>& whole = counts_.extents(form.packed->loops);
-  for (const SplitDigit& digit : form.packed->digits) {
-    AxisForm axis{terms_of(digit.form), 1, 1, &digit};
-    axis.extent = static_cast<double>(digit_extent(digit, static_cast<std::int64_t>(span(axis.terms, whole))));
-    form.axes.push_back(std::move(axis));
+  const std::span<const std::int64_t> whole = counts_.extents(form.packed->loops);
+  const StageFacts& stage = *form.packed->stage;
+  for (std::size_t q = 0; q < stage.digits.size(); ++q) {
+    const auto extent = static_cast<std::int64_t>(reach(stage.terms[q], whole));
+    form.axes.push_back(
+        {&stage.terms[q], static_cast<double>(digit_extent(stage.digits[q], extent)), 1, &stage.digits[q]});
   }
   for (std::size_t axis = form.axes.size(); axis-- > 1;)
     form.axes[axis - 1].pitch = form.axes[axis].pitch * form.axes[axis].extent;
@@ -118,13 +64,13 @@ void FootprintModel::add_digits(Form& form) const {
 
 /// Outermost first.
 FootprintModel::Axes FootprintModel::axes(const Form& form, int loops) const {
-  const std::vector<std::int64_t>& tiles = counts_.extents(loops);
+  const std::span<const std::int64_t> tiles = counts_.extents(loops);
   Axes result;
   for (const AxisForm& axis : form.axes) {
-    double along = span(axis.terms, tiles);
+    double along = reach(*axis.terms, tiles);
     if (axis.digit != nullptr)
       along = static_cast<double>(digit_extent(*axis.digit, static_cast<std::int64_t>(along)));
-    else if (!form.share_dims)
+    else if (!facts(form.access).memory.by_dim)
       along = std::min(along, axis.extent);
     result.push_back({along, axis.extent, axis.pitch});
   }
@@ -133,15 +79,16 @@ FootprintModel::Axes FootprintModel::axes(const Form& form, int loops) const {
 
 const Footprint& FootprintModel::footprint(MemoryId cache, int form, int loops) {
   std::optional<Footprint>& known =
-      known_[(static_cast<std::size_t>(form) * caches_.size() + cache.index()) * (view_.loops.size() + 1) +
+      known_[(static_cast<std::size_t>(form) * cache_count_ + caches_[cache.index()].number) *
+                 (view_.loops.size() + 1) +
              static_cast<std::size_t>(loops)];
-  if (!known) known = compute(cache, *forms_[static_cast<std::size_t>(form)], loops);
+  if (!known) known = compute(cache, forms_[static_cast<std::size_t>(form)], loops);
   return *known;
 }
 
 Footprint FootprintModel::compute(MemoryId id, const Form& form, int loops) const {
   const Memory& cache = view_.model->memory(id);
-  const double size = form.element_bytes, elements = counts_.tile(form.access, loops);
+  const double size = facts(form.access).element_bytes, elements = counts_.tile(form.access, loops);
   const double of_sets = set_bytes(id);
   Footprint f;
   f.bytes = f.lines = elements * size;
@@ -188,20 +135,20 @@ Footprint FootprintModel::compute(MemoryId id, const Form& form, int loops) cons
 }
 
 bool FootprintModel::runs_along(int number, int loop) const {
-  const Form& form = *forms_[static_cast<std::size_t>(number)];
-  const std::vector<AffineExpr>& index = access_of(view_.statement, form.access).index;
+  const Form& form = forms_[static_cast<std::size_t>(number)];
+  const MemoryAxes& memory = facts(form.access).memory;
   const int d = view_.loops[static_cast<std::size_t>(loop)].dim;
-  if (index.empty() || !counts_.uses_loop(form.access, loop)) return false;
-  if (form.share_dims) return form.steps[static_cast<std::size_t>(d)] == 1;
+  if (access_of(view_.statement, form.access).index.empty() || !counts_.uses_loop(form.access, loop)) return false;
   const auto moves = [&](const AxisTerms& terms) {
     return std::any_of(terms.begin(), terms.end(), [&](const auto& term) { return term.first == d; });
   };
-  if (!form.packed) return moves(form.axes.back().terms);
-  if (form.packed->digits.empty()) return moves(terms_of(index.back()));
+  if (form.packed && !form.packed->analysed()) return moves(memory.last);
+  if (!form.packed && memory.by_dim) return memory.steps[static_cast<std::size_t>(d)] == 1;
+  if (!form.packed) return moves(memory.last);
   const Axes all = axes(form, loop + 1);
   std::size_t last = all.size() - 1;
   while (last > 0 && all[last].along == all[last].extent) --last;
-  return moves(form.axes[last].terms);
+  return moves(*form.axes[last].terms);
 }
 
 }  // namespace isamap

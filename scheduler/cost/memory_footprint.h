@@ -3,19 +3,19 @@
 // Where the tiles of accesses lie in memory: runs, lines, sets and pages, from subscripts and strides.
 
 #include <boost/container/small_vector.hpp>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "scheduler/cost/access_counts.h"
-#include "scheduler/nest/tile_layout.h"
 
 namespace isamap {
 
 /// A packed tensor that an access reads.
 struct PackedLayout {
-  std::vector<SplitDigit> digits;  ///< empty: layout not analysed, elements used as contiguous
-  int loops = 0;                   ///< its tile is that below these loops
+  const StageFacts* stage = nullptr;
+  int loops = 0;  ///< its tile is that below these loops
+  /// Layouts with digits of the instruction, which replicate elements, are not: elements are used as contiguous.
+  bool analysed() const { return stage->of_dims; }
 };
 
 /// Memory footprint of an access below some loops.
@@ -41,30 +41,26 @@ class FootprintModel {
   /// Do the steps of a loop continue along the rows of the tiles below it?
   bool runs_along(int form, int loop) const;
 
-  double element_bytes(int access) const;
+  double element_bytes(int access) const { return facts(access).element_bytes; }
   double ways(MemoryId cache) const { return caches_[cache.index()].ways; }
   /// Bytes of one way: a line in each set. The number of sets is a power of two.
   double set_bytes(MemoryId cache) const { return caches_[cache.index()].set_bytes; }
 
  private:
-  /// Dims of the statement that move along an axis, with their steps in elements of it.
-  using AxisTerms = boost::container::small_vector<std::pair<int, double>, 4>;
   /// One axis of memory: a subscript, a digit of a packed layout, or a dim.
   struct AxisForm {
-    AxisTerms terms;
+    const AxisTerms* terms = nullptr;
     double extent = 1, pitch = 1;  ///< of the array; distance of neighbours, in elements
     const SplitDigit* digit = nullptr;
   };
   struct Form {
     int access = 0;
-    double element_bytes = 1;
     std::optional<PackedLayout> packed;
-    bool share_dims = false;                           ///< a dim occurs in several subscripts: each dim is an axis
-    std::vector<double> steps;                         ///< of `share_dims`, by dim: elements in memory
     boost::container::small_vector<AxisForm, 6> axes;  ///< outermost first
   };
   struct CacheSets {
     double ways = 0, set_bytes = 0;
+    std::size_t number = 0;  ///< among caches
   };
   /// In elements: extent of the tile, extent of the array, distance of neighbours.
   struct Axis {
@@ -72,11 +68,8 @@ class FootprintModel {
   };
   using Axes = boost::container::small_vector<Axis, 8>;
 
-  const Tensor& tensor(int access) const;
-  AxisTerms terms_of(const AffineExpr& e) const;
-  double span(const AxisTerms& terms, const std::vector<std::int64_t>& tiles) const;
-  void add_subscripts(Form& form) const;
-  void add_dims(Form& form) const;
+  const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
+  double reach(const AxisTerms& terms, std::span<const std::int64_t> tiles) const;
   void add_digits(Form& form) const;
   Axes axes(const Form& form, int loops) const;
   Footprint compute(MemoryId cache, const Form& form, int loops) const;
@@ -84,9 +77,10 @@ class FootprintModel {
   const ResolvedNest& view_;
   const TileCounts& counts_;
   const TimingParameters& timing_;
-  std::vector<CacheSets> caches_;  ///< by memory
-  std::vector<std::unique_ptr<Form>> forms_;
-  std::vector<std::optional<Footprint>> known_;  ///< by form, memory and loops
+  boost::container::small_vector<CacheSets, 8> caches_;  ///< by memory
+  boost::container::small_vector<Form, 4> forms_;
+  std::size_t cache_count_ = 0;
+  std::vector<std::optional<Footprint>> known_;  ///< by form, cache and loops
 };
 
 }  // namespace isamap

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "scheduler/cost/cache_traffic.h"
-#include "scheduler/lowering/packing_moves.h"
+#include "scheduler/nest/packing_moves.h"
 #include "scheduler/nest/staged_tile.h"
 
 namespace isamap {
@@ -14,11 +14,12 @@ const Tensor& copied_tensor(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
-std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s) {
+std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s,
+                                   const std::vector<std::int64_t>& tile) {
   if (s.parent >= 0 || !s.stage.via.empty() || s.stage.layout.empty() || s.memory != view.model->home())
     return std::nullopt;
   return packing_move({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
-                       &s.stage.layout, view.tiles(s.loops), s.memory, s.access > 0},
+                       &s.stage.layout, tile, s.memory, s.access > 0},
                       *view.model);
 }
 
@@ -26,12 +27,7 @@ std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s
 /// together to the inside, if the last digit is of it or a move handles the digits inside it
 /// (scheduler/lowering/tile_copy.cpp).
 std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineExpr& offset, bool by_move) {
-  std::vector<SplitDigit> digits;
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    if (!split) return {};
-    digits.push_back(*split);
-  }
+  std::vector<SplitDigit> digits = s.facts->digits;
   for (std::size_t q = digits.size(); q-- > 0;) {
     const auto name = digits[q].form.as_dim();
     if (name && offset.coefficient(*name) == 1) {
@@ -45,30 +41,91 @@ std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineEx
   return digits;
 }
 
-/// Elements read contiguously before the copy continues with another row, when it interleaves more rows than the
-/// hardware prefetcher tracks. 0: everything, or unknown.
-double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache) {
-  const Tensor& tensor = copied_tensor(view, s.access);
-  const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
-  if (!offset.is_linear()) return 0;
-  const std::vector<std::int64_t> tile = view.tiles(s.loops);
-  const std::vector<SplitDigit> digits = digits_in_copy_order(s, offset, move_of(view, s).has_value());
-  if (digits.empty()) return 0;
-  double run = 1, rows = 1;
+/// Cycles per element of a scalar loop that makes the copy, times the replication in the layout.
+double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
+  const Access& access = access_of(view.statement, s.access);
+  const AffineExpr offset =
+      simplify(position(access.index, copied_tensor(view, s.access)), ranges_of(view.statement.domain));
+  const TimingParameters& timing = view.model->timing;
+  if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : timing.copy_divided;
+  Tiles whole;
+  for (const Dim& dim : view.statement.domain.dims)
+    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
+  double copied = 1, natural = 1;
+  std::vector<AffineExpr> forms;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
+    const auto name = split->form.as_dim();
+    if (name && name->front() == '$') {  // a replicated or virtual dim multiplies the elements
+      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
+      continue;
+    }
+    forms.push_back(split->form);
+    copied *= static_cast<double>(range_over(split->form, whole).extent);
+  }
+  for (const AffineExpr& e : access.index)
+    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
+      natural *= static_cast<double>(range->high - range->low + 1);
+  double each = timing.copy_divided;
+  if (offset.is_linear()) {
+    std::int64_t stride = 0;
+    const auto split = split_digit(s.stage.layout.back().index);
+    for (const std::string& name : s.stage.layout.back().index.names()) {  // of 2*q + s, one step of 2*q is two of it
+      const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
+      stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
+    }
+    each = stride == 1 ? timing.copy_contiguous : timing.copy_strided;
+  }
+  return each * std::max(1.0, copied / std::max(natural, 1.0));
+}
+
+/// Loops of the copy with constant strides in the tensor.
+void add_loops(const ResolvedNest& view, const StagedTile& s, bool by_move, PackedCopyFacts& copy) {
+  const AffineExpr offset = position(access_of(view.statement, s.access).index, copied_tensor(view, s.access));
+  const std::vector<SplitDigit> digits =
+      offset.is_linear() ? digits_in_copy_order(s, offset, by_move) : std::vector<SplitDigit>{};
+  copy.regular = !digits.empty();
   for (auto split = digits.rbegin(); split != digits.rend(); ++split) {
     const auto name = split->form.as_dim();
     const int d = name ? view.statement.domain.find(*name) : -1;
-    if (d < 0) return 0;
-    const auto extent = static_cast<double>(digit_extent(*split, tile[static_cast<std::size_t>(d)]));
-    if (static_cast<double>(offset.coefficient(*name) * split->divide) != run) {
+    copy.regular = d >= 0;
+    if (d < 0) return;
+    copy.loops.push_back({static_cast<double>(digit_extent(*split, copy.tile[static_cast<std::size_t>(d)])),
+                          static_cast<double>(offset.coefficient(*name) * split->divide)});
+  }
+}
+
+const PackedCopyFacts& copy_facts(const ResolvedNest& view, const StagedTile& s) {
+  std::vector<std::int64_t> tile = view.tiles(s.loops);
+  auto& all = s.facts->packed;
+  const auto known = std::find_if(all.begin(), all.end(), [&](const auto& one) {
+    return one->access == s.access && one->of_tensor == (s.parent < 0) && one->tile == tile;
+  });
+  if (known != all.end()) return **known;
+  const auto move = move_of(view, s, tile);
+  PackedCopyFacts copy{s.access, s.parent < 0, std::move(tile), move ? move->cycles : cycles_by_element(view, s), {}};
+  add_loops(view, s, move.has_value(), copy);
+  return *all.emplace_back(std::make_unique<const PackedCopyFacts>(std::move(copy)));
+}
+
+/// Elements read contiguously before the copy continues with another row, when it interleaves more rows than the
+/// hardware prefetcher tracks. 0: everything, or unknown.
+double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache) {
+  const PackedCopyFacts& copy = copy_facts(view, s);
+  double run = 1, rows = 1;
+  for (const auto& [extent, stride] : copy.loops) {
+    if (stride != run) {
       rows *= extent;
       continue;
     }
     if (rows > prefetch_streams(cache, view.model->timing))
-      return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
+      return run > 1 ? run
+                     : std::min(extent, static_cast<double>(cache.line) / bytes(copied_tensor(view, s.access).dtype));
     run *= extent;
   }
-  return run;
+  return copy.regular ? run : 0;
 }
 
 /// Threads that share a copy: those over which the loops around it are distributed.
@@ -130,45 +187,7 @@ double llc_miss_cycles(const ResolvedNest& view, const Transfer& t) {
 
 }  // namespace
 
-double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
-  const Access& access = access_of(view.statement, s.access);
-  const Tensor& tensor = copied_tensor(view, s.access);
-  if (const auto move = move_of(view, s)) return move->cycles;
-  const AffineExpr offset = simplify(position(access.index, tensor), ranges_of(view.statement.domain));
-  const TimingParameters& timing = view.model->timing;
-  if (s.stage.layout.empty()) return offset.is_linear() ? timing.copy_contiguous : timing.copy_divided;
-  Tiles whole;
-  for (const Dim& dim : view.statement.domain.dims)
-    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
-  double copied = 1, natural = 1;
-  std::vector<AffineExpr> forms;
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
-    const auto name = split->form.as_dim();
-    if (name && name->front() == '$') {  // a replicated or virtual dim multiplies the elements
-      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
-      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
-      continue;
-    }
-    forms.push_back(split->form);
-    copied *= static_cast<double>(range_over(split->form, whole).extent);
-  }
-  for (const AffineExpr& e : access.index)
-    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
-      natural *= static_cast<double>(range->high - range->low + 1);
-  double each = timing.copy_divided;
-  if (offset.is_linear()) {
-    std::int64_t stride = 0;
-    const auto split = split_digit(s.stage.layout.back().index);
-    for (const std::string& name : s.stage.layout.back().index.names()) {  // of 2*q + s, one step of 2*q is two of it
-      const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
-      stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
-    }
-    each = stride == 1 ? timing.copy_contiguous : timing.copy_strided;
-  }
-  return each * std::max(1.0, copied / std::max(natural, 1.0));
-}
+double copy_cycles(const ResolvedNest& view, const StagedTile& s) { return copy_facts(view, s).cycles; }
 
 void append_packing_times(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                           std::vector<TermTime>& times) {

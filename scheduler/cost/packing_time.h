@@ -7,7 +7,7 @@
 
 namespace isamap {
 
-/// Cycles per element of a packed copy: of the move that packs it (scheduler/lowering/packing_moves.h), or of a scalar
+/// Cycles per element of a packed copy: of the move that packs it (scheduler/nest/packing_moves.h), or of a scalar
 /// unit, times the copies of each element in its layout (an im2col layout repeats them).
 double copy_cycles(const ResolvedNest& view, const StagedTile& stage);
 

@@ -35,6 +35,6 @@ bool runs_in_waves(const PricedNest& nest);
 /// The terms that it does not replay are added, and it never knows less than the closed form:
 ///
 ///   max(replayed, longest bound + terms that are replayed) + all other terms
-Cost replayed_cost(const PricedNest& nest, double cycles, const std::string& bound);
+Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bottleneck);
 
 }  // namespace isamap

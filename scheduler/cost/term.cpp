@@ -26,6 +26,8 @@ double TermSum::of(Overlap overlap) const {
 
 TermSum sum_terms(TimingModel model, TermContext context) {
   TermSum sum;
+  sum.bounds.reserve(terms_of(model).size());
+  sum.added.reserve(terms_of(model).size());
   std::vector<TermTime> times;
   for (const Term* term : terms_of(model)) {
     times.clear();
@@ -50,11 +52,13 @@ TermSum sum_terms(TimingModel model, TermContext context) {
   const TermTime* most = nullptr;
   for (const TermTime& time : sum.bounds)
     if (time.cycles > sum.longest) most = &time, sum.longest = time.cycles;
-  if (most != nullptr) sum.bound = most->name();
+  if (most != nullptr) sum.bound = most->name(), sum.bound_by_calls = most->bound_of == BoundOf::calls;
   sum.cycles = sum.longest;
   for (const auto& [term, time] : sum.added) sum.cycles += time.cycles;
-  if (sum.of(Overlap::exposed) > sum.longest + sum.of(Overlap::once))
+  if (sum.of(Overlap::exposed) > sum.longest + sum.of(Overlap::once)) {
     sum.bound = model == TimingModel::command_stream ? sum.added.back().second.name() : "transfers that nothing hides";
+    sum.bound_by_calls = false;
+  }
   return sum;
 }
 

@@ -27,14 +27,18 @@ enum class Overlap {
   exposed     ///< nothing overlaps with it
 };
 
+/// What a bound is of, where other terms and reports need to know.
+enum class BoundOf { other, calls, cache, link, memory_reads, memory_writes };
+
 /// Cycles of one resource, or of one cause.
 struct TermTime {
   std::string_view kind;  ///< "link", "packed copy of"
   std::string_view of;    ///< "ld", "B"; empty: there is one only
   double cycles = 0;
-  bool of_cache = false;  ///< of a bound: the caches' part of core and caches
-  double number = 0;      ///< of `counted`, 4 accumulators
+  BoundOf bound_of = BoundOf::other;
+  double number = 0;  ///< of `counted`, 4 accumulators
   std::string_view counted = {};
+  MemoryId cache = {};  ///< of `BoundOf::cache`
 
   std::string name() const;  ///< "link ld", "latency of fma (4 accumulators)"
 };
@@ -58,10 +62,17 @@ struct Term {
   Overlap overlap = Overlap::bound;
   bool replayed = false;  ///< latency and simulator find this time by themselves
   void (*times)(const TermContext& context, std::vector<TermTime>& times) = nullptr;
+  bool after_calls = false;  ///< of `once`: after the last call, else before the first
 };
 
 /// The only list of the terms of a model: those of `calls` and `bound` first.
 std::span<const Term* const> terms_of(TimingModel model);
+
+/// What takes longest.
+struct Bottleneck {
+  std::string name;    ///< "compute", "fill of A in GLB"
+  bool calls = false;  ///< it is the throughput of the calls
+};
 
 /// The terms of a nest and their sum.
 struct TermSum {
@@ -69,6 +80,7 @@ struct TermSum {
   std::vector<std::pair<const Term*, TermTime>> added;
   double longest = 0;  ///< of `bounds`
   std::string bound;   ///< its name, or what takes even longer
+  bool bound_by_calls = false;
   double cycles = 0;
 
   double of(Overlap overlap) const;  ///< sum over `added`

@@ -16,7 +16,7 @@ namespace {
 TensorId tensor_id_of(const ResolvedNest& view, int access) { return access_of(view.statement, access).tensor; }
 
 int element_bytes(const ResolvedNest& view, int access) {
-  return bytes(view.kernel->tensors[tensor_id_of(view, access).index()].dtype);
+  return view.facts->accesses[static_cast<std::size_t>(access)].element_bytes;
 }
 
 bool owned_inside(const ResolvedNest& view, MemoryId memory, UnitId unit) {
@@ -181,14 +181,7 @@ std::int64_t whole(double words) {
 }  // namespace
 
 double copies_of(const ResolvedNest& view, int stage) {
-  double copies = 1;
-  if (stage < 0 || !view.instruction) return copies;
-  for (const LayoutDigit& digit : view.stages[static_cast<std::size_t>(stage)].stage.layout) {
-    const auto name = digit.index.as_dim();
-    const int d = name && name->front() == '$' ? view.instruction->statement().domain.find(name->substr(1)) : -1;
-    if (d >= 0) copies *= static_cast<double>(view.instruction->ranges[static_cast<std::size_t>(d)].max);
-  }
-  return copies;
+  return stage < 0 ? 1 : view.stages[static_cast<std::size_t>(stage)].facts->copies;
 }
 
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {

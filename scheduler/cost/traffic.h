@@ -2,6 +2,7 @@
 #pragma once
 // Traffic of a nest: words per memory and tensor, bytes per link (docs/cost.md).
 
+#include <boost/container/flat_map.hpp>
 #include <map>
 #include <string>
 
@@ -36,11 +37,14 @@ struct CacheTraffic {
 };
 
 struct Traffic {
-  std::map<MemoryId, std::map<TensorId, Totals>> memories;
+  template <class Id, class Value>
+  using ById = boost::container::small_flat_map<Id, Value, 4>;
+  using Memories = ById<MemoryId, ById<TensorId, Totals>>;
+  Memories memories;
   std::vector<Transfer> transfers;
-  std::map<LinkId, double> link_bytes;      ///< over all instances
-  std::map<LinkId, double> link_instances;  ///< instances of the link among which these bytes are divided
-  std::map<MemoryId, CacheTraffic> caches;
+  ById<LinkId, double> link_bytes;      ///< over all instances
+  ById<LinkId, double> link_instances;  ///< instances of the link among which these bytes are divided
+  ById<MemoryId, CacheTraffic> caches;
 };
 
 Traffic traffic_of(const ResolvedNest& view, const TileCounts& counts);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "scheduler/lowering/lower_tree.h"
 #include "scheduler/lowering/tile_copy_internal.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "support/arithmetic.h"
@@ -63,54 +64,98 @@ bool reaches_end(const TileLayout& tile, const MoveShape& shape) {
   return true;
 }
 
+namespace {
+
+/// Fills of one tile, padding included, by one kind of instruction.
+class TileFill {
+ public:
+  /// `value`: what a broadcast reads; nothing: a fill has it in its semantics.
+  TileFill(Lowering& lowering, const TileLayout& tile, std::optional<Ref> value)
+      : lowering_(lowering), whole_(tile), value_(std::move(value)) {
+    for (Coordinate& c : whole_.coordinates) c.extent = c.padded;
+  }
+
+  /// The call for one block, or why there is none.
+  Result<std::vector<Node>> block(const MoveShape& shape, const std::vector<AffineExpr>& begin,
+                                  const std::vector<std::int64_t>& valid) {
+    const Instruction& fill = lowering_.model.instruction(shape.instruction);
+    std::vector<std::int64_t> extents;
+    for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
+      extents.push_back(shape.coordinate[d] < 0 ? 1 : valid[static_cast<std::size_t>(shape.coordinate[d])]);
+      if (!allows(fill.ranges[d], extents.back())) return error("extent");
+    }
+    Ranges ranges = lowering_.ranges;
+    const std::vector<std::int64_t> all = touched_extents(fill, extents);  // it also sets padding
+    for (const auto& [name, range] : dim_ranges(fill, all)) ranges[name] = range;
+    const auto index = index_at(whole_, known_at(whole_, begin, shape, fill), ranges);
+    const std::string no =
+        index ? refusal({fill, 0, all}, lowering_.buffer(whole_.buffer), whole_, *index, lowering_.known())
+              : "its coordinates are not known";
+    if (!no.empty()) {
+      if (reasons.size() < max_reasons) reasons.push_back(no);
+      return error(no);
+    }
+    std::vector<Ref> operands{{whole_.buffer, *index}};
+    if (value_) operands.push_back(*value_);
+    auto call = make_call(lowering_, shape.instruction, std::move(operands), extents);
+    if (!call) return call.diagnostics();
+    return std::vector<Node>{Node{std::move(*call)}};
+  }
+
+  std::vector<std::string> reasons;
+
+ private:
+  Lowering& lowering_;
+  TileLayout whole_;
+  std::optional<Ref> value_;
+};
+
+}  // namespace
+
 Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, Scalar value, bool unroll,
                                     const TileLayout* part) {
-  const Buffer& buffer = lowering.buffer(tile.buffer);
+  const Buffer buffer = lowering.buffer(tile.buffer);
+  const bool registers = lowering.model.memory(buffer.memory).is_register();
   const double wanted = is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer);
-  const auto fits = [&](const Instruction& i) {
-    const auto v = fill_value(i);
-    return v && *v == wanted && i.operands[0].memory == buffer.memory;
-  };
   const TileLayout elements = part != nullptr ? *part : tile;  // without padding
-  TileLayout whole = tile, visited = elements;
-  for (TileLayout* t : {&whole, &visited})
-    for (Coordinate& c : t->coordinates) c.extent = c.padded;
+  TileLayout visited = elements;
+  for (Coordinate& c : visited.coordinates) c.extent = c.padded;
   std::vector<std::string> reasons;
-  for (const MoveShape& shape : move_shapes(lowering, visited, fits)) {
-    const Instruction& fill = lowering.model.instruction(shape.instruction);
-    const auto body = [&](const std::vector<AffineExpr>& begin,
-                          const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
-      std::vector<std::int64_t> extents;
-      for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
-        extents.push_back(shape.coordinate[d] < 0 ? 1 : valid[static_cast<std::size_t>(shape.coordinate[d])]);
-        if (!allows(fill.ranges[d], extents.back())) return error("extent");
-      }
-      Ranges ranges = lowering.ranges;
-      const std::vector<std::int64_t> all = touched_extents(fill, extents);  // it also sets padding
-      for (const auto& [name, range] : dim_ranges(fill, all)) ranges[name] = range;
-      const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
-      const std::string no =
-          index ? refusal({fill, 0, all}, buffer, whole, *index, lowering.known()) : "its coordinates are not known";
-      if (!no.empty()) {
-        if (reasons.size() < max_reasons) reasons.push_back(no);
-        return error(no);
-      }
-      auto call = make_call(lowering, shape.instruction, {{tile.buffer, *index}}, extents);
-      if (!call) return call.diagnostics();
-      return std::vector<Node>{Node{std::move(*call)}};
+  for (const bool broadcast : {false, true}) {  // of a constant in memory, where no fill has the value
+    if (broadcast && (!registers || !lowering.model.scalar_unit_for(lowering.model.home()))) break;
+    const auto fits = [&](const Instruction& i) {
+      if (broadcast)
+        return is_broadcast(i, lowering.model) && i.operands[0].memory == buffer.memory &&
+               i.operands[0].dtype == buffer.dtype;
+      return fill_value(i) == wanted && i.operands[0].memory == buffer.memory;
     };
-    for (const TileLayout* each : {&elements, static_cast<const TileLayout*>(&visited)}) {
-      if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
-        continue;
-      auto nodes = for_each_block(lowering, *each, {shape.blocks, shape.covered(), unroll}, body);
-      if (nodes) return nodes;
+    const std::vector<MoveShape> shapes = move_shapes(lowering, visited, fits);
+    if (shapes.empty()) continue;
+    std::optional<Ref> read;
+    if (broadcast) {
+      auto constant = constant_in_memory(lowering, buffer.dtype, wanted);
+      if (!constant) return constant.diagnostics();
+      read = *constant;
     }
+    TileFill filled(lowering, tile, read);
+    for (const MoveShape& shape : shapes) {
+      const Instruction& fill = lowering.model.instruction(shape.instruction);
+      const auto body = [&](const auto& begin, const auto& valid) { return filled.block(shape, begin, valid); };
+      for (const TileLayout* each : {&elements, static_cast<const TileLayout*>(&visited)}) {
+        if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
+          continue;
+        auto nodes = for_each_block(lowering, *each, {shape.blocks, shape.covered(), unroll}, body);
+        if (nodes) return nodes;
+      }
+    }
+    reasons.insert(reasons.end(), filled.reasons.begin(), filled.reasons.end());
   }
   const auto unit = lowering.model.scalar_unit_for(buffer.memory);
-  if (unit && !lowering.model.memory(buffer.memory).is_register()) return set_all(lowering, tile, *unit, value);
+  if (unit && !registers) return set_all(lowering, tile, *unit, value);
   Diagnostic failed = error(fmt::format("no instruction fills {} in {} with {}", buffer.name,
                                         lowering.model.memory(buffer.memory).name, wanted),
-                            "describe a fill (compute \"D[..] = 0\"), or `start: [zero, keep]` on the instruction");
+                            "describe a fill (compute \"D[..] = 0\"), a broadcast (\"D[j] = S[]\"), or `start: [zero, "
+                            "keep]` on the instruction");
   failed.notes = reasons;
   return failed;
 }

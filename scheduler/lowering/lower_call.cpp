@@ -10,6 +10,7 @@
 #include "ir/start.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/lower_nest_internal.h"
+#include "scheduler/lowering/lower_tree.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "scheduler/nest/operand_rows.h"
 #include "scheduler/nest/rerolled_instruction.h"
@@ -58,6 +59,7 @@ class CallLowering : NestParts {
     }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
     if (const Diagnostics problems = read_again(refs); has_errors(problems)) return problems;
+    if (!input_.pairing.tree.empty()) return lower_tree(lowering_, input_.pairing.tree, refs, extents);
     const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
     const Instruction& written = lowering_.model.instruction(id);
     if (written.ranges.size() != instruction_->ranges.size()) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "scheduler/lowering/lower_nest_internal.h"
-#include "scheduler/lowering/packing_moves.h"
+#include "scheduler/nest/packing_moves.h"
 
 namespace isamap {
 

@@ -47,7 +47,7 @@ struct Copy {
   bool into_inner = true;
   std::vector<bool> zero;         ///< per coordinate of inner: padding must hold 0
   std::vector<std::string> via;   ///< only these moves; empty: any
-  std::string packing_move = {};  ///< tried if `via` is empty (scheduler/lowering/packing_moves.h)
+  std::string packing_move = {};  ///< tried if `via` is empty (scheduler/nest/packing_moves.h)
   bool cleared = false;           ///< padding is 0 already
   bool has_wait = false;  ///< asynchronous moves may be used: a wait follows (scheduler/lowering/async_groups.h)
   bool adds = false;      ///< out of the tile by a combine in `via`, which accumulates

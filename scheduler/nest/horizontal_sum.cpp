@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/nest/horizontal_sum.h"
 
+#include "ir/scalar_functions.h"
+
 namespace isamap {
 
 std::int64_t lanes_added_up(const Instruction& instruction, Reduction reduction, DType type) {
@@ -18,6 +20,11 @@ bool sums_lanes_in_any_order(const Instruction& instruction) {
   if (!is_compute(instruction) || !instruction.numerics.order_any) return false;
   const Computation& meaning = instruction.statement();
   return is_float(meaning.body.type) && lanes_added_up(instruction, meaning.reduction, meaning.body.type) > 1;
+}
+
+bool differs_in_last_digits(const Instruction& instruction) {
+  return is_compute(instruction) &&
+         (sums_lanes_in_any_order(instruction) || approximates(instruction.statement().body));
 }
 
 }  // namespace isamap

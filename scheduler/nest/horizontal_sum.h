@@ -13,5 +13,7 @@ std::int64_t lanes_added_up(const Instruction& instruction, Reduction reduction,
 
 /// Adds floating-point lanes in an unspecified order, which --strict-float forbids.
 bool sums_lanes_in_any_order(const Instruction& instruction);
+/// May its result differ from the statement's in the last digits? Sums in any order, approximated functions.
+bool differs_in_last_digits(const Instruction& instruction);
 
 }  // namespace isamap

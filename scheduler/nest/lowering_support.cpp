@@ -87,6 +87,8 @@ double round_to_operand(const Instruction& instruction, int access, double numbe
 }
 
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
+  for (const TreeCall& call : mapping.tree.calls)
+    if (std::string why = not_lowered(model.instruction(call.instruction), model); !why.empty()) return why;
   if (std::string why = not_lowered(model.instruction(mapping.instruction), model); !why.empty()) return why;
   const InstructionForm form = instruction_form(mapping, model);
   if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))

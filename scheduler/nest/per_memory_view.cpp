@@ -187,6 +187,7 @@ Result<Mapping> only_mapping(const Kernel& kernel, const HardwareModel& model) {
   options.max_mappings = 64;
   auto mapped = enumerate_mappings(kernel, model, options);
   if (!mapped) return mapped.diagnostics();
+  std::erase_if(mapped->mappings, [](const Mapping& m) { return !m.tree.empty(); });
   if (mapped->mappings.empty())
     return error("no instruction of " + model.name + " matches " + kernel.statements.front().name);
   for (const Mapping& m : mapped->mappings)

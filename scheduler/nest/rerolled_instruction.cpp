@@ -55,6 +55,7 @@ InstructionForm summed_form(const HardwareModel& model, InstructionId instructio
 }
 
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model) {
+  if (!mapping.tree.empty()) return mapping.tree.form;
   return mapping.rolled.empty() ? written_form(model, mapping.instruction) : summed_form(model, mapping.instruction);
 }
 
@@ -91,21 +92,32 @@ void fix_extent(Instruction& instruction, std::size_t dim, std::int64_t extent) 
 
 }  // namespace
 
+FixedExtents compile_time_extents(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
+                                  const Computation& fused) {
+  FixedExtents extents;
+  for (std::size_t m = 0; form && m < form->ranges.size() && m < mapping.dims.size(); ++m) {
+    const DimRange& range = form->ranges[m];
+    if (!range.known_at_compile_time || range.fixed() || mapping.dims[m].empty()) continue;
+    const int dim = fused.domain.find(fused_name(mapping.dims[m]));
+    if (dim < 0) continue;
+    const std::int64_t tile = innermost_tile(nest, fused.domain.dims[static_cast<std::size_t>(dim)]);
+    extents.emplace_back(m, std::clamp(round_up(tile, range.multiple_of), range.min, range.max));
+  }
+  return extents;
+}
+
+InstructionForm with_extents(const InstructionForm& form, const FixedExtents& extents) {
+  if (extents.empty()) return form;
+  auto fixed = std::make_shared<Instruction>(*form);
+  for (const auto& [dim, extent] : extents) fix_extent(*fixed, dim, extent);
+  return fixed;
+}
+
 InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computation& fused,
                         const HardwareModel& model) {
   if (!mapping.instruction.valid()) return nullptr;
   const InstructionForm form = instruction_form(mapping, model);
-  std::shared_ptr<Instruction> fixed;
-  for (std::size_t m = 0; form && m < form->ranges.size() && m < mapping.dims.size(); ++m) {
-    const DimRange& range = form->ranges[m];
-    const int dim = mapping.dims[m].empty() ? -1 : fused.domain.find(fused_name(mapping.dims[m]));
-    if (!range.known_at_compile_time || range.fixed() || dim < 0) continue;
-    const std::int64_t tile = innermost_tile(nest, fused.domain.dims[static_cast<std::size_t>(dim)]);
-    const std::int64_t extent = std::clamp(round_up(tile, range.multiple_of), range.min, range.max);
-    if (!fixed) fixed = std::make_shared<Instruction>(*form);
-    fix_extent(*fixed, m, extent);
-  }
-  return fixed ? fixed : form;
+  return with_extents(form, compile_time_extents(nest, form, mapping, fused));
 }
 
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs) {

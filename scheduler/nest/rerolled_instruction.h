@@ -24,9 +24,16 @@ InstructionForm written_form(const HardwareModel& model, InstructionId instructi
 /// With its unrolled sum as the last dim. nullptr: it has none; it overwrites its output; the index of the term is not
 /// a subscript by itself (A[2*j + 1]); or the first read of an operand is not its first element.
 InstructionForm summed_form(const HardwareModel& model, InstructionId instruction);
-/// The form of the mapping: never nullptr if `not_lowered` (lowering_support.h) accepts it.
+/// The form of the mapping, which may be a tree of instructions: never nullptr if `not_lowered` (lowering_support.h)
+/// accepts it.
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model);
-/// The same with compile-time extents (`known: compile`) fixed to the nest's innermost tiles, for all of its calls.
+/// Extents of dims of an instruction: dim and extent.
+using FixedExtents = std::vector<std::pair<std::size_t, std::int64_t>>;
+/// Compile-time extents (`known: compile`) that the nest's innermost tiles fix. Empty: the form has none.
+FixedExtents compile_time_extents(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
+                                  const Computation& fused);
+InstructionForm with_extents(const InstructionForm& form, const FixedExtents& extents);
+/// The form of the mapping with compile-time extents fixed to the nest's innermost tiles, for all of its calls.
 /// nullptr: the mapping has no instruction.
 InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computation& fused, const HardwareModel& model);
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/access_name.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/out_of_bounds.h"
@@ -21,95 +22,85 @@
 namespace isamap {
 namespace {
 
-/// Resolution of `stage` lines, and the state of a resolution in progress.
-class StageResolver {
- protected:
-  StageResolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
+Diagnostic problem_at(const Nest& nest, int line, const std::string& message, const std::string& hint) {
+  const auto l = static_cast<std::size_t>(line);
+  if (l >= nest.lines.size()) return error(message, hint);
+  return error_at(nest.lines[l].where, "'" + print(nest.lines[l]) + "': " + message, hint);
+}
 
+/// The last line of a nest, and no other, is a `do` of its statement.
+Diagnostics do_line_problems(const Nest& nest, const Computation& statement) {
+  const Do* last = nullptr;
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const Do* line = std::get_if<Do>(&nest.lines[l].is);
+    if (line && l + 1 < nest.lines.size())
+      return {problem_at(nest, static_cast<int>(l), "do must be the last line of a nest", "")};
+    if (line) last = line;
+  }
+  const int line = static_cast<int>(nest.lines.size()) - 1;
+  if (!last)
+    return {problem_at(nest, line, "the nest of " + statement.name + " has no do line",
+                       "end it with 'do " + statement.name + " with INSTRUCTION(...)'")};
+  if (last->statement != statement.name)
+    return {problem_at(nest, line, "this nest computes " + statement.name + ", not " + last->statement, "")};
+  return {};
+}
+
+/// Resolution of a nest, line by line. What the lines determine by themselves is known already (nest_facts.h).
+class Resolver {
+ public:
+  Resolver(const Nest& nest, ResolvedNest& view, StatementFacts& facts)
+      : nest_(nest), view_(view), facts_(facts), line_(static_cast<int>(nest.lines.size()) - 1) {
+    add(view_.facts->problems);
+    tile_.reserve(view_.statement.domain.dims.size());
+    for (const Dim& d : view_.statement.domain.dims) tile_.push_back(std::max<std::int64_t>(d.extent, 1));
+    last_tile_.assign(tile_.size(), 0);
+    view_.loops.reserve(nest.lines.size() + tile_.size());
+    view_.stages.reserve(nest.lines.size());
+    view_.innermost.assign(view_.facts->accesses.size(), -1);
+  }
+
+  Diagnostics run() {
+    for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
+      line_ = static_cast<int>(l);
+      std::visit(overloaded{[&](const For& f) { loop(f); }, [&](const Stage& s) { stage(s); }, [](const Do&) {}},
+                 nest_.lines[l].is);
+    }
+    line_ = static_cast<int>(nest_.lines.size()) - 1;
+    check_call_extents();
+    return std::move(problems_);
+  }
+
+ private:
   void problem(const std::string& message, const std::string& hint = "") {
-    const auto l = static_cast<std::size_t>(line_);
-    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
-    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
+    problems_.push_back(problem_at(nest_, line_, message, hint));
+  }
+  /// Problems of this line wherever it stands.
+  void add(const Diagnostics& problems) {
+    for (const Diagnostic& one : problems) problem(one.message, one.hint);
   }
 
   void stage(const Stage& s) {
-    const auto memory = view_.model->find_memory(s.memory);
-    std::vector<std::string> known;
-    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
-    if (!memory)
-      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
-    known.clear();
-    bool found = false;
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      found = true;
-      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // filled by accesses, not by moves
+    const auto known = facts_.of_stage(view_.facts, s);
+    add(known->problems);
+    if (!known->memory.valid()) return;
+    const Memory& memory = view_.model->memory(known->memory);
+    for (const int a : known->accesses) {
+      if (memory.kind == MemoryKind::cache) {  // filled by accesses, not by moves
         if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
         continue;
       }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
+      view_.stages.push_back({a, known->memory, static_cast<int>(view_.loops.size()), last, line_, known,
                               nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
-    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
-    moves(s);
-    if (!s.layout.empty()) layout(s, *memory);
-    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
-    if (const auto lacks = missing_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
-    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
+    if (!s.layout.empty() && !memory.is_register() && !known->laid_out.contains(tile_)) layout(*known);
+    if (s.buffers > 1 && memory.is_register() && !below_unrolled_loop())
       problem(fmt::format("x{}: several sets of registers need an unrolled loop right above", s.buffers),
               fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
-    initial_value(s, found);
-    if (s.ahead_of_time) ahead_of_time(s, *memory);
-  }
-
-  const Nest& nest_;
-  ResolvedNest& view_;
-  Diagnostics problems_;
-  int line_ = 0;
-  std::vector<std::int64_t> tile_;  // by dim, at this line
-
- private:
-  /// Checks `first`; `found`: the statement has the tensor.
-  void initial_value(const Stage& s, bool found) {
-    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
-    if (found && s.first != First::fill && s.tensor != written)
-      problem("'first' sets the initial value of an accumulator; " + s.tensor + " is only read", "leave it out");
-    else if (s.first == First::load && !inout(s.tensor))
-      problem("first load: " + s.tensor + " is not inout, so memory has no initial value",
-              "leave it out, or write inout: true at the tensor");
-    else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
-      problem(fmt::format("first flag: {} always accumulates, and {} is undefined at the first call",
-                          view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
-              view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
-                                  "start: {OPERAND: [zero, keep]}"
-                                : "leave it out: the tile is cleared first");
-  }
-
-  void ahead_of_time(const Stage& s, MemoryId memory) {
-    if (const auto by = written_by(s))
-      problem("aot: " + s.tensor + " is computed by " + *by + "; only inputs can be packed before the program runs",
-              "leave it out: the copy is made at every call");
-    if (!view_.loops.empty()) problem("aot: tiles packed ahead of time must be staged above all loops");
-    if (!view_.model->versions().empty())
-      problem("aot: the packed layout may differ between the versions for other sizes of " + view_.model->name,
-              "leave it out: the copy is made at every call");
-    if (memory != view_.model->home())
-      problem("aot: tiles packed before the program runs must be in " + view_.model->memory(view_.model->home()).name,
-              "put a second stage below it for " + s.memory);
-  }
-
-  /// The statement that writes the tensor of a stage; nothing: it is an input.
-  std::optional<std::string> written_by(const Stage& s) const {
-    for (int a = 0; a < access_count(view_.statement); ++a)
-      for (const Computation& c : view_.kernel->statements)
-        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
-            c.write.tensor == access_of(view_.statement, a).tensor)
-          return c.name;
-    return std::nullopt;
+    if (s.ahead_of_time && !view_.loops.empty())
+      problem("aot: tiles packed ahead of time must be staged above all loops");
   }
 
   /// Is the next loop above sequential and unrolled, with only multi-buffered register stages in between?
@@ -124,100 +115,24 @@ class StageResolver {
     return false;
   }
 
-  void moves(const Stage& s) {
-    std::vector<std::string> known;
-    for (const Instruction& i : view_.model->instructions())
-      if (is_move(i)) known.push_back(i.name);
-    for (const std::string& name : s.via)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
-  }
-
-  bool inout(const std::string& tensor) const {
-    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
-                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
-  }
-
   /// Checks the layout as lowering does, for the tiles at this line.
-  void layout(const Stage& s, MemoryId memory) {
-    if (view_.model->memory(memory).is_register())
-      return problem("in registers the instruction determines the layout", "leave 'as' out");
+  void layout(const StageFacts& known) {
+    const std::size_t before = problems_.size();
     Tiles tiles;
     for (std::size_t d = 0; d < tile_.size(); ++d)
       tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
-    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
+    if (const std::string no = layout_refusal(known.stage.layout, view_.instruction.get(), tiles); !no.empty())
       return problem(no, "digits such as j/32 and j%32 together cover j");
     std::set<std::string> covered;
-    for (const LayoutDigit& digit : s.layout) covered.merge(digit.index.names());
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const Access& access = access_of(view_.statement, a);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      for (const AffineExpr& index : access.index)
+    for (const LayoutDigit& digit : known.stage.layout) covered.merge(digit.index.names());
+    for (const int a : known.accesses)
+      for (const AffineExpr& index : access_of(view_.statement, a).index)
         for (const std::string& name : index.names())
           if (tiles.at(name).size > 1 && covered.insert(name).second)
             problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
-                    "each dim of " + s.tensor + " must be in its layout, whole or in digits such as " + name +
-                        "/16 and " + name + "%16");
-    }
-  }
-};
-
-/// Resolution of a nest, line by line.
-class Resolver : StageResolver {
- public:
-  Resolver(const Nest& nest, ResolvedNest& view) : StageResolver(nest, view) {}
-
-  Diagnostics run() {
-    if (!find_do()) return std::move(problems_);
-    for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
-      line_ = static_cast<int>(l);
-      std::visit(overloaded{[&](const For& f) { loop(f); }, [&](const Stage& s) { stage(s); }, [](const Do&) {}},
-                 nest_.lines[l].is);
-    }
-    line_ = static_cast<int>(nest_.lines.size()) - 1;
-    check_call_extents();
-    return std::move(problems_);
-  }
-
- private:
-  bool find_do() {
-    const Do* last = nullptr;
-    for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
-      const Do* d = std::get_if<Do>(&nest_.lines[l].is);
-      line_ = static_cast<int>(l);
-      if (d && l + 1 < nest_.lines.size()) return problem("do must be the last line of a nest"), false;
-      if (d) last = d;
-    }
-    const Computation& original = view_.kernel->statements[view_.id.index()];
-    if (!last)
-      return problem("the nest of " + original.name + " has no do line",
-                     "end it with 'do " + original.name + " with INSTRUCTION(...)'"),
-             false;
-    if (last->statement != original.name)
-      return problem("this nest computes " + original.name + ", not " + last->statement), false;
-    if (last->instruction.empty() && !last->outside.empty())
-      problem("outside " + last->outside.front().first + ": scalar code computes with what the tensor yields there",
-              "leave it out");
-    for (const auto& [tensor, how] : last->outside)
-      if (const auto no = outside_problem(*view_.kernel, original, tensor)) problem(no->message, no->hint);
-    view_.in_bounds = in_bounds_fraction(nest_, *view_.kernel, original);
-    auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
-    if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
-    view_.mapping = std::move(*mapping);
-    view_.statement = fuse(original, view_.mapping);
-    view_.instruction = form_in(nest_, view_.mapping, view_.statement, *view_.model);
-    view_.block.assign(view_.statement.domain.dims.size(), 1);
-    view_.instruction_dim.assign(view_.statement.domain.dims.size(), -1);
-    for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m) {
-      if (view_.mapping.dims[m].empty()) continue;
-      const int d = view_.statement.domain.find(fused_name(view_.mapping.dims[m]));
-      if (d < 0) continue;
-      view_.block[static_cast<std::size_t>(d)] = view_.instruction->ranges[m].max;
-      view_.instruction_dim[static_cast<std::size_t>(d)] = static_cast<int>(m);
-    }
-    for (const Dim& d : view_.statement.domain.dims) tile_.push_back(std::max<std::int64_t>(d.extent, 1));
-    view_.innermost.assign(static_cast<std::size_t>(access_count(view_.statement)), -1);
-    return true;
+                    "each dim of " + known.stage.tensor +
+                        " must be in its layout, whole or in digits such as " + name + "/16 and " + name + "%16");
+    if (problems_.size() == before) known.laid_out.insert(tile_);
   }
 
   void loop(const For& f) {
@@ -239,7 +154,7 @@ class Resolver : StageResolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      std::int64_t& around = last_tile_[w.dim];  // larger than the dim is legal: one schedule serves many sizes
+      std::int64_t& around = last_tile_[static_cast<std::size_t>(w.dim)];  // larger than the dim is legal: one schedule serves many sizes
       if (around > 0 && step.tile > around)
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;
@@ -275,13 +190,13 @@ class Resolver : StageResolver {
     const auto dot = text.find('.');
     const auto id = view_.model->find_unit(text.substr(0, dot));
     std::vector<std::string> known;
-    for (const Unit& u : view_.model->units()) known.push_back(u.name);
-    if (!id)
+    if (!id) {
+      for (const Unit& u : view_.model->units()) known.push_back(u.name);
       return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, yaml::did_you_mean(text, known)),
              false;
+    }
     w.unit = *id;
     const Unit& u = view_.model->unit(*id);
-    known.clear();
     for (std::size_t a = 0; a < u.axes.size(); ++a) {
       known.push_back(u.axes[a].first);
       if (known.back() == text.substr(dot + 1)) w.axis = static_cast<int>(a);
@@ -302,13 +217,16 @@ class Resolver : StageResolver {
   void on_unit(const LoopLevel& w, std::int64_t trip) {
     const Unit& u = view_.model->unit(w.unit);
     const std::int64_t count = w.axis < 0 ? u.count : u.axes[static_cast<std::size_t>(w.axis)].second;
-    const std::string name = w.axis < 0 ? u.name : u.name + "." + u.axes[static_cast<std::size_t>(w.axis)].first;
     double& used = used_[{w.unit.value, w.axis}];
     if (used == 0) used = 1;
     used *= static_cast<double>(trip);
     if (used > static_cast<double>(count) && !u.queued)
-      problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name, count),
+      problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name_of(u, w.axis), count),
               "loop over the rest sequentially");
+  }
+
+  static std::string name_of(const Unit& unit, int axis) {
+    return axis < 0 ? unit.name : unit.name + "." + unit.axes[static_cast<std::size_t>(axis)].first;
   }
 
   /// ", or map it to mma: k=k" if the instruction has virtual dims.
@@ -332,14 +250,20 @@ class Resolver : StageResolver {
       const MemoryId needed = operand_memory(view_, a);
       const MemoryId given = view_.memory_of(view_.innermost[static_cast<std::size_t>(a)]);
       if (!needed.valid() || needed == given) continue;
-      const std::string tensor = access_name(view_.kernel->tensors, view_.statement, a);
+      const std::string& tensor = view_.facts->accesses[static_cast<std::size_t>(a)].name;
       problem(fmt::format("{} takes {} from {}; here it is in {}", view_.instruction->name, tensor,
                           view_.model->memory(needed).name, view_.model->memory(given).name),
               fmt::format("add 'stage {} in {}'", tensor, view_.model->memory(needed).name));
     }
   }
 
-  std::map<int, std::int64_t> last_tile_;  // dim -> tile of its innermost loop so far
+  const Nest& nest_;
+  ResolvedNest& view_;
+  StatementFacts& facts_;
+  Diagnostics problems_;
+  int line_ = 0;
+  std::vector<std::int64_t> tile_;       // by dim, at this line
+  std::vector<std::int64_t> last_tile_;  // by dim: tile of its innermost loop so far
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 
@@ -347,6 +271,7 @@ class Resolver : StageResolver {
 
 std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
   std::vector<std::int64_t> result;
+  result.reserve(statement.domain.dims.size());
   for (const Dim& d : statement.domain.dims) result.push_back(d.extent);
   for (int w = 0; w < count; ++w) {
     std::int64_t& t = result[static_cast<std::size_t>(loops[static_cast<std::size_t>(w)].dim)];
@@ -358,10 +283,8 @@ std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
 std::vector<std::int64_t> ResolvedNest::call_extents() const {
   std::vector<std::int64_t> extents(instruction->ranges.size(), 1);
   const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(loops.size()));
-  for (std::size_t m = 0; m < std::min(extents.size(), mapping.dims.size()); ++m) {
-    const int d = mapping.dims[m].empty() ? -1 : statement.domain.find(fused_name(mapping.dims[m]));
-    if (d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];
-  }
+  for (std::size_t m = 0; m < std::min(extents.size(), facts->statement_dim.size()); ++m)
+    if (const int d = facts->statement_dim[m]; d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];
   return extents;
 }
 
@@ -371,26 +294,29 @@ int instruction_access(const Mapping& mapping, int access) {
 }
 
 MemoryId operand_memory(const ResolvedNest& view, int access) {
-  const int i = instruction_access(view.mapping, access);
-  if (!view.instruction || i < 0) return {};
-  return view.instruction->operands[operand_of_access(*view.instruction, i).index()].memory;
+  return view.facts->accesses[static_cast<std::size_t>(access)].operand_memory;
+}
+
+Result<ResolvedNest> resolve(const Nest& nest, StatementFacts& facts) {
+  if (Diagnostics problems = do_line_problems(nest, facts.kernel().statements[facts.statement().index()]);
+      !problems.empty())
+    return problems;
+  const auto of_do = facts.of_do(nest);
+  if (!of_do) {
+    Diagnostics problems;
+    for (const Diagnostic& one : of_do.diagnostics())
+      problems.push_back(problem_at(nest, static_cast<int>(nest.lines.size()) - 1, one.message, one.hint));
+    return problems;
+  }
+  Result<ResolvedNest> view = ResolvedNest(*of_do);
+  if (Diagnostics problems = Resolver(nest, *view, facts).run(); !problems.empty()) return problems;
+  return view;
 }
 
 Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId statement,
                              const HardwareModel& model) {
-  ResolvedNest view;
-  view.kernel = &kernel;
-  view.model = &model;
-  view.id = statement;
-  Diagnostics problems = Resolver(nest, view).run();
-  if (!problems.empty()) return problems;
-  return view;
-}
-
-std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {
-  if (stage.ahead < 1 || stage.ahead < stage.buffers || memory.kind == MemoryKind::cache) return std::nullopt;
-  return error(fmt::format("ahead {} needs {} buffers: the tile in use has one too", stage.ahead, stage.ahead + 1),
-               fmt::format("write x{} ahead {}; only caches need no buffers", stage.ahead + 1, stage.ahead));
+  StatementFacts facts(kernel, statement, model);
+  return resolve(nest, facts);
 }
 
 // Conversion between `do` lines and mappings.
@@ -447,6 +373,27 @@ InstructionForm form_named_by(const Do& line, InstructionId id, const HardwareMo
   return written_form(model, id);
 }
 
+/// Names with dots are trees; one name is one where the statement has a constant instead of an operand.
+std::optional<InstructionTree> tree_of(const Do& line, const Kernel& kernel, const Computation& statement,
+                                       const HardwareModel& model) {
+  const auto id = model.find_instruction(line.instruction);
+  const bool single = id && (!line.constants.empty() || !line.operands.empty() ||
+                             access_count(model.instruction(*id).statement()) <= access_count(statement));
+  return single ? std::nullopt : tree_named(line.instruction, statement, kernel.tensors, model);
+}
+
+Diagnostic no_instruction(const Do& line, const HardwareModel& model) {
+  if (line.instruction.find('.') != std::string::npos)
+    return error(fmt::format("'{}' is no tree of instructions of {} that computes {}", line.instruction, model.name,
+                             line.statement),
+                 "operands come before the instruction that reads them; isamap map prints the tree it finds");
+  std::vector<std::string> known;
+  for (const Instruction& i : model.instructions())
+    if (is_compute(i)) known.push_back(i.name);
+  return error("no instruction '" + line.instruction + "' in " + model.name,
+               yaml::did_you_mean(line.instruction, known));
+}
+
 }  // namespace
 
 Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
@@ -455,17 +402,18 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   mapping.statement = statement;
   if (line.instruction.empty() || line.instruction == "scalar") return mapping;
   const auto id = model.find_instruction(line.instruction);
-  std::vector<std::string> known;
-  for (const Instruction& i : model.instructions())
-    if (is_compute(i)) known.push_back(i.name);
-  if (!id)
-    return error("no instruction '" + line.instruction + "' in " + model.name,
-                 yaml::did_you_mean(line.instruction, known));
-  if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
-  mapping.instruction = *id;
-  const InstructionForm form = form_named_by(line, *id, model);
+  if (auto tree = tree_of(line, kernel, computation, model)) {
+    mapping.instruction = tree->calls.back().instruction;
+    mapping.tree = std::move(*tree);
+  } else if (id) {
+    if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
+    mapping.instruction = *id;
+  } else {
+    return no_instruction(line, model);
+  }
+  const InstructionForm form = mapping.tree.empty() ? form_named_by(line, *id, model) : mapping.tree.form;
   const Instruction& instruction = *form;
-  if (form->ranges.size() > model.instruction(*id).ranges.size())
+  if (form->ranges.size() > model.instruction(mapping.instruction).ranges.size())
     mapping.rolled = {form->statement().domain.dims.back()};
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();

@@ -13,7 +13,7 @@
 #include "isamap/kernel.h"
 #include "isamap/mapping.h"
 #include "isamap/schedule.h"
-#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/nest_facts.h"
 #include "scheduler/nest/staged_tile.h"
 
 namespace isamap {
@@ -35,8 +35,9 @@ struct StagedTile {
   int loops = 0;    ///< number of loops above
   int parent = -1;  ///< the stage that fills it; -1: the tensor at home
   int line = 0;
-  Stage stage;
+  std::shared_ptr<const StageFacts> facts;
   SourceLocation where;  ///< of the line
+  const Stage& stage = facts->stage;
 };
 
 /// Cache lines of an access are prefetched `steps` steps ahead, of the last of the first `loops` loops.
@@ -45,19 +46,22 @@ struct Prefetch {
 };
 
 struct ResolvedNest {
-  const Kernel* kernel = nullptr;
-  const HardwareModel* model = nullptr;
-  StatementId id;
-  Computation statement;             ///< fused
-  Mapping mapping;                   ///< as the `do` line states it
-  InstructionForm instruction;       ///< nullptr: element by element
-  std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
-  std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
+  explicit ResolvedNest(std::shared_ptr<const NestFacts> of) : facts(std::move(of)) {}
+
+  std::shared_ptr<const NestFacts> facts;
+  const Kernel* kernel = facts->kernel;
+  const HardwareModel* model = facts->model;
+  StatementId id = facts->id;
+  const Computation& statement = facts->statement;
+  const Mapping& mapping = facts->mapping;
+  const InstructionForm& instruction = facts->instruction;
+  const std::vector<std::int64_t>& block = facts->block;
+  const std::vector<int>& instruction_dim = facts->instruction_dim;
+  const double in_bounds = facts->in_bounds;
   std::vector<LoopLevel> loops;      ///< outermost first
   std::vector<StagedTile> stages;    ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
   std::vector<Prefetch> prefetches;  ///< into caches
-  double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
   MemoryId memory_of(int stage) const {
@@ -81,13 +85,12 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
 
 /// Every problem of names, tiles, layouts and order, at the place of its line.
 Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
+/// The same with facts of earlier nests of the statement.
+Result<ResolvedNest> resolve(const Nest& nest, StatementFacts& facts);
 
 /// The instruction access mapped to kernel access `access`, or -1.
 int instruction_access(const Mapping& mapping, int access);
 /// The memory of the operand of a kernel access; invalid: immediate, state, or no operand (scalar code).
 MemoryId operand_memory(const ResolvedNest& view, int access);
-
-/// A prefetch distance of n needs n + 1 buffers, except in caches. Nothing: the stage has enough.
-std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory);
 
 }  // namespace isamap

@@ -195,6 +195,7 @@ Pairing pair(const Computation& statement, InstructionForm instruction, const Ma
   p.instruction = std::move(instruction);
   p.operand_access.assign(static_cast<std::size_t>(access_count(statement)), -1);
   if (!p.instruction) return p;
+  p.tree = mapping.tree;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
     if (is_constant_operand(mapping, i)) {
       p.constant_operand = static_cast<int>(i);

@@ -18,6 +18,7 @@ struct Pairing {
   std::vector<std::string> fused_dim_of;        ///< instruction dim -> fused dim; "": virtual
   int constant_operand = -1;                    ///< instruction access number that holds `constant`; -1: none
   double constant = 0;
+  InstructionTree tree;  ///< of the calls that the instruction stands for; empty: it is one
 };
 
 /// By `mapping.operands` and `mapping.dims`; the statement is the fused one.

@@ -7,6 +7,7 @@
 
 #include "hwdesc/model/timing_choice.h"
 #include "ir/access_name.h"
+#include "mapper/instruction_tree.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
 
@@ -61,7 +62,7 @@ std::int64_t CpuDecisions::most_steps(const Dim& dim) const {
 std::size_t CpuDecisions::most_levels() const {
   std::size_t most = 0;
   for (const Mapping& mapping : mappings)
-    for (const Operand& operand : model->instruction(mapping.instruction).operands) {
+    for (const Operand& operand : instruction_of(mapping, *model).operands) {
       if (!operand.memory.valid()) continue;
       for (const auto& path : {model->path(model->home(), operand.memory), model->path(operand.memory, model->home())})
         most = std::max(most, static_cast<std::size_t>(std::count_if(path.begin(), path.end(), [&](MemoryId m) {
@@ -144,7 +145,7 @@ std::optional<int> CpuDecisions::outermost(std::size_t dim) const {
 
 bool CpuDecisions::inside_calls(UnitId unit) const {
   return std::all_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
-    const UnitId own = model->instruction(m.instruction).unit;
+    const UnitId own = instruction_of(m, *model).unit;
     return own.valid() && unit != own && model->inside(unit, own);
   });
 }

@@ -321,6 +321,7 @@ const Routes& RouteTable::of(const Computation& statement, const Mapping& mappin
   const std::set<std::string> own = dims_of_operand(statement, pairing, access);
   std::string key = fmt::format("{} {} {} {}", mapping.instruction.index(), mapping.rolled.size(), instruction_access,
                                 mapping.constant.value_or(0));
+  for (const TreeCall& call : mapping.tree.calls) key += fmt::format(" tree {}", call.instruction.index());
   for (const int operand : mapping.operands) key += fmt::format(" {}", operand);
   for (const AffineExpr& index : access_of(statement, access).index) key += ", " + print(index);
   for (const Dim& dim : statement.domain.dims) {

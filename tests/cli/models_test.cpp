@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "frontends/npy.h"
 #include "isamap/frontends.h"
 #include "tests/cli/program.h"
 #include "tests/frontends/onnx_bytes.h"
@@ -69,6 +72,46 @@ TEST_F(Models, TheInterpreterIsComparedWithStatedOutputs) {
   EXPECT_NE(wrong.out.find("element 2 of output 'y' is 3, not 4"), std::string::npos) << wrong.out;
   EXPECT_EQ(isamap({"run", path}).code, 2);  // on which machine?
   EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--inputs", inputs}).code, 5);
+}
+
+TEST_F(Models, ArraysOfNumpyGoInAndOut) {
+  const std::string graph = input("x", {3}) + input("z/1", {3}) + node("Sub", {"x", "z/1"}, "y") +
+                            node("Relu", {"y"}, "r") + output("r", {}) + output("y", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const auto array = [](const std::vector<float>& values) {
+    TensorData data{DType::f32, {static_cast<std::int64_t>(values.size())}, {}};
+    data.bytes.resize(values.size() * sizeof(float));
+    std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+    return data;
+  };
+  const std::string in = folder_ / "in.npz", out = folder_ / "out.npz";
+  ASSERT_TRUE(save_arrays(in, {{"z/1", array({0, 0, 4})}, {"x", array({-1, 2, 3})}, {"r", array({0, 2, 0})}}));
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"--interpret"}, {"--target", "scalar_c"}}) {
+    std::vector<std::string> words = {"run", path, "--inputs", in, "--outputs", out, "--json"};
+    words.insert(words.end(), how.begin(), how.end());
+    const Said said = isamap(words);
+    ASSERT_EQ(said.code, 0) << said.err;
+    EXPECT_EQ(nlohmann::json::parse(said.out)["compared"], 1) << "r is stated, y is not";
+    const auto written = load_arrays(out);
+    ASSERT_TRUE(written);
+    ASSERT_EQ(written->size(), 2u);
+    EXPECT_EQ((*written)[0].name, "r");
+    EXPECT_EQ((*written)[1].name, "y");
+    EXPECT_EQ((*written)[1].data, array({-1, 2, -1}));
+  }
+  const Said unwritable = isamap({"run", path, "--interpret", "--inputs", in, "--outputs", folder_ / "no/out.npz"});
+  EXPECT_EQ(unwritable.code, 1);
+  EXPECT_NE(unwritable.err.find("cannot be written"), std::string::npos) << unwritable.err;
+  ASSERT_TRUE(save_arrays(in, {{"x", array({-1, 2, 3})}, {"other", array({0, 2, 0})}}));
+  const Said unknown_name = isamap({"run", path, "--interpret", "--inputs", in});
+  EXPECT_EQ(unknown_name.code, 1);
+  EXPECT_NE(unknown_name.err.find(in + ": array 'other' is no input or output of the model"), std::string::npos)
+      << unknown_name.err;
+  ASSERT_TRUE(save_arrays(in, {{"arr_0", array({5, 6, 7})}, {"arr_1", array({1, 1, 9})}}));
+  EXPECT_EQ(isamap({"run", path, "--interpret", "--inputs", in, "--outputs", out}).code, 0);
+  EXPECT_EQ((*load_arrays(out))[1].data, array({4, 5, -2}));
+  ASSERT_TRUE(save_arrays(in, {{"x", array({-1, 2, 3})}}));
+  EXPECT_EQ(isamap({"run", path, "--interpret", "--inputs", in}).code, 1);
 }
 
 /// A convolution with bias and relu, a pool, the same convolution again, and a product: equal parts are compiled once.

@@ -53,11 +53,18 @@ std::string prices_of(const Kernel& kernel, StatementId statement, std::vector<M
                       const HardwareModel& model) {
   const std::unique_ptr<CostModel> latency = make_cost_model_latency();
   const SearchSpace space(kernel, statement, std::move(mappings), model, {});
+  const auto facts = statement_facts(kernel, statement, model);
   std::string text;
   for (auto& [label, nest] : nests_of(space)) {
     const Candidate candidate{&kernel, statement, &model, nest};
     text += "  " + label + ": ";
     const auto priced = price_nest(candidate);
+    for (int again = 0; again < 2; ++again) {  // facts are found first, and known then
+      const auto by_facts = price_nest({&kernel, statement, &model, nest, facts});
+      EXPECT_EQ(bool(by_facts), bool(priced));
+      if (by_facts && priced) EXPECT_EQ((*by_facts)->terms.cycles, (*priced)->terms.cycles) << label;
+      if (!by_facts && !priced) EXPECT_EQ(render(by_facts.diagnostics()), render(priced.diagnostics()));
+    }
     if (!priced) {
       text += "none: " + priced.diagnostics().front().message + "\n";
       continue;

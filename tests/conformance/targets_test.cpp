@@ -67,15 +67,14 @@ std::string in_a_cell(std::string text) {
 
 std::string page() {
   std::string text =
-      "# Targets\n\nOne row for each file of `hardware_models/`, written by the test `Targets.ThePageIsUpToDate` "
-      "(ISAMAP_UPDATE_GOLDEN=1). *Families*: "
-      "entries that compute, variants under one name. *Lines*: of the file's own YAML, without comments and bases. "
-      "*Executed*: what a program needs in "
-      "order to run; `isamap targets` says what of it is here. *Cases*: examples of `examples/` of which an "
-      "instruction covers a statement; the conformance "
-      "tests run each with odd sizes, sizes 1 and 0 wherever the target can be executed, and compare with the "
-      "interpreter. *Verified against*: what the file states (`verified`, hwdesc/README.md); `isamap hw show` prints "
-      "the whole entries.\n\n"
+      "# Targets\n\n"
+      "One row for each file of `hardware_models/`, written by the test `Targets.ThePageIsUpToDate`\n"
+      "(ISAMAP_UPDATE_GOLDEN=1). *Families*: entries that compute, variants under one name. *Lines*: of the file's\n"
+      "own YAML, without comments and bases. *Executed*: what a program needs in order to run; `isamap targets`\n"
+      "says what of it is here. *Cases*: examples of `examples/` of which an instruction covers a statement; the\n"
+      "conformance tests run each with odd sizes, sizes 1 and 0 wherever the target can be executed, and compare\n"
+      "with the interpreter. *Verified against*: what the file states (`verified`, hwdesc/README.md); `isamap hw\n"
+      "show` prints the whole entries.\n\n"
       "| target | families | instructions | lines | executed | cases | verified against |\n"
       "|---|---|---|---|---|---|---|\n";
   const auto examples = covered();

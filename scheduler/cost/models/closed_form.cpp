@@ -54,6 +54,7 @@ void add_time(PricedNest& nest, double printed_calls) {
   nest.terms = sum_terms(nest.timing, context);
   nest.cost.cycles = std::ceil(nest.terms.cycles - 1e-9);
   nest.cost.bound = nest.terms.bound;
+  nest.cost.bound_by_calls = nest.terms.bound_by_calls;
   if (runs_in_waves(nest)) {
     nest.cost.scalar_cycles = calls == nullptr ? nest.cost.cycles : 0;
   } else if (nest.timing != TimingModel::overlapped) {
@@ -82,7 +83,8 @@ class ClosedForm final : public CostModel {
 }  // namespace
 
 Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate) {
-  auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
+  auto view = candidate.facts ? resolve(candidate.nest, *candidate.facts)
+                              : resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
   if (!view) return view.diagnostics();
   auto priced = std::make_unique<PricedNest>(std::move(*view));
   Diagnostics problems = capacity_problems(priced->view, priced->counts);
@@ -107,12 +109,13 @@ bool runs_in_waves(const PricedNest& nest) {
   return nest.timing == TimingModel::thread_blocks || nest.timing == TimingModel::parallel_scalar;
 }
 
-Cost replayed_cost(const PricedNest& nest, double cycles, const std::string& bound) {
+Cost replayed_cost(const PricedNest& nest, double cycles, const Bottleneck& bottleneck) {
   double known = nest.terms.longest, others = 0;
   for (const auto& [term, time] : nest.terms.added) (term->replayed ? known : others) += time.cycles;
   Cost cost = nest.cost;
   cost.cycles = std::ceil(std::max(cycles, known) + others - 1e-9);
-  if (others <= std::max(cycles, known) && cycles >= known) cost.bound = bound;
+  if (others <= std::max(cycles, known) && cycles >= known)
+    cost.bound = bottleneck.name, cost.bound_by_calls = bottleneck.calls;
   return cost;
 }
 

@@ -88,7 +88,7 @@ std::vector<double> nest_features(const Nest& nest, const Cost& predicted) {
           stages,
           packed,
           tile,
-          predicted.bound == "compute" ? 1.0 : 0.0};
+          predicted.bound_by_calls ? 1.0 : 0.0};
 }
 
 std::unique_ptr<CostModel> make_cost_model_learned(const std::vector<Lesson>& lessons, bool trees, std::uint64_t seed) {

@@ -18,17 +18,18 @@ class SimulatorModel final : public CostModel {
     const NestFlow flow = flow_of(nest.view, nest.counts, nest.traffic);
     const auto simulated = simulate(nest.view, nest.counts, nest.traffic, flow);
     if (!simulated) return simulated.diagnostics();
-    std::string bound = "compute";
+    Bottleneck bound{"compute", true};
     double most = simulated->compute;
     for (std::size_t f = 0; f < flow.flows.size(); ++f)
       if (simulated->waited[f] > most) {
         most = simulated->waited[f];
-        bound = "waiting for " + flow.flows[f].name;
+        bound = {"waiting for " + flow.flows[f].name};
       }
     Cost cost = replayed_cost(nest, simulated->cycles, bound);
     if (nest.timing == TimingModel::command_stream) {  // its rounds are means, which the simulation replaces
       cost.cycles = std::ceil(simulated->cycles + nest.cost.scalar_cycles - 1e-9);
-      cost.bound = bound;
+      cost.bound = bound.name;
+      cost.bound_by_calls = bound.calls;
     }
     Traffic counted;
     counted.memories = simulated->memories;

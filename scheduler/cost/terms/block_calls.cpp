@@ -15,7 +15,8 @@ void block_call_times(const TermContext& at, std::vector<TermTime>& times) {
   const Instruction& instruction = *at.view.instruction;
   const double interval = interval_of(instruction, at.view.call_extents(), *at.view.model);
   times.push_back({"compute", "",
-                   at.blocks->calls * interval / ports_of_processor(instruction, *at.view.model) * at.blocks->waves});
+                   at.blocks->calls * interval / ports_of_processor(instruction, *at.view.model) * at.blocks->waves,
+                   BoundOf::calls});
 }
 
 void block_chain_times(const TermContext& at, std::vector<TermTime>& times) {

@@ -64,10 +64,10 @@ extern const Term block_barriers{"barriers and exposed tile fills",
                                  true,
                                  block_barrier_times};
 
-extern const Term block_epilogue{"last results",      "waves x latency of the links out",
-                                 "links.*.latency",   "definition of latency",
-                                 Overlap::once,       true,
-                                 block_epilogue_times};
+extern const Term block_epilogue{"last results",       "waves x latency of the links out",
+                                 "links.*.latency",    "definition of latency",
+                                 Overlap::once,        true,
+                                 block_epilogue_times, true};
 
 }  // namespace terms
 }  // namespace isamap

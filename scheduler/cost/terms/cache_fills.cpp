@@ -11,7 +11,13 @@ namespace {
 void cache_fill_times(const TermContext& at, std::vector<TermTime>& times) {
   for (const auto& [id, cache] : at.traffic.caches)
     if (cache.bandwidth > 0)
-      times.push_back({"cache", at.view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances, true});
+      times.push_back({"cache",
+                       at.view.model->memory(id).name,
+                       cache.bytes / cache.bandwidth / cache.instances,
+                       BoundOf::cache,
+                       0,
+                       {},
+                       id});
 }
 
 }  // namespace

@@ -57,11 +57,11 @@ void compute_times(const TermContext& at, std::vector<TermTime>& times) {
     const double chains = std::max(1.0, at.counts.slots(0, loops));
     const double latency = latency_of(instruction, extents, *view.model) / chains;
     if (latency > each) {
-      times.push_back({"latency of", instruction.name, steps * latency, false, chains, "accumulators"});
+      times.push_back({"latency of", instruction.name, steps * latency, BoundOf::other, chains, "accumulators"});
       return;
     }
   }
-  times.push_back({"compute", "", steps * each});
+  times.push_back({"compute", "", steps * each, BoundOf::calls});
 }
 
 }  // namespace

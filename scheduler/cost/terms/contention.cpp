@@ -20,7 +20,10 @@ namespace {
 
 void core_cache_times(const TermContext& at, std::vector<TermTime>& times) {
   double core = 0, caches = 0;
-  for (const TermTime& b : at.bounds) (b.of_cache ? caches : core) = std::max(b.of_cache ? caches : core, b.cycles);
+  for (const TermTime& b : at.bounds) {
+    double& most = b.bound_of == BoundOf::cache ? caches : core;
+    most = std::max(most, b.cycles);
+  }
   const double longer = std::max(core, caches), p = at.timing.overlap_exponent;
   const double factor = longer <= 0 ? 1 : std::pow(1 + std::pow(std::min(core, caches) / longer, p), 1 / p);
   times.push_back({"contention of core and caches", "", at.longest * (factor - 1)});

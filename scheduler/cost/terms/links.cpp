@@ -12,7 +12,8 @@ void link_times(const TermContext& at, std::vector<TermTime>& times) {
     const Link& link = at.view.model->link(id);
     const auto copies = at.traffic.link_instances.find(id);
     const double shared = copies == at.traffic.link_instances.end() ? 1 : copies->second;
-    if (link.bandwidth > 0) times.push_back({"link", link.name, moved / link.bandwidth / shared * at.view.in_bounds});
+    if (link.bandwidth > 0)
+      times.push_back({"link", link.name, moved / link.bandwidth / shared * at.view.in_bounds, BoundOf::link});
   }
 }
 

@@ -15,14 +15,14 @@ namespace {
 
 void llc_miss_phase_times(const TermContext& at, std::vector<TermTime>& times) {
   const CacheTraffic* outermost = nullptr;
-  const Memory* cache = nullptr;
+  MemoryId cache;
   for (const auto& [id, flow] : at.traffic.caches)
-    if (const Memory& m = at.view.model->memory(id); cache == nullptr || m.capacity > cache->capacity)
-      cache = &m, outermost = &flow;
-  if (cache == nullptr || outermost->bandwidth <= 0 || outermost->bytes <= 0) return;
+    if (!cache.valid() || at.view.model->memory(id).capacity > at.view.model->memory(cache).capacity)
+      cache = id, outermost = &flow;
+  if (!cache.valid() || outermost->bandwidth <= 0 || outermost->bytes <= 0) return;
   double others = 0;
   for (const TermTime& b : at.bounds)
-    if (!b.of_cache || b.of != cache->name) others = std::max(others, b.cycles);
+    if (b.cache != cache) others = std::max(others, b.cycles);
   const double missing = outermost->bytes / outermost->bandwidth / outermost->instances;
   const double share = std::min(1.0, outermost->bytes / std::max(outermost->worst, outermost->bytes));
   times.push_back({"LLC miss phases", "", others + std::max(0.0, missing - share * others) - at.longest});

@@ -15,8 +15,10 @@ void memory_times(const TermContext& at, std::vector<TermTime>& times) {
       read += t.reads * t.element_bytes / t.instances;
       written += (t.fills + t.updates) * t.element_bytes / t.instances;
     }
-    if (m.read_bandwidth > 0) times.push_back({"memory", m.name, read / m.read_bandwidth * at.view.in_bounds});
-    if (m.write_bandwidth > 0) times.push_back({"memory", m.name, written / m.write_bandwidth * at.view.in_bounds});
+    if (m.read_bandwidth > 0)
+      times.push_back({"memory", m.name, read / m.read_bandwidth * at.view.in_bounds, BoundOf::memory_reads});
+    if (m.write_bandwidth > 0)
+      times.push_back({"memory", m.name, written / m.write_bandwidth * at.view.in_bounds, BoundOf::memory_writes});
   }
 }
 

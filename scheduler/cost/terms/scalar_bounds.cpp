@@ -48,7 +48,7 @@ void scalar_link_times(const TermContext& at, std::vector<TermTime>& times) {
       bandwidth = bandwidth > 0 ? std::min(bandwidth, here) : here;
   const double busy = at.scalar->processors_busy;
   if (bandwidth > 0)
-    times.push_back({"link of", "", bytes_read / (bandwidth * busy), false, std::floor(busy), "processors"});
+    times.push_back({"link of", "", bytes_read / (bandwidth * busy), BoundOf::other, std::floor(busy), "processors"});
 }
 
 void scalar_load_times(const TermContext& at, std::vector<TermTime>& times) {

@@ -58,7 +58,8 @@ extern const Term scalar_latency{"last results",
                                  "definition of latency",
                                  Overlap::once,
                                  true,
-                                 scalar_latency_times};
+                                 scalar_latency_times,
+                                 true};
 
 }  // namespace terms
 }  // namespace isamap

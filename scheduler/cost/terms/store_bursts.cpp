@@ -54,7 +54,7 @@ void store_burst_times(const TermContext& at, std::vector<TermTime>& times) {
   const double computing = at.bounds.front().cycles;
   double moving = 0;
   for (const TermTime& b : at.bounds)
-    if (b.of_cache || b.kind == "link") moving = std::max(moving, b.cycles);
+    if (b.bound_of == BoundOf::cache || b.bound_of == BoundOf::link) moving = std::max(moving, b.cycles);
   times.push_back(
       {"store bursts", "", exposed * std::min({storing(at, s), computing, std::max(0.0, moving - computing)})});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/lowering/packing_moves.h"
+#include "scheduler/nest/packing_moves.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/symbolic_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/emit_functions.h"
+#include "backends/cpp/names.h"
+#include "backends/cpp/versions.h"
+
+namespace isamap {
+namespace {
+
+/// `a*M + b` with divisions that round down; sizes are not negative, numerators may be.
+std::string size_text(const AffineExpr& e, const std::map<std::string, std::string>& names) {
+  std::string text;
+  for (const AffineTerm& term : e.terms()) {
+    const FloorDiv* div = division(term);
+    const std::string atom =
+        div ? fmt::format("isamap_floor_div({}, {})", size_text(*div->numerator, names), div->divisor)
+            : names.at(std::get<std::string>(term.atom));
+    text +=
+        (text.empty() ? "" : " + ") + (term.coefficient == 1 ? atom : fmt::format("{} * {}", term.coefficient, atom));
+  }
+  if (e.constant() != 0 || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : " + ", e.constant());
+  return text;
+}
+
+class SymbolicUnit {
+ public:
+  SymbolicUnit(const SymbolicProgram& program, const HardwareModel& model)
+      : program_(program), model_(model), name_(entry_name(program.versions[0].parts[0].program.name)) {}
+
+  Result<TranslationUnit> print() {
+    for (std::size_t v = 0; v < program_.versions.size(); ++v)
+      for (std::size_t p = 0; p < program_.versions[v].parts.size(); ++p)
+        if (auto problems = print_part(v, p); !problems.empty()) return problems;
+    TranslationUnit unit = std::move(first_);
+    const std::string pack_text = unit.pack.empty() ? "" : pack_entry(unit);
+    unit.name = name_;
+    const std::string entry_text = entry(unit);
+    unit.text = about() + surrounding_text(model_, around_, functions_) + "#include <cstdio>\n\n" +
+                compiled_for(model_) + helpers() + functions_ + pack_text + entry_text;
+    return unit;
+  }
+
+ private:
+  std::string function_name(std::size_t v, const RowPart& part) const {
+    return fmt::format("{}_{}_{}{}", name_, v + 1, part.loops.empty() ? "rows" : "tiles", part.rows);
+  }
+
+  Diagnostics print_part(std::size_t v, std::size_t p) {
+    const RowPart& part = program_.versions[v].parts[p];
+    Program body = part.program;
+    const bool first = functions_.empty();
+    if (!first) body.prepack.clear();  // packed once, alike for all
+    around_.row_loops = part.loops.empty() ? nullptr : &part.loops;
+    auto unit = print_functions(body, model_, function_name(v, part), "static", around_);
+    if (!unit) return unit.diagnostics();
+    functions_ +=
+        comment(fmt::format("{} rows{}\n", part.rows, part.loops.empty() ? "" : " a tile, any number of tiles"), " ") +
+        unit->text + "\n";
+    if (first) first_ = std::move(*unit);
+    return {};
+  }
+
+  std::string about() const {
+    std::string text = fmt::format(
+        "{}: printed by isamap for {}; belongs to whoever ran it{}\n\nkernel, for {}:", name_, model_.name,
+        needed_flags(model_).empty() ? "" : "\nneeds " + needed_flags(model_), isamap::print(program_.kernel.facts));
+    std::string out = comment(text, " ");
+    for (const Computation& statement : program_.kernel.sample.statements)
+      out += comment(print_formula(statement, program_.kernel.sample.tensors), "   ");
+    for (std::size_t v = 0; v < program_.versions.size(); ++v) {
+      const RowVersion& version = program_.versions[v];
+      out += comment(fmt::format("\nversion {}, {}:", v + 1,
+                                 version.most_rows < 0 ? "for any number of rows"
+                                                       : fmt::format("for at most {} rows", version.most_rows)),
+                     " ");
+      out += comment(version.parts[0].program.schedule_text, "   ");
+    }
+    return out + comment("\nassumptions:\narguments do not overlap\n", " ") + "\n";
+  }
+
+  std::string helpers() const {
+    return R"(namespace {
+
+[[maybe_unused]] inline long isamap_floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+int isamap_wrong_size(const char* message, long size) {
+  std::fprintf(stderr, message, size);
+  return 1;
+}
+
+}  // namespace
+
+)";
+  }
+
+  std::string parameters(const std::vector<EntryArgument>& arguments) const {
+    std::string list;
+    for (const EntryArgument& a : arguments)
+      list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
+    return list;
+  }
+
+  std::string pack_entry(const TranslationUnit& unit) const {
+    std::string list;
+    for (const EntryArgument& a : unit.pack) list += (list.empty() ? "" : ", ") + a.name;
+    return fmt::format("extern \"C\" void {}_pack({}) {{\n  {}_pack({});\n}}\n\n", name_, parameters(unit.pack),
+                       unit.name, list);
+  }
+
+  /// The arguments at row `at`.
+  std::string shifted(const TranslationUnit& unit) const {
+    std::string list;
+    const RowPart& part = program_.versions[0].parts[0];
+    for (const EntryArgument& a : unit.arguments) {
+      const Buffer& buffer = part.program.buffers[a.buffer.index()];
+      const auto step = buffer.ahead_of_time ? program_.step.end() : program_.step.find(buffer.tensor);
+      list += (list.empty() ? "" : ", ") + a.name;
+      if (step != program_.step.end()) list += fmt::format(" + {} * {}", step->second, at_);
+    }
+    return list;
+  }
+
+  std::string checks() const {
+    std::string text;
+    const auto fail = [&](const std::string& condition, const std::string& what, const std::string& value) {
+      text += fmt::format("  if ({}) return isamap_wrong_size(\"{}: {}\\n\", {});\n", condition, name_, what, value);
+    };
+    for (const SymbolicSize& size : program_.kernel.facts.sizes) {
+      const std::string& name = sizes_.at(size.name);
+      fail(fmt::format("{0} < {1} || {0} > {2}", name, size.min, size.max),
+           fmt::format("{} = %ld is not in {}..{}", size.name, size.min, size.max), name);
+      if (size.multiple_of > 1)
+        fail(fmt::format("{} % {} != 0", name, size.multiple_of),
+             fmt::format("{} = %ld is not a multiple of {}", size.name, size.multiple_of), name);
+    }
+    for (const SizeFact& fact : program_.kernel.facts.between) {
+      std::string shown = fact.text;
+      for (std::size_t at = 0; (at = shown.find('%', at)) != std::string::npos; at += 2) shown.insert(at, "%");
+      const auto names = fact.nonnegative.names();
+      fail(size_text(fact.nonnegative, sizes_) + " < 0",
+           fmt::format("{} = %ld breaks the fact {}", *names.begin(), shown), sizes_.at(*names.begin()));
+    }
+    return text;
+  }
+
+  /// The parts of a version: each takes as many rows as it can.
+  std::string walk(std::size_t v, const TranslationUnit& unit, const std::string& indent) const {
+    const std::vector<RowPart>& parts = program_.versions[v].parts;
+    const std::string arguments = shifted(unit);
+    std::string text;
+    std::size_t rests = parts.size();  // from here on: one part for each rest
+    while (rests > 0 && parts[rests - 1].loops.empty() &&
+           parts[rests - 1].rows == static_cast<std::int64_t>(parts.size() - rests) + 1)
+      --rests;
+    // The first of them takes one block only where the part before it leaves no more.
+    if (rests < parts.size() && (rests == 0 || parts[rests - 1].rows != parts[rests].rows + 1)) ++rests;
+    for (std::size_t p = 0; p < rests; ++p) {
+      const RowPart& part = parts[p];
+      if (part.loops.empty())
+        text += fmt::format("{0}for (; {1} - {2} >= {3}; {2} += {3}) {4}({5});\n", indent, count_, at_, part.rows,
+                            function_name(v, part), arguments);
+      else
+        text += fmt::format("{0}if (const long n = ({1} - {2}) / {3} * {3}; n > 0) {4}({5}, n), {2} += n;\n", indent,
+                            count_, at_, part.rows, function_name(v, part), arguments);
+    }
+    if (rests == parts.size()) return text;
+    text += fmt::format("{}switch ({} - {}) {{\n", indent, count_, at_);
+    for (std::size_t p = parts.size(); p-- > rests;)
+      text += fmt::format("{0}  case {1}:\n{0}    {2}({3});\n{0}    break;\n", indent, parts[p].rows,
+                          function_name(v, parts[p]), arguments);
+    return text + fmt::format("{0}  default:\n{0}    break;\n{0}}}\n", indent);
+  }
+
+  std::string entry(const TranslationUnit& unit) {
+    Names names;
+    for (const EntryArgument& a : unit.arguments) names.unique(a.name);
+    std::string list = parameters(unit.arguments);
+    for (const SymbolicSize& size : program_.kernel.facts.sizes) {
+      sizes_[size.name] = names.unique(identifier(size.name));
+      list += fmt::format("{}long {}", list.empty() ? "" : ", ", sizes_[size.name]);
+    }
+    count_ = names.unique("rows");
+    at_ = names.unique("row");
+    names.unique("n");
+    std::string text = fmt::format("extern \"C\" int {}({}) {{\n", name_, list) + checks();
+    text += fmt::format("  const long {} = {};\n  long {} = 0;\n", count_, size_text(program_.rows, sizes_), at_);
+    for (std::size_t v = 0; v < program_.versions.size(); ++v) {
+      const bool guarded = program_.versions[v].most_rows >= 0;
+      if (guarded) text += fmt::format("  if ({} <= {}) {{\n", count_, program_.versions[v].most_rows);
+      text += walk(v, unit, guarded ? "    " : "  ");
+      if (guarded) text += "    return 0;\n  }\n";
+    }
+    return text + "  return 0;\n}\n";
+  }
+
+  const SymbolicProgram& program_;
+  const HardwareModel& model_;
+  std::string name_;
+  Surroundings around_;
+  TranslationUnit first_;
+  std::string functions_;
+  std::map<std::string, std::string> sizes_;  ///< names of arguments
+  std::string count_, at_;
+};
+
+}  // namespace
+
+Result<TranslationUnit> print_symbolic_cpp(const SymbolicProgram& program, const HardwareModel& model) {
+  return SymbolicUnit(program, model).print();
+}
+
+}  // namespace isamap

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run` and `evaluate` for several sizes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/compiled_runner.h"
+#include "cli/compile_verb.h"
+#include "cli/cost_choice.h"
+#include "cli/json.h"
+#include "cli/json_internal.h"
+#include "cli/scalar_code.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
+#include "isamap/scheduler.h"
+
+namespace isamap::cli {
+namespace {
+
+/// One size of the list.
+struct SizeRun {
+  Bindings sizes;
+  int version = 1;
+  Exit code = Exit::ok;
+  Json fields = Json::object();    ///< of a single run, without schema_version
+  std::vector<std::string> cells;  ///< of the table: executed, correct, error, seconds, GFLOP/s, predicted
+};
+
+/// The fields of a document without its head.
+Json fields_of(const std::string& document) {
+  Json json = Json::parse(document);
+  json.erase("schema_version");
+  json.erase("notes");
+  return json;
+}
+
+SizeRun failed(SizeRun run, Exit code, const Diagnostics& problems) {
+  run.code = fail(code, problems);
+  run.fields["exit"] = static_cast<int>(code);
+  run.fields["correct"] = false;
+  run.fields["reasons"] = reasons_of(problems);
+  run.cells = {"-", "no", "", "", "", ""};
+  return run;
+}
+
+std::string predicted_text(const Cost& cost) { return short_number(std::max(0.0, std::ceil(cost.cycles - 1e-6))); }
+
+std::vector<std::string> cells_of(const Checked& checked, const Cost& cost) {
+  if (!why_not_run(checked).empty()) return {"not run", "-", "", "", "", predicted_text(cost)};
+  return {executed_text(checked.executed, checked.simulator, checked.simulator_seconds),
+          checked.correct ? "yes" : "NO",
+          fmt::format("{:.3g}", checked.max_error),
+          checked.seconds > 0 ? fmt::format("{:.6g}", checked.seconds) : "",
+          checked.gflops > 0 ? fmt::format("{:.4g}", checked.gflops) : "",
+          predicted_text(cost)};
+}
+
+/// Compiles the kernel at these sizes for itself and runs it.
+SizeRun run_one(const Options& options, const Bindings& sizes) {
+  SizeRun run;
+  run.sizes = sizes;
+  Options one = options;
+  one.onnx.sizes = sizes_text(sizes);
+  const auto inputs = load_inputs(one, run.code);
+  if (!inputs) return run;
+  auto with = compile_options(one, *inputs, run.code);
+  if (!with) return run;
+  with->all_sizes = true;
+  const Compilation compiled = compile(inputs->kernel, inputs->model, *with);
+  if (!compiled.program) return failed(std::move(run), compiled.code, compiled.problems);
+  if (const Diagnostics large = too_large_to_run(inputs->kernel); !large.empty())
+    return failed(std::move(run), Exit::limit, large);
+  const auto checked = run_and_compare(*compiled.program, inputs->model, one.seed, 0.1, {false, tell});
+  if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
+  run.code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) fail(run.code, "not run: " + why);
+  run.fields =
+      fields_of(json_of_run(*checked, compiled.scheduled->cost, scalar_code(compiled, inputs->kernel, inputs->model),
+                            *compiled.program, inputs->model));
+  run.cells = cells_of(*checked, compiled.scheduled->cost);
+  return run;
+}
+
+/// One program for all sizes, compiled once. Empty: each size is compiled for itself, and stderr says why.
+struct OneProgram {
+  std::optional<HardwareModel> model;
+  std::optional<SymbolicCompilation> compiled;
+  std::unique_ptr<SymbolicRunner> runner;
+  CompileOptions with;
+  std::string why_not;
+};
+
+/// Sizes with one value in all runs are numbers for the program.
+Bindings fixed_sizes(const std::vector<Bindings>& sizes) {
+  Bindings fixed = sizes.front();
+  for (const Bindings& one : sizes)
+    std::erase_if(fixed, [&](const auto& entry) { return one.at(entry.first) != entry.second; });
+  return fixed;
+}
+
+/// False: an error was reported.
+bool make_one_program(const Options& options, const std::vector<Bindings>& sizes, OneProgram& one, Exit& code) {
+  Bindings fixed = fixed_sizes(sizes);
+  if (fixed.size() == sizes.front().size()) fixed.clear();
+  const auto kernel = load_symbolic_of(options, fixed, code);
+  if (!kernel) return false;
+  code = Exit::wrong_input;
+  one.model = load_target(options);
+  if (!one.model) return false;
+  auto with = compile_options(options, {kernel->sample, *one.model}, code);
+  if (!with) return false;
+  one.with = std::move(*with);
+  one.compiled = compile_symbolic(*kernel, *one.model, one.with);
+  if (one.compiled->program) {
+    one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
+    return true;
+  }
+  one.why_not = one.compiled->problems.empty() ? "no schedule" : one.compiled->problems.front().message;
+  return true;
+}
+
+SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& program) {
+  SizeRun run;
+  run.sizes = sizes;
+  const auto bound = load_symbolic_of(options, sizes, run.code);
+  if (!bound) return run;
+  const SymbolicProgram& symbolic = *program.compiled->program;
+  run.version = static_cast<int>(version_at(symbolic, sizes)) + 1;
+  if (const Diagnostics large = too_large_to_run(bound->sample); !large.empty())
+    return failed(std::move(run), Exit::limit, large);
+  program.runner->set_sizes(sizes);
+  Program at_sizes;
+  at_sizes.name = bound->sample.name;
+  at_sizes.kernel = bound->sample;
+  const auto checked =
+      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell);
+  if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
+  run.code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) fail(run.code, "not run: " + why);
+  const Cost cost =
+      predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
+  run.fields = fields_of(json_of_run(*checked, cost, {}, at_sizes, *program.model));
+  run.cells = cells_of(*checked, cost);
+  return run;
+}
+
+/// How often the kernel was compiled, and how many bodies of code serve the sizes.
+struct SizeSummary {
+  int versions = 0, recompiles = 0, unknown = 0;
+};
+
+std::string table_of(const std::vector<SizeRun>& runs, const std::vector<std::string>& columns) {
+  std::vector<std::vector<std::string>> rows(1);
+  for (const auto& [name, value] : runs.front().sizes) rows[0].push_back(name);
+  rows[0].insert(rows[0].end(), columns.begin(), columns.end());
+  for (const SizeRun& run : runs) {
+    std::vector<std::string> row;
+    for (const auto& [name, value] : run.sizes) row.push_back(std::to_string(value));
+    row.insert(row.end(), run.cells.begin(), run.cells.end());
+    row.resize(rows[0].size());
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+Json document_of(const std::vector<SizeRun>& runs, const SizeSummary& summary, bool executed) {
+  Json json = document();
+  json["runs"] = Json::array();
+  bool correct = true;
+  for (const SizeRun& run : runs) {
+    Json row{{"sizes", run.sizes}, {"version", run.version}};
+    row.update(run.fields);
+    correct = correct && row.value("correct", false);
+    json["runs"].push_back(std::move(row));
+  }
+  if (executed) json["correct"] = correct;
+  json["versions"] = summary.versions;
+  json["recompiles"] = summary.recompiles;
+  json["unknown"] = summary.unknown;
+  return json;
+}
+
+/// The worst of the codes: a wrong result before other failures, those before what could not run.
+Exit worst_of(const std::vector<SizeRun>& runs) {
+  const auto rank = [](Exit code) {
+    return code == Exit::ok             ? 0
+           : code == Exit::missing      ? 1
+           : code == Exit::wrong_result ? 9
+                                        : 8 - static_cast<int>(code);
+  };
+  Exit worst = Exit::ok;
+  for (const SizeRun& run : runs)
+    if (rank(run.code) > rank(worst)) worst = run.code;
+  return worst;
+}
+
+}  // namespace
+
+Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
+  Exit code = Exit::ok;
+  OneProgram program;
+  if (!make_one_program(options, sizes, program, code)) return code;
+  std::vector<SizeRun> runs;
+  for (const Bindings& one : sizes) {
+    runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one));
+    if (!program.runner) runs.back().version = static_cast<int>(runs.size());
+    runs.back().cells.insert(runs.back().cells.begin(), std::to_string(runs.back().version));
+    if (runs.back().code == Exit::usage) return Exit::usage;
+  }
+  const int count = static_cast<int>(runs.size());
+  SizeSummary summary{count, count - 1, 0};
+  if (program.runner)
+    summary = {static_cast<int>(program.compiled->program->versions.size()),
+               std::max(program.runner->compilations() - 1, 0), 0};
+  code = worst_of(runs);
+  Json json = document_of(runs, summary, true);
+  if (!program.why_not.empty()) json["recompiled_because"] = program.why_not;
+  if (options.json) return deliver(options, text_of(json), code);
+  const std::string how = program.runner ? fmt::format("one compilation, {} sizes\n", count)
+                                         : fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n",
+                                                       count, summary.recompiles, program.why_not);
+  return deliver(options,
+                 table_of(runs, {"version", "executed", "correct", "error", "seconds", "GFLOP/s", "predicted"}) + how,
+                 code);
+}
+
+Exit evaluate_sizes(const Options& options, const std::vector<Bindings>& sizes) {
+  std::vector<SizeRun> runs;
+  for (const Bindings& one : sizes) {
+    SizeRun run;
+    run.sizes = one;
+    Options bound = options;
+    bound.onnx.sizes = sizes_text(one);
+    const auto inputs = load_inputs(bound, run.code);
+    if (!inputs) return run.code;
+    const auto schedule = load_schedule(options.schedule_file, inputs->kernel, inputs->model);
+    if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
+    Diagnostics problems = verify(*schedule, inputs->kernel, inputs->model);
+    const auto costs = cost_models(bound, inputs->model, run.code);
+    if (!costs) return run.code;
+    if (!has_errors(problems)) {
+      const auto evaluation = evaluate(*schedule, inputs->kernel, inputs->model, *costs);
+      if (evaluation) {
+        run.fields = fields_of(json_of_evaluate(*evaluation, options.cost, {}, {}));
+        run.cells = {short_number(evaluation->total.cycles), fmt::format("{}", evaluation->total.energy_pJ)};
+        run.code = Exit::ok;
+      } else {
+        problems = evaluation.diagnostics();
+      }
+    }
+    runs.push_back(has_errors(problems) ? failed(std::move(run), Exit::wrong_input, problems) : std::move(run));
+  }
+  const Exit code = worst_of(runs);
+  if (options.json) return deliver(options, text_of(document_of(runs, {1, 0, 0}, false)), code);
+  return deliver(options, table_of(runs, {"cycles", "pJ"}), code);
+}
+
+}  // namespace isamap::cli

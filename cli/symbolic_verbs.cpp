@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// `emit` and `schedule` for all sizes of a symbolic kernel.
+
+#include "cli/symbolic_verbs.h"
+
+#include <fmt/format.h>
+
+#include "backends/cpp/names.h"
+#include "backends/cpp/symbolic_unit.h"
+#include "cli/json.h"
+#include "cli/json_internal.h"
+#include "cli/sizes.h"
+
+namespace isamap::cli {
+namespace {
+
+/// "rows <= 8", in the words of the sizes: "M <= 8".
+std::string guard_text(const SymbolicProgram& program, const RowVersion& version) {
+  return version.most_rows < 0 ? "" : fmt::format("{} <= {}", print(program.rows), version.most_rows);
+}
+
+Json sizes_json(const SizeFacts& facts) {
+  Json json = Json::object();
+  for (const SymbolicSize& size : facts.sizes)
+    json[size.name] = {
+        {"min", size.min}, {"max", size.max}, {"multiple_of", size.multiple_of}, {"likely", size.likely}};
+  return json;
+}
+
+Json parts_json(const RowVersion& version) {
+  Json json = Json::array();
+  for (const RowPart& part : version.parts)
+    json.push_back({{"rows", part.rows}, {"any_number_of_tiles", !part.loops.empty()}});
+  return json;
+}
+
+Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel& model) {
+  const SymbolicProgram& program = *compiled.program;
+  Json json = document();
+  json["kernel"] = program.kernel.sample.name;
+  json["target"] = model.name;
+  json["sizes"] = sizes_json(program.kernel.facts);
+  json["versions"] = Json::array();
+  json["guards"] = Json::array();
+  std::size_t bodies = 0;
+  for (std::size_t v = 0; v < program.versions.size(); ++v) {
+    const std::string guard = guard_text(program, program.versions[v]);
+    bodies += program.versions[v].parts.size();
+    json["versions"].push_back({{"when", guard.empty() ? Json::array() : Json::array({guard})},
+                                {"found_at", compiled.found_at[v]},
+                                {"parts", parts_json(program.versions[v])},
+                                {"schedule", print(compiled.schedules[v])}});
+    if (!guard.empty()) json["guards"].push_back(guard);
+  }
+  json["bodies"] = bodies;
+  json["unknown"] = 0;
+  return json;
+}
+
+/// The program, or nothing: an error was reported and `code` is set.
+std::optional<SymbolicCompilation> compiled_for_all(const Options& options, const SymbolicKernel& kernel,
+                                                    std::optional<HardwareModel>& model, Exit& code) {
+  code = Exit::wrong_input;
+  model = load_target(options);
+  if (!model) return std::nullopt;
+  auto compiled = symbolic_program_of(options, kernel, *model, code);
+  if (!compiled) return std::nullopt;
+  if (compiled->program) return compiled;
+  code = fail(compiled->code, compiled->problems);
+  if (options.json && code != Exit::wrong_input) deliver(options, json_of_failure(code, compiled->problems), code);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, const SymbolicKernel& kernel,
+                                                       const HardwareModel& model, Exit& code) {
+  const Inputs inputs{kernel.sample, model};
+  const auto with = compile_options(options, inputs, code);
+  if (!with) return std::nullopt;
+  return compile_symbolic(kernel, model, *with);
+}
+
+Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  for (const auto& [flag, given] : {std::pair("--program", options.program), std::pair("--check", options.check),
+                                    std::pair("--header", options.emit.header), std::pair("--test", options.emit.test),
+                                    std::pair("--workspace", options.emit.workspace)})
+    if (given)
+      return fail(Exit::usage, fmt::format("{} is for kernels whose sizes are numbers", flag),
+                  "bind them with --sizes");
+  Exit code = Exit::ok;
+  std::optional<HardwareModel> model;
+  const auto compiled = compiled_for_all(options, kernel, model, code);
+  if (!compiled) return code;
+  const auto unit = print_symbolic_cpp(*compiled->program, *model);
+  if (!unit) return fail(Exit::no_answer, unit.diagnostics());
+  if (!options.json) return deliver(options, unit->text);
+  Json json = symbolic_document(*compiled, *model);
+  json["files"] = Json::array({{{"name", unit->name + ".cpp"}, {"text", unit->text}}});
+  return deliver(options, text_of(json));
+}
+
+Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  Exit code = Exit::ok;
+  std::optional<HardwareModel> model;
+  const auto compiled = compiled_for_all(options, kernel, model, code);
+  if (!compiled) return code;
+  if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
+  const SymbolicProgram& program = *compiled->program;
+  std::string text =
+      fmt::format("# {} for {}: {} version{}, the last one for every size\n", kernel.sample.name,
+                  isamap::print(kernel.facts), program.versions.size(), program.versions.size() == 1 ? "" : "s");
+  for (std::size_t v = 0; v < program.versions.size(); ++v) {
+    const std::string guard = guard_text(program, program.versions[v]);
+    text += fmt::format("{}# version {}, {}; searched at {} rows; rows of its parts:", v == 0 ? "" : "---\n", v + 1,
+                        guard.empty() ? "else" : "when " + guard, compiled->found_at[v]);
+    for (const RowPart& part : program.versions[v].parts)
+      text += fmt::format(" {}{}", part.rows, part.loops.empty() ? "" : "*n");
+    text += "\n" + print(compiled->schedules[v]);
+  }
+  return deliver(options, text);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/symbolic_compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "hwdesc/model/program_language.h"
+#include "ir/facts.h"
+#include "isamap/scheduler.h"
+#include "program/row_loops.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t kManyRows = 192;     // schedules for many rows are searched at no fewer
+constexpr std::int64_t kFewRows = 8;        // and those for few at so many
+constexpr std::int64_t kMostRests = 32;     // bodies of code for the rows that a tile leaves
+constexpr std::int64_t kSearchedRests = 4;  // of them have schedules of their own, where the model says so
+constexpr std::int64_t kLargestTile = 4096;
+constexpr std::int64_t kSteps = 32;          // of row loops when they are lowered: as many as compilers do not unroll
+constexpr std::int64_t kBlocks[] = {64, 8};  // rows of a block where no loop of a program walks all rows
+
+class SymbolicCompiler {
+ public:
+  SymbolicCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options, Rows rows)
+      : kernel_(kernel), model_(model), options_(options), rows_(std::move(rows)) {}
+
+  SymbolicCompilation run() {
+    const std::int64_t most = Facts(kernel_.facts).interval(rows_.count)->high;
+    std::int64_t many = kManyRows;
+    for (const SymbolicSize& size : kernel_.facts.sizes)
+      for (const std::int64_t likely : size.likely) {
+        Bindings sizes = kernel_.at;
+        sizes[size.name] = likely;
+        many = std::max(many, evaluate(rows_.count, sizes));
+      }
+    many = std::clamp<std::int64_t>(many, 1, std::max<std::int64_t>(most, 1));
+    if (!version(many)) return std::move(result_);
+    if (many > kFewRows) add_few(many);
+    for (const RowVersion& one : result_.program->versions) {
+      const auto missing = one.most_rows < 0 ? uncovered_rows(one) : std::nullopt;
+      ISAMAP_CHECK(!missing, fmt::format("the parts of a program serve no {} rows", missing.value_or(0)));
+    }
+    result_.program->rows = rows_.count;
+    result_.program->kernel = kernel_;
+    return std::move(result_);
+  }
+
+ private:
+  Kernel block(std::int64_t rows) const {
+    Kernel kernel = with_rows(kernel_, rows_, rows);
+    if (unpacked_)
+      for (Tensor& tensor : kernel.tensors) tensor.constant = false;
+    return kernel;
+  }
+
+  bool fail(Exit code, const Diagnostics& problems) {
+    result_.code = code;
+    result_.problems = problems;
+    return false;
+  }
+
+  /// The version for any number of rows.
+  bool version(std::int64_t rows) {
+    Compilation compiled = compile(block(rows), model_, options_);
+    if (!compiled.program) return fail(compiled.code, compiled.problems);
+    const Schedule& schedule = compiled.scheduled->schedule;
+    std::vector<RowPart> parts = parts_of(schedule);
+    if (parts.empty()) parts = blocks_of(schedule);
+    if (parts.empty() && !unpacked_) {  // blocks pack their constants in several ways: pack none
+      unpacked_ = true;
+      return version(rows);
+    }
+    if (parts.empty())
+      return fail(Exit::limit, {error("no program for all sizes: a block of rows has no schedule that lowers",
+                                      "bind sizes with --sizes")});
+    result_.program.emplace();
+    for (const auto& [id, factor] : rows_.factor) {
+      const Tensor& tensor = kernel_.sample.tensors[id.index()];
+      result_.program->step[id] = factor * strides_of(tensor)[0];
+    }
+    result_.program->versions.push_back({-1, std::move(parts)});
+    result_.schedules.push_back(schedule);
+    result_.found_at.push_back(rows);
+    return true;
+  }
+
+  /// A version for few rows, if its schedule is another one and the model says that it is better there.
+  void add_few(std::int64_t many) {
+    if (options_.hand_written || many <= 2 * kFewRows) return;
+    Compilation compiled = compile(block(kFewRows), model_, options_);
+    if (!compiled.program || compiled.scheduled->schedule.nests == result_.schedules[0].nests) return;
+    const Schedule& few = compiled.scheduled->schedule;
+    const std::int64_t bound = crossover(few, many);
+    if (bound < 1) return;
+    std::vector<RowPart> parts = parts_of(few);
+    std::erase_if(parts, [&](const RowPart& part) { return part.rows > bound; });
+    const auto missing = uncovered_rows({bound, parts});
+    if (missing && *missing <= bound) return;
+    if (parts.empty() || !same_packing(parts, result_.program->versions[0].parts)) return;
+    result_.program->versions.insert(result_.program->versions.begin(), {bound, std::move(parts)});
+    result_.schedules.insert(result_.schedules.begin(), few);
+    result_.found_at.insert(result_.found_at.begin(), kFewRows);
+  }
+
+  /// The largest number of rows up to which the schedule for few is cheaper wherever the two were priced; 0: nowhere.
+  std::int64_t crossover(const Schedule& few, std::int64_t many) const {
+    std::int64_t bound = 0;
+    for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(many, 32); ++rows) {
+      const auto a = price(few, rows), b = price(result_.schedules[0], rows);
+      if (!a || (b && *b <= *a)) {
+        if (a && b && *b == *a) continue;
+        break;
+      }
+      bound = rows;
+    }
+    return bound;
+  }
+  std::optional<double> price(const Schedule& schedule, std::int64_t rows) const {
+    const Kernel kernel = block(rows);
+    if (has_errors(verify(schedule, kernel, model_))) return std::nullopt;
+    const auto cost = evaluate(schedule, kernel, model_, options_.schedule.costs);
+    return cost ? std::optional(cost->total.cycles) : std::nullopt;
+  }
+
+  /// Tiles of rows in the schedule, the largest first.
+  std::vector<std::int64_t> tiles_of(const Schedule& schedule) const {
+    std::set<std::int64_t, std::greater<>> tiles;
+    std::int64_t common = 1;
+    for (std::size_t n = 0; n < schedule.nests.size(); ++n) {
+      std::int64_t smallest = 0;
+      for (const Line& line : schedule.nests[n].lines)
+        if (const auto* loop = std::get_if<For>(&line.is))
+          for (const TiledLoop& tiled : loop->loops)
+            if (std::find(rows_.dims.begin(), rows_.dims.end(), tiled.dim) != rows_.dims.end()) {
+              tiles.insert(tiled.tile);
+              smallest = smallest == 0 ? tiled.tile : std::min(smallest, tiled.tile);
+            }
+      if (smallest > 0) common = std::lcm(common, smallest);
+    }
+    tiles.insert(common);
+    while (!tiles.empty() && *tiles.begin() > kLargestTile) tiles.erase(tiles.begin());
+    return {tiles.begin(), tiles.end()};
+  }
+
+  std::optional<Program> lowered(const Schedule& schedule, std::int64_t rows) const {
+    const Kernel kernel = block(rows);
+    if (has_errors(verify(schedule, kernel, model_))) return std::nullopt;
+    auto program = lower(schedule, kernel, model_);
+    if (!program) return std::nullopt;
+    program->sums_in_order = program->library_functions = options_.strict_float;
+    return std::move(*program);
+  }
+
+  std::optional<RowPart> with_row_loops(const Schedule& schedule, std::int64_t tile) const {
+    auto program = lowered(schedule, kSteps * tile);
+    if (!program) return std::nullopt;
+    auto loops = row_loops(*program, model_, kSteps * tile, rows_.factor, tile);
+    if (!loops) return std::nullopt;
+    return RowPart{std::move(*program), tile, std::move(*loops)};
+  }
+
+  /// Parts whose loops walk all rows, the largest and the smallest tile of the schedule, then one for each rest. Empty:
+  /// the schedule has no such loops, or leaves too many rests.
+  std::vector<RowPart> parts_of(const Schedule& schedule) const {
+    std::vector<RowPart> walking;
+    for (const std::int64_t tile : tiles_of(schedule))
+      if (auto part = with_row_loops(schedule, tile)) walking.push_back(std::move(*part));
+    if (walking.empty() || walking.back().rows > kMostRests) return {};
+    std::vector<RowPart> parts;
+    parts.push_back(std::move(walking.front()));
+    if (walking.size() > 1) parts.push_back(std::move(walking.back()));
+    if (!add_rests(schedule, parts)) return {};
+    return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
+  }
+
+  bool add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const {
+    for (std::int64_t rest = parts.back().rows - 1; rest >= 1; --rest) {
+      auto program = lowered(schedule, rest);
+      if (!options_.hand_written && (!program || rest <= kSearchedRests)) {
+        Compilation own = searched(rest);
+        const auto now = price(schedule, rest);
+        if (!program)
+          program = std::move(own.program);
+        else if (own.program && own.scheduled->cost.cycles < now.value_or(0) &&
+                 same_packing({{*own.program, rest, {}}}, parts))
+          program = std::move(own.program);
+      }
+      if (!program) return false;
+      parts.push_back({std::move(*program), rest, {}});
+    }
+    return true;
+  }
+
+  Compilation searched(std::int64_t rows) const {
+    CompileOptions small = options_;
+    small.schedule.max_evaluations = std::min<std::int64_t>(small.schedule.max_evaluations, 200);
+    return compile(block(rows), model_, small);
+  }
+
+  /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
+  std::vector<RowPart> blocks_of(const Schedule& schedule) const {
+    std::vector<RowPart> parts;
+    for (const std::int64_t rows : kBlocks) {
+      std::optional<Program> program;
+      if (!options_.hand_written) program = std::move(searched(rows).program);
+      if (!program) program = lowered(schedule, rows);
+      if (!program) return {};
+      parts.push_back({std::move(*program), rows, {}});
+    }
+    if (!add_rests(schedule, parts) || !same_packing(parts, parts)) return {};
+    return parts;
+  }
+
+  /// The copies that are packed ahead of time.
+  static std::vector<Buffer> packed(const Program& program) {
+    std::vector<Buffer> buffers;
+    for (const Buffer& buffer : program.buffers)
+      if (buffer.ahead_of_time) {
+        buffers.push_back(buffer);
+        buffers.back().address = 0;
+      }
+    return buffers;
+  }
+  static bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others) {
+    const RowPart& first = others.front();
+    return std::all_of(parts.begin(), parts.end(), [&](const RowPart& part) {
+      return packed(part.program) == packed(first.program) && part.program.prepack == first.program.prepack;
+    });
+  }
+
+  const SymbolicKernel& kernel_;
+  const HardwareModel& model_;
+  const CompileOptions& options_;
+  Rows rows_;
+  bool unpacked_ = false;
+  SymbolicCompilation result_;
+};
+
+SymbolicCompilation refused(const Diagnostic& why) {
+  SymbolicCompilation result;
+  result.code = Exit::no_answer;
+  result.problems = {why};
+  return result;
+}
+
+}  // namespace
+
+SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const HardwareModel& model,
+                                     const CompileOptions& options) {
+  if (!is_host_code(model))
+    return refused(error(fmt::format("no program for all sizes: those of '{}' are no C++", model.name),
+                         "bind sizes with --sizes"));
+  if (std::any_of(model.symbols().begin(), model.symbols().end(),
+                  [](const Symbol& s) { return !s.known_at_compile_time; }))
+    return refused(error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
+                         "bind sizes with --sizes"));
+  auto rows = rows_of(kernel);
+  if (!rows) return refused(rows.diagnostics().front());
+  return SymbolicCompiler(kernel, model, options, std::move(*rows)).run();
+}
+
+std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const HardwareModel& model, const Bindings& sizes,
+                                 const CostModelFactory& costs) {
+  const auto kernel = isamap::bind(compiled.program->kernel, sizes);
+  if (!kernel) return std::nullopt;
+  const Schedule& schedule = compiled.schedules[version_at(*compiled.program, sizes)];
+  if (has_errors(verify(schedule, *kernel, model))) return std::nullopt;
+  auto evaluation = evaluate(schedule, *kernel, model, costs);
+  return evaluation ? std::optional(std::move(evaluation->total)) : std::nullopt;
+}
+
+}  // namespace isamap

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One compiled program for every number of rows.
+//
+// A kernel whose symbolic dim is the outermost axis of every tensor that has it computes each row by itself, and the
+// distance of two rows in memory is a number. So a program for `rows` rows is right for every block of so many rows, at
+// a shifted address; and a loop of it that walks all rows, a tile a step, is right for any number of steps
+// (program/row_loops.h). A version is a list of such parts, those for many rows first: each takes as many rows as it
+// can, and the last ones exactly the rows that are left. Tiles stay constants, no padding is computed.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isamap/program.h"
+#include "isamap/symbolic.h"
+
+namespace isamap {
+
+/// Code for multiples of `rows` rows where it has loops over rows, else for exactly `rows`.
+struct RowPart {
+  Program program;
+  std::int64_t rows = 1;
+  std::map<std::string, std::int64_t> loops = {};  ///< rows of one step, by loop variable: its trip is rows / step
+};
+
+/// Parts by falling `rows`; those without loops and below the last one with loops are one for each rest.
+struct RowVersion {
+  std::int64_t most_rows = -1;  ///< guard: for at most so many rows; -1: for any number
+  std::vector<RowPart> parts;
+};
+
+struct SymbolicProgram {
+  SymbolicKernel kernel;
+  AffineExpr rows;                        ///< of a call, over the sizes
+  std::map<TensorId, std::int64_t> step;  ///< elements from one row to the next, of tensors with rows
+  std::vector<RowVersion> versions;       ///< the first whose guard holds; the last has none, so they cover every size
+};
+
+/// The smallest number of rows that the parts do not serve; nothing: they serve every number. Each part takes all
+/// multiples of its rows that are left, so that numbers below the rows of the first part decide for all.
+std::optional<std::int64_t> uncovered_rows(const RowVersion& version);
+
+/// Which version serves these sizes, from 0 on.
+std::size_t version_at(const SymbolicProgram& program, const Bindings& sizes);
+
+/// Where a kernel has rows: in this dim of each statement. An error says what stands against it, and which size to
+/// bind.
+struct Rows {
+  AffineExpr count;                         ///< over the sizes
+  std::vector<std::string> dims;            ///< by statement
+  std::map<TensorId, std::int64_t> factor;  ///< tensors with rows: axis 0 moves by so many positions a row
+};
+Result<Rows> rows_of(const SymbolicKernel& kernel);
+
+/// The kernel of a block of rows.
+Kernel with_rows(const SymbolicKernel& kernel, const Rows& rows, std::int64_t count);
+
+}  // namespace isamap

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What follows from the facts about symbolic sizes: `facts |- condition` is yes, no with a counterexample, or unknown.
+//
+// In order: constants; intervals; Z3 on a linear question without quantifiers, bounded by resource units so that
+// results repeat. A size with a divisor enters as `multiple_of * q`, a floor division by its two inequalities: no `%`
+// and no product of unknowns is ever asked.
+
+#include "isamap/symbolic.h"
+
+namespace isamap {
+
+enum class Truth3 { no, yes, unknown };
+
+struct Answer {
+  Truth3 truth = Truth3::unknown;
+  Bindings counterexample;  ///< no: values of all names, small ones where possible
+  explicit operator bool() const { return truth == Truth3::yes; }
+};
+
+class Facts {
+ public:
+  explicit Facts(const SizeFacts& facts) : facts_(facts) {}
+
+  /// Is `e` >= 0 for all sizes, and all values of further names, at which every entry of `where` is >= 0?
+  Answer nonnegative(const AffineExpr& e, const std::vector<AffineExpr>& where = {}) const;
+  /// Are both equal for all sizes?
+  Answer equal(const AffineExpr& a, const AffineExpr& b) const;
+  /// Sizes that satisfy all facts, near to the wanted ones; nothing: there are none.
+  std::optional<Bindings> example(const Bindings& wanted = {}) const;
+  /// By the ranges of single sizes.
+  std::optional<Interval> interval(const AffineExpr& e) const { return bounds(e, ranges()); }
+  Ranges ranges() const;
+  const SizeFacts& sizes() const { return facts_; }
+
+ private:
+  const SizeFacts& facts_;
+};
+
+/// SMT-LIB: declarations and assertions of the facts, each size named `size.NAME`; and an expression over them.
+std::string smt_declarations(const SizeFacts& facts);
+std::string smt_expression(const AffineExpr& over_sizes, std::string& declarations);
+
+}  // namespace isamap

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the nests of a statement have in common: what a `do` line and a `stage` line determine by themselves, without
+// the loops around them. A search estimates thousands of nests with the same few lines, so each is resolved once.
+
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "isamap/hardware.h"
+#include "isamap/kernel.h"
+#include "isamap/mapping.h"
+#include "isamap/schedule.h"
+#include "scheduler/nest/memory_axes.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/tile_layout.h"
+
+namespace isamap {
+
+/// One subscript: linear in dims (|coefficient|), or any quasi-affine expression.
+struct FootprintAxis {
+  struct Term {
+    int dim = 0;               ///< of the statement
+    std::size_t position = 0;  ///< among the dims of the group
+    std::int64_t coefficient = 1;
+  };
+  std::vector<Term> terms;
+  bool linear = true;
+  AffineExpr expr;
+  /// Of a quasi-affine expression of one dim: number of values, by the extent of the dim. Filled on use.
+  mutable std::unordered_map<std::int64_t, double> widths = {};
+};
+
+/// Subscripts of an access connected by shared dims: the footprint is the product over groups.
+struct FootprintGroup {
+  std::vector<int> dims;
+  std::vector<FootprintAxis> axes;
+  bool linear = true;
+  bool share_dims = false;  ///< a dim occurs in several subscripts
+};
+
+/// One access of the statement.
+struct AccessFacts {
+  std::string name;        ///< as `stage` lines name it
+  std::vector<bool> uses;  ///< by dim
+  std::vector<FootprintGroup> groups;
+  int operand = -1;         ///< number of the instruction's access; -1: none
+  MemoryId operand_memory;  ///< invalid: immediate, state, or no operand (scalar code)
+  std::vector<std::int64_t> padding;  ///< by dim: a buffer's extent is a multiple of it
+  int element_bytes = 1;
+  int registers = 0;  ///< of one operand, if `operand_memory` is a register file
+  MemoryAxes memory;  ///< where the tensor lies as it is
+};
+
+/// What a `do` line determines.
+struct NestFacts {
+  const Kernel* kernel = nullptr;
+  const HardwareModel* model = nullptr;
+  StatementId id;
+  Computation statement;             ///< fused
+  Mapping mapping;                   ///< as the line states it
+  InstructionForm instruction;       ///< nullptr: element by element
+  std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
+  std::vector<int> statement_dim;    ///< per dim of the instruction: of the statement, -1: virtual
+  double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
+  std::vector<AccessFacts> accesses;
+  Diagnostics problems;  ///< of the line, without its place
+};
+
+/// A copy of a tile of one access into a packed layout.
+struct PackedCopyFacts {
+  /// A loop of the copy, in the order in which it runs.
+  struct Loop {
+    double extent = 1;
+    double stride = 0;  ///< in the tensor, in elements
+  };
+  int access = 0;
+  bool of_tensor = true;           ///< of the tensor itself, not of a tile around it
+  std::vector<std::int64_t> tile;  ///< extent of each dim
+  double cycles = 0;               ///< per element
+  std::vector<Loop> loops;         ///< innermost first, up to the first one with an irregular stride
+  bool regular = true;             ///< there is no such loop
+};
+
+/// What a `stage` line determines below a given `do` line.
+struct StageFacts {
+  Stage stage;
+  MemoryId memory;                  ///< invalid: unknown
+  std::vector<int> accesses;        ///< of the statement, that the stage holds
+  std::vector<SplitDigit> digits;   ///< of its layout; empty: none, or unsupported ones
+  std::vector<AxisTerms> terms;     ///< of each digit's form
+  bool of_dims = true;              ///< no digit is of a dim of the instruction ($j), or unsupported
+  double copies = 1;                ///< of each element: digits of dims of the instruction repeat it
+  Diagnostics problems;             ///< wherever the line stands, without its place
+  /// Extents of dims for which the layout is known to hold every element. Filled on use.
+  mutable std::set<std::vector<std::int64_t>> laid_out;
+  mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h
+};
+
+/// Facts of the lines of one statement, each found once. Of one thread. Kernel and model must outlive it.
+class StatementFacts {
+ public:
+  StatementFacts(const Kernel& kernel, StatementId statement, const HardwareModel& model)
+      : kernel_(&kernel), statement_(statement), model_(&model) {}
+
+  const Kernel& kernel() const { return *kernel_; }
+  StatementId statement() const { return statement_; }
+  const HardwareModel& model() const { return *model_; }
+
+  /// Of the nest's last line. Diagnostics, without a place: it states no mapping.
+  Result<std::shared_ptr<const NestFacts>> of_do(const Nest& nest);
+  /// Of a line above that one.
+  std::shared_ptr<const StageFacts> of_stage(const std::shared_ptr<const NestFacts>& facts, const Stage& stage);
+
+ private:
+  /// Equal `do` lines. An instruction with compile-time extents has a form for each extents of the innermost tiles.
+  struct KnownDo {
+    Do line;
+    std::shared_ptr<const NestFacts> facts;
+    std::vector<std::pair<FixedExtents, std::shared_ptr<const NestFacts>>> forms;
+  };
+  using KnownStage = std::pair<std::shared_ptr<const NestFacts>, std::shared_ptr<const StageFacts>>;
+  const Kernel* kernel_;
+  StatementId statement_;
+  const HardwareModel* model_;
+  std::vector<KnownDo> dos_;  ///< last used first
+  std::unordered_multimap<std::size_t, KnownStage> stages_;  ///< by a hash of the line
+};
+
+/// A prefetch distance of n needs n + 1 buffers, except in caches. Nothing: the stage has enough.
+std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory);
+
+}  // namespace isamap

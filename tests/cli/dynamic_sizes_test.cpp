@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Symbolic sizes on the command line: binding, lists, refusals, and what the verbs say of all sizes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string rows_of_a_product = R"(kernel: projection
+dims: {M: {min: 0, max: 4096, likely: [30, 1]}, N: 40, K: 24}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+TEST(DynamicSizes, ABoundKernelGivesTheOutputOfTheNumber) {
+  const Folder folder;
+  for (const auto& [example, size] :
+       {std::pair("gemm", "M"), std::pair("conv2d_strided", "P"), std::pair("softmax", "N")}) {
+    const std::string text = read_file(ISAMAP_SOURCE_DIR "/examples/" + std::string(example) + ".yaml");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(text, found, std::regex("[{ ]" + std::string(size) + ": ([0-9]+)")));
+    const std::string number = found[1];
+    std::string open = text;
+    open.replace(static_cast<std::size_t>(found.position(1)), number.size(), "{min: 0, max: 900, likely: 7}");
+    const std::string fixed = folder.write("k.yaml", text);
+    const std::vector<std::string> bind{"--sizes", std::string(size) + "=" + number};
+    for (const char* target : {"x86_avx2", "systolic16"})
+      for (const char* verb : {"map", "schedule", "emit"}) {
+        std::vector<std::string> words{verb, fixed, "--target", target};
+        if (std::string(verb) != "map") words.insert(words.end(), {"--budget", "evals=20"});
+        folder.write("k.yaml", text);
+        const Said plain = isamap(words);
+        folder.write("k.yaml", open);
+        words.insert(words.end(), bind.begin(), bind.end());
+        const Said bound = isamap(words);
+        EXPECT_EQ(bound.code, plain.code) << example << " " << verb << " " << target << "\n" << bound.err;
+        EXPECT_EQ(bound.out, plain.out) << example << " " << verb << " " << target;
+      }
+  }
+}
+
+TEST(DynamicSizes, ASizeThatBreaksAFactIsOneLineAndWritesNothing) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product), file = folder / "out.cpp";
+  for (const char* verb : {"run", "emit", "schedule", "map"}) {
+    const Said said = isamap({verb, kernel, "--target", "x86_avx2", "--sizes", "M=5000", "-o", file});
+    EXPECT_EQ(said.code, 1);
+    EXPECT_EQ(said.err, kernel + ":2:11: M = 5000 is not in 0..4096\n");
+    EXPECT_EQ(said.out, "");
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"k.yaml"});
+  }
+  EXPECT_EQ(isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=1,7,5000"}).code, 1);
+}
+
+TEST(DynamicSizes, WrongLists) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product);
+  for (const char* sizes : {"M", "M=", "=3", "3", "M=1,N", "M=1,M=2", "M=1.5", ","}) {
+    const Said said = isamap({"run", kernel, "--target", "x86_avx2", "--sizes", sizes});
+    EXPECT_EQ(said.code, 2) << sizes << said.err;
+  }
+  EXPECT_EQ(isamap({"emit", kernel, "--target", "x86_avx2", "--sizes", "M=1,2"}).code, 2);
+  const Said unknown = isamap({"emit", kernel, "--target", "x86_avx2", "--sizes", "Q=1"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.err.find("'Q' in --sizes is no symbolic size of this kernel"), std::string::npos) << unknown.err;
+  const Said open = isamap({"extract", kernel, "--target", "x86_avx2"});
+  EXPECT_EQ(open.code, 1);
+  EXPECT_NE(open.err.find("hint: bind it: --sizes M=30"), std::string::npos) << open.err;
+}
+
+TEST(DynamicSizes, MapProvesForAllSizes) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product), proofs = folder / "proofs";
+  const Said said = isamap({"map", kernel, "--target", "x86_avx2", "--certificates", proofs, "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json json = parsed(said);
+  EXPECT_EQ(json["sizes"]["M"]["max"], 4096);
+  EXPECT_EQ(json["unknown"], 0);
+  ASSERT_FALSE(json["mappings"].empty());
+  for (const Json& mapping : json["mappings"]) {
+    EXPECT_EQ(mapping["proof"]["status"], "proved");
+    const std::string text = read_file(proofs + "/" + std::string(mapping["proof"]["file"]));
+    EXPECT_NE(text.find("(declare-const size.M Int)\n(assert (and (<= 0 size.M) (<= size.M 4096)))"),
+              std::string::npos);
+    EXPECT_FALSE(std::regex_search(text, std::regex("\\(\\* [a-z][^ ]* [a-z]"))) << "a product of two unknowns";
+  }
+  const Said wide =
+      isamap({"map", "--compute", "O[n,p] = I[n,p]*S[n,p]", "--dims", "n=1..64,p=1..500", "--target", "x86_avx2"});
+  EXPECT_NE(wide.out.find("needs p of constant size; bind it with --sizes p=128"), std::string::npos) << wide.out;
+}
+
+TEST(DynamicSizes, OneCompilationRunsAListOfSizes) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product);
+  const Said said =
+      isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=0,1,7,37", "--budget", "evals=40", "--json"});
+  const Json json = parsed(said);
+  ASSERT_EQ(json["runs"].size(), 4U) << said.err;
+  EXPECT_EQ(json["runs"][3]["sizes"], Json({{"M", 37}}));
+  EXPECT_LE(json["versions"], 4);
+  EXPECT_EQ(json["recompiles"], 0);
+  EXPECT_EQ(json["unknown"], 0);
+  if (said.code == 77) GTEST_SKIP() << said.err;
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(json["correct"], true);
+  for (const Json& run : json["runs"]) EXPECT_EQ(run["correct"], true);
+}
+
+TEST(DynamicSizes, OtherKernelsAreCompiledForEachSizeAndSaySo) {
+  const Folder folder;
+  const std::string kernel = folder.write(
+      "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: 40, K: {min: 1, max: 64}"));
+  const Said said =
+      isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=4,K=1,7", "--budget", "evals=20", "--json"});
+  const Json json = parsed(said);
+  EXPECT_EQ(json["recompiles"], 1);
+  EXPECT_EQ(json["recompiled_because"],
+            "no program for all sizes: dimension 1 of 'A' is K, and only the outermost one may be symbolic");
+  const Said refused = isamap({"emit", kernel, "--target", "x86_avx2"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_NE(refused.err.find("hint: bind sizes: --sizes K=64"), std::string::npos) << refused.err;
+}
+
+TEST(DynamicSizes, EmitHasOneEntryWithTheSizes) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product);
+  const Said said = isamap({"emit", kernel, "--target", "x86_avx2", "--budget", "evals=40", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json json = parsed(said);
+  const std::string text = json["files"][0]["text"];
+  EXPECT_NE(text.find("float* __restrict C"), std::string::npos);
+  EXPECT_NE(text.find("long M) {\n  if (M < 0 || M > 4096) return isamap_wrong_size("), std::string::npos) << text;
+  EXPECT_EQ(json["versions"].back()["when"], Json::array());
+  EXPECT_EQ(json["unknown"], 0);
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

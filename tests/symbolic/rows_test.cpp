@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// One program for any number of rows: the oracle (with trips it is the program that lowering makes for that number),
+// runs at many sizes with one compilation, and mutants that must be caught.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backends/compiled_runner.h"
+#include "driver/execute.h"
+#include "driver/symbolic_compile.h"
+#include "isamap/frontends.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "program/row_loops.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& machine() {
+  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  return model;
+}
+
+SymbolicKernel kernel_of(const std::string& text) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+SymbolicKernel product_of_rows(const std::string& facts = "{min: 0, max: 4096, likely: [200, 1]}") {
+  return kernel_of("kernel: projection\ndims: {M: " + facts + R"(, N: 40, K: 24}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)");
+}
+
+const std::string softmax = R"(kernel: softmax
+dims: {M: {min: 0, max: 4096, likely: 64}, N: 21}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - H[i] max= X[i,j]
+  - E[i,j] = exp(X[i,j] - H[i])
+  - L[i] += E[i,j]
+  - Y[i,j] = E[i,j] / L[i]
+)";
+
+const std::string strided_batch = R"(kernel: conv
+dims: {N: {min: 0, max: 100, likely: 4}, P: 7}
+tensors: {I: {shape: [N, 3, 2*P + 1, 10]}, F: {shape: [4, 3, 3, 3]}, O: {shape: [N, 4, P, 8]}}
+compute:
+  - O[n,k,p,q] += I[n,c,2*p+r,q+s] * F[k,c,r,s]
+)";
+
+const std::string window = R"(kernel: window
+dims: {H: {min: 4, max: 500, likely: 101}, P: "(H - 3)/2 + 1"}
+tensors: {I: {shape: [H, 20]}, F: {shape: [3, 20]}, O: {shape: [P, 20]}}
+compute:
+  - O[p,c] += I[2*p+r,c] * F[r,c]
+)";
+
+/// Several tests use one program.
+const SymbolicCompilation& compiled(const SymbolicKernel& kernel) {
+  static std::map<std::string, SymbolicCompilation> known;
+  const std::string key = print(kernel.sample) + print(kernel.facts);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 30;
+  SymbolicCompilation result = compile_symbolic(kernel, machine(), options);
+  EXPECT_TRUE(result.program) << render(result.problems);
+  return known[key] = std::move(result);
+}
+
+Result<Checked> run_at(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
+  auto bound = isamap::bind(kernel, sizes);
+  if (!bound) return bound.diagnostics();
+  Program program;
+  program.name = bound->name;
+  program.kernel = std::move(*bound);
+  runner.set_sizes(sizes);
+  return run_and_compare(program, runner, availability(machine()).how, 1, 0, {});
+}
+
+bool runs_here() { return availability(machine()).how == ExecutionMode::native; }
+
+void run_many(const std::string& text, const std::string& size, std::int64_t low, std::int64_t high) {
+  if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
+  const SymbolicKernel kernel = kernel_of(text);
+  const SymbolicCompilation& program = compiled(kernel);
+  ASSERT_TRUE(program.program);
+  const auto runner = make_symbolic_runner(*program.program, machine());
+  std::mt19937 random(7);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t value = low; value <= high; ++value) sizes.push_back(value);
+  for (int n = 0; n < 2; ++n)
+    sizes.push_back(std::uniform_int_distribution<std::int64_t>(low, kernel.facts.sizes[0].max)(random));
+  for (const std::int64_t value : sizes) {
+    const auto checked = run_at(*runner, kernel, {{size, value}});
+    ASSERT_TRUE(checked) << size << " = " << value << "\n" << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << size << " = " << value << ": " << checked->first_difference;
+  }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+TEST(SymbolicRows, WhereAKernelHasThem) {
+  const auto rows = rows_of(product_of_rows());
+  ASSERT_TRUE(rows) << render(rows.diagnostics());
+  EXPECT_EQ(print(rows->count), "M");
+  EXPECT_EQ(with_rows(product_of_rows(), *rows, 5).tensors[2].shape, (std::vector<std::int64_t>{5, 40}));
+  const auto strided = rows_of(kernel_of(window));
+  ASSERT_TRUE(strided) << render(strided.diagnostics());
+  EXPECT_EQ(strided->factor.at(TensorId{0}), 2);
+  EXPECT_EQ(with_rows(kernel_of(window), *strided, 5).tensors[0].shape[0], 11);
+}
+
+TEST(SymbolicRows, RefusalsNameTheSizeToBind) {
+  const auto why = [](const std::string& text) {
+    const auto rows = rows_of(kernel_of(text));
+    return rows ? "" : rows.diagnostics().front().message + "; " + rows.diagnostics().front().hint;
+  };
+  const std::string head = "kernel: k\ndims: {M: {max: 64, likely: 8}}\n";
+  EXPECT_EQ(
+      why(head + "tensors: {A: {shape: [4, M]}, C: {shape: [4, M]}}\ncompute: ['C[i,j] = A[i,j]']\n"),
+      "no program for all sizes: dimension 1 of 'A' is M, and only the outermost one may be symbolic; bind sizes: "
+      "--sizes M=8");
+  EXPECT_EQ(why(head + "tensors: {A: {shape: [M]}, C: {shape: [4]}}\ncompute: ['C[i] += A[k]']\nwhere: {i: 4}\n"),
+            "no program for all sizes: k of statement s0 is summed over; bind sizes: --sizes M=8");
+  EXPECT_NE(why(head + "tensors: {A: {shape: [M], outside: 0}, C: {shape: [M]}}\ncompute: ['C[i] = A[i-1]']\n")
+                .find("at neighbouring rows with `outside`"),
+            std::string::npos);
+  EXPECT_NE(why(head + "tensors: {T: {shape: [M]}, C: {shape: [M]}, A: {shape: [M]}}\n"
+                       "compute: ['T[i] = A[i]', 'C[i] = T[63*i/63]']\n"),
+            "x");
+}
+
+TEST(SymbolicRows, PartsServeEveryNumberOfRows) {
+  for (const SymbolicKernel& kernel :
+       {product_of_rows(), kernel_of(softmax), kernel_of(strided_batch), kernel_of(window)}) {
+    const SymbolicCompilation& program = compiled(kernel);
+    ASSERT_TRUE(program.program);
+    const RowVersion& all = program.program->versions.back();
+    EXPECT_EQ(all.most_rows, -1);
+    EXPECT_LE(program.program->versions.size(), 4U);
+    EXPECT_EQ(uncovered_rows(all), std::nullopt) << kernel.sample.name;
+    for (std::size_t p = 0; p < all.parts.size(); ++p) {  // mutant: without one part some number is not served
+      RowVersion less = all;
+      less.parts.erase(less.parts.begin() + static_cast<std::ptrdiff_t>(p));
+      if (all.parts[p].rows == 1 || less.parts.empty()) {
+        EXPECT_NE(uncovered_rows(less), std::nullopt) << kernel.sample.name << " " << all.parts[p].rows;
+      }
+    }
+  }
+}
+
+/// Comments tell extents.
+void drop_comments(std::vector<Node>& nodes) {
+  std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Comment>(node.is); });
+  for (Node& node : nodes) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) drop_comments(loop->body);
+    if (auto* guard = std::get_if<Guard>(&node.is)) {
+      drop_comments(guard->then);
+      drop_comments(guard->otherwise);
+    }
+  }
+}
+
+/// With trips set, a part is node by node the program that lowering makes for that number of rows.
+TEST(SymbolicRows, APartWithTripsIsTheProgramOfThatSize) {
+  const SymbolicKernel kernel = product_of_rows();
+  const SymbolicCompilation& program = compiled(kernel);
+  ASSERT_TRUE(program.program);
+  const Rows rows = *rows_of(kernel);
+  int compared = 0;
+  for (std::size_t v = 0; v < program.schedules.size(); ++v)
+    for (const RowPart& part : program.program->versions[v].parts) {
+      if (part.loops.empty()) continue;
+      for (const std::int64_t tiles : {2, 4, 5, 9}) {
+        const auto lowered = lower(program.schedules[v], with_rows(kernel, rows, tiles * part.rows), machine());
+        ASSERT_TRUE(lowered) << render(lowered.diagnostics());
+        Program with = with_trips(part.program, part.loops, tiles * part.rows), without = *lowered;
+        drop_comments(with.body);
+        drop_comments(without.body);
+        EXPECT_TRUE(with.body == without.body) << tiles << "\n"
+                                               << print(with, machine()) << "\nand\n"
+                                               << print(without, machine());
+        ++compared;
+      }
+    }
+  EXPECT_GT(compared, 0);
+}
+
+TEST(SymbolicRows, AProductAtManySizes) {
+  run_many(
+      "kernel: projection\ndims: {M: {min: 0, max: 600, likely: 200}, N: 40, K: 24}\n"
+      "tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}\n"
+      "compute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
+      "M", 0, 25);
+}
+TEST(SymbolicRows, SoftmaxAtManySizes) { run_many(softmax, "M", 0, 18); }
+TEST(SymbolicRows, ABatchOfStridedWindowsAtManySizes) { run_many(strided_batch, "N", 0, 9); }
+TEST(SymbolicRows, StridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
+
+TEST(SymbolicRows, MutantsAreCaught) {
+  if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
+  const SymbolicKernel kernel = product_of_rows();
+  const SymbolicCompilation& program = compiled(kernel);
+  ASSERT_TRUE(program.program);
+  const auto is_right = [&](const SymbolicProgram& mutant, std::int64_t size) {
+    const auto runner = make_symbolic_runner(mutant, machine());
+    const auto checked = run_at(*runner, kernel, {{"M", size}});
+    return checked && checked->correct;
+  };
+  EXPECT_TRUE(is_right(*program.program, 201));
+  SymbolicProgram moved = *program.program;
+  for (auto& [tensor, step] : moved.step) step += 1;
+  EXPECT_FALSE(is_right(moved, 201));
+  SymbolicProgram fewer = *program.program;
+  fewer.versions.erase(fewer.versions.begin(), fewer.versions.end() - 1);
+  ASSERT_GT(fewer.versions.back().parts.size(), 1U);
+  const std::int64_t rest = fewer.versions.back().parts.back().rows;
+  fewer.versions.back().parts.pop_back();
+  EXPECT_FALSE(is_right(fewer, 10 * fewer.versions.back().parts.front().rows + rest));
+}
+
+TEST(SymbolicRows, ALoopWhoseVariableHasOtherUsesIsNone) {
+  const SymbolicKernel kernel = product_of_rows();
+  const SymbolicCompilation& program = compiled(kernel);
+  ASSERT_TRUE(program.program);
+  const Rows rows = *rows_of(kernel);
+  for (const RowPart& part : program.program->versions.back().parts) {
+    if (part.loops.empty()) continue;
+    ASSERT_EQ(row_loops(part.program, machine(), 32 * part.rows, rows.factor, part.rows), part.loops);
+    Program guarded = part.program;  // the last step would differ
+    guarded.body = {Node{Guard{{AffineExpr(1)}, part.program.body, {}, ""}}};
+    EXPECT_EQ(row_loops(guarded, machine(), 32 * part.rows, rows.factor, part.rows), part.loops);
+    std::function<void(std::vector<Node>&)> guard_bodies = [&](std::vector<Node>& nodes) {
+      for (Node& node : nodes)
+        if (auto* loop = std::get_if<Loop>(&node.is)) {
+          guard_bodies(loop->body);
+          if (part.loops.contains(loop->variable))
+            loop->body = {Node{Guard{{AffineExpr(1) - AffineExpr::dim(loop->variable)}, loop->body, {}, ""}}};
+        }
+    };
+    guard_bodies(guarded.body);
+    guard_bodies(std::get<Guard>(guarded.body[0].is).then);
+    EXPECT_EQ(row_loops(guarded, machine(), 32 * part.rows, rows.factor, part.rows), std::nullopt);
+    EXPECT_EQ(row_loops(part.program, machine(), 33 * part.rows, rows.factor, part.rows), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace isamap
