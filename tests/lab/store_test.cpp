@@ -103,6 +103,15 @@ TEST(Store, AMeasuredTrialIsTheBestOnlyAfterItWasChecked) {
   EXPECT_EQ(stored->at(1).verdict, RunVerdict::correct);
   EXPECT_EQ(*store->best_points(run_of("k"), false), std::vector<std::string>{"[2]"}) << "nor by its prediction";
   EXPECT_EQ(store->measured_on("t")->size(), 1u);
+  // A store of before there were devices, then two devices: times of the other one are not used.
+  EXPECT_EQ(store->measured_on("t", "d1")->size(), 1u) << "runs that do not say where count as ours";
+  for (const auto& known : {std::pair("d2", 0u), std::pair("d1", 1u)}) {
+    for (std::int64_t run = 1; run <= store->run(0)->id; ++run)
+      EXPECT_TRUE(store->measured_by(run, known.first).empty());
+    EXPECT_EQ(store->measured_on("t", "d1")->size(), known.second);
+    EXPECT_EQ(store->best_points(run_of("k"), true, "d1")->empty(), known.second == 0);
+    EXPECT_FALSE(store->best_points(run_of("k"), false, "d1")->empty()) << "predictions are the same everywhere";
+  }
 }
 
 TEST(Store, OtherFilesAreLeftAlone) {
