@@ -4,6 +4,7 @@
 // tiles, ports and links shared by several transfers. Formulae: docs/cost.md, "Latency".
 
 #include "scheduler/cost/resource_usage.h"
+#include "scheduler/cost/term.h"
 
 namespace isamap {
 
