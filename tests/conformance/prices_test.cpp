@@ -62,15 +62,20 @@ std::string prices_of(const Kernel& kernel, StatementId statement, std::vector<M
     for (int again = 0; again < 2; ++again) {  // facts are found first, and known then
       const auto by_facts = price_nest({&kernel, statement, &model, nest, facts});
       EXPECT_EQ(bool(by_facts), bool(priced));
-      if (by_facts && priced) EXPECT_EQ((*by_facts)->terms.cycles, (*priced)->terms.cycles) << label;
-      if (!by_facts && !priced) EXPECT_EQ(render(by_facts.diagnostics()), render(priced.diagnostics()));
+      if (by_facts && priced) {
+        EXPECT_EQ((*by_facts)->terms.cycles, (*priced)->terms.cycles) << label;
+      } else if (!by_facts && !priced) {
+        EXPECT_EQ(render(by_facts.diagnostics()), render(priced.diagnostics()));
+      }
     }
     if (!priced) {
       text += "none: " + priced.diagnostics().front().message + "\n";
       continue;
     }
     const Result<Cost> finer = latency->estimate(candidate);
-    if (finer) EXPECT_GE(finer->cycles, (*priced)->cost.cycles) << model.name << ", " << kernel.name << ", " << label;
+    if (finer) {
+      EXPECT_GE(finer->cycles, (*priced)->cost.cycles) << model.name << ", " << kernel.name << ", " << label;
+    }
     text += fmt::format("{:.0f} ({}), latency {}\n", (*priced)->cost.cycles, (*priced)->cost.bound, price_of(finer));
     for (const auto& [name, cycles] : terms_of(**priced)) text += fmt::format("    {}: {:.6g}\n", name, cycles);
   }

@@ -415,8 +415,8 @@ TEST(Timing, EveryParameterHasADefaultAndCanBeStated) {
 /// A finer model knows at least what the closed form does.
 TEST(Replayed, IsNoLessThanTheClosedForm) {
   const Priced nest = product("4");
-  EXPECT_EQ(replayed_cost(nest.nest(), 0, "nothing").cycles, nest.nest().cost.cycles);
-  const Cost cost = replayed_cost(nest.nest(), 1e6, "waiting");
+  EXPECT_EQ(replayed_cost(nest.nest(), 0, Bottleneck{"nothing"}).cycles, nest.nest().cost.cycles);
+  const Cost cost = replayed_cost(nest.nest(), 1e6, Bottleneck{"waiting"});
   EXPECT_EQ(cost.bound, "waiting");
   EXPECT_GT(cost.cycles, 1e6);  // contention and fetch are not replayed
 }
