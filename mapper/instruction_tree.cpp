@@ -155,10 +155,9 @@ class Covering {
   std::optional<InstructionTree> named(const std::vector<InstructionId>& names) {
     if (is_leaf(statement_.body) || is_irregular(statement_)) return std::nullopt;
     std::optional<InstructionTree> found;
-    std::vector<TreeCall> calls(names.size());
-    read_back(statement_.body, {}, names, static_cast<int>(names.size()) - 1, calls, [&](int left) {
-      if (left >= 0 || found) return;
-      found = made(calls);
+    Reading reading{names, std::vector<TreeCall>(names.size())};
+    read_back(statement_.body, {}, reading, static_cast<int>(names.size()) - 1, [&](int left) {
+      if (left < 0 && !found) found = made(reading.calls);
     });
     return found;
   }
@@ -237,36 +236,47 @@ class Covering {
     return static_cast<int>(calls.size()) - 1;
   }
 
+  /// The names of a tree, and the calls that they become.
+  struct Reading {
+    const std::vector<InstructionId>& names;
+    std::vector<TreeCall> calls;
+  };
+  /// Continues with the last name that is not read yet.
+  using Left = std::function<void(int left)>;
+
   /// Reads names from the last one backwards: that of this part, then those of its operands, the last operand first.
-  void read_back(const ScalarExpr& part, const Use& use, const std::vector<InstructionId>& names, int at,
-                 std::vector<TreeCall>& calls, const std::function<void(int left)>& next) {
+  void read_back(const ScalarExpr& part, const Use& use, Reading& reading, int at, const Left& next) {
     if (at < 0) return;
-    const InstructionId id = names[static_cast<std::size_t>(at)];
+    const InstructionId id = reading.names[static_cast<std::size_t>(at)];
     const Instruction& instruction = model_.instruction(id);
     if (!is_plain(instruction) || !fits(instruction, use)) return;
     for (const BoundParts& binding : PartMatcher(instruction.statement()).matches(part)) {
-      calls[static_cast<std::size_t>(at)] = {id, std::vector<TreeInput>(binding.size())};
-      read_operands(binding, static_cast<int>(binding.size()) - 1, at, names, at - 1, calls, next);
+      reading.calls[static_cast<std::size_t>(at)] = {id, std::vector<TreeInput>(binding.size())};
+      read_operands(binding, at, static_cast<int>(binding.size()) - 1, reading, {at - 1, next});
     }
   }
 
-  void read_operands(const BoundParts& binding, int r, int call, const std::vector<InstructionId>& names, int at,
-                     std::vector<TreeCall>& calls, const std::function<void(int left)>& next) {
-    if (r < 0) return next(at);
+  struct Rest {
+    int at = 0;  ///< the next name
+    Left next;
+  };
+
+  /// Of the call at this place, operands from number r down to the first.
+  void read_operands(const BoundParts& binding, int call, int r, Reading& reading, const Rest& rest) {
+    if (r < 0) return rest.next(rest.at);
     const ScalarExpr& part = *binding[static_cast<std::size_t>(r)];
-    const Use use{names[static_cast<std::size_t>(call)], r + 1};
-    const auto set = [&](TreeInput input) {
-      calls[static_cast<std::size_t>(call)].inputs[static_cast<std::size_t>(r)] = input;
-    };
+    const Use use{reading.names[static_cast<std::size_t>(call)], r + 1};
+    TreeInput& input = reading.calls[static_cast<std::size_t>(call)].inputs[static_cast<std::size_t>(r)];
     if (is_leaf(part)) {
       if (std::holds_alternative<Constant>(part.op) && !may_be_constant(model_.instruction(use.instruction), r + 1))
         return;
-      set(leaf(part));
-      return read_operands(binding, r - 1, call, names, at, calls, next);
+      input = leaf(part);
+      return read_operands(binding, call, r - 1, reading, rest);
     }
-    read_back(part, use, names, at, calls, [&, r, call](int left) {
-      set({TreeInput::From::call, at, 0});
-      read_operands(binding, r - 1, call, names, left, calls, next);
+    read_back(part, use, reading, rest.at, [&, r, call](int left) {
+      reading.calls[static_cast<std::size_t>(call)].inputs[static_cast<std::size_t>(r)] = {TreeInput::From::call,
+                                                                                           rest.at, 0};
+      read_operands(binding, call, r - 1, reading, {left, rest.next});
     });
   }
 

@@ -208,11 +208,26 @@ bool is_computed_by(const Mapping& mapping, const HardwareModel& model) {
   return true;
 }
 
+/// Does some read exceed the shape of its tensor? A tree would take each of them from a padded copy of its own, and
+/// scalar code with conditions is faster (five-point stencil of 45 x 70: 3.2 us, 5.4 with copies).
+bool reads_beyond_shapes(const Kernel& kernel, const Computation& statement) {
+  const Ranges ranges = ranges_of(statement.domain);
+  return std::any_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {
+    const std::vector<std::int64_t>& shape = kernel.tensors[read.tensor.index()].shape;
+    for (std::size_t axis = 0; axis < read.index.size(); ++axis) {
+      const auto reached = bounds(read.index[axis], ranges);
+      if (!reached || reached->low < 0 || reached->high >= shape[axis]) return true;
+    }
+    return false;
+  });
+}
+
 /// Mappings of a tree of instructions, for statements that no single one computes.
 PairMappings map_by_tree(const Kernel& kernel, StatementId statement, const HardwareModel& model,
                          const MapOptions& options) {
   if (options.rule == Rule::access || !options.instruction.empty()) return {};
   const Computation& computation = kernel.statements[statement.index()];
+  if (reads_beyond_shapes(kernel, computation)) return {};
   const auto tree = cheapest_tree(computation, kernel.tensors, model);
   if (!tree) return {};
   PairMappings found = map_statement(kernel, statement, *tree->form, tree->calls.back().instruction, options);

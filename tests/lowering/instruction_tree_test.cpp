@@ -9,10 +9,13 @@ namespace isamap {
 namespace {
 
 Kernel activated(int m, int n, int k, const std::string& body) {
+  std::string tensors;
+  for (const auto& [name, shape] : {std::pair("B", "[N]"), std::pair("S", "[M]"), std::pair("R", "[M, N]")})
+    if (body.find(std::string(name) + "[") != std::string::npos)
+      tensors += std::string("  ") + name + ": {shape: " + shape + ", dtype: f32}\n";
   auto kernel = parse_kernel_yaml(
       "kernel: activated\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
-          "}\ntensors:\n  X: {shape: [M, K], dtype: f32}\n  W: {shape: [K, N], dtype: f32}\n"
-          "  B: {shape: [N], dtype: f32}\n  S: {shape: [M], dtype: f32}\n  R: {shape: [M, N], dtype: f32}\n"
+          "}\ntensors:\n  X: {shape: [M, K], dtype: f32}\n  W: {shape: [K, N], dtype: f32}\n" + tensors +
           "  T: {shape: [M, N], dtype: f32}\n  Y: {shape: [M, N], dtype: f32}\ncompute:\n"
           "  - {name: mm, compute: \"T[i,j] += X[i,k] * W[k,j]\"}\n"
           "  - {name: act, compute: \"Y[a,b] = " +

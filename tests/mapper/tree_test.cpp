@@ -37,8 +37,8 @@ std::string tree_text(const std::string& formula) {
 
 TEST(Trees, CoverBodies) {
   EXPECT_EQ(tree_text("Y[i] = max(X[i] + Z[i], 0)"), "add_f32 t0 t1; relu_f32 c0");
-  EXPECT_EQ(tree_text("Y[i] = min(max(X[i] + Z[i], 0), 6)"), "add_f32 t0 t1; relu_f32 c0; lesser_f32 c1 6");
-  EXPECT_EQ(tree_text("Y[i] = max(2, X[i])"), "greater_f32 t0 2");
+  EXPECT_EQ(tree_text("Y[i] = min(max(X[i] + Z[i], 0), 6)"), "add_f32 t0 t1; relu_f32 c0; lesser_f32 6 c1");
+  EXPECT_EQ(tree_text("Y[i] = max(2, X[i])"), "greater_f32 2 t0");
   EXPECT_EQ(tree_text("Y[i] = X[i] * W[i] + Z[i] * X[i]"), "mul_f32 t0 t1; mul_f32 t2 t0; add_f32 c0 c1");
   EXPECT_EQ(tree_text("Y[i] = 0.5 * X[i] * (1 + erf(X[i] * 0.75))"),
             "mul_f32 0.5 t0; mul_f32 t0 0.75; erf_f32 c1; add_f32 1 c2; mul_f32 c0 c3");
@@ -101,6 +101,11 @@ TEST(Trees, AreMappingsOfStatementsThatNoInstructionComputes) {
   MapOptions plain;
   plain.rule = Rule::access;
   EXPECT_TRUE(enumerate_mappings(kernel, vector_machine(), plain)->mappings.empty());
+  Kernel bordered = floats("Y[i] = (X[i] + X[i+1]) * 2");
+  EXPECT_FALSE(enumerate_mappings(bordered, vector_machine(), {})->mappings.empty());
+  bordered.tensors[1].shape[0] -= 1;  // reads beyond it need copies with a border
+  bordered.tensors[1].outside = 0;
+  EXPECT_TRUE(enumerate_mappings(bordered, vector_machine(), {})->mappings.empty());
   for (const Mapping& mapping : enumerate_mappings(floats("Y[i] = X[i] + Z[i]"), vector_machine(), {})->mappings)
     EXPECT_TRUE(mapping.tree.empty());
 }
