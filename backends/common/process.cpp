@@ -40,6 +40,7 @@ void set_limit(int which, std::int64_t value) {
 struct CleanupRegistry {
   std::mutex mutex;
   std::set<pid_t> children;
+  bool interrupted = false;  ///< by a handled signal: no child is wanted any more
   std::set<std::filesystem::path> folders;
 };
 CleanupRegistry& cleanup() {
@@ -65,6 +66,7 @@ class KnownChild {
   explicit KnownChild(pid_t child) : child_(child) {
     const std::lock_guard lock(cleanup().mutex);
     cleanup().children.insert(child_);
+    if (cleanup().interrupted) kill(-child_, SIGKILL);
   }
   ~KnownChild() {
     const std::lock_guard lock(cleanup().mutex);
@@ -86,6 +88,7 @@ void signal_children(int number) {
   int number = SIGTERM;
   for (sigwait(&set, &number); handled && handled(number); sigwait(&set, &number)) {
     const std::lock_guard lock(cleanup().mutex);
+    cleanup().interrupted = true;
     signal_children(SIGKILL);
   }
   cleanup().mutex.lock();

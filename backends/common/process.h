@@ -37,7 +37,7 @@ bool command_exists(const std::string& command);
 
 /// Installs handlers: SIGINT and SIGTERM kill all child processes and remove every TemporaryDirectory before this
 /// process ends. Call once, before any thread starts. `handled`: asked first, in a thread of its own; true: this signal
-/// only kills the children, and the process goes on.
+/// only kills the children, also those started later, and the process goes on.
 void remove_temporary_files_on_signals(std::function<bool(int signal)> handled = {});
 
 /// A new directory with mode 0700; removed with its contents.
