@@ -18,6 +18,7 @@
 #include "backends/cuda/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -130,6 +131,21 @@ class CppRunner final : public Runner, ExecutableRunner {
  public:
   CppRunner(const HardwareModel& model, bool workspace) : ExecutableRunner(model), workspace_(workspace) {}
 
+  /// Executables go to the cache, where `run` finds them.
+  void prepare(const std::vector<const Program*>& programs, int jobs, const std::function<bool()>& stopped) override {
+    const Availability available = availability(model_);
+    if (available.how == ExecutionMode::unavailable || !has_cache()) return;
+    const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
+    for_each_in_parallel(programs.size(), jobs, [&](std::size_t p) {
+      if ((stopped && stopped()) || !not_executed(*programs[p]).empty()) return;
+      const TemporaryDirectory folder;
+      const auto unit = text_of(*programs[p]);
+      if (!unit || !folder.ok()) return;
+      [[maybe_unused]] const auto made =
+          made_in(folder.path(), *unit, make_run_plan(*programs[p], *unit, on_device), on_device);
+    });
+  }
+
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double min_seconds) override {
     RunOutcome outcome;
@@ -144,8 +160,8 @@ class CppRunner final : public Runner, ExecutableRunner {
       outcome.executed = ExecutionMode::unavailable;
       return outcome;
     }
-    const bool kernels = has_thread_blocks(model_), on_device = kernels && available.how == ExecutionMode::native;
-    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
+    const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
+    const auto unit = text_of(program);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
@@ -157,14 +173,7 @@ class CppRunner final : public Runner, ExecutableRunner {
     }
     CompiledRun run{program, data, limits, min_seconds, folder.path(), make_run_plan(program, *unit, on_device)};
     const RunPlan& plan = run.plan;
-    const auto made = on_device
-                          ? compile(model_,
-                                    "#define ISAMAP_HOST_PART\n" + unit->text +
-                                        device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
-                                    "", {{device_header_name, device_header()}}, folder.path() / "program")
-                          : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                                    kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                                    folder.path() / "program", kernels ? emulation_part() : SharedPart{});
+    const auto made = made_in(folder.path(), *unit, plan, on_device);
     if (!made) {
       // If the compiler fails on an empty program, ours is not at fault.
       outcome.missing = why_compiler_fails(model_, folder.path());
@@ -189,6 +198,24 @@ class CppRunner final : public Runner, ExecutableRunner {
   }
 
  private:
+  Result<TranslationUnit> text_of(const Program& program) const {
+    return has_thread_blocks(model_) ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
+  }
+
+  /// The executable `program` in the folder.
+  Result<CompilerCommand> made_in(const fs::path& folder, const TranslationUnit& unit, const RunPlan& plan,
+                                  bool on_device) const {
+    if (on_device)
+      return compile(
+          model_,
+          "#define ISAMAP_HOST_PART\n" + unit.text + device_driver_text(plan.arrays, plan.pack, plan.entry, model_), "",
+          {{device_header_name, device_header()}}, folder / "program");
+    const bool kernels = has_thread_blocks(model_);
+    return compile(model_, unit.text, driver_text(plan.arrays, plan.pack, plan.entry),
+                   kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{}, folder / "program",
+                   kernels ? emulation_part() : SharedPart{});
+  }
+
   /// Why an instruction of the program, or of one of its versions, cannot be executed here.
   std::string not_executed(const std::vector<Node>& nodes) const {
     std::string why;

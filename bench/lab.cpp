@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   options.strategies = *chosen;
   options.seeds = argc > 3 ? std::stoll(argv[3]) : 5;
   options.evaluations = argc > 4 ? std::stoll(argv[4]) : 1000;
-  options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::string text;
   const Diagnostics failed = lab::run(suite_name, *suite, options, [&](const std::string& line) { text += line; });
   if (has_errors(failed)) return fmt::print(stderr, "{}\n", render(failed)), 1;

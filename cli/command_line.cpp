@@ -3,6 +3,8 @@
 
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -15,6 +17,8 @@
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/unknown_word.h"
+#include "driver/native_target.h"
+#include "support/threads.h"
 
 namespace isamap::cli {
 namespace {
@@ -74,6 +78,14 @@ std::uint64_t whole_number(const std::string& flag, const std::string& text, std
 }
 
 /// Lists are kept in memory; counting keeps a few bytes per mapping.
+/// The description of this processor in place of "native": what is written down names it.
+void read_native_target(Options& options) {
+  const auto found = native_target(known_models());
+  if (!found) throw CLI::ValidationError("--target", "no description runs natively on this machine");
+  fmt::print(stderr, "note: native is {}\n", *found);
+  options.target = *found;
+}
+
 void read_limit(const WrittenValues& written, Options& options) {
   constexpr std::uint64_t most_listed = 100'000, most_counted = 10'000'000;
   if (options.count) options.map.max_mappings = 1'000'000;
@@ -131,7 +143,7 @@ void read_cost(const WrittenValues& written, Options& options) {
   constexpr std::int64_t few = 40;  // each evaluation compiles and runs
   if (!options.budget_given) options.schedule.max_evaluations = few;
   if (!options.strategy_given) options.schedule.strategy = "greedy";  // deterministic: few evaluations suffice
-  options.schedule.threads = 1;
+  options.schedule.jobs = 1;                                          // one timing at a time
 }
 
 /// A schedule file replaces the search: search options cannot be combined with it.
@@ -153,7 +165,8 @@ void finish(const WrittenValues& written, Options& options) {
   if (written.seed) options.seed = whole_number("--seed", *written.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (written.samples)
     options.samples = static_cast<std::int64_t>(whole_number("--samples", *written.samples, 8, 4096));
-  if (written.threads) options.schedule.threads = static_cast<int>(whole_number("--threads", *written.threads, 1, 256));
+  options.schedule.jobs =
+      written.jobs ? static_cast<int>(whole_number("--jobs", *written.jobs, 1, 1024)) : processors();
   const auto number = [](const char* flag, const std::optional<std::string>& text, std::int64_t& into) {
     if (text) into = static_cast<std::int64_t>(whole_number(flag, *text, 1, 1'000'000'000));
   };
@@ -170,6 +183,7 @@ void finish(const WrittenValues& written, Options& options) {
   if (!written.budget.empty()) read_budget(written.budget, options);
   options.schedule.space.no_skipping = options.schedule.space.sums_in_order = options.strict_float;
   if (!written.space.empty()) read_space(written.space, options.schedule.space);
+  if (options.target == "native") read_native_target(options);
   if (!written.cost.empty()) read_cost(written, options);
 }
 
@@ -266,13 +280,13 @@ void Flags::params(const std::string& of) {
 }
 
 void Flags::target(bool required) {
-  Flag hardware = text("--target", options.target, "HW: a file, or a name in hardware_models");
+  Flag hardware = text("--target", options.target, "HW: a file, a name in hardware_models, or native");
   if (required) hardware.required();
   params("the hardware file");
 }
 
 void Flags::machine() {
-  text("HW", options.target, "a file, or a name in hardware_models").required();
+  text("HW", options.target, "a file, a name in hardware_models, or native").required();
   params("the hardware file");
 }
 
@@ -289,6 +303,10 @@ void Flags::sizes(const std::string& help) {
     known->description(help);
   else
     text("--sizes", options.onnx.sizes, help);
+}
+
+void Flags::model_plan() {
+  text("--plan", options.onnx.plan, "of a model: parts and orders from this file, as explain prints them");
 }
 
 void Flags::model() {
@@ -316,10 +334,11 @@ void Flags::suite() {
   rule();
   text("--budget", written.budget, "for each kernel: evals=N,seconds=S (only evals is reproducible)");
   text("--report", options.report, "also write an HTML report to FILE");
+  jobs();
 }
 
-void Flags::threads() {
-  text("--threads", written.threads, "evaluate side by side; the result is the same for any number (default 1)");
+void Flags::jobs() {
+  text("--jobs", written.jobs, "search side by side; the result is the same for any number (default: all processors)");
 }
 
 void Flags::search() {
@@ -335,7 +354,7 @@ void Flags::search() {
   text("--strategy", written.strategy, "NAME:key=value,...");
   text("--budget", written.budget, "evals=N,seconds=S (only evals is reproducible)");
   text("--space", written.space, "dividing,keep-all,single-buffered,double-buffered");
-  threads();
+  jobs();
 }
 
 void Flags::cost_and_pictures() {

@@ -29,7 +29,7 @@ namespace isamap::cli {
 struct WrittenValues {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space, cost;
-  std::optional<std::string> seed, limit, samples, threads, seeds, run, measured;
+  std::optional<std::string> seed, limit, samples, jobs, seeds, run, measured;
 };
 
 /// One flag of a verb, for what is said of it besides its name and its help.
@@ -65,13 +65,14 @@ class Flags {
   void target(bool required = true);   ///< --target HW, --set
   void machine();                      ///< HW --set
   void kernel(const std::string& file = "kernel file (YAML)");
+  void model_plan();  ///< --plan
   void sizes(const std::string& help);  ///< --sizes, of kernels and models
-  void model();                         ///< how a model is imported: --sizes, --fix, --until, --constant
+  void model();  ///< how a model is imported: --sizes, --fix, --until, --constant
   void rule();
-  void mapping();  ///< --instruction, --rule
-  void search();   ///< --objective, --strategy, --budget, --space, --threads
-  void suite();    ///< --suite, --rule, --budget, --report
-  void threads();
+  void mapping();            ///< --instruction, --rule
+  void search();             ///< --objective, --strategy, --budget, --space, --jobs
+  void suite();              ///< --suite, --rule, --budget, --report, --jobs
+  void jobs();               ///< search workers; threads are those of an emitted program
   void cost_and_pictures();  ///< --cost, --explain, --report, --trace
   void schedule_file();      ///< --schedule, in place of a search
   void strict_float();

@@ -6,10 +6,19 @@
 #include <cmath>
 
 #include "cli/cost_choice.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "isamap/scheduler.h"
 
 namespace isamap::cli {
+
+std::function<bool(std::int64_t, double)> search_progress() {
+  return [progress = std::make_shared<Progress>()](std::int64_t evaluations, double best) {
+    const std::string found = std::isfinite(best) ? short_number(best) : "none yet";
+    (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, found));
+    return std::isfinite(best) ? go_on_with_something() : !interrupted();
+  };
+}
 
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code) {
   CompileOptions out;
@@ -19,12 +28,7 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   const auto costs = cost_models(options, inputs.model, code);
   if (!costs) return std::nullopt;
   out.schedule.costs = *costs;
-  auto progress = std::make_shared<Progress>();
-  out.schedule.progress = [progress](std::int64_t evaluations, double best) {
-    const std::string found = std::isfinite(best) ? short_number(best) : "none yet";
-    (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, found));
-    return true;
-  };
+  out.schedule.progress = search_progress();
   if (options.schedule_file.empty()) return out;
   auto loaded = load_schedule(options.schedule_file, inputs.kernel, inputs.model);
   if (!loaded) {

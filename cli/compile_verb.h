@@ -23,6 +23,9 @@ using CompileHook = std::function<bool(CompileOptions&, const Inputs&)>;
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false,
                                              const CompileHook& hook = {});
 
+/// Shows the progress of a search; false once it was interrupted (cli/interrupt.h).
+std::function<bool(std::int64_t evaluations, double best)> search_progress();
+
 /// Compile options from the command line. Empty on failure (unreadable schedule file, no way to measure): reported, and
 /// `code` is the exit code.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code);

@@ -23,6 +23,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
   json["certified"] = answer.certified;
   json["evaluations"] = found.evaluations;
+  if (found.stopped) json["stopped"] = true;  // by the user, before the budget
   if (answer.counts) {
     json["nodes"] = answer.counts->nodes;
     json["pruned"] = {

@@ -13,10 +13,11 @@ std::string json_of_tune(const TuneAnswer& answer) {
   json["executed"] = name(answer.best.executed);
   json["correct"] = answer.best.correct();
   json["measured_seconds"] = answer.best.seconds > 0 ? Json(answer.best.seconds) : Json(nullptr);
-  json["measured_cycles"] = answer.best.seconds > 0 ? Json(nullptr) : number(answer.best.cycles);
+  json["measured_cycles"] = answer.best.seconds > 0 || answer.rows.empty() ? Json(nullptr) : number(answer.best.cycles);
   json["cycles"] = number(found.cost.cycles);
   json["energy_pJ"] = found.cost.energy_pJ;
   json["evaluations"] = found.evaluations;
+  if (found.stopped) json["stopped"] = true;
   json["seconds"] = found.seconds;
   json["candidates"] = Json::array();
   for (const TunedCandidate& row : answer.rows) {

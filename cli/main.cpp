@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/environment.h"
+#include "cli/interrupt.h"
 
 namespace isamap::cli {
 namespace {
@@ -31,7 +32,7 @@ Exit main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // SIGPIPE ignored: a closed pipe is a failed write, which is reported
   std::signal(SIGXFSZ, SIG_IGN);  // likewise a file size limit
-  isamap::remove_temporary_files_on_signals();
+  isamap::remove_temporary_files_on_signals(isamap::cli::only_interrupts);
   constexpr int internal = 70;
   try {
     return static_cast<int>(isamap::cli::main_of(argc, argv));

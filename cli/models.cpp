@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json.h"
-#include "driver/run_model.h"
+#include "cli/model_files.h"
+#include "frontends/done_ahead.h"
+#include "frontends/integer_products.h"
 #include "frontends/layers.h"
 
 namespace isamap::cli {
@@ -75,85 +77,7 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
-/// Files input_0.pb, input_1.pb, .. or output_0.pb, ..
-Result<std::vector<NamedData>> load_tensors(const fs::path& folder, const std::string& kind) {
-  std::vector<NamedData> all;
-  for (;;) {
-    const fs::path file = folder / fmt::format("{}_{}.pb", kind, all.size());
-    if (!fs::exists(file)) return all;
-    auto data = load_tensor(file.string());
-    if (!data) return data.diagnostics();
-    all.push_back(std::move(*data));
-  }
-}
-
-/// By name where the files have names of the model, else in order.
-Result<std::vector<TensorData>> inputs_of(const Model& model, const Options& options) {
-  std::vector<TensorData> inputs;
-  std::vector<NamedData> given;
-  if (!options.onnx.inputs.empty()) {
-    auto loaded = load_tensors(options.onnx.inputs, "input");
-    if (!loaded) return loaded.diagnostics();
-    given = std::move(*loaded);
-    if (given.empty())
-      return error_at({options.onnx.inputs, 0, 0}, "holds no inputs", "files are input_0.pb, input_1.pb, ...");
-  }
-  Random random(options.seed);
-  for (std::size_t i = 0; i < model.inputs.size(); ++i) {
-    const TensorId id = model.inputs[i];
-    const NamedData* found = nullptr;
-    for (const NamedData& one : given)
-      if (one.name == model.file_names.at(id)) found = &one;
-    if (found == nullptr && i < given.size() && given[i].name.empty()) found = &given[i];
-    if (found == nullptr && !given.empty())
-      return error_at({options.onnx.inputs, 0, 0}, "no file has the input '" + model.file_names.at(id) + "'");
-    inputs.push_back(found != nullptr ? found->data
-                                      : random_data(model.kernel.tensors[id.index()], Fill::real, random));
-  }
-  return inputs;
-}
-
-struct Compared {
-  std::size_t outputs = 0;  ///< that were compared
-  bool correct = true;
-  double max_error = 0;
-  std::string first;
-};
-
-void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
-  if (expected.shape != found.shape || expected.dtype != found.dtype) {
-    into.correct = false;
-    if (into.first.empty()) into.first = "output '" + name + "' has another shape or type";
-    return;
-  }
-  for (std::int64_t i = 0; i < found.count(); ++i) {
-    const auto real = [&](const TensorData& data) {
-      return is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer);
-    };
-    const double a = real(expected), b = real(found);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    into.max_error = std::max(into.max_error, std::fabs(a - b));
-    if (std::fabs(a - b) <= 1e-6 + 1e-3 * std::fabs(a)) continue;
-    into.correct = false;
-    if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
-  }
-}
-
-Result<Compared> compare_with_files(const Model& model, const std::vector<TensorData>& data,
-                                    const std::string& folder) {
-  Compared result;
-  const auto expected = load_tensors(folder, "output");
-  if (!expected) return expected.diagnostics();
-  result.outputs = std::min(expected->size(), model.outputs.size());
-  for (std::size_t o = 0; o < result.outputs; ++o)
-    compare_output(model.file_names.at(model.outputs[o]), (*expected)[o].data, data[model.outputs[o].index()], result);
-  return result;
-}
-
-std::string verdict_of(const Compared& compared) {
-  if (compared.outputs == 0) return "not compared (no output_0.pb in --inputs FOLDER)";
-  return compared.correct ? "correct" : "WRONG: " + compared.first;
-}
+}  // namespace
 
 std::string shapes_of(const Model& model) {
   std::string text;
@@ -169,13 +93,6 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// A model that can be executed, and a value for each of its tensors.
-struct Prepared {
-  Model model;
-  std::vector<TensorData> data;
-};
-
-/// Without copies between statements. Empty: what is wrong or refused is reported, and `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
@@ -188,13 +105,27 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
-  Prepared prepared{composed(*model), {}};
   code = Exit::wrong_input;
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  const auto integers = integer_products(composed(*model), with.strict_float);
+  auto ahead = integers ? done_ahead(*integers, with) : integers;
+  if (!ahead) {
+    fail(code, ahead.diagnostics());
+    return std::nullopt;
+  }
+  Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
     return std::nullopt;
   }
-  const auto inputs = inputs_of(prepared.model, options);
+  auto files = load_model_files(options);
+  if (!files) {
+    fail(code, files.diagnostics());
+    return std::nullopt;
+  }
+  prepared.files = std::move(*files);
+  const auto inputs = inputs_of(prepared.model, prepared.files, options);
   auto data = inputs ? data_of(prepared.model, *inputs) : inputs;
   if (!data) {
     fail(code, data.diagnostics());
@@ -203,63 +134,6 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
   prepared.data = std::move(*data);
   return prepared;
 }
-
-nlohmann::ordered_json json_of(const Prepared& prepared, const HardwareModel& machine, const ModelRun& run,
-                               const Compared& compared, double importing) {
-  auto parts = nlohmann::ordered_json::array();
-  for (const PartRun& part : run.parts)
-    parts.push_back({{"name", part.name},
-                     {"nodes", part.nodes},
-                     {"statements", part.statements},
-                     {"mapped", part.mapped},
-                     {"program", part.same_as},
-                     {"predicted_cycles", part.predicted_cycles},
-                     {"seconds", part.seconds},
-                     {"max_error", part.max_error}});
-  return {{"schema_version", 1},
-          {"model", prepared.model.kernel.name},
-          {"target", machine.name},
-          {"executed", name(run.executed)},
-          {"correct", compared.correct},
-          {"max_error", run.max_error},
-          {"compared", compared.outputs},
-          {"seconds", run.seconds},
-          {"cycles", run.cycles},
-          {"predicted_cycles", run.predicted_cycles},
-          {"parts", run.parts.size()},
-          {"distinct_parts", run.distinct},
-          {"seconds_of", {{"import", importing}, {"search", run.seconds_searching}, {"run", run.seconds_running}}},
-          {"part_list", parts}};
-}
-
-/// The verdict, and the parts that take longest.
-std::string text_of(const ModelRun& run, const Compared& compared) {
-  std::string text = fmt::format("executed {}, every part as the interpreter says", name(run.executed));
-  if (compared.outputs > 0) text += ", outputs " + verdict_of(compared);
-  text += fmt::format("; largest error {:.3g}", run.max_error);
-  if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
-  if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", run.parts.size(), run.distinct,
-                      run.predicted_cycles);
-  std::vector<const PartRun*> longest;
-  for (const PartRun& part : run.parts) longest.push_back(&part);
-  const auto time = [](const PartRun& part) {
-    return part.seconds > 0 ? part.seconds : static_cast<double>(part.cycles);
-  };
-  std::stable_sort(longest.begin(), longest.end(),
-                   [&](const PartRun* a, const PartRun* b) { return time(*a) > time(*b); });
-  constexpr std::size_t shown = 5;
-  for (std::size_t p = 0; p < std::min(shown, longest.size()); ++p) {
-    const PartRun& part = *longest[p];
-    text +=
-        fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
-                    part.seconds > 0 ? fmt::format("{:.3g} s", part.seconds) : fmt::format("{} cycles", part.cycles),
-                    part.mapped, part.statements, part.predicted_cycles);
-  }
-  return text;
-}
-
-}  // namespace
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
@@ -315,71 +189,41 @@ Exit explain_model(const Options& options) {
   const auto model = load_model(options, code);
   if (!model) return code;
   code = model->refused.empty() ? Exit::ok : Exit::no_answer;
-  if (options.json) {
-    const nlohmann::ordered_json json = {{"schema_version", 1},
-                                         {"model", model->kernel.name},
-                                         {"statements", model->kernel.statements.size()},
-                                         {"refused", json_of(model->refused)},
-                                         {"notes", model->notes}};
-    return deliver(options, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", code);
-  }
+  nlohmann::ordered_json json = {{"schema_version", 1},
+                                 {"model", model->kernel.name},
+                                 {"statements", model->kernel.statements.size()},
+                                 {"refused", json_of(model->refused)},
+                                 {"notes", model->notes}};
   std::string text = fmt::format("{}: {} statements\n", model->kernel.name, model->kernel.statements.size());
   for (const std::string& note : model->notes) text += "note: " + note + "\n";
-  if (!model->refused.empty()) text += "cannot be compiled:\n" + refusals_of(*model);
-  return deliver(options, text, code);
+  if (!model->refused.empty())
+    text += "cannot be compiled:\n" + refusals_of(*model);
+  else if (code = explain_plan(options, text, json); code != Exit::ok)
+    return code;
+  return deliver(options, options.json ? printed(json) : text, code);
 }
 
 Exit interpret_model(const Options& options) {
   Exit code = Exit::ok;
   auto prepared = prepare(options, code);
   if (!prepared) return code;
-  auto& [model, data] = *prepared;
+  auto& [model, data, files] = *prepared;
   const auto start = std::chrono::steady_clock::now();
   interpret(model.kernel, data);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto compared = options.onnx.inputs.empty() ? Compared{} : compare_with_files(model, data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
-  const nlohmann::ordered_json json = {{"schema_version", 1},
-                                       {"model", model.kernel.name},
-                                       {"executed", "interpreter"},
-                                       {"compared", compared->outputs},
-                                       {"correct", compared->correct},
-                                       {"max_error", compared->max_error},
+  if (const auto saved = save_outputs(model, data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
+  const Compared compared = compare_with_files(model, data, files);
+  code = compared.correct ? Exit::ok : Exit::wrong_result;
+  const nlohmann::ordered_json json = {{"schema_version", 1},         {"model", model.kernel.name},
+                                       {"executed", "interpreter"},   {"compared", compared.outputs},
+                                       {"correct", compared.correct}, {"max_error", compared.max_error},
                                        {"seconds", seconds}};
   if (options.json) return deliver(options, printed(json), code);
   return deliver(options,
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
-                             verdict_of(*compared), compared->max_error, seconds),
+                             verdict_of(compared), compared.max_error, seconds),
                  code);
-}
-
-Exit compile_and_run_model(const Options& options) {
-  const auto machine = load_target(options);
-  if (!machine) return Exit::wrong_input;
-  Exit code = Exit::ok;
-  const auto start = std::chrono::steady_clock::now();
-  auto prepared = prepare(options, code);
-  if (!prepared) return code;
-  const double importing = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  ModelRunOptions with;
-  with.compile.map = options.map;
-  with.compile.strict_float = options.strict_float;
-  with.compile.schedule = schedule_options(options, *machine);
-  with.min_seconds = 0.02;
-  Progress progress;
-  with.progress = [&](const std::string& text) { progress(text); };
-  const ModelRun run = run_model(prepared->model, *machine, std::move(prepared->data), with);
-  if (run.code != Exit::ok) {
-    code = fail(run.code, run.problems);
-    return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
-  }
-  const auto compared =
-      options.onnx.inputs.empty() ? Compared{} : compare_with_files(prepared->model, run.data, options.onnx.inputs);
-  if (!compared) return fail(Exit::wrong_input, compared.diagnostics());
-  code = compared->correct ? Exit::ok : Exit::wrong_result;
-  if (options.json) return deliver(options, printed(json_of(*prepared, *machine, run, *compared, importing)), code);
-  return deliver(options, shapes_of(prepared->model) + text_of(run, *compared), code);
 }
 
 }  // namespace isamap::cli

@@ -2,9 +2,13 @@
 #pragma once
 // Whole models (.onnx) on the command line.
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/common.h"
+#include "cli/model_files.h"
 #include "frontends/model.h"
 
 namespace isamap::cli {
@@ -14,13 +18,31 @@ bool is_onnx(const std::string& path);
 /// The model with the options of the command line; empty: `code` is set and the problems are reported.
 std::optional<Model> load_model(const Options& options, Exit& code);
 
+/// A model that can be executed, without copies between its statements and what only constants need, and a value for
+/// each of its tensors.
+struct Prepared {
+  Model model;
+  std::vector<TensorData> data;
+  ModelFiles files;
+};
+/// Empty: what is wrong or refused is reported, and `code` set.
+std::optional<Prepared> prepare(const Options& options, Exit& code);
+
+/// A line for each output.
+std::string shapes_of(const Model& model);
+std::string printed(const nlohmann::ordered_json& json);
+
 /// import onnx MODEL -o FOLDER: a kernel file for each layer that multiplies and sums.
 Exit verb_import_onnx(const Options& options);
 /// run MODEL.onnx --interpret: the whole model by the interpreter, compared with the outputs of --inputs.
 Exit interpret_model(const Options& options);
-/// run MODEL.onnx --target HW: the model in parts, each compiled, executed and compared with the interpreter.
+/// run MODEL.onnx --target HW: the model in parts as one program, each compared with the interpreter.
 Exit compile_and_run_model(const Options& options);
-/// explain MODEL.onnx: every refused node.
+/// emit MODEL.onnx --target HW -o FOLDER: NAME.h, NAME.cpp, NAME.weights, NAME.json.
+Exit emit_model(const Options& options);
+/// explain MODEL.onnx --target HW: every refused node, or the plan and the joins that it does not make.
 Exit explain_model(const Options& options);
+/// Adds the plan to both.
+Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json);
 
 }  // namespace isamap::cli

@@ -28,8 +28,11 @@ struct LabOptions {
 /// How a model (.onnx) is imported and run, as written.
 struct ModelFlags {
   std::string sizes, fix, until, constants;  ///< batch=1,seq=128; sr=16000; names
-  std::string inputs;                        ///< run: folder of input_N.pb and output_N.pb
+  std::string plan;                          ///< run, emit, explain: file of a plan
+  std::string inputs;                        ///< run: .npz, .npy, or folder of input_N.pb and output_N.pb
+  std::string outputs;                       ///< run: .npz or .npy
   bool interpret = false;                    ///< run: by the interpreter
+  bool profile = false;                      ///< run: the time of each part
 };
 
 struct Options {

@@ -27,7 +27,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
 using Measurer = std::function<std::vector<Measured>(std::int64_t statement, const std::vector<std::int64_t>& numbers,
                                                      const std::vector<Program>& programs, const HardwareModel& model)>;
 /// Measures by running them.
-Measurer by_running(std::uint64_t seed);
+Measurer by_running(const MeasureOptions& options);
 SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
                          const CompilerTimer& compilers, std::optional<double> seconds);
 

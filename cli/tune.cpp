@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cli/compile_verb.h"
+#include "cli/interrupt.h"
 #include "cli/search_answer.h"
 #include "driver/execute.h"
 #include "ir/recurrence.h"
@@ -96,7 +97,7 @@ class Tuning {
     }
     if (chosen.empty()) return true;  // scalar code: one schedule, nothing to choose
     const auto best = measured(s, chosen, programs);
-    return best && varied(s, chosen[*best]);
+    return best && (interrupted() || varied(s, chosen[*best]));
   }
 
  private:
@@ -140,6 +141,7 @@ class Tuning {
     std::optional<std::size_t> best;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
       const Measured& m = measured[c];
+      if (m.interrupted) continue;
       rows_.push_back({static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.correct(),
                        m.problem, chosen[c].variation});
       lab::TrialRecord record;
@@ -186,6 +188,9 @@ std::string text_of(const TuneAnswer& answer) {
   for (const lab::CompilerRecord& one : answer.compilers)
     text += fmt::format("# {} ({}): {:.4g} us{}\n", one.command, one.version, one.seconds * 1e6,
                         &one == fastest(answer.compilers) ? ", which later runs of this program take" : "");
+  if (answer.rows.empty())
+    return text + fmt::format("# nothing is measured: the best predicted, {} cycles; {} evaluations\n",
+                              short_number(answer.scheduled.cost.cycles), answer.scheduled.evaluations);
   return text + fmt::format("# best: {}, executed {}; {} evaluations\n",
                             clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
                                   : fmt::format("{:.0f} cycles", answer.best.cycles),
@@ -194,11 +199,9 @@ std::string text_of(const TuneAnswer& answer) {
 
 }  // namespace
 
-Measurer by_running(std::uint64_t seed) {
-  return [seed](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
-                const HardwareModel& model) {
-    MeasureOptions options;
-    options.seed = seed;
+Measurer by_running(const MeasureOptions& options) {
+  return [options](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
+                   const HardwareModel& model) {
     const auto runner = make_runner(model);
     return measure(programs, *runner, options);
   };
@@ -240,16 +243,21 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
   if (seconds) answer.scheduled.seconds = *seconds;
   Tuning tuning(options, recorder, measurer, inputs, answer.scheduled.schedule);
   for (std::size_t s = 0; s < inputs.kernel.statements.size(); ++s)
-    if (!tuning.statement(s, pool.of(s))) return {"", nothing_measured(tuning.failed())};
-  if (tuning.rows().empty()) return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
+    if (!interrupted() && !tuning.statement(s, pool.of(s)) && !interrupted())
+      return {"", nothing_measured(tuning.failed())};
+  if (interrupted()) tell(fmt::format("interrupted: {} candidates are measured", tuning.rows().size()));
+  if (tuning.rows().empty() && !interrupted())
+    return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
   answer.scheduled.schedule = tuning.schedule();
   if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;
-  if (const auto program = lower(tuning.schedule(), inputs.kernel, inputs.model))
+  if (const auto program = lower(tuning.schedule(), inputs.kernel, inputs.model); program && !interrupted())
     answer.compilers = compilers(*program, inputs.model);
   if (!recorder.compilers(answer.compilers)) return {"", Exit::wrong_input};
   answer.rows = tuning.rows();
   answer.best = tuning.best();
-  return {options.json ? json_of_tune(answer) : text_of(answer), Exit::ok};
+  answer.scheduled.stopped = interrupted();
+  const bool measured = !answer.rows.empty();  // else interrupted before
+  return {options.json ? json_of_tune(answer) : text_of(answer), measured ? Exit::ok : Exit::limit};
 }
 
 }  // namespace isamap::cli

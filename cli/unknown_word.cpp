@@ -74,6 +74,9 @@ std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char
     if (word == "--") return std::nullopt;  // the rest are not flags
     const std::string flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--") || std::find(flags.begin(), flags.end(), flag) != flags.end()) continue;
+    if (flag == "--threads" && std::find(flags.begin(), flags.end(), "--jobs") != flags.end())
+      return error("'--threads' is for emitted programs; a search has workers",
+                   "--jobs N; the default is all processors");
     const std::string near = yaml::nearest(flag, flags);
     return error(fmt::format("there is no flag '{}'", flag),
                  near.empty() ? "--help says what there is" : "did you mean '" + near + "'?");

@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
@@ -130,6 +131,7 @@ void add_outputs(Flags& flags) {
 }
 
 Exit verb_emit(const Options& options) {
+  if (options.compute.empty() && is_onnx(options.kernel_file)) return emit_model(options);
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;
@@ -175,6 +177,8 @@ std::vector<VerbRow> verbs_emit() {
              flags.strict_float();
              flags.no_reorder();
              add_outputs(flags);
+             flags.model();
+             flags.model_plan();
            },
            verb_emit, true}};
 }

@@ -167,6 +167,7 @@ std::vector<VerbRow> verbs_explain() {
              flags.target();
              flags.mapping();
              flags.model();
+             flags.model_plan();
              flags.text("--write", *folder, "folder for the changed kernels that are proposed");
            },
            [=](const Options& options) { return verb_explain(options, *folder); }}};

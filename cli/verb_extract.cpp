@@ -8,6 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/models.h"
 #include "frontends/layers.h"
@@ -222,8 +223,12 @@ Exit verb_extract(const Options& options, bool run) {
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
   with.tell = tell;
+  answer_interrupts();
+  with.compile.schedule.progress = [](std::int64_t, double) { return go_on_with_something(); };
+  with.stopped = interrupted;
   Extraction extraction = extract(source->model, *model, with);
-  if (source->kernel) compare_factorings(*source->kernel, *model, with, extraction);
+  if (interrupted()) tell("interrupted: the rest is left out");
+  if (source->kernel && !interrupted()) compare_factorings(*source->kernel, *model, with, extraction);
   if (extraction.code == Exit::missing) fail(Exit::missing, "not run: " + availability(*model).why);
   if (!options.report.empty())
     if (const auto written = write_file(options.report, html_report(extraction, *model)); !written)

@@ -14,6 +14,7 @@
 #include "cli/accuracy.h"
 #include "cli/command_line.h"
 #include "cli/common.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
 #include "lab/optima.h"
@@ -124,7 +125,7 @@ Exit verb_lab_run(const Options& options) {
   if (options.schedule.max_seconds > 0)
     return fail(Exit::usage, "limit trials by evaluations: a limit in seconds is not reproducible", "--budget evals=N");
   if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
-  run.threads = options.schedule.threads;
+  run.jobs = options.schedule.jobs;
   if (options.cost == "measured" || options.cost == "learned")
     return fail(Exit::usage, "trials must be reproducible; --cost " + options.cost + " is not",
                 "`isamap tune --store FILE` measures");
@@ -133,14 +134,20 @@ Exit verb_lab_run(const Options& options) {
     run.cost += (run.cost == options.cost ? ":" : ",") + key + "=" + value;
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
+  answer_interrupts();
   Progress progress;
+  std::size_t finished = 0, expected = 0;
   const Diagnostics failed = lab::run(
       options.suite, *suite, run, [&](const std::string& line) { lines(line); },
       [&](std::size_t done, std::size_t all) {
         progress(fmt::format("lab: {} of {} trials", done, all));
-        return true;
+        finished = done;
+        expected = all;
+        return go_on_with_something();
       });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  if (interrupted() && finished < expected && lines.ok())
+    return fail(Exit::limit, fmt::format("interrupted: {} of {} trials are written", finished, expected));
   return lines.ok() ? Exit::ok : lines.problem();
 }
 
@@ -183,7 +190,7 @@ Exit verb_lab_optima(const Options& options) {
   for (const lab::Instance& instance : suite->instances) {
     progress("optimum of " + instance.name);
     const lab::Optimum found =
-        lab::optimum_of(instance, evaluations, options.schedule.threads, [&](std::int64_t priced, double) {
+        lab::optimum_of(instance, evaluations, options.schedule.jobs, [&](std::int64_t priced, double) {
           if (priced % 1024 == 0) progress(fmt::format("optimum of {}: {} priced", instance.name, priced));
           return true;
         });
@@ -199,7 +206,7 @@ Exit verb_lab_optima(const Options& options) {
 void add_suite_file(Flags& flags) {
   flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, deep").required();
   flags.text("--budget", flags.written.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
-  flags.threads();
+  flags.jobs();
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
     const auto& symbols = loaded->model.symbols();
     return std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; });
   });
-  options->schedule.threads = asked.schedule.threads;
+  options->schedule.jobs = asked.schedule.jobs;
   options->output = asked.output;
   options->strategy_given = true;  // runs with a store never use the exact search
   const bool ended = !run->result.empty();
@@ -147,7 +147,7 @@ Exit replay_lab(const Options& asked) {
   const auto suite = lab::load_suite(trials->suite, suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
   lab::RunOptions run = trials->options;
-  run.threads = asked.schedule.threads;
+  run.jobs = asked.schedule.jobs;
   std::string again;
   Progress progress;
   const Diagnostics failed = lab::run(
@@ -190,7 +190,7 @@ std::vector<VerbRow> verbs_replay() {
            [](Flags& flags) {
              flags.text("FILE", flags.options.lab.file, "a store, or what `lab run` wrote").required();
              flags.text("--run", flags.written.run, "of a store: the number of a run (default: the last one)");
-             flags.threads();
+             flags.jobs();
            },
            verb_replay}};
 }

@@ -151,7 +151,11 @@ std::vector<VerbRow> verbs_run() {
              flags.no_reorder();
              flags.model();
              flags.text("--inputs", flags.options.onnx.inputs,
-                        "of a model: folder of input_N.pb, and of output_N.pb to compare with");
+                        "of a model: F.npz, F.npy or a folder of input_N.pb; with outputs: they are compared");
+             flags.text("--outputs", flags.options.onnx.outputs, "of a model: its outputs to F.npz");
+             flags.model_plan();
+             flags.text("--report", flags.options.report, "of a model: also write an HTML page to FILE");
+             flags.on("--profile", flags.options.onnx.profile, "of a model: the time of every part");
              flags.on("--interpret", flags.options.onnx.interpret, "of a model: by the interpreter, without a machine");
            },
            verb_run}};

@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/extras.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/search_answer.h"
@@ -47,6 +48,8 @@ SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inpu
                       const std::function<std::optional<RunnerUp>()>& second) {
   std::string more;
   answer.cost_model = options.cost;
+  if (answer.scheduled.stopped)
+    tell(fmt::format("interrupted: the best of {} evaluations", answer.scheduled.evaluations));
   if (options.explain || !options.report.empty() || !options.trace.empty()) {
     const Schedule& schedule = answer.scheduled.schedule;
     Exit problem = Exit::ok;
@@ -81,7 +84,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
     const Exit code = mapped->mappings.empty() && !mapped->limit_reached ? Exit::no_answer : Exit::usage;
     return SearchAnswer{"", fail_after_start(options, code, refusals, inputs, *mapped)};
   }
-  const ScheduleOptions used = schedule_options(options, inputs.model);
+  ScheduleOptions used = schedule_options(options, inputs.model);
+  used.progress = search_progress();
   ExactLimits limits;
   limits.max_seconds = used.max_seconds;
   if (options.evaluations_given) limits.max_evaluations = used.max_evaluations;
@@ -203,10 +207,11 @@ Exit verb_schedule(const Options& options) {
     return loaded;
   else if (symbolic)
     return schedule_symbolic(options, *symbolic);
+  answer_interrupts();
   Recorder recorder(options, "schedule");
   const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);
   if (answer.text.empty()) return answer.code;
-  if (!recorder.finish(answer.text)) return Exit::wrong_input;
+  if (!interrupted() && !recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);
 }
 

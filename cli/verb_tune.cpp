@@ -2,6 +2,7 @@
 // isamap tune: search with measured cost.
 
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/search_answer.h"
 
 namespace isamap::cli {
@@ -12,11 +13,16 @@ Exit verb_tune(const Options& given) {
   if (!options.strategy_given)
     options.schedule.strategy =
         "annealing";  // the default strategy: smallest gap in the laboratory (docs/laboratory.md)
+  answer_interrupts();
   Recorder recorder(options, "tune");
+  MeasureOptions measure;
+  measure.seed = options.seed;
+  measure.jobs = options.schedule.jobs;
+  measure.stopped = interrupted;
   const SearchAnswer answer =
-      tune_answer(options, recorder, by_running(options.seed), by_every_compiler(options.seed), std::nullopt);
+      tune_answer(options, recorder, by_running(measure), by_every_compiler(measure), std::nullopt);
   if (answer.text.empty()) return answer.code;
-  if (!recorder.finish(answer.text)) return Exit::wrong_input;
+  if (!interrupted() && !recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);
 }
 

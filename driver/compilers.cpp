@@ -9,6 +9,7 @@
 
 #include "isamap/backend.h"
 #include "scheduler/measure.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -18,6 +19,10 @@ class EachByItsOwn final : public Runner {
  public:
   EachByItsOwn(const std::vector<Program>& programs, const std::vector<HardwareModel>& models) : programs_(programs) {
     for (const HardwareModel& model : models) runners_.push_back(make_runner(model));
+  }
+  void prepare(const std::vector<const Program*>& programs, int jobs, const std::function<bool()>& stopped) override {
+    for_each_in_parallel(programs.size(), jobs,
+                         [&](std::size_t p) { runners_[p]->prepare({programs[p]}, 1, stopped); });
   }
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double min_seconds) override {
@@ -30,14 +35,13 @@ class EachByItsOwn final : public Runner {
   std::vector<std::unique_ptr<Runner>> runners_;
 };
 
-std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model, std::uint64_t seed) {
+std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model,
+                                       const MeasureOptions& options) {
   std::vector<HardwareModel> models;
   const auto commands = compilers_for(model);
   for (const CompilerCommand& command : commands) models.push_back(made_by(model, command));
   const std::vector<Program> programs(models.size(), program);
   EachByItsOwn runner(programs, models);
-  MeasureOptions options;
-  options.seed = seed;
   const auto measured = measure(programs, runner, options);
   std::vector<lab::CompilerRecord> found;
   std::vector<std::size_t> of;
@@ -46,7 +50,7 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
     found.push_back({fmt::format("{}", fmt::join(commands[c], " ")), version_of(commands[c]), measured[c].seconds});
     of.push_back(c);
   }
-  if (const auto* best = fastest(found); best != nullptr && commands.size() > 1)
+  if (const auto* best = fastest(found); best != nullptr && commands.size() > 1 && found.size() == commands.size())
       // If the choice cannot be stored, the next run only repeats the timing.
       [[maybe_unused]]
     const auto kept = remember_compiler(program, model, commands[of[static_cast<std::size_t>(best - found.data())]]);
@@ -55,8 +59,8 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
 
 }  // namespace
 
-CompilerTimer by_every_compiler(std::uint64_t seed) {
-  return [seed](const Program& program, const HardwareModel& model) { return timed(program, model, seed); };
+CompilerTimer by_every_compiler(const MeasureOptions& options) {
+  return [options](const Program& program, const HardwareModel& model) { return timed(program, model, options); };
 }
 
 const lab::CompilerRecord* fastest(const std::vector<lab::CompilerRecord>& compilers) {

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <set>
 
 #include "ir/recurrence.h"
+#include "isamap/backend.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -90,16 +94,24 @@ std::vector<Layer> products_of(const LayerList& model) {
   return layers;
 }
 
-LayerResult compile_layer(const std::string& name, const std::string& op, const Kernel& kernel,
-                          const HardwareModel& model, const ExtractOptions& options) {
+namespace {
+
+struct CompiledLayer {
   LayerResult layer;
+  std::optional<Program> program;
+};
+
+CompiledLayer compiled_layer(const std::string& name, const std::string& op, const Kernel& kernel,
+                             const HardwareModel& model, const ExtractOptions& options) {
+  CompiledLayer made;
+  LayerResult& layer = made.layer;
   layer.name = name;
   layer.op = op;
   layer.kernel = kernel;
   layer.matmul = extracted_matmul(kernel, make_id<StatementId>(0));
   CompileOptions with = options.compile;
   with.all_sizes = options.run;
-  const Compilation compiled = compile(kernel, model, with);
+  Compilation compiled = compile(kernel, model, with);
   layer.mappings = compiled.mapped.mappings.size();
   layer.mapped = layer.mappings > 0;
   if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);
@@ -116,10 +128,86 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   if (!compiled.program) {
     layer.code = layer.mapped ? compiled.code : Exit::ok;
     if (compiled.code != Exit::no_answer || layer.mapped) layer.reasons.push_back(render(compiled.problems));
-    return layer;
+    return made;
   }
-  if (options.run) run_layer(layer, *compiled.program, model, options);
-  return layer;
+  made.program = std::move(compiled.program);
+  return made;
+}
+
+/// Distinct layers, in order; `of`: of each layer of the model, the place of its kernel among them.
+struct DistinctLayers {
+  std::vector<const Layer*> layers;
+  std::vector<std::size_t> of;
+};
+DistinctLayers distinct_layers(const std::vector<Layer>& all) {
+  DistinctLayers found;
+  std::map<std::string, std::size_t> known;
+  for (const Layer& layer : all) {
+    found.of.push_back(found.layers.size());
+    if (!layer.kernel) continue;
+    const auto [same, first_time] = known.emplace(identity_of(*layer.kernel), found.layers.size());
+    if (first_time) found.layers.push_back(&layer);
+    found.of.back() = same->second;
+  }
+  return found;
+}
+
+CompiledLayer left_out(const Layer& layer) {
+  CompiledLayer made;
+  made.layer.name = layer.name;
+  made.layer.op = layer.op;
+  made.layer.kernel = *layer.kernel;
+  made.layer.matmul = extracted_matmul(*layer.kernel, make_id<StatementId>(0));
+  made.layer.code = Exit::limit;
+  made.layer.reasons = {"not compiled: interrupted before"};
+  return made;
+}
+
+std::vector<CompiledLayer> compiled_layers(const std::vector<const Layer*>& layers, const HardwareModel& model,
+                                           ExtractOptions options) {
+  const auto workers = std::make_shared<Workers>(options.compile.schedule.jobs);
+  options.compile.schedule.workers = workers;  // the search of the last layer has all of them
+  std::mutex mutex;
+  return for_each_in_parallel(*workers, layers.size(), [&](std::size_t l) {
+    const Layer& layer = *layers[l];
+    if (options.stopped && options.stopped()) return left_out(layer);
+    if (options.progress) {
+      const std::lock_guard lock(mutex);
+      options.progress(fmt::format("layer {} of {}: {}", l + 1, layers.size(), layer.name));
+    }
+    return compiled_layer(layer.name, layer.op, *layer.kernel, model, options);
+  });
+}
+
+/// Side by side what needs no clock, then one after another.
+void run_layers(std::vector<CompiledLayer>& layers, const HardwareModel& model, const ExtractOptions& options) {
+  std::vector<const Program*> programs;
+  for (const CompiledLayer& one : layers)
+    if (one.program && too_large_to_run(one.layer.kernel).empty()) programs.push_back(&*one.program);
+  if (options.compile.schedule.jobs > 1)
+    make_runner(model)->prepare(programs, options.compile.schedule.jobs, options.stopped);
+  for (CompiledLayer& one : layers) {
+    if (!one.program) continue;
+    const auto stopped = [&] { return options.stopped && options.stopped(); };
+    if (!stopped()) {
+      LayerResult ran = one.layer;
+      run_layer(ran, *one.program, model, options);
+      if (!stopped()) one.layer = std::move(ran);  // else it was killed
+    }
+    if (stopped() && !one.layer.checked) {
+      one.layer.code = Exit::limit;
+      one.layer.reasons.push_back("not run: interrupted before");
+    }
+  }
+}
+
+}  // namespace
+
+LayerResult compile_layer(const std::string& name, const std::string& op, const Kernel& kernel,
+                          const HardwareModel& model, const ExtractOptions& options) {
+  CompiledLayer made = compiled_layer(name, op, kernel, model, options);
+  if (options.run && made.program) run_layer(made.layer, *made.program, model, options);
+  return std::move(made.layer);
 }
 
 Extraction extract(const LayerList& layers, const HardwareModel& model, const ExtractOptions& options) {
@@ -127,24 +215,22 @@ Extraction extract(const LayerList& layers, const HardwareModel& model, const Ex
   extraction.model = layers.name;
   extraction.target = model.name;
   extraction.notes = layers.notes;
-  std::map<std::string, std::size_t> done;  // kernel -> the first layer with it
   const std::vector<Layer>& flat = layers.layers;
+  const DistinctLayers distinct = distinct_layers(flat);
+  std::vector<CompiledLayer> compiled = compiled_layers(distinct.layers, model, options);
+  if (options.run) run_layers(compiled, model, options);
   for (std::size_t l = 0; l < flat.size(); ++l) {
     const Layer& layer = flat[l];
     if (!layer.kernel) {
       extraction.layers.push_back(not_a_kernel(layer));
       continue;
     }
-    if (options.progress) options.progress(fmt::format("layer {} of {}: {}", l + 1, flat.size(), layer.name));
-    const auto [same, first_time] = done.emplace(identity_of(*layer.kernel), extraction.layers.size());
-    if (first_time) {
-      extraction.layers.push_back(compile_layer(layer.name, layer.op, *layer.kernel, model, options));
-    } else {
-      LayerResult again = extraction.layers[same->second];
+    extraction.layers.push_back(compiled[distinct.of[l]].layer);
+    if (distinct.layers[distinct.of[l]] != &layer) {
+      LayerResult& again = extraction.layers.back();
       again.same_as = again.name;
       again.name = layer.name;
       again.op = layer.op;
-      extraction.layers.push_back(std::move(again));
     }
     extraction.layers.back().notes = layer.notes;
     // A layer without an answer has reasons; the other layers are still reported.
@@ -156,6 +242,7 @@ Extraction extract(const LayerList& layers, const HardwareModel& model, const Ex
   const bool cut = std::any_of(extraction.layers.begin(), extraction.layers.end(),
                                [](const auto& l) { return l.code == Exit::limit; });
   if (!any) extraction.code = cut ? Exit::limit : Exit::no_answer;
+  if (options.stopped && options.stopped()) extraction.code = worse(extraction.code, Exit::limit);
   return extraction;
 }
 

@@ -56,10 +56,12 @@ struct ExtractOptions {
   CompileOptions compile;
   bool run = false;
   std::uint64_t seed = 0;
-  std::function<void(const std::string&)> progress;
-  Tell tell;  ///< notices of slow operations
+  std::function<void(const std::string&)> progress;  ///< by one thread at a time
+  Tell tell;                                         ///< notices of slow operations
+  std::function<bool()> stopped;  ///< true: layers that are not compiled, or not run yet, are left out
 };
 
+/// Distinct layers are compiled side by side (`compile.schedule.jobs`), and run one after another.
 Extraction extract(const LayerList& layers, const HardwareModel& model, const ExtractOptions& options);
 
 /// Each statement of a kernel as a layer; results of earlier statements become inputs.

@@ -1,59 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A whole model on a machine: its kernel in parts, each compiled like any kernel, equal ones once, executed one after
-// another on the model's data and compared with the interpreter part by part.
+// A compiled model on a machine, executed on the model's data; every part is compared with the interpreter on the
+// values that the parts before it left.
+//
+// Where the machine's programs are C++ the whole is one emitted program: each part's results are read back from its
+// arena as they were when the part ended, so a wrong place in the arena shows as a part that computes something else.
+// Elsewhere (kernels of GPUs, command streams) the parts are executed one after another, each on its own.
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "frontends/model.h"
-#include "isamap/compile.h"
-#include "isamap/interpret.h"
+#include "driver/compile_model.h"
 
 namespace isamap {
 
-/// Consecutive statements that are compiled together.
-struct ModelPart {
-  std::size_t first = 0, count = 0;
-};
-
-/// A part is a statement and the element-wise ones that follow it, each reading what the one before it wrote, at most
-/// 12 of them; they are fused where the schedule does. A model with steps in time is one part.
-std::vector<ModelPart> parts_of(const Kernel& kernel);
-
 struct PartRun {
-  std::string name;                ///< of its first node: "conv_3"
-  std::vector<std::string> nodes;  ///< of the file
-  std::size_t statements = 0, mapped = 0;
-  std::size_t same_as = 0;  ///< position of the first part with this program; its own: compiled for it
-  double predicted_cycles = 0;
-  double seconds = 0;  ///< median, alone; 0: not timed
+  double seconds = 0;  ///< mean within the whole program, or the median alone; 0: not timed
   std::int64_t cycles = 0;
   double max_error = 0;
 };
 
 struct ModelRunOptions {
-  CompileOptions compile;
-  double min_seconds = 0;  ///< each part is repeated for so long; 0: once
+  double min_seconds = 0;  ///< the whole, or each part, is repeated for so long; 0: once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
 struct ModelRun {
   ExecutionMode executed = ExecutionMode::unavailable;
-  std::vector<PartRun> parts;
-  std::size_t distinct = 0;      ///< programs compiled
+  bool whole = false;            ///< one program; otherwise part by part
+  std::vector<PartRun> parts;    ///< by part of the plan; fewer if one failed
   std::vector<TensorData> data;  ///< by tensor of the kernel
-  double seconds = 0;            ///< of all parts together; 0: not timed
+  double seconds = 0;            ///< of the whole, or of all parts together; 0: not timed
   std::int64_t cycles = 0;
-  double predicted_cycles = 0, max_error = 0;
-  double seconds_searching = 0, seconds_running = 0;  ///< running: with the compiler, the interpreter and timing
+  double max_error = 0;
+  double seconds_compiling = 0, seconds_running = 0;  ///< running: with the interpreter and timing
+  std::int64_t arena_bytes = 0, arena_bound = 0, weights_bytes = 0, text_bytes = 0;  ///< 0: part by part
+  std::vector<ArenaBlock> blocks;
   Exit code = Exit::ok;
-  Diagnostics problems;  ///< a part without a program, one that is wrong, or one that did not run, by its name
+  Diagnostics problems;  ///< a part that is wrong or did not run, by its name
 };
 
 /// `data`: one for each tensor (data_of). Stops at the first part that fails.
-ModelRun run_model(const Model& model, const HardwareModel& machine, std::vector<TensorData> data,
-                   const ModelRunOptions& options);
+ModelRun run_model(const Model& model, const CompiledModel& compiled, const HardwareModel& machine,
+                   std::vector<TensorData> data, const ModelRunOptions& options);
 
 }  // namespace isamap

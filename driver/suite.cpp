@@ -7,10 +7,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <mutex>
 
 #include "mapper/mapping_names.h"
 #include "mapper/price.h"
 #include "support/table.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -179,12 +182,18 @@ Result<Suite> load_suite(const std::string& folder) {
 
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
                                  const ScheduleOptions& schedule, const Tell& tell) {
-  std::vector<SuiteAnswer> all;
-  for (const SuiteCase& one : suite.cases) {
-    if (tell) tell(fmt::format("{} of {} on {}: {}", all.size() + 1, suite.cases.size(), model.name, one.name));
-    all.push_back(one.kernel ? answer_of(*one.kernel, model, map, schedule) : SuiteAnswer{});
-  }
-  return all;
+  const auto workers = std::make_shared<Workers>(schedule.jobs);
+  ScheduleOptions with = schedule;
+  with.workers = workers;  // the search of the last case has all of them
+  std::mutex mutex;
+  return for_each_in_parallel(*workers, suite.cases.size(), [&](std::size_t c) {
+    const SuiteCase& one = suite.cases[c];
+    if (tell) {
+      const std::lock_guard lock(mutex);
+      tell(fmt::format("{} of {} on {}: {}", c + 1, suite.cases.size(), model.name, one.name));
+    }
+    return one.kernel ? answer_of(*one.kernel, model, map, with) : SuiteAnswer{};
+  });
 }
 
 SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {

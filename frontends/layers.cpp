@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace isamap {
@@ -197,7 +198,7 @@ Layer layer_of(const Model& model, const Group& group) {
 
 }  // namespace
 
-Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std::string& name) {
+Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name) {
   Kernel part;
   part.name = name;
   part.where = kernel.where;
@@ -208,19 +209,19 @@ Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std
     if (is_new) part.tensors.push_back(kernel.tensors[access.tensor.index()]);
     access.tensor = place->second;
   };
-  for (std::size_t s = first; s < first + count; ++s) {
+  for (const std::size_t s : statements) {
     Computation statement = kernel.statements[s];
     written.insert(statement.write.tensor);
     for (Access& access : statement.reads) take(access);
     take(statement.write);
     part.statements.push_back(std::move(statement));
   }
+  const std::set<std::size_t> inside(statements.begin(), statements.end());
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    if (s >= first && s < first + count) continue;
+    if (inside.contains(s)) continue;
     const Computation& other = kernel.statements[s];
     for (const Access& read : other.reads)
-      if (s >= first + count && written.contains(read.tensor) &&
-          role_of(part, renumbered.at(read.tensor)) == Role::intermediate)
+      if (written.contains(read.tensor) && role_of(part, renumbered.at(read.tensor)) == Role::intermediate)
         part.tensors[renumbered.at(read.tensor).index()].output = true;
     // What others write too starts with what they left there.
     if (written.contains(other.write.tensor)) part.tensors[renumbered.at(other.write.tensor).index()].inout = true;
@@ -228,6 +229,12 @@ Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std
   outside_of_tensors(part);
   simplify_views(part);
   return part;
+}
+
+Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std::string& name) {
+  std::vector<std::size_t> statements(count);
+  std::iota(statements.begin(), statements.end(), first);
+  return cut(kernel, statements, name);
 }
 
 LayerList layers_of(const Model& model) {

@@ -7,9 +7,11 @@
 
 namespace isamap {
 
-/// Statements [first, first + count) as a kernel: what they read from outside are its inputs, what is read outside its
+/// These statements, ascending, as a kernel: what they read from outside are its inputs, what is read outside its
 /// outputs. Dimensions of size 1 that are indexed by 0 are left out, and channels of groups ("4*g + k") are two
 /// dimensions, so that a convolution reads as one writes it.
+Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name);
+/// Statements [first, first + count).
 Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std::string& name);
 
 /// A layer for each node with statements, and for each refused one. Nodes that sum products are kernels, with the

@@ -69,7 +69,7 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
 
 }  // namespace
 
-Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads, const Progress& progress) {
+Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int jobs, const Progress& progress) {
   Optimum best;
   const auto exact = by_branch_and_bound(instance, 10 * evaluations, progress);
   if (exact && (!exact->proof.empty() || exact->stopped)) return *exact;
@@ -78,7 +78,7 @@ Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threa
   LoopOptions loop;
   loop.objective = instance.objective;
   loop.max_evaluations = evaluations;
-  loop.threads = threads;
+  loop.jobs = jobs;
   if (!exact && space.size() <= 4e8) {
     loop.progress = counted_from(best, progress);
     const Found all = searched(space, "exhaustive", 0, loop);

@@ -20,7 +20,7 @@ struct Optimum {
 
 /// At most `evaluations` points, or ten times as many bounded nodes; beyond that the best known. `progress` as of a
 /// search (include/isamap/search.h), over all searches; false ends them.
-Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads,
+Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int jobs,
                    const std::function<bool(std::int64_t evaluations, double best)>& progress = {});
 
 /// Contradiction between the optimum stated by the suite and `found`; empty: none.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <numbers>
@@ -19,6 +20,9 @@
 namespace isamap::lab {
 
 namespace {
+
+using LabClock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_questions{20};  ///< within a trial
 
 /// Log-normal noise: the strategy is told objective * exp(noise * N(0, 1)); the draw depends only on instance, seed and
 /// evaluation number.
@@ -160,25 +164,31 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
   InOrder results(jobs.size(), write);
   Diagnostics failed;
   std::mutex mutex;
-  std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
-  const TrialLimits limits{options.evaluations, [&] { return stop.load(); }};
-  side_by_side(static_cast<std::size_t>(std::max(1, options.threads)), [&](std::size_t) {
-    for (std::size_t j = next++; j < jobs.size() && !stop; j = next++) {
-      auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, limits, *costs);
-      if (stop) return;  // the trial is incomplete
-      if (!trial) {
-        const std::lock_guard lock(mutex);
-        remember(failed, trial.diagnostics());
-        stop = true;
-        return;
-      }
-      results.put(j, json_of_trial(*trial));
-      if (progress) {
-        const std::lock_guard lock(mutex);
-        if (!progress(results.done(), jobs.size())) stop = true;
-      }
+  const auto ask = [&] {
+    if (!progress) return;
+    const std::lock_guard lock(mutex);
+    if (!stop && !progress(results.done(), jobs.size())) stop = true;
+  };
+  std::atomic<LabClock::time_point> asked{LabClock::now()};
+  const TrialLimits limits{options.evaluations, [&] {
+                             LabClock::time_point last = asked;
+                             const LabClock::time_point now = LabClock::now();
+                             if (now - last > between_questions && asked.compare_exchange_strong(last, now)) ask();
+                             return stop.load();
+                           }};
+  for_each_in_parallel(jobs.size(), options.jobs, [&](std::size_t j) {
+    if (stop) return;
+    auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, limits, *costs);
+    if (stop) return;  // the trial is incomplete
+    if (!trial) {
+      const std::lock_guard lock(mutex);
+      remember(failed, trial.diagnostics());
+      stop = true;
+      return;
     }
+    results.put(j, json_of_trial(*trial));
+    ask();
   });
   return failed;
 }

@@ -26,7 +26,7 @@ struct RunOptions {
   std::int64_t evaluations = 1000;
   std::string cost =
       "closed_form";  ///< NAME:key=value,..., of scheduler/search/cost_names.h; optima are stated for closed_form only
-  int threads = 1;    ///< concurrent trials; never changes a byte of the result
+  int jobs = 1;       ///< concurrent trials; never changes a byte of the result
 };
 
 /// Result of one search.
@@ -67,8 +67,9 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
 /// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
-/// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` returning
-/// false ends the run after whole trials.
+/// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` is asked
+/// after each trial and every few tens of milliseconds within trials, by one thread at a time; false ends the run, and
+/// unfinished trials are left out.
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string& line)>& write,
                 const std::function<bool(std::size_t done, std::size_t all)>& progress = {});

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "hwdesc/model/prefetch.h"
 #include "ir/element_places.h"
@@ -76,6 +77,29 @@ class Machine {
     if (!problem_.empty()) return error(problem_);
     store(data);
     return counts_;
+  }
+
+  /// By buffer that is filled ahead of time, in order.
+  Result<std::vector<TensorData>> pack(const std::vector<TensorData>& data) {
+    collect(program_.prepack);
+    values_.assign(names_.order().size(), 0);
+    load(data);
+    list(program_.prepack);
+    if (!problem_.empty()) return error(problem_);
+    std::vector<TensorData> packed;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      if (!program_.buffers[b].ahead_of_time) continue;
+      Tensor flat;
+      flat.dtype = program_.buffers[b].dtype;
+      flat.shape = {static_cast<std::int64_t>(memory_[b].values.size())};
+      packed.push_back(make_data(flat));
+      for (std::int64_t i = 0; i < flat.shape[0]; ++i) {
+        const Scalar& value = memory_[b].values[static_cast<std::size_t>(i)];
+        const bool filled = !std::isnan(value.real) || value.integer != garbage_integer;
+        if (filled) packed.back().set(i, value);
+      }
+    }
+    return packed;
   }
 
  private:
@@ -410,6 +434,11 @@ class Machine {
 
 Result<Counts> interpret(const Program& program, const HardwareModel& model, std::vector<TensorData>& data) {
   return Machine(program, model).run(data);
+}
+
+Result<std::vector<TensorData>> pack(const Program& program, const HardwareModel& model,
+                                     const std::vector<TensorData>& data) {
+  return Machine(program, model).pack(data);
 }
 
 }  // namespace isamap

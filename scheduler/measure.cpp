@@ -103,14 +103,21 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<Measured> results(programs.size());
   if (programs.empty()) return results;
+  if (options.jobs > 1) {
+    std::vector<const Program*> all;
+    for (const Program& program : programs) all.push_back(&program);
+    runner.prepare(all, options.jobs, options.stopped);
+  }
   std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
   const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
-  for (std::size_t p = 0; p < programs.size(); ++p) results[p] = checked(programs[p], runner, cases, options.limits);
+  const auto stopped = [&] { return options.stopped && options.stopped(); };
+  for (std::size_t p = 0; p < programs.size() && !stopped(); ++p)
+    results[p] = checked(programs[p], runner, cases, options.limits);
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round)
-    for (std::size_t p = 0; p < programs.size(); ++p) {
+    for (std::size_t p = 0; p < programs.size() && !stopped(); ++p) {
       if (!results[p].correct() || results[p].executed == ExecutionMode::simulator) continue;
       std::vector<TensorData> data = cases.back().inputs;
       const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
@@ -118,6 +125,12 @@ std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runn
     }
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
+  for (Measured& one : results)  // a killed run, or one without a time
+    if (stopped() && !(one.correct() && (one.seconds > 0 || one.executed == ExecutionMode::simulator))) {
+      one = {};
+      one.problem = "interrupted before it was measured";
+      one.interrupted = true;
+    }
   return results;
 }
 

@@ -14,14 +14,17 @@ struct MeasureOptions {
   double min_seconds = 0.02;  ///< of each timing
   std::uint64_t seed = 0;     ///< of the data
   RunLimits limits;
+  int jobs = 1;                        ///< programs compiled at a time, before the first is timed
+  std::function<bool()> stopped = {};  ///< true: what is measured so far is enough
 };
 
 struct Measured {
   RunVerdict verdict = RunVerdict::not_run;
   std::string problem;  ///< why it has no time: "wrong result: C[3,1]: 12 instead of 13"
   ExecutionMode executed = ExecutionMode::unavailable;
-  double seconds = 0;  ///< median; 0: not a clock
-  double cycles = 0;   ///< simulators: of instructions and of scalar code
+  double seconds = 0;        ///< median; 0: not a clock
+  double cycles = 0;         ///< simulators: of instructions and of scalar code
+  bool interrupted = false;  ///< not measured: `stopped` came first
   bool correct() const { return verdict == RunVerdict::correct; }
   double value() const { return seconds > 0 ? seconds : cycles; }
 };

@@ -16,6 +16,7 @@
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/scalar_alternative.h"
 #include "scheduler/space/digit_assignments.h"
+#include "support/threads.h"
 
 namespace isamap {
 
@@ -126,7 +127,12 @@ class ScheduleRun {
  public:
   ScheduleRun(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
               const ScheduleOptions& options)
-      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(options.costs) {
+      : kernel_(kernel),
+        mappings_(mappings),
+        model_(model),
+        options_(options),
+        costs_(options.costs),
+        workers_(options.workers ? options.workers : std::make_shared<Workers>(options.jobs)) {
     spaces_.resize(kernel.statements.size());
   }
 
@@ -309,7 +315,8 @@ class ScheduleRun {
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
     loop.min_evaluations = least_evaluations;
     loop.out_of_time = out_of_time;
-    loop.threads = options_.threads;
+    loop.workers = workers_;
+    loop.executor = options_.executor;
     if (options_.must_lower) loop.refuse = lowers;
     if (options_.fuse && options_.must_lower && has_consumer(id))
       loop.runner_up_if = [](const Mapping& mapping) { return !fuses_dims(mapping); };
@@ -317,7 +324,8 @@ class ScheduleRun {
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     if (options_.watch) loop.watch = options_.watch;
-    if (!result_.stopped) loop.progress = options_.progress;  // after a stop only a legal schedule is needed
+    if (!result_.stopped) loop.progress = options_.progress;
+    loop.one_by_one = result_.stopped;  // after a stop only a legal schedule is needed
     return loop;
   }
 
@@ -413,6 +421,7 @@ class ScheduleRun {
   const HardwareModel& model_;
   const ScheduleOptions& options_;
   const CostModelFactory& costs_;
+  const std::shared_ptr<Workers> workers_;
   std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< by statement, on demand
   StatementCosts statement_costs_{costs_, [this](StatementId id) -> const SearchSpace& { return space_of(id); }};
   Scheduled result_;

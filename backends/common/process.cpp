@@ -39,7 +39,7 @@ void set_limit(int which, std::int64_t value) {
 /// threads block until the process ends.
 struct CleanupRegistry {
   std::mutex mutex;
-  pid_t child = 0;
+  std::set<pid_t> children;
   std::set<std::filesystem::path> folders;
 };
 CleanupRegistry& cleanup() {
@@ -59,19 +59,40 @@ sigset_t ending_signals() {
   return set;
 }
 
-void set_child(pid_t child) {
-  const std::lock_guard lock(cleanup().mutex);
-  cleanup().child = child;
+/// A child process, killed at a signal while this lives.
+class KnownChild {
+ public:
+  explicit KnownChild(pid_t child) : child_(child) {
+    const std::lock_guard lock(cleanup().mutex);
+    cleanup().children.insert(child_);
+  }
+  ~KnownChild() {
+    const std::lock_guard lock(cleanup().mutex);
+    cleanup().children.erase(child_);
+  }
+  KnownChild(const KnownChild&) = delete;
+  KnownChild& operator=(const KnownChild&) = delete;
+
+ private:
+  pid_t child_;
+};
+
+/// The mutex is held.
+void signal_children(int number) {
+  for (const pid_t child : cleanup().children) kill(-child, number);
 }
 
-[[noreturn]] void clean_up_at_a_signal(const sigset_t& set) {
+[[noreturn]] void clean_up_at_a_signal(const sigset_t& set, const std::function<bool(int)>& handled) {
   int number = SIGTERM;
-  sigwait(&set, &number);
+  for (sigwait(&set, &number); handled && handled(number); sigwait(&set, &number)) {
+    const std::lock_guard lock(cleanup().mutex);
+    signal_children(SIGKILL);
+  }
   cleanup().mutex.lock();
-  if (cleanup().child > 0) kill(-cleanup().child, SIGTERM);  // compilers remove their temporary files
+  signal_children(SIGTERM);  // compilers remove their temporary files
   const timespec nap{0, 50'000'000};
   nanosleep(&nap, nullptr);
-  if (cleanup().child > 0) kill(-cleanup().child, SIGKILL);
+  signal_children(SIGKILL);
   std::error_code ignored;
   for (const auto& folder : cleanup().folders) std::filesystem::remove_all(folder, ignored);
   signal(number, SIG_DFL);
@@ -95,7 +116,13 @@ void set_child(pid_t child) {
   set_limit(RLIMIT_CPU, static_cast<std::int64_t>(std::ceil(limits.seconds)) + 1);
   if (limits.memory_bytes > 0) set_limit(RLIMIT_AS, limits.memory_bytes);
   if (limits.file_bytes > 0) set_limit(RLIMIT_FSIZE, limits.file_bytes);
-  execvpe(argv[0], argv, environment);
+  // A file that we have just written is busy while another child of ours, between its fork and its exec, holds it open.
+  const timespec nap{0, 2'000'000};
+  for (int tries = 0; tries < 100; ++tries) {
+    execvpe(argv[0], argv, environment);
+    if (errno != ETXTBSY) break;
+    nanosleep(&nap, nullptr);
+  }
   const char mark = 'x';
   if (write(report, &mark, 1) < 0) _exit(not_started);
   _exit(not_started);
@@ -155,9 +182,8 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
     setpgid(child, child);  // in parent and child: whichever runs first
     char mark = 0;
     result.started = ::read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
-    set_child(child);
+    const KnownChild known(child);
     const int status = wait_until(child, now() + limits.seconds, result.timed_out);
-    set_child(0);
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   }
@@ -203,10 +229,10 @@ bool command_exists(const std::string& command) {
   return false;
 }
 
-void remove_temporary_files_on_signals() {
+void remove_temporary_files_on_signals(std::function<bool(int)> handled) {
   const sigset_t set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread([set] { clean_up_at_a_signal(set); }).detach();
+  std::thread([set, handled = std::move(handled)] { clean_up_at_a_signal(set, handled); }).detach();
 }
 
 TemporaryDirectory::TemporaryDirectory() {

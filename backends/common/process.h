@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,10 @@ std::vector<std::string> split_command(const std::string& command);
 /// Is this command a file in PATH (or a path) that can be executed?
 bool command_exists(const std::string& command);
 
-/// Installs handlers: SIGINT and SIGTERM kill the child process and remove every TemporaryDirectory before this process
-/// ends. Call once, before any thread starts.
-void remove_temporary_files_on_signals();
+/// Installs handlers: SIGINT and SIGTERM kill all child processes and remove every TemporaryDirectory before this
+/// process ends. Call once, before any thread starts. `handled`: asked first, in a thread of its own; true: this signal
+/// only kills the children, and the process goes on.
+void remove_temporary_files_on_signals(std::function<bool(int signal)> handled = {});
 
 /// A new directory with mode 0700; removed with its contents.
 class TemporaryDirectory {

@@ -25,8 +25,8 @@ struct Surroundings {
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
                                         const std::string& linkage, Surroundings& around);
 
-/// The includes of a file with these functions, and the helpers that they call.
-std::string includes_and_helpers(const HardwareModel& model, const Surroundings& around, const std::string& code);
+/// What a file needs in front of its functions `code`: includes, helpers, checks of compile-time sizes.
+std::string surrounding_text(const HardwareModel& model, const Surroundings& around, const std::string& code);
 
 /// Text as comment lines, escaped so that it cannot end or continue a comment.
 std::string comment(const std::string& text, const std::string& indent);

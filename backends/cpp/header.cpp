@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "backends/cpp/names.h"
 #include "backends/cpp/types.h"
@@ -12,23 +11,10 @@
 namespace isamap {
 namespace {
 
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
-
 std::string list_of(const std::vector<std::int64_t>& numbers) {
   std::string text;
   for (const std::int64_t n : numbers) text += (text.empty() ? "" : ",") + std::to_string(n);
   return "[" + text + "]";
-}
-
-/// Escaped so that it cannot end the comment.
-std::string comment_text(std::string text) {
-  for (std::size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text;
 }
 
 class Header {

@@ -116,6 +116,18 @@ std::string entry_name(const std::string& program) {
   return contains(reserved, name) || declared_elsewhere(name) || is_macro(name) ? name + "_kernel" : name;
 }
 
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string comment_text(std::string text) {
+  for (std::size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return text;
+}
+
 std::string Names::unique(const std::string& wish) {
   const std::string word = identifier(wish), base = is_macro(word) ? "x_" + word : word;
   std::string name = base;

@@ -14,6 +14,11 @@ std::string identifier(const std::string& name);
 /// library.
 std::string entry_name(const std::string& program);
 
+/// For macros.
+std::string upper(std::string text);
+/// Text inside a C comment, escaped so that it cannot end it.
+std::string comment_text(std::string text);
+
 class Names {
  public:
   /// A fresh identifier: "C", "C_2", "C_3".

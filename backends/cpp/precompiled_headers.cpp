@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/precompiled_headers.h"
 
+#include <mutex>
+
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
@@ -57,6 +59,9 @@ std::string precompiled_headers(const HeaderUse& use, const fs::path& folder) {
       listed_command(use.command("headers", "precompiled")) + "\n" + use.identity + "\n" + includes + use.own_headers;
   const fs::path header = folder / "headers.hpp", precompiled = folder / "headers.hpp.gch";
   if (!write_file(header, includes.data(), includes.size())) return "";
+  // Programs that are compiled side by side have the same headers: one of them makes the file.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   std::error_code failed;
   if (const auto kept = find_in_cache(key)) {
     fs::create_symlink(*kept, precompiled, failed);

@@ -59,8 +59,8 @@ struct Scratch {
 
 }  // namespace
 
-std::string includes_and_helpers(const HardwareModel& model, const Surroundings& around, const std::string& code) {
-  return includes(model, around) + program_text(model, around, code);
+std::string surrounding_text(const HardwareModel& model, const Surroundings& around, const std::string& code) {
+  return includes(model, around) + program_text(model, around, code) + compiled_for(model);
 }
 
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs) {
@@ -91,8 +91,8 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
   if (workspace) unit->workspace = around.workspace;
-  unit->text = header_comment(program, model, needed_flags(model)) + includes(model, around) +
-               program_text(model, around, unit->text) + compiled_for(model) + unit->text;
+  unit->text =
+      header_comment(program, model, needed_flags(model)) + surrounding_text(model, around, unit->text) + unit->text;
   return unit;
 }
 

@@ -105,6 +105,16 @@ void make_unary(Maker& m) {
   apply(m, text, m.dtype(0));
 }
 
+/// x * sigmoid(alpha*x) * y
+void make_swiglu(Maker& m) {
+  const Names i = iterators(m.shape(0).size());
+  if (m.shape(1) != m.shape(0)) throw contradiction("its inputs differ in shape");
+  m.result("Y", 0, m.dtype(0), m.shape(0));
+  m.say(fmt::format("{0} = {1} * sigmoid({2} * {1}) * {3}", access("Y", i), access("X0", i), number(m.real("alpha", 1)),
+                    access("X1", i)),
+        extents_of(i, m.shape(0)));
+}
+
 void make_gelu(Maker& m) {
   const bool approximate = m.text("approximate", "none") == "tanh";
   apply(m,
@@ -192,7 +202,10 @@ void make_cast(Maker& m) {
   convert_to(m, *to);
 }
 
-void make_cast_like(Maker& m) { convert_to(m, m.dtype(1)); }
+void make_cast_like(Maker& m) {
+  if (m.in(1).narrow > 0) throw Refused{"a cast to integers of less than a byte, which kernels do not have", ""};
+  convert_to(m, m.dtype(1));
+}
 
 /// Formulas of two inputs of one type whose result is a truth value, or of the inputs' type.
 const std::map<std::string, const char*>& comparisons() {
@@ -249,7 +262,7 @@ const Makers& elementwise_makers() {
                      {"Div", &make_binary<'/'>}, {"Max", &make_max},         {"Min", &make_min},
                      {"Sum", &make_sum},         {"Mean", &make_mean},       {"PRelu", &make_prelu},
                      {"Clip", &make_clip},       {"Cast", &make_cast},       {"CastLike", &make_cast_like},
-                     {"Where", &make_where},     {"Gelu", &make_gelu}};
+                     {"Where", &make_where},     {"Gelu", &make_gelu},       {"SwiGLU", &make_swiglu}};
     for (const auto& [name, formula] : unary_formulas()) makers[name] = &make_unary;
     for (const auto& [name, formula] : comparisons()) makers[name] = &make_comparison;
     for (const auto& [name, formula] : integer_formulas()) makers[name] = &make_integer;

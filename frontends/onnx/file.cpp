@@ -33,6 +33,53 @@ std::string type_name(int type) {
                                                                      : "type " + std::to_string(type);
 }
 
+/// Integers of 4 and 2 bits become bytes.
+struct SmallInteger {
+  int type = 0;  ///< ONNX's number
+  DType dtype = DType::s8;
+  int bits = 8;
+};
+constexpr SmallInteger small_integers[] = {
+    {21, DType::u8, 4}, {22, DType::s8, 4}, {25, DType::u8, 2}, {26, DType::s8, 2}};
+
+std::optional<SmallInteger> small_integer(int type) {
+  for (const SmallInteger& one : small_integers)
+    if (one.type == type) return one;
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_of_element(int type) {
+  if (const auto small = small_integer(type)) return small->dtype;
+  return dtype_of_onnx(type);
+}
+
+/// Several in a byte, the first one in its low bits. The bytes that hold `data` must be there.
+void unpack(const SmallInteger& small, const std::string& packed, TensorData& data) {
+  const std::int64_t in_byte = 8 / small.bits;
+  const int unused = 8 - small.bits;
+  for (std::int64_t i = 0; i < data.count(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(packed[static_cast<std::size_t>(i / in_byte)]);
+    const auto high = static_cast<std::uint8_t>((byte >> (i % in_byte * small.bits)) << unused);
+    data.bytes[static_cast<std::size_t>(i)] = small.dtype == DType::u8
+                                                  ? static_cast<std::uint8_t>(high >> unused)
+                                                  : static_cast<std::uint8_t>(static_cast<std::int8_t>(high) >> unused);
+  }
+}
+
+/// Packed in the raw bytes, or in the low bytes of the integers.
+std::optional<Diagnostic> read_small(const SmallInteger& small, const onnx::TensorProto& tensor,
+                                     const std::string& what, TensorData& data) {
+  std::string packed = tensor.raw_data();
+  for (int i = 0; i < tensor.int32_data_size() && !tensor.has_raw_data(); ++i)
+    packed += static_cast<char>(tensor.int32_data(i) & 0xff);
+  const std::int64_t needed = (data.count() * small.bits + 7) / 8;
+  if (static_cast<std::int64_t>(packed.size()) != needed)
+    return error(what + " has " + std::to_string(packed.size()) + " bytes; its shape " + sizes_text(data.shape) +
+                 " needs " + std::to_string(needed));
+  unpack(small, packed, data);
+  return std::nullopt;
+}
+
 /// The bytes of a tensor whose values stand in one of the typed fields; the fields repeat a few types for many.
 template <class Field>
 void encode_all(const Field& field, TensorData& data) {
@@ -58,6 +105,7 @@ bool has_values(const onnx::TensorProto& tensor) {
 
 /// Fields of fewer values than the shape has elements are damage.
 std::optional<Diagnostic> read_values(const onnx::TensorProto& tensor, const std::string& what, TensorData& data) {
+  if (const auto small = small_integer(tensor.data_type())) return read_small(*small, tensor, what, data);
   const std::int64_t count = data.count();
   std::int64_t found = tensor.float_data_size() + tensor.int32_data_size() + tensor.int64_data_size() +
                        tensor.double_data_size() + tensor.uint64_data_size();
@@ -103,15 +151,20 @@ class Reader {
   }
 
   Constant constant(const onnx::TensorProto& tensor, const std::string& name) {
-    Constant result{name, dtype_of_onnx(tensor.data_type()), type_name(tensor.data_type()), {}, nullptr, ""};
+    Constant result{name, dtype_of_element(tensor.data_type()), type_name(tensor.data_type()), {}, nullptr, ""};
     result.shape.assign(tensor.dims().begin(), tensor.dims().end());
     if (!result.dtype) return result;
+    if (const auto small = small_integer(tensor.data_type())) result.narrow = small->bits;
     const std::string what = "constant '" + printable(name) + "'";
     if (!countable(result.shape)) {
       problems_.push_back(error(what + " of " + sizes_text(result.shape) + " is larger than any memory"));
       return result;
     }
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+      if (small_integer(tensor.data_type())) {
+        result.dtype.reset();  // packed values in a file of their own
+        return result;
+      }
       external(tensor, what, result);
       return result;
     }
@@ -165,8 +218,9 @@ class Reader {
       return result;
     }
     const auto& type = info.type().tensor_type();
-    result.dtype = dtype_of_onnx(type.elem_type());
+    result.dtype = dtype_of_element(type.elem_type());
     result.type = type_name(type.elem_type());
+    if (const auto small = small_integer(type.elem_type())) result.narrow = small->bits;
     if (!type.has_shape()) return result;
     result.shape.emplace();
     for (const auto& dim : type.shape().dim()) {

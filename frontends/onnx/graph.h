@@ -24,6 +24,7 @@ struct Constant {
   std::shared_ptr<const TensorData> values;
   std::string file;
   std::int64_t offset = 0, bytes = 0;
+  int narrow = 0;  ///< bits of integers of less than a byte; 0: all
 };
 
 /// What the file says of an input, output or value. A size that is no number is -1, with its symbol if it has one.
@@ -33,6 +34,7 @@ struct Declared {
   std::string type;  ///< "sequence", "uint64", ...
   std::optional<Sizes> shape;
   std::vector<std::string> symbols;  ///< by dimension
+  int narrow = 0;                    ///< as of a constant
 };
 
 struct Graph;

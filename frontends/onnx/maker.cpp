@@ -180,7 +180,7 @@ void Maker::say(const std::string& statement, const Extents& extents) {
   if (!bound) throw defect(bound.diagnostics(), statement);
   bound->write.tensor = ids[bound->write.tensor.index()];
   for (Access& read : bound->reads) read.tensor = ids[read.tensor.index()];
-  bound->name = said_ == 0 ? stem_ : stem_ + "." + std::to_string(said_);
+  bound->name = said_ == 0 ? stem_ : stem_ + "_s" + std::to_string(said_);
   ++said_;
   draft_.kernel.statements.push_back(std::move(*bound));
   draft_.origins.push_back({{node.title}, node.name, node.op, kind, draft_.order});
@@ -274,9 +274,10 @@ TensorData scalar_data(DType dtype, double value) {
 }
 
 Make find_maker(const std::string& op) {
-  for (const Makers* makers : {&elementwise_makers(), &movement_makers(), &row_makers(), &window_makers(),
-                               &product_makers(), &sequence_makers(), &quantised_makers(), &shape_makers(),
-                               &indexing_makers(), &resize_makers(), &loss_makers(), &attention_makers()})
+  for (const Makers* makers :
+       {&elementwise_makers(), &movement_makers(), &row_makers(), &window_makers(), &product_makers(),
+        &sequence_makers(), &quantised_makers(), &shape_makers(), &indexing_makers(), &resize_makers(), &loss_makers(),
+        &attention_makers(), &sampling_makers()})
     if (const auto found = makers->find(op); found != makers->end()) return found->second;
   return nullptr;
 }

@@ -39,6 +39,7 @@ struct Value {
   std::string file;                          ///< of a constant whose values stand in a file
   std::int64_t offset = 0;
   bool drawn = false;  ///< a constant whose values the file does not have
+  int narrow = 0;      ///< bits of integers of less than a byte, which are bytes here; 0: all
   bool constant() const { return values != nullptr || !file.empty() || drawn; }
 };
 
@@ -139,6 +140,7 @@ const Makers& shape_makers();
 const Makers& indexing_makers();
 const Makers& resize_makers();
 const Makers& loss_makers();
+const Makers& sampling_makers();
 const Makers& attention_makers();
 /// Gather whose positions are read when the model runs.
 void gather_values(Maker& m);

@@ -315,6 +315,26 @@ void pad_constant(Maker& m, const std::vector<Padding>& pads, double value) {
   m.say(access("Y", to) + " = " + access("P", from), extents_of(to, shape));
 }
 
+/// The same with a value that is known only when the model runs: it is chosen where the place is outside.
+void pad_with_value(Maker& m, const std::vector<Padding>& pads) {
+  Sizes shape = m.shape(0);
+  const Names to = iterators(shape.size());
+  Names from = to;
+  std::string inside;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (pads[d].before == 0 && pads[d].after == 0) continue;
+    from[d] = fmt::format("{} - {}", to[d], pads[d].before);
+    inside += fmt::format("{0}value({1}) >= 0 and value({1}) < {2}", inside.empty() ? "" : " and ", from[d], shape[d]);
+    shape[d] += pads[d].before + pads[d].after;
+    if (shape[d] < 0) throw Refused{"pads take more away than there is", ""};
+  }
+  m.padded("P", "X0", 0);
+  m.result("Y", 0, m.dtype(0), shape);
+  const std::string value = access("X2", Names(m.shape(2).size(), "0")), read = access("P", from);
+  m.say(access("Y", to) + " = " + (inside.empty() ? read : fmt::format("select({}, {}, {})", inside, read, value)),
+        extents_of(to, shape));
+}
+
 /// Where the element `at` of a padded dimension comes from.
 std::int64_t padded_position(std::int64_t at, std::int64_t size, const std::string& mode) {
   if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
@@ -358,6 +378,7 @@ void make_pad(Maker& m) {
   }
   const std::string mode = m.text("mode", "constant");
   if (mode == "constant") {
+    if (m.opset >= 11 && m.has(2) && !m.in(2).values) return pad_with_value(m, pads);
     double value = m.opset < 11 ? m.real("value", 0) : 0;
     if (m.opset >= 11 && m.has(2)) value = m.reals(2, "the value of padding").at(0);
     return pad_constant(m, pads, value);

@@ -43,12 +43,23 @@ std::string parameter(const Maker& m, std::size_t i, const Names& names, const c
   return fmt::format("{}(X{}[{}])", cast, i, parameter_index(m, i, names));
 }
 
+/// Bits of the results, if less than their type has.
+int quantised_bits(const Maker& m) {
+  if (m.has(2)) return m.in(2).narrow;
+  const std::int64_t type = m.integer("output_dtype", 2);
+  return type == 21 || type == 22 ? 4 : type == 25 || type == 26 ? 2 : 0;
+}
+
 DType quantised_type(const Maker& m) {
   if (m.has(2)) return m.dtype(2);
   switch (m.integer("output_dtype", 2)) {
     case 2:
+    case 21:
+    case 25:
       return DType::u8;
     case 3:
+    case 22:
+    case 26:
       return DType::s8;
     case 4:
       return DType::u16;
@@ -70,6 +81,10 @@ void make_quantize(Maker& m) {
   const std::string scaled = fmt::format("f32({}) / {}", access("X0", i), parameter(m, 1, i, "f32"));
   std::string text = is_float(type) ? scaled : "round(" + scaled + ")";
   if (!is_zero(m, 2)) text += " + " + parameter(m, 2, i, "f32");
+  if (const int bits = quantised_bits(m); bits > 0) {
+    const int values = 1 << bits, low = type == DType::u8 ? 0 : -values / 2;
+    text = fmt::format("max(min({}, {}), {})", text, low + values - 1, low);
+  }
   m.say(fmt::format("{} = sat_{}({})", access("Y", i), name(type), text), extents_of(i, m.shape(0)));
 }
 

@@ -155,7 +155,6 @@ Refused why_not(const std::string& op) {
          "OptionalHasElement"});
     add({"it draws random numbers", "pass them as an input"},
         {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"});
-    add({"its body runs as often as values say", "unroll it when exporting"}, {"Loop", "Scan"});
     add({"it belongs to training", "export the model for inference"}, {"Adam", "Adagrad", "Momentum", "Gradient"});
     return all;
   }();

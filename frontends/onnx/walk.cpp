@@ -43,6 +43,7 @@ void back_to(const Mark& mark, Draft& draft) {
 Value value_of(const Constant& constant) {
   Value value{*constant.dtype, constant.shape, {}, constant.values, constant.file, constant.offset};
   value.drawn = !constant.values && constant.file.empty();
+  value.narrow = constant.narrow;
   return value;
 }
 
@@ -113,6 +114,7 @@ std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
 void Walk::add_input(const Declared& input) {
   if (const auto known = options_.values.find(input.name); known != options_.values.end()) {
     values_[input.name] = {known->second->dtype, known->second->shape, {}, known->second, ""};
+    values_[input.name].narrow = input.narrow;
     return;
   }
   if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype) {
@@ -150,6 +152,7 @@ void Walk::add_input(const Declared& input) {
          std::find(options_.constants.begin(), options_.constants.end(), "weights") != options_.constants.end());
     Value value{*input.dtype, *sizes, {}, nullptr, ""};
     value.drawn = is_weight;
+    value.narrow = input.narrow;
     const std::size_t before = draft.kernel.tensors.size();
     const TensorId id = draft.tensor_of(value, input.name);
     try {
@@ -234,6 +237,8 @@ void Walk::add_node(const Node& node, int depth) {
                     "export it with its function body"};
     if (node.op == "Constant") return add_constant_node(node);
     if (node.op == "If") return choose(node, depth);
+    if (node.op == "Loop") return loop(node, depth);
+    if (node.op == "Scan") return scan(node, depth);
     make(node);
   } catch (const Refused& why) {
     refuse(node, why, false);
@@ -326,6 +331,10 @@ bool Walk::all_constant(const Node& node) const {
 void Walk::make(const Node& node) {
   const Make maker = find_maker(node.op);
   if (!maker) throw why_not(node.op);
+  make_by(node, maker);
+}
+
+void Walk::make_by(const Node& node, Make maker) {
   if (all_constant(node) && fold(node, maker)) return;
   const Mark mark = mark_of(draft);
   Maker made(node, file_.opset, draft);

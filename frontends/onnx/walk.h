@@ -29,6 +29,15 @@ class Walk {
   void choose(const Node& node, int depth);
   void call(const Node& node, const Function& function, int depth);
   void make(const Node& node);
+  void make_by(const Node& node, Make maker);
+  void loop(const Node& node, int depth);
+  void scan(const Node& node, int depth);
+  void scan_steps(const Node& node, std::size_t scans, int depth);
+  bool run_body(const Graph& body, int depth);
+  void set_value(const std::string& name, Value value);
+  void stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse);
+  void take(const Node& node, const std::string& from, const std::string& to, std::int64_t axis, std::int64_t step);
+  std::optional<std::int64_t> known_number(const std::string& name) const;
   bool fold(const Node& node, Make maker);
   void give_inputs(const Node& node, Maker& maker) const;
   bool all_constant(const Node& node) const;
@@ -49,6 +58,7 @@ class Walk {
   std::map<std::string, Refused> missing_;  ///< with the reason until it is reported
   std::map<std::string, const Declared*> declared_;
   int calls_ = 0;
+  int steps_ = 0;  ///< of all loops
 };
 
 }  // namespace isamap::importing

@@ -35,4 +35,9 @@ struct Counts {
 /// start with garbage. Out-of-range accesses are reported, not executed.
 Result<Counts> interpret(const Program& program, const HardwareModel& model, std::vector<TensorData>& data);
 
+/// What the pack entry leaves in the buffers filled ahead of time: one flat array each, in their order, 0 where nothing
+/// was written. `data` as for `interpret`.
+Result<std::vector<TensorData>> pack(const Program& program, const HardwareModel& model,
+                                     const std::vector<TensorData>& data);
+
 }  // namespace isamap

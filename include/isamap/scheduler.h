@@ -85,12 +85,15 @@ struct ScheduleOptions {
   bool compare_scalar = true;
   std::uint64_t seed = 0;
   StrategyFactory user_strategy;          ///< replaces `strategy`; made for each space
-  int threads = 1;                        ///< concurrent evaluations; never changes the result
+  int jobs = 1;                           ///< concurrent evaluations; never changes the result
+  std::shared_ptr<Workers> workers;       ///< in place of `jobs`: shared with other searches (support/threads.h)
+  ExecutorFactory executor;               ///< in place of both (scheduler/search/executor.h)
   std::vector<std::vector<Point>> known;  ///< per statement: starting points from earlier searches
   std::vector<std::int64_t> stop_after;   ///< per statement: evaluations, in place of a time limit
   CostModelFactory costs = make_cost_model_closed_form;
-  /// After each evaluation of a statement: their number and the best objective so far (infinity: none). False ends the
-  /// search with the best so far; statements not yet searched take their first legal schedule.
+  /// After each evaluation of a statement, and every few tens of milliseconds of a long one: their number and the best
+  /// objective so far (infinity: none). False ends the search with the best so far; statements not yet searched take
+  /// their first legal schedule.
   std::function<bool(std::int64_t evaluations, double best)> progress;
   std::function<void(const Trial&)> watch;  ///< sees every evaluation
 };

@@ -142,8 +142,11 @@ class SearchStrategy {
   /// Has every point of the space been evaluated? Then the best is the optimum of the space under its cost model.
   virtual bool exhausted() const { return false; }
   /// Points asked before the first of them is told: they are evaluated concurrently. A property of the strategy, so
-  /// that its behaviour never depends on the number of threads.
+  /// that its behaviour never depends on the number of workers.
   virtual std::size_t batch() const { return 1; }
+  /// Points that are likely to be asked after those asked so far, at most `count`, the next ones first, each as `next`
+  /// would return it: workers that have nothing else to do evaluate them ahead. Guesses: they change no result.
+  virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }
   /// Is every proposed point a result of `SearchSpace::repair`, or equal to one? Others are repaired first.
   virtual bool proposes_repaired() const { return false; }
   /// Why `next` failed: a strategy in a process of its own has died.
@@ -206,15 +209,24 @@ struct Trial {
   std::string problem;              ///< why it is illegal
 };
 
+class Executor;
+class Workers;
+class CostModelFactory;
+using ExecutorFactory =
+    std::function<Result<std::unique_ptr<Executor>>(const SearchSpace&, const CostModelFactory&, bool with_nests)>;
+
 struct LoopOptions {
   Objective objective = Objective::edp;
   std::int64_t max_evaluations = 2000;
   std::int64_t min_evaluations = 0;  ///< made regardless of `out_of_time`, until one is legal
   std::function<bool()> out_of_time = [] { return false; };
-  /// After each evaluation: their number, and the best so far (infinity: none). False ends the search.
+  /// After each evaluation, and every few tens of milliseconds of a long one: their number, and the best so far
+  /// (infinity: none). False ends the search with the best so far.
   std::function<bool(std::int64_t evaluations, double best)> progress;
-  int threads = 1;           ///< never changes what is found
-  std::vector<Point> known;  ///< evaluated and told before the first `next`
+  int jobs = 1;                      ///< points evaluated at a time; never changes what is found
+  std::shared_ptr<Workers> workers;  ///< in place of `jobs`: shared with other searches (support/threads.h)
+  ExecutorFactory executor;          ///< in place of both: who evaluates batches (scheduler/search/executor.h)
+  std::vector<Point> known;          ///< evaluated and told before the first `next`
   /// Why a new best nest is rejected (it does not lower); empty: accepted.
   std::function<Diagnostics(const Nest&)> refuse;
   /// The best point with such a mapping is kept as the runner-up; empty: none is.
@@ -224,6 +236,7 @@ struct LoopOptions {
   /// Objective told to the strategy in place of the exact one: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> noise;
   std::function<void(const Trial&)> watch;
+  bool one_by_one = false;   ///< whatever the batches of the strategy: one legal point is wanted soon
   bool watch_nests = false;  ///< `watch` receives the nest and full cost of every legal point, not only of the best
 };
 
@@ -249,7 +262,8 @@ struct Found {
 
 constexpr std::size_t most_keys = 128;
 
-/// Makes cost models for a space, one per thread:
+/// Makes cost models for a space, one for each worker that has something to do; never asked by two threads at once by
+/// one search.
 class CostModelFactory {
  public:
   template <class Make>

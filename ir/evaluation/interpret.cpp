@@ -14,10 +14,37 @@
 namespace isamap {
 namespace {
 
+/// The machine's own formats, without a call for each element.
+template <class Real>
+void load_reals(const TensorData& data, std::vector<double>& into) {
+  into.resize(data.bytes.size() / sizeof(Real));
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    Real value = 0;
+    std::memcpy(&value, data.bytes.data() + i * sizeof(Real), sizeof(Real));
+    into[i] = static_cast<double>(value);
+  }
+}
+
+/// NaN is stored as `encode` has it.
+template <class Real>
+void store_reals(const std::vector<double>& numbers, TensorData& data) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Real value = static_cast<Real>(numbers[i]);
+    if (std::isnan(value))
+      data.set(static_cast<std::int64_t>(i), {numbers[i], 0});
+    else
+      std::memcpy(data.bytes.data() + i * sizeof(Real), &value, sizeof(Real));
+  }
+}
+
 Numbers numbers_of(const TensorData& data) {
   Numbers numbers;
   const std::int64_t count = data.count();
-  if (is_float(data.dtype)) {
+  if (data.dtype == DType::f32) {
+    load_reals<float>(data, numbers.real);
+  } else if (data.dtype == DType::f64) {
+    load_reals<double>(data, numbers.real);
+  } else if (is_float(data.dtype)) {
     numbers.real.resize(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) numbers.real[static_cast<std::size_t>(i)] = data.get(i).real;
   } else {
@@ -28,6 +55,8 @@ Numbers numbers_of(const TensorData& data) {
 }
 
 void store(const Numbers& numbers, TensorData& data) {
+  if (data.dtype == DType::f32) return store_reals<float>(numbers.real, data);
+  if (data.dtype == DType::f64) return store_reals<double>(numbers.real, data);
   const std::int64_t count = data.count();
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);

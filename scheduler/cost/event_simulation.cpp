@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "scheduler/cost/access_counts_by_step.h"
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -222,7 +223,7 @@ class EventLoop {
       for (const TileStream& s : streams_) next = std::min({next, s.fill_arrives, s.drain_arrives});
       if (next == never) break;
       now_ = next;
-      ++result_.events;
+      if (++result_.events % 1024 == 0) leave_if_asked();
       end_what_ends();
     }
     result_.cycles = std::max(now_, last_call_);

@@ -15,6 +15,7 @@
 #include "scheduler/cost/touched_parts.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -211,6 +212,7 @@ class StreamSimulation {
     const std::int64_t low = box_.low[d], extent = box_.extent[d];
     const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
     for (std::int64_t step = 0; step < steps; ++step) {
+      if (step % 64 == 0) leave_if_asked();
       box_.low[d] = low + step * w.tile;
       box_.extent[d] = std::min(w.tile, extent - step * w.tile);
       below(loop + 1, first && (step == 0 || counts_.uses_loop(0, static_cast<int>(loop))));

@@ -1,75 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of one batch are evaluated concurrently and told in the order in which they were asked, so a strategy sees the
-// same results for any number of threads.
+// same results for any number of workers. What is likely to be asked next is evaluated ahead by workers that would be
+// idle; nobody sees it unless it is asked.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
 #include "isamap/search.h"
+#include "scheduler/search/executor.h"
 #include "scheduler/space/point_check.h"
-#include "support/threads.h"
 
 namespace isamap {
 
 namespace {
 
-constexpr std::size_t most_kept = 12, most_threads = 1024;
-
-struct Evaluated {
-  Point point;
-  std::optional<Nest> nest;
-  std::optional<Cost> cost;
-  Diagnostics problems;
-};
-
-void price(const SearchSpace& space, CostModel& model, Evaluated& at) {
-  auto nest = space.build(at.point);
-  if (!nest) {
-    at.problems = nest.diagnostics();
-    return;
-  }
-  at.nest = std::move(*nest);
-  auto cost = checked_estimate(model, {&space.kernel(), space.statement(), &space.model(), *at.nest});
-  if (cost)
-    at.cost = std::move(*cost);
-  else
-    at.problems = cost.diagnostics();
-}
-
-/// Without a nest if the model allows it.
-void evaluate(const SearchSpace& space, CostModel& model, bool with_nest, Evaluated& at) {
-  if (!with_nest)
-    if (const auto point = space.hierarchy_point(at.point)) at.cost = model.quick_estimate(*point);
-  if (at.cost) at.problems = not_a_cost(*at.cost);
-  if (!at.problems.empty()) at.cost.reset();
-  if (!at.cost && at.problems.empty()) price(space, model, at);
-}
+constexpr std::size_t most_kept = 12;
+constexpr std::size_t ahead_of_each_job = 2, most_ahead = 256;
 
 class SearchLoop {
  public:
   SearchLoop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options)
       : space_(space), strategy_(strategy), costs_(costs), options_(options) {
-    const int most = static_cast<int>(std::min(most_at_once(), most_threads));
-    const int threads = std::clamp(options.threads, 1, most);
-    for (int t = 0; t < threads; ++t) {
-      auto made = costs(space);
-      if (made)
-        models_.push_back(std::move(*made));
-      else
-        found_.failure = made.diagnostics();
-    }
+    const auto workers = options.workers ? options.workers : std::make_shared<Workers>(options.jobs);
+    jobs_ = static_cast<std::size_t>(workers->jobs());
+    auto made = options.executor ? options.executor(space, costs, options.watch_nests)
+                                 : make_thread_executor(space, costs, workers, options.watch_nests);
+    if (made)
+      executor_ = std::move(*made);
+    else
+      found_.failure = made.diagnostics();
   }
 
   Found run() {
     if (has_errors(found_.failure)) return std::move(found_);
+    std::vector<Point> known;
     for (const Point& point : options_.known)
-      if (found_.evaluations < options_.max_evaluations && !ended()) tell_all({space_.repair(point)});
+      if (static_cast<std::int64_t>(known.size()) < options_.max_evaluations) known.push_back(space_.repair(point));
+    tell_all(std::move(known));
     while (found_.evaluations < options_.max_evaluations && !ended()) {
       const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
       if (!guaranteed && options_.out_of_time()) break;
@@ -77,7 +50,7 @@ class SearchLoop {
       if (points.empty()) break;
       tell_all(std::move(points));
     }
-    found_.exhausted = strategy_.exhausted();
+    found_.exhausted = strategy_.exhausted() && whole_;
     found_.failure = strategy_.problems();
     remember(found_.failure, costs_.problems());
     for (auto& [key, best] : best_per_key_) found_.best_per_key.push_back(std::move(best));
@@ -88,7 +61,7 @@ class SearchLoop {
   }
 
  private:
-  std::size_t most_at_once() const { return std::max(strategy_.batch(), std::size_t{1}); }
+  std::size_t most_at_once() const { return options_.one_by_one ? 1 : std::max(strategy_.batch(), std::size_t{1}); }
   bool ended() const { return found_.stopped || has_errors(costs_.problems()); }
 
   std::vector<Point> ask() {
@@ -103,20 +76,55 @@ class SearchLoop {
     return points;
   }
 
-  void tell_all(std::vector<Point> points) {
-    std::vector<Evaluated> batch(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i) batch[i].point = std::move(points[i]);
-    std::atomic<std::size_t> next{0};
-    side_by_side(std::min(models_.size(), batch.size()), [&](std::size_t t) {
-      for (std::size_t i = next++; i < batch.size(); i = next++)
-        evaluate(space_, *models_[t], options_.watch_nests, batch[i]);
-    });
-    if (has_errors(costs_.problems())) return;  // the last costs are unknown
-    for (Evaluated& one : batch)
-      if (!found_.stopped) tell(one);
+  /// Between evaluations of a batch: the user's word, and the time limit.
+  bool goes_on() {
+    const double best = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
+    if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
+    const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
+    return !found_.stopped && (guaranteed || !options_.out_of_time());
   }
 
-  void tell(Evaluated& at) {
+  void tell_all(std::vector<Point> points) {
+    const std::size_t asked = points.size();
+    std::size_t told = 0;
+    for (Evaluation& one : evaluated(std::move(points)))
+      if (!found_.stopped && !has_errors(costs_.problems())) tell(one), ++told;
+    whole_ = whole_ && told == asked;
+  }
+
+  /// Of these points as many as are known when the search ends. Workers that would have nothing to do evaluate what is
+  /// likely to be asked next.
+  std::vector<Evaluation> evaluated(std::vector<Point> points) {
+    const std::vector<Point> guesses = guessed(points);
+    if (guesses.empty() && ahead_.empty()) return executor_->submit(std::move(points), [this] { return goes_on(); });
+    const auto is_known = [&](const Point& point) { return ahead_.contains(point.choice); };
+    std::vector<Point> missing;
+    std::remove_copy_if(points.begin(), points.end(), std::back_inserter(missing), is_known);
+    const bool asks = !missing.empty();
+    std::remove_copy_if(guesses.begin(), guesses.end(), std::back_inserter(missing), is_known);
+    if (asks)
+      for (Evaluation& one : executor_->submit(std::move(missing), [this] { return goes_on(); }))
+        ahead_.insert_or_assign(one.point.choice, std::move(one));
+    std::vector<Evaluation> results;
+    for (const Point& point : points) {
+      const auto known = ahead_.find(point.choice);
+      if (known == ahead_.end()) break;  // the search has ended before
+      results.push_back(known->second);
+    }
+    for (const Point& point : points) ahead_.erase(point.choice);
+    if (ahead_.size() > most_ahead) ahead_.clear();
+    return results;
+  }
+
+  std::vector<Point> guessed(const std::vector<Point>& points) const {
+    const std::size_t wanted = jobs_ == 1 || options_.one_by_one ? 0 : ahead_of_each_job * jobs_;
+    if (points.size() >= wanted) return {};
+    std::vector<Point> guesses = strategy_.likely(wanted - points.size());
+    std::erase_if(guesses, [&](const Point& point) { return !in_space(point, space_.decisions()); });
+    return guesses;
+  }
+
+  void tell(Evaluation& at) {
     Trial trial;
     trial.statement = space_.statement();
     trial.number = ++found_.evaluations;
@@ -135,25 +143,25 @@ class SearchLoop {
     if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
   }
 
-  void keep_runner_up(Evaluated& at, double objective, bool holds) {
+  void keep_runner_up(Evaluation& at, double objective, bool holds) {
     if (found_.runner_up && objective >= found_.runner_up->objective) return;
-    if (!at.nest) price(space_, *models_.front(), at);
+    if (!at.nest) executor_->complete(at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
     found_.runner_up = Scored{objective, at.point, *at.nest, *at.cost};
   }
 
-  void keep_best_of_key(const Evaluated& at, double objective) {
+  void keep_best_of_key(const Evaluation& at, double objective) {
     const std::string key = options_.key(*at.nest);
     const auto known = best_per_key_.find(key);
     if (known != best_per_key_.end() && objective >= known->second.objective) return;
     best_per_key_.insert_or_assign(key, Scored{objective, at.point, *at.nest, *at.cost});
   }
 
-  void score(Evaluated& at, Trial& trial) {
+  void score(Evaluation& at, Trial& trial) {
     double objective = value(*at.cost, options_.objective);
     if (options_.noise) objective = options_.noise(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
-    if (best && !at.nest) price(space_, *models_.front(), at);
+    if (best && !at.nest) executor_->complete(at);
     if (!at.problems.empty()) {
       trial.problem = at.problems.front().message;
       return;
@@ -177,7 +185,10 @@ class SearchLoop {
   SearchStrategy& strategy_;
   const CostModelFactory& costs_;
   const LoopOptions& options_;
-  std::vector<std::unique_ptr<CostModel>> models_;
+  std::unique_ptr<Executor> executor_;
+  std::size_t jobs_ = 1;
+  bool whole_ = true;  ///< every point that was asked has been told
+  std::map<std::vector<int>, Evaluation> ahead_;  ///< by choice: evaluated, not yet asked
   Found found_;
   std::map<std::string, Scored> best_per_key_;
 };

@@ -51,6 +51,13 @@ class CoroutineStrategy final : public SearchStrategy {
   }
 
   std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
+  std::vector<Point> likely(std::size_t count) const override {
+    const Ahead* ahead = coroutine_->promise().ahead;
+    if (coroutine_->done() || ahead == nullptr) return {};
+    std::vector<Point> points = (*ahead)(count);
+    std::erase_if(points, [&](const Point& point) { return known_.find(point) != nullptr; });
+    return points;
+  }
   /// Points come from `repair` or derive from it; those out of range are repaired in advance().
   bool proposes_repaired() const override { return true; }
 

@@ -51,10 +51,14 @@ class History {
   std::size_t best_ = 0;
 };
 
+/// Guesses of the points that will be asked after the current ones, at most so many (SearchStrategy::likely).
+using Ahead = std::function<std::vector<Point>(std::size_t count)>;
+
 class SearchCoroutine {
  public:
   struct promise_type {
     std::vector<Point> asked;
+    const Ahead* ahead = nullptr;  ///< of the coroutine, until it goes on
     Costs answers;
     SearchCoroutine get_return_object() {
       return SearchCoroutine(std::coroutine_handle<promise_type>::from_promise(*this));
@@ -77,26 +81,30 @@ class SearchCoroutine {
     handle_.resume();
     if (handle_.promise().failure) std::rethrow_exception(std::exchange(handle_.promise().failure, nullptr));
   }
-  promise_type& promise() { return handle_.promise(); }
+  promise_type& promise() const { return handle_.promise(); }
 
  private:
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// co_await Evaluate(points) gives a cost for each point. It holds only a reference: GCC 12 destroys members of
+/// co_await Evaluate(points) gives a cost for each point. It holds only references: GCC 12 destroys members of
 /// aggregate temporaries of a co_await twice.
 class Evaluate {
  public:
   explicit Evaluate(const std::vector<Point>& points) : points_(&points) {}
+  /// `ahead`: a variable of the coroutine.
+  Evaluate(const std::vector<Point>& points, const Ahead& ahead) : points_(&points), ahead_(&ahead) {}
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<SearchCoroutine::promise_type> handle) {
     asker_ = handle;
     handle.promise().asked = *points_;
+    handle.promise().ahead = ahead_;
   }
   Costs await_resume() { return std::move(asker_.promise().answers); }
 
  private:
   const std::vector<Point>* points_;
+  const Ahead* ahead_ = nullptr;
   std::coroutine_handle<SearchCoroutine::promise_type> asker_ = nullptr;
 };
 

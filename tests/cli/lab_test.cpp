@@ -13,7 +13,7 @@ TEST(Lab, RunsReportsAndReplays) {
   const Folder folder;
   const std::string trials = folder / "trials.jsonl", html = folder / "report.html", csv = folder / "trials.csv";
   const Said ran = isamap({"lab", "run", "small", "--strategies", "random,hill_climbing:kick=2", "--seeds", "2",
-                           "--budget", "evals=40", "--threads", "2", "-o", trials});
+                           "--budget", "evals=40", "--jobs", "2", "-o", trials});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Said report = isamap({"lab", "report", trials, "--out", html});
   ASSERT_EQ(report.code, 0) << report.err;

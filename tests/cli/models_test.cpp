@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "frontends/npy.h"
 #include "isamap/frontends.h"
 #include "tests/cli/program.h"
 #include "tests/frontends/onnx_bytes.h"
@@ -71,6 +74,46 @@ TEST_F(Models, TheInterpreterIsComparedWithStatedOutputs) {
   EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--inputs", inputs}).code, 5);
 }
 
+TEST_F(Models, ArraysOfNumpyGoInAndOut) {
+  const std::string graph = input("x", {3}) + input("z/1", {3}) + node("Sub", {"x", "z/1"}, "y") +
+                            node("Relu", {"y"}, "r") + output("r", {}) + output("y", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const auto array = [](const std::vector<float>& values) {
+    TensorData data{DType::f32, {static_cast<std::int64_t>(values.size())}, {}};
+    data.bytes.resize(values.size() * sizeof(float));
+    std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+    return data;
+  };
+  const std::string in = folder_ / "in.npz", out = folder_ / "out.npz";
+  ASSERT_TRUE(save_arrays(in, {{"z/1", array({0, 0, 4})}, {"x", array({-1, 2, 3})}, {"r", array({0, 2, 0})}}));
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"--interpret"}, {"--target", "scalar_c"}}) {
+    std::vector<std::string> words = {"run", path, "--inputs", in, "--outputs", out, "--json"};
+    words.insert(words.end(), how.begin(), how.end());
+    const Said said = isamap(words);
+    ASSERT_EQ(said.code, 0) << said.err;
+    EXPECT_EQ(nlohmann::json::parse(said.out)["compared"], 1) << "r is stated, y is not";
+    const auto written = load_arrays(out);
+    ASSERT_TRUE(written);
+    ASSERT_EQ(written->size(), 2u);
+    EXPECT_EQ((*written)[0].name, "r");
+    EXPECT_EQ((*written)[1].name, "y");
+    EXPECT_EQ((*written)[1].data, array({-1, 2, -1}));
+  }
+  const Said unwritable = isamap({"run", path, "--interpret", "--inputs", in, "--outputs", folder_ / "no/out.npz"});
+  EXPECT_EQ(unwritable.code, 1);
+  EXPECT_NE(unwritable.err.find("cannot be written"), std::string::npos) << unwritable.err;
+  ASSERT_TRUE(save_arrays(in, {{"x", array({-1, 2, 3})}, {"other", array({0, 2, 0})}}));
+  const Said unknown_name = isamap({"run", path, "--interpret", "--inputs", in});
+  EXPECT_EQ(unknown_name.code, 1);
+  EXPECT_NE(unknown_name.err.find(in + ": array 'other' is no input or output of the model"), std::string::npos)
+      << unknown_name.err;
+  ASSERT_TRUE(save_arrays(in, {{"arr_0", array({5, 6, 7})}, {"arr_1", array({1, 1, 9})}}));
+  EXPECT_EQ(isamap({"run", path, "--interpret", "--inputs", in, "--outputs", out}).code, 0);
+  EXPECT_EQ((*load_arrays(out))[1].data, array({4, 5, -2}));
+  ASSERT_TRUE(save_arrays(in, {{"x", array({-1, 2, 3})}}));
+  EXPECT_EQ(isamap({"run", path, "--interpret", "--inputs", in}).code, 1);
+}
+
 /// A convolution with bias and relu, a pool, the same convolution again, and a product: equal parts are compiled once.
 TEST_F(Models, RunInPartsOnAMachine) {
   const std::string graph = input("x", {1, 4, 9, 9}) + input("w", {4, 4, 3, 3}) + input("b", {4}) +
@@ -92,6 +135,97 @@ TEST_F(Models, RunInPartsOnAMachine) {
   const Said text = isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20"});
   EXPECT_NE(text.out.find("every part as the interpreter says"), std::string::npos) << text.out;
   EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--until", "none"}).code, 1);
+}
+
+/// As a user does: emitted, compiled, linked to a C program and loaded into Python, which agree.
+TEST_F(Models, EmittedOnesRunFromCAndPython) {
+  const std::string graph = input("x", {1, 3, 12, 12}) + input("w", {8, 3, 3, 3}) + input("b", {8}) +
+                            input("m", {8, 5}) + node("Conv", {"x", "w", "b"}, "y", ints("pads", {1, 1, 1, 1})) +
+                            node("Relu", {"y"}, "r") + node("GlobalAveragePool", {"r"}, "p") +
+                            node("Flatten", {"p"}, "f") + node("MatMul", {"f", "m"}, "o") + output("o", {});
+  const std::string path = folder_.write("mobilenet_v1.onnx", onnx_bytes::model(graph)), out = folder_ / "out";
+  const Said said = isamap({"emit", path, "--target", "scalar_c", "--constant", "weights", "--budget", "evals=20", "-o", out});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const auto json = nlohmann::json::parse(read_file(out + "/mobilenet_v1.json"));
+  EXPECT_EQ(json["inputs"][0]["shape"], nlohmann::json({1, 3, 12, 12}));
+  EXPECT_EQ(json["outputs"][0]["bytes"], 20);
+  const std::string example = std::string(ISAMAP_SOURCE_DIR) + "/examples/embedding/";
+  const auto shell = [&](const std::string& command, const std::string& to) {
+    return std::system(("cd '" + out + "' && " + command + " > " + to + " 2>&1").c_str());
+  };
+  ASSERT_EQ(shell("g++ -std=c++17 -O1 -Wall -Wextra -Werror -shared -fPIC mobilenet_v1.cpp -o mobilenet_v1.so", "log"), 0)
+      << read_file(out + "/log");
+  ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. '" + example +
+                      "classify.c' ./mobilenet_v1.so -lm -o c && ./c mobilenet_v1.weights",
+                  "c.txt"),
+            0)
+      << read_file(out + "/c.txt");
+  ASSERT_EQ(shell("python3 '" + example + "classify.py' ./mobilenet_v1", "py.txt"), 0) << read_file(out + "/py.txt");
+  EXPECT_EQ(read_file(out + "/c.txt"), read_file(out + "/py.txt"));
+  EXPECT_EQ(read_file(out + "/c.txt").substr(0, 6), "class ");
+  folder_.write("out/count.c", R"(#include <stdio.h>
+#include <stdlib.h>
+#include "mobilenet_v1.h"
+extern void* __libc_malloc(size_t);
+extern void* __libc_memalign(size_t, size_t);
+static int allocations;
+void* malloc(size_t n) { ++allocations; return __libc_malloc(n); }
+void* aligned_alloc(size_t a, size_t n) { ++allocations; return __libc_memalign(a, n); }
+int main(void) {
+  static float x[mobilenet_v1_INPUT_0_BYTES / 4], y[mobilenet_v1_OUTPUT_0_BYTES / 4];
+  const void* in[] = {x};
+  void* out[] = {y};
+  mobilenet_v1* model;
+  if (mobilenet_v1_open(&model, "mobilenet_v1.weights") != 0) return 1;
+  const int opened = allocations;
+  for (int i = 0; i < 3; ++i)
+    if (mobilenet_v1_run(model, NULL, in, out, NULL) != 0) return 2;
+  const int ran = allocations;
+  if (mobilenet_v1_run(model, NULL, in, NULL, NULL) != mobilenet_v1_bad_argument) return 3;
+  out[0] = (char*)y + 1;
+  if (mobilenet_v1_run(model, NULL, in, out, NULL) != mobilenet_v1_bad_argument) return 4;
+  mobilenet_v1_close(model);
+  printf("%d %d\n", opened > 0, ran - opened);
+  return 0;
+}
+)");
+  ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. count.c ./mobilenet_v1.so -lm -o count && ./count", "n.txt"), 0)
+      << read_file(out + "/n.txt");
+  EXPECT_EQ(read_file(out + "/n.txt"), "1 0\n") << "a run allocates nothing";
+  // Other weights, cut off ones and none are told apart, and a wrong call writes nothing.
+  std::string weights = read_file(out + "/mobilenet_v1.weights");
+  weights[20] ^= 1;
+  folder_.write("out/other.weights", weights);
+  folder_.write("out/cut.weights", weights.substr(0, 70));
+  for (const auto& [file, code] : {std::pair("other.weights", "2"), {"cut.weights", "2"}, {"none.weights", "1"}}) {
+    EXPECT_NE(shell(std::string("./c ") + file, "no.txt"), 0) << file;
+    EXPECT_EQ(read_file(out + "/no.txt"), std::string("the weights cannot be opened: error ") + code + "\n") << file;
+  }
+}
+
+TEST_F(Models, PlansAreReadAsExplained) {
+  const std::string graph = input("x", {1, 3, 6, 6}) + input("w", {8, 3, 1, 1}) + node("Conv", {"x", "w"}, "y") +
+                            node("Relu", {"y"}, "r") + node("MaxPool", {"r"}, "o", ints("kernel_shape", {2, 2})) +
+                            output("o", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const Said explained = isamap({"explain", path, "--target", "scalar_c", "--json"});
+  ASSERT_EQ(explained.code, 0) << explained.err;
+  const auto json = nlohmann::json::parse(explained.out);
+  const std::string plan = json["plan_text"];
+  EXPECT_GE(json["plan"]["cost"], json["plan"]["bound"]);
+  const auto run_with = [&](const std::string& text) {
+    return isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--plan", folder_.write("p.yaml", text), "--json"});
+  };
+  const Said same = run_with(plan);
+  ASSERT_EQ(same.code, 0) << same.err << plan;
+  const Said apart = run_with("plan: m\nparts:\n  - [conv_0]\n  - [relu_0]\n  - [max_pool_0]\n");
+  ASSERT_EQ(apart.code, 0) << apart.err << plan;
+  EXPECT_EQ(nlohmann::json::parse(apart.out)["parts"], 3);
+  const Said typo = run_with("parts:\n  - [conv_0]\n  - [relu_o]\n  - [max_pool_0]\n");
+  EXPECT_EQ(typo.code, 1);
+  EXPECT_NE(typo.err.find("p.yaml:3:6"), std::string::npos) << typo.err;
+  EXPECT_NE(typo.err.find("did you mean 'relu_0'?"), std::string::npos) << typo.err;
+  EXPECT_EQ(run_with("parts:\n  - [relu_0, conv_0]\n").code, 1);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string lines_of(const Suite& suite, const std::string& strategies, int thre
   options.strategies = *parse_strategies(strategies);
   options.seeds = 2;
   options.evaluations = evaluations;
-  options.threads = threads;
+  options.jobs = threads;
   std::string text;
   const Diagnostics failed = run("small", suite, options, [&](const std::string& line) { text += line; });
   EXPECT_FALSE(has_errors(failed)) << render(failed);
@@ -161,7 +161,7 @@ TEST(Trials, ProgressEndsARun) {
   options.strategies = *parse_strategies("random");
   options.seeds = 4;
   options.evaluations = 30;
-  options.threads = 2;
+  options.jobs = 2;
   std::string text;
   const Diagnostics failed = run(
       "small", *small, options, [&](const std::string& line) { text += line; },

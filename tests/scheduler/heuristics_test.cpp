@@ -52,7 +52,7 @@ Story story(const std::string& name, std::uint64_t seed, int threads, std::vecto
   if (!strategy) return told;
   LoopOptions loop;
   loop.max_evaluations = evaluations;
-  loop.threads = threads;
+  loop.jobs = threads;
   loop.known = std::move(known);
   loop.watch = [&](const Trial& trial) { told.emplace_back(trial.point->choice, trial.objective); };
   search(searched().space, **strategy, make_cost_model_closed_form, loop);

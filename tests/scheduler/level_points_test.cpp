@@ -190,7 +190,7 @@ Found searched(const Case& c, const std::string& name, std::uint64_t seed, int t
   EXPECT_TRUE(strategy) << render(strategy.diagnostics());
   LoopOptions loop;
   loop.max_evaluations = evaluations;
-  loop.threads = threads;
+  loop.jobs = threads;
   return search(space, **strategy, make_cost_model_closed_form, loop);
 }
 

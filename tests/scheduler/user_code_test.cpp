@@ -218,7 +218,7 @@ TEST(UserCode, WhatItThrowsReachesTheCallerFromAnyThread) {
   const MappedProblem p = mapped_gemm();
   for (const int threads : {1, 3}) {
     ScheduleOptions options = cycles();
-    options.threads = threads;
+    options.jobs = threads;
     std::atomic<int> asked{0};
     options.costs = [&] {
       return std::make_unique<Wrong>([&](Cost&) {

@@ -17,14 +17,27 @@ struct Annealing {
   double temperature, cooling, floor;
 };
 
+/// The next mutations if no chain moves, which is the rule once it is cold.
+std::vector<Point> if_none_moves(const SearchSpace& space, const std::vector<EvaluatedPoint>& chains, Random random,
+                                 std::size_t count) {
+  std::vector<Point> points;
+  while (points.size() < count) {
+    for (std::size_t c = 0; c < chains.size(); ++c) random.unit();  // their luck
+    for (const EvaluatedPoint& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
+  }
+  return points;
+}
+
 SearchCoroutine anneal(const SearchSpace& space, const History& known, Annealing s, Random& random) {
+  std::vector<EvaluatedPoint> chains;
+  const Ahead ahead = [&](std::size_t count) { return if_none_moves(space, chains, random, count); };
   while (true) {
-    std::vector<EvaluatedPoint> chains = known.cheapest(s.chains);
+    chains = known.cheapest(s.chains);
     while (chains.size() < s.chains) chains.push_back(chains.front());
     for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
       std::vector<Point> points;
       for (const EvaluatedPoint& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
-      const Costs costs = co_await Evaluate(points);
+      const Costs costs = co_await Evaluate(points, ahead);
       for (std::size_t c = 0; c < chains.size(); ++c) {
         const double luck = random.unit();
         if (!costs[c]) continue;

@@ -12,6 +12,7 @@ namespace {
 
 /// Limit of points skipped in one call: bounds every call on spaces that are mostly repaired.
 constexpr std::int64_t max_skips = 2'000'000;
+constexpr std::size_t side = 32;
 
 class Exhaustive final : public SearchStrategy {
  public:
@@ -25,14 +26,21 @@ class Exhaustive final : public SearchStrategy {
     for (std::int64_t skipped = 0; more_ && skipped < max_skips; ++skipped) {
       const Point point = at_;
       more_ = turn();
-      if (space_.repair(point) == point) return point;
+      if (space_.repair(point) == point) {
+        ++outstanding_;
+        return point;
+      }
     }
     done_ = !more_;
     return std::nullopt;
   }
 
-  void report(const Point&, std::optional<double>) override { done_ = !more_; }
+  void report(const Point&, std::optional<double>) override {
+    if (outstanding_ > 0) --outstanding_;  // points of earlier searches were not asked
+    done_ = !more_ && outstanding_ == 0;
+  }
   bool exhausted() const override { return done_; }
+  std::size_t batch() const override { return side; }
   bool proposes_repaired() const override { return true; }
 
  private:
@@ -47,6 +55,7 @@ class Exhaustive final : public SearchStrategy {
 
   const SearchSpace& space_;
   Point at_;
+  std::size_t outstanding_ = 0;  ///< asked, not yet told
   bool more_ = true, done_ = false;
 };
 

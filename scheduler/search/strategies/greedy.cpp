@@ -16,12 +16,14 @@ namespace {
 class Greedy final : public SearchStrategy {
  public:
   Greedy(const SearchSpace& space, std::size_t starts, std::size_t descents) : space_(space), descents_(descents) {
-    for (Point& point : space.starts(starts)) queue_.push_back(std::move(point));
+    for (Point& point : space.starts(starts))  // asked together, so each once
+      if (std::find(queue_.begin(), queue_.end(), point) == queue_.end()) queue_.push_back(std::move(point));
   }
 
   std::optional<Point> next() override {
     while (true) {
       if (queue_.empty()) {
+        if (!descending_ && outstanding_ > 0) return std::nullopt;  // all starts are told first
         if (!descending_ && found_.empty() && draws_ < kMaxDraws) {
           queue_.push_back(space_.repair(space_.random(static_cast<std::uint64_t>(draws_++))));
           continue;
@@ -31,11 +33,14 @@ class Greedy final : public SearchStrategy {
       }
       Point point = std::move(queue_.front());
       queue_.pop_front();
-      if (!seen_.contains(point.choice)) return point;
+      if (seen_.contains(point.choice)) continue;
+      ++outstanding_;
+      return point;
     }
   }
 
   void report(const Point& point, std::optional<double> objective) override {
+    if (outstanding_ > 0) --outstanding_;
     seen_[point.choice] = objective;
     if (!objective) return;
     if (!descending_) {
@@ -47,6 +52,16 @@ class Greedy final : public SearchStrategy {
     }
   }
   bool proposes_repaired() const override { return true; }
+  /// All starts; then one at a time, since the first improvement ends a step.
+  std::size_t batch() const override {
+    return descending_ ? 1 : std::max<std::size_t>(1, queue_.size() + outstanding_);
+  }
+  std::vector<Point> likely(std::size_t count) const override {
+    std::vector<Point> points;
+    for (std::size_t i = 0; descending_ && i < queue_.size() && points.size() < count; ++i)
+      if (!seen_.contains(queue_[i].choice)) points.push_back(queue_[i]);
+    return points;
+  }
 
  private:
   // Refills the empty queue: neighbours of the current point, or of the next start at a local optimum.
@@ -74,6 +89,7 @@ class Greedy final : public SearchStrategy {
   int draws_ = 0;
   std::size_t descents_, descent_ = 0;
   std::deque<Point> queue_;
+  std::size_t outstanding_ = 0;  ///< asked, not yet told
   std::map<std::vector<int>, std::optional<double>> seen_;
   std::vector<std::pair<double, Point>> found_;
   bool descending_ = false;

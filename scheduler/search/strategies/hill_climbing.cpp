@@ -14,6 +14,13 @@ struct Climbing {
   std::size_t descents, kick, side;
 };
 
+std::vector<Point> part(const std::vector<Point>& points, std::size_t from, std::size_t count) {
+  from = std::min(from, points.size());
+  count = std::min(count, points.size() - from);
+  return {points.begin() + static_cast<std::ptrdiff_t>(from),
+          points.begin() + static_cast<std::ptrdiff_t>(from + count)};
+}
+
 SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s, Random& random) {
   const std::vector<EvaluatedPoint> from = known.cheapest(s.descents);
   EvaluatedPoint at = from.front();
@@ -23,10 +30,9 @@ SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s
       std::vector<Point> around = space.neighbours(at.point);
       shuffle(around, random);
       for (std::size_t i = 0; i < around.size() && !better; i += s.side) {
-        const std::vector<Point> points(
-            around.begin() + static_cast<std::ptrdiff_t>(i),
-            around.begin() + static_cast<std::ptrdiff_t>(std::min(i + s.side, around.size())));
-        const Costs costs = co_await Evaluate(points);
+        const std::vector<Point> points = part(around, i, s.side);
+        const Ahead ahead = [&](std::size_t count) { return part(around, i + s.side, count); };  // if none is better
+        const Costs costs = co_await Evaluate(points, ahead);
         for (std::size_t p = 0; p < points.size(); ++p)
           if (costs[p] && *costs[p] < at.objective) at = {*costs[p], around[i + p]}, better = true;
       }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int max_repeats = 1000;  ///< draws of known points in a row: the space is as good as seen
 constexpr std::size_t max_remembered = 1 << 20;
+constexpr std::size_t drawn_together = 32;
 
 class Drawn final : public SearchStrategy {
  public:
@@ -27,6 +28,7 @@ class Drawn final : public SearchStrategy {
     return std::nullopt;
   }
   void report(const Point&, std::optional<double>) override {}
+  std::size_t batch() const override { return drawn_together; }
   bool proposes_repaired() const override { return true; }
 
  private:

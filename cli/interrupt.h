@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Ctrl-C during a search: once it has something to show, the first SIGINT asks for the best so far, which the verb
+// prints. The second one, and any before, end the program at once, as SIGTERM does.
+
+namespace isamap::cli {
+
+/// Called by verbs that can answer before their search ends.
+void answer_interrupts();
+/// There is something to show from now on. False: the user wants it now.
+bool go_on_with_something();
+/// Was the first SIGINT taken?
+bool interrupted();
+/// For remove_temporary_files_on_signals: true where the signal only interrupts.
+bool only_interrupts(int signal);
+
+}  // namespace isamap::cli

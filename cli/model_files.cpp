@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "frontends/npy.h"
+
+namespace isamap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files input_0.pb, input_1.pb, .. or output_0.pb, ..
+Result<std::vector<NamedData>> load_folder(const fs::path& folder, const std::string& kind) {
+  std::vector<NamedData> all;
+  for (;;) {
+    const fs::path file = folder / fmt::format("{}_{}.pb", kind, all.size());
+    if (!fs::exists(file)) return all;
+    auto data = load_tensor(file.string());
+    if (!data) return data.diagnostics();
+    all.push_back(std::move(*data));
+  }
+}
+
+/// The position in `arr_3`, as numpy names arrays that have no name.
+bool is_unnamed(const std::string& name, std::size_t position) {
+  return name.empty() || name == fmt::format("arr_{}", position);
+}
+
+const NamedData* named(const std::vector<NamedData>& all, const std::string& name, std::size_t position) {
+  for (const NamedData& one : all)
+    if (one.name == name) return &one;
+  return position < all.size() && is_unnamed(all[position].name, position) ? &all[position] : nullptr;
+}
+
+/// An array that is neither an input nor an output of the model: empty, or its name.
+std::string unknown_array(const Model& model, const ModelFiles& files) {
+  std::set<std::string> names;
+  for (const auto* list : {&model.inputs, &model.outputs})
+    for (const TensorId id : *list) names.insert(model.file_names.at(id));
+  for (std::size_t i = 0; i < files.inputs.size(); ++i) {
+    const std::string& name = files.inputs[i].name;
+    if (!names.contains(name) && !(is_unnamed(name, i) && i < model.inputs.size())) return name.empty() ? "1" : name;
+  }
+  return "";
+}
+
+void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
+  if (expected.shape != found.shape || expected.dtype != found.dtype) {
+    into.correct = false;
+    if (into.first.empty()) into.first = "output '" + name + "' has another shape or type";
+    return;
+  }
+  for (std::int64_t i = 0; i < found.count(); ++i) {
+    const auto real = [&](const TensorData& data) {
+      return is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer);
+    };
+    const double a = real(expected), b = real(found);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    into.max_error = std::max(into.max_error, std::fabs(a - b));
+    if (std::fabs(a - b) <= 1e-6 + 1e-3 * std::fabs(a)) continue;
+    into.correct = false;
+    if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
+  }
+}
+
+}  // namespace
+
+Result<ModelFiles> load_model_files(const Options& options) {
+  ModelFiles files;
+  files.path = options.onnx.inputs;
+  if (files.path.empty()) return files;
+  if (!fs::is_directory(files.path)) {
+    auto arrays = load_arrays(files.path);
+    if (!arrays) return arrays.diagnostics();
+    files.inputs = std::move(*arrays);
+  } else {
+    auto inputs = load_folder(files.path, "input");
+    if (!inputs) return inputs.diagnostics();
+    auto outputs = load_folder(files.path, "output");
+    if (!outputs) return outputs.diagnostics();
+    files.inputs = std::move(*inputs);
+    files.outputs = std::move(*outputs);
+  }
+  if (files.inputs.empty())
+    return error_at({files.path, 0, 0}, "holds no inputs",
+                    "an .npz file with an array for each input, or a folder of input_0.pb, input_1.pb, ...");
+  return files;
+}
+
+Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& files, const Options& options) {
+  const SourceLocation where{files.path, 0, 0};
+  std::vector<std::string> names;
+  for (const TensorId id : model.inputs) names.push_back(model.file_names.at(id));
+  const bool arrays = !files.path.empty() && !fs::is_directory(files.path);
+  if (const std::string unknown = arrays ? unknown_array(model, files) : ""; !unknown.empty())
+    return error_at(where, "array '" + unknown + "' is no input or output of the model",
+                    fmt::format("its inputs are {}", fmt::join(names, ", ")));
+  std::vector<TensorData> inputs;
+  Random random(options.seed);
+  for (std::size_t i = 0; i < model.inputs.size(); ++i) {
+    const Tensor& tensor = model.kernel.tensors[model.inputs[i].index()];
+    const NamedData* found = named(files.inputs, names[i], i);
+    if (found == nullptr && !files.path.empty())
+      return error_at(where, (arrays ? "has no array for the input '" : "no file has the input '") + names[i] + "'");
+    inputs.push_back(found != nullptr ? as_type(found->data, tensor.dtype) : random_data(tensor, Fill::real, random));
+  }
+  return inputs;
+}
+
+Compared compare_with_files(const Model& model, const std::vector<TensorData>& data, const ModelFiles& files) {
+  Compared result;
+  for (std::size_t o = 0; o < model.outputs.size(); ++o) {
+    const TensorId id = model.outputs[o];
+    const std::string& name = model.file_names.at(id);
+    const NamedData* expected = o < files.outputs.size() ? &files.outputs[o] : nullptr;
+    for (const NamedData& array : files.inputs)
+      if (array.name == name && files.outputs.empty()) expected = &array;
+    if (expected == nullptr) continue;
+    ++result.outputs;
+    compare_output(name, as_type(expected->data, data[id.index()].dtype), data[id.index()], result);
+  }
+  return result;
+}
+
+std::string verdict_of(const Compared& compared) {
+  if (compared.outputs == 0) return "not compared (--inputs states no outputs)";
+  return compared.correct ? "correct" : "WRONG: " + compared.first;
+}
+
+Result<bool> save_outputs(const Model& model, const std::vector<TensorData>& data, const Options& options) {
+  if (options.onnx.outputs.empty()) return true;
+  std::vector<NamedData> arrays;
+  for (const TensorId id : model.outputs) arrays.push_back({model.file_names.at(id), data[id.index()]});
+  return save_arrays(options.onnx.outputs, arrays);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A whole model for a machine: its kernel in parts, each compiled like any kernel, equal ones once, and linked to one
+// program.
+//
+//   const ModelPlan plan = plan_model(model, store, {});   // driver/plan_model.h
+//   const Model stored = in_order(model, plan.order);
+//   PartStore store(machine, options);
+//   const CompiledModel compiled = compile_model(stored, plan, store);
+//   const auto program = link_model(model, compiled, data, machine);
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/part_store.h"
+#include "frontends/model.h"
+#include "isamap/compile.h"
+#include "isamap/interpret.h"
+#include "planner/orders.h"
+#include "planner/plan.h"
+#include "program/model_program.h"
+
+namespace isamap {
+
+struct CompiledPart {
+  std::string name;                ///< of its first node: "conv_3"
+  std::vector<std::string> nodes;  ///< of the file
+  Kernel kernel;                   ///< its statements, cut out; tensors keep the model's names
+  std::size_t program = 0;         ///< in CompiledModel::programs
+  std::size_t same_as = 0;         ///< position of the first part with this program; its own: compiled for it
+  std::size_t mapped = 0;          ///< statements that an instruction computes
+  double predicted_cycles = 0;
+};
+
+struct CompiledModel {
+  ModelPlan plan;
+  std::vector<CompiledPart> parts;     ///< by part of the plan
+  std::vector<std::shared_ptr<const Compilation>> programs;  ///< distinct ones
+  double predicted_cycles = 0;  ///< of all parts
+  double seconds = 0;
+  Exit code = Exit::ok;
+  Diagnostics problems;  ///< of a part without a program, by its name
+};
+
+/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled. Stops
+/// at parts without a program.
+CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
+
+/// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
+Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,
+                                const std::vector<TensorData>& data, const HardwareModel& machine);
+
+/// The model with its tensors stored in these orders, and `data` with them.
+Model in_order(const Model& model, const Orders& orders);
+std::vector<TensorData> in_order(std::vector<TensorData> data, const Orders& orders);
+
+/// Tensors that several parts write begin at the identity of the first writer, as in the interpreter.
+void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data);
+
+}  // namespace isamap

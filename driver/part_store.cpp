@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/part_store.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <mutex>
+
+#include "backends/cpp/program_cache.h"
+#include "support/threads.h"
+
+namespace isamap {
+std::string key_of(Kernel part) {
+  part.name = "part";
+  for (std::size_t t = 0; t < part.tensors.size(); ++t) part.tensors[t].name = fmt::format("t{}", t);
+  for (std::size_t s = 0; s < part.statements.size(); ++s) part.statements[s].name = fmt::format("s{}", s);
+  return print(part);
+}
+
+void PartStore::add(const std::vector<Kernel>& parts) {
+  std::vector<const Kernel*> unknown;
+  std::vector<std::string> keys;
+  for (const Kernel& part : parts) {
+    std::string key = key_of(part);
+    if (!by_key_.try_emplace(key, nullptr).second) continue;
+    unknown.push_back(&part);
+    keys.push_back(std::move(key));
+  }
+  std::mutex lock;
+  std::size_t done = 0;
+  const auto workers = std::make_shared<Workers>(static_cast<int>(options_.jobs));
+  options_.compile.schedule.workers = workers;  // the search of the last part has all of them
+  workers->for_each(unknown.size(), [&](std::size_t p) {
+    bool by_search = false;
+    auto made = std::make_shared<const Compilation>(compiled(*unknown[p], by_search));
+    const std::lock_guard<std::mutex> held(lock);
+    by_key_[keys[p]] = std::move(made);
+    searched += by_search ? 1 : 0;
+    options_.progress(fmt::format("{} of {} parts searched", ++done, unknown.size()));
+  });
+}
+
+Compilation PartStore::compiled(const Kernel& part, bool& by_search) const {
+  const std::string key = "schedule of a part\n" + print(part) + options_.compiled_as;
+  if (!options_.compiled_as.empty())
+    if (const auto text = read_from_cache(key))
+      if (auto schedule = parse_schedule(*text, "cached schedule", part, machine_)) {
+        CompileOptions by_hand = options_.compile;
+        by_hand.hand_written = std::move(*schedule);
+        if (Compilation made = compile(part, machine_, by_hand); made.program) return made;
+      }
+  by_search = true;
+  Compilation made = compile(part, machine_, options_.compile);
+  if (made.program && !options_.compiled_as.empty()) write_to_cache(key, print(made.scheduled->schedule));
+  return made;
+}
+
+std::shared_ptr<const Compilation> PartStore::find(const Kernel& part) const {
+  const auto known = by_key_.find(key_of(part));
+  return known == by_key_.end() ? nullptr : known->second;
+}
+
+double PartStore::price(const Kernel& part) const {
+  const auto known = find(part);
+  return known && known->program ? known->scheduled->cost.cycles : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace isamap

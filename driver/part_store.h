@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Compiled parts of models by their text: equal parts are searched once, within a model, among the plans that are
+// compared for it, and, where there is a program cache, from run to run.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isamap/compile.h"
+
+namespace isamap {
+
+struct PartStoreOptions {
+  CompileOptions compile;
+  std::size_t jobs = 1;     ///< parts compiled side by side; results do not depend on it
+  std::string compiled_as;  ///< all that a schedule depends on besides the part, for the cache; empty: it is not used
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+class PartStore {
+ public:
+  /// `machine` must outlive it.
+  PartStore(const HardwareModel& machine, PartStoreOptions options)
+      : machine_(machine), options_(std::move(options)) {}
+
+  /// Compiles those that are not known.
+  void add(const std::vector<Kernel>& parts);
+  /// Null: not added.
+  std::shared_ptr<const Compilation> find(const Kernel& part) const;
+  /// Predicted cycles; infinite without a program.
+  double price(const Kernel& part) const;
+
+  std::size_t searched = 0;  ///< parts whose schedule was searched, not read
+
+ private:
+  Compilation compiled(const Kernel& part, bool& by_search) const;
+
+  const HardwareModel& machine_;
+  PartStoreOptions options_;
+  std::map<std::string, std::shared_ptr<const Compilation>> by_key_;
+};
+
+/// The part with names that do not depend on its place in the model: equal parts have the same text.
+std::string key_of(Kernel part);
+
+}  // namespace isamap

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/plan_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "frontends/layers.h"
+#include "planner/cover.h"
+#include "planner/orders.h"
+
+namespace isamap {
+namespace {
+
+using Set = std::vector<std::size_t>;
+
+/// Element-wise on what the statement before it wrote: every point of its own element, as many as were written.
+bool continues(const Kernel& kernel, std::size_t s) {
+  const Computation& statement = kernel.statements[s];
+  const TensorId before = kernel.statements[s - 1].write.tensor;
+  const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
+                                 [&](const Access& read) { return read.tensor == before; });
+  const bool reduces = statement.reduction != Reduction::assign ||
+                       std::any_of(statement.domain.dims.begin(), statement.domain.dims.end(),
+                                   [](const Dim& d) { return d.kind == DimKind::reduction; });
+  const auto elements = [&](TensorId id) { return element_count(kernel.tensors[id.index()]); };
+  return reads && !reduces && statement.write.tensor != before &&
+         elements(before) == elements(statement.write.tensor) && writer_count(kernel, before) == 1 &&
+         writer_count(kernel, statement.write.tensor) == 1;
+}
+
+class ModelPlanner {
+ public:
+  ModelPlanner(const Model& model, PartStore& store, const PlanOptions& options)
+      : kernel_(model.kernel), store_(store), options_(options) {}
+
+  ModelPlan plan() {
+    ModelPlan plan = chain_plan(kernel_);
+    plan.order = best_orders(plan, plan.orders_priced);
+    plan.cost = plan.bound = cost(plan);
+    if (kernel_.repeats.empty() && plan.parts.size() > 1) join(plan);
+    return plan;
+  }
+
+ private:
+  Kernel stored(const Orders& orders) const { return in_order(kernel_, orders); }
+
+  std::vector<Kernel> parts_of(const ModelPlan& plan) const {
+    const Kernel kernel = stored(plan.order);
+    std::vector<Kernel> parts;
+    for (const Part& part : plan.parts)
+      parts.push_back(part.statements.size() == kernel.statements.size() ? kernel
+                                                                         : cut(kernel, part.statements, "part"));
+    return parts;
+  }
+
+  double cost(const ModelPlan& plan) {
+    const std::vector<Kernel> parts = parts_of(plan);
+    store_.add(parts);
+    double sum = 0;
+    for (const Kernel& part : parts) sum += store_.price(part);
+    return sum;
+  }
+
+  // Orders.
+
+  /// Every free tensor of this rank with `axis` innermost; others as in `from`.
+  Orders innermost(Orders from, std::size_t rank, int axis) const {
+    from.resize(kernel_.tensors.size());
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
+      const Tensor& tensor = kernel_.tensors[t];
+      if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel_, make_id<TensorId>(t))) continue;
+      from[t].resize(rank);
+      std::iota(from[t].begin(), from[t].end(), 0);
+      std::rotate(from[t].begin() + axis, from[t].begin() + axis + 1, from[t].end());
+    }
+    return from;
+  }
+
+  /// Axes of this rank along which some free tensor has more than one element; the innermost is where it is.
+  std::set<int> axes_of(std::size_t rank) const {
+    std::set<int> axes;
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
+      const Tensor& tensor = kernel_.tensors[t];
+      if (tensor.shape.size() != rank || tensor.constant || !is_free(kernel_, make_id<TensorId>(t))) continue;
+      for (std::size_t a = 0; a + 1 < rank; ++a)
+        if (tensor.shape[a] > 1) axes.insert(static_cast<int>(a));
+    }
+    return axes;
+  }
+
+  Orders best_orders(ModelPlan plan, std::vector<std::string>& priced) {
+    std::set<std::size_t> ranks;
+    for (const Tensor& tensor : kernel_.tensors) ranks.insert(tensor.shape.size());
+    Orders best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t rank : ranks) {
+      const std::set<int> axes = axes_of(rank);
+      if (axes.empty()) continue;
+      if (least == std::numeric_limits<double>::infinity()) {
+        least = cost(plan);
+        priced.push_back(fmt::format("as in the file: {:.0f} cycles", least));
+      }
+      const Orders before = best;
+      for (const int axis : axes) {
+        plan.order = innermost(before, rank, axis);
+        const double price = cost(plan);
+        priced.push_back(fmt::format("rank {}, axis {} innermost: {:.0f} cycles", rank, axis, price));
+        if (price >= least) continue;
+        least = price;
+        best = plan.order;
+      }
+    }
+    return best;
+  }
+
+  // Parts.
+
+  /// Chains and pairs of them as the statements of a cover.
+  void join(ModelPlan& plan) {
+    const std::vector<Part> chains = plan.parts;
+    const std::vector<Kernel> kernels = parts_of(plan);
+    PartCoverProblem problem;
+    problem.before = chains_before(chains);
+    for (std::size_t c = 0; c < chains.size(); ++c) {
+      problem.candidates.push_back({c});
+      problem.price.push_back(store_.price(kernels[c]));
+    }
+    const std::vector<Set> pairs = pairs_worth_a_price(chains, problem.before, plan.order);
+    std::vector<Kernel> joined;
+    const Kernel kernel = stored(plan.order);
+    for (const Set& pair : pairs) joined.push_back(cut(kernel, statements_of(chains, pair), "part"));
+    store_.add(joined);
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
+      const double together = store_.price(joined[p]), apart = problem.price[pairs[p][0]] + problem.price[pairs[p][1]];
+      problem.candidates.push_back(pairs[p]);
+      problem.price.push_back(together);
+      if (together >= apart) plan.refused.push_back(refusal(chains, pairs[p], together, apart));
+    }
+    const auto cover = search_cover(problem, options_.search, options_.seed);
+    if (!cover) return;
+    plan.parts.clear();
+    for (const Part& part : cover->parts) plan.parts.push_back({statements_of(chains, part.statements)});
+    plan.cost = cover->cost;
+    plan.bound = cover->bound;
+    plan.proved = cover->proved;
+  }
+
+  static Set statements_of(const std::vector<Part>& chains, const Set& set) {
+    Set statements;
+    for (const std::size_t c : set)
+      statements.insert(statements.end(), chains[c].statements.begin(), chains[c].statements.end());
+    std::sort(statements.begin(), statements.end());
+    return statements;
+  }
+
+  std::vector<Set> chains_before(const std::vector<Part>& chains) const {
+    std::vector<std::size_t> chain_of(kernel_.statements.size());
+    for (std::size_t c = 0; c < chains.size(); ++c)
+      for (const std::size_t s : chains[c].statements) chain_of[s] = c;
+    const auto before = predecessors(kernel_);
+    std::vector<Set> result(chains.size());
+    for (std::size_t c = 0; c < chains.size(); ++c) {
+      std::set<std::size_t> found;
+      for (const std::size_t s : chains[c].statements)
+        for (const std::size_t b : before[s])
+          if (chain_of[b] != c) found.insert(chain_of[b]);
+      result[c].assign(found.begin(), found.end());
+    }
+    return result;
+  }
+
+  std::int64_t bytes_between(const Part& one, const Part& other) const {
+    std::int64_t sum = 0;
+    std::set<TensorId> written, counted;
+    for (const std::size_t s : one.statements) written.insert(kernel_.statements[s].write.tensor);
+    for (const std::size_t s : other.statements)
+      for (const Access& read : kernel_.statements[s].reads)
+        if (written.contains(read.tensor) && counted.insert(read.tensor).second) {
+          const Tensor& tensor = kernel_.tensors[read.tensor.index()];
+          sum += element_count(tensor) * bytes(tensor.dtype);
+        }
+    return sum;
+  }
+
+  /// Pairs with the most bytes between them, as many distinct ones as may be priced.
+  std::vector<Set> pairs_worth_a_price(const std::vector<Part>& chains, const std::vector<Set>& before,
+                                       const Orders& orders) const {
+    std::vector<std::pair<std::int64_t, Set>> pairs;
+    for (std::size_t c = 0; c < chains.size(); ++c)
+      for (const std::size_t b : before[c])
+        if (const std::int64_t between = bytes_between(chains[b], chains[c]); between > 0 && is_convex(before, {b, c}))
+          pairs.emplace_back(-between, Set{b, c});
+    std::sort(pairs.begin(), pairs.end());
+    const Kernel kernel = stored(orders);
+    std::vector<Set> chosen;
+    std::set<std::string> keys;
+    for (const auto& [bytes, pair] : pairs) {
+      const std::string key = key_of(cut(kernel, statements_of(chains, pair), "part"));
+      if (!keys.contains(key) && keys.size() >= options_.joins) continue;
+      keys.insert(key);
+      chosen.push_back(pair);
+    }
+    return chosen;
+  }
+
+  RefusedJoin refusal(const std::vector<Part>& chains, const Set& pair, double together, double apart) const {
+    const auto named = [&](std::size_t s) { return kernel_.statements[s].name; };
+    RefusedJoin refused{named(chains[pair[0]].statements.back()), named(chains[pair[1]].statements.front()), "", 0};
+    refused.lost = together - apart;
+    refused.reason = together == std::numeric_limits<double>::infinity()
+                         ? "together they have no program"
+                         : fmt::format("together {:.0f} cycles, apart {:.0f}", together, apart);
+    return refused;
+  }
+
+  const Kernel& kernel_;
+  PartStore& store_;
+  const PlanOptions& options_;
+};
+
+}  // namespace
+
+ModelPlan chain_plan(const Kernel& kernel) {
+  constexpr std::size_t most_statements = 12;
+  ModelPlan plan;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const bool joins = s > 0 && (!kernel.repeats.empty() ||
+                                 (plan.parts.back().statements.size() < most_statements && continues(kernel, s)));
+    if (!joins) plan.parts.emplace_back();
+    plan.parts.back().statements.push_back(s);
+  }
+  return plan;
+}
+
+ModelPlan plan_model(const Model& model, PartStore& store, const PlanOptions& options) {
+  return ModelPlanner(model, store, options).plan();
+}
+
+}  // namespace isamap

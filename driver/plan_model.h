@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The plan of a model: orders of the axes of stored tensors, and which statements share a part, by the prices of
+// compiled parts.
+
+#include <cstdint>
+#include <string>
+
+#include "driver/part_store.h"
+#include "frontends/model.h"
+#include "planner/plan.h"
+
+namespace isamap {
+
+/// A part is a statement and the element-wise ones that follow it, each reading what the one before it wrote, at most
+/// 12 of them. A model with steps in time is one part. Tensors keep their orders. Nothing is priced.
+ModelPlan chain_plan(const Kernel& kernel);
+
+struct PlanOptions {
+  std::string search = "ours";  ///< of cover_strategies()
+  std::uint64_t seed = 0;
+  std::size_t joins = 24;  ///< pairs of neighbouring chains that are compiled together to learn their price
+};
+
+/// 1. Orders: the chains are priced with all tensors between parts as in the file, and with one axis moved innermost,
+///    for each axis of each rank; the cheapest are kept, rank by rank.
+/// 2. Parts: pairs of chains whose tensor is the largest between them are priced together, and the cover search puts
+///    chains and pairs together.
+/// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
+/// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as
+/// the cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost is
+/// returned whatever its cost is.
+ModelPlan plan_model(const Model& model, PartStore& store, const PlanOptions& options);
+
+}  // namespace isamap

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/done_ahead.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "frontends/linear_bodies.h"
+
+namespace isamap {
+namespace {
+
+void keep_tensors(Model& model, const std::vector<bool>& used) {
+  std::vector<TensorId> renumbered(used.size());
+  std::vector<Tensor> kept;
+  for (std::size_t t = 0; t < used.size(); ++t) {
+    if (!used[t]) continue;
+    renumbered[t] = make_id<TensorId>(kept.size());
+    kept.push_back(std::move(model.kernel.tensors[t]));
+  }
+  model.kernel.tensors = std::move(kept);
+  const auto renumber = [&](TensorId& id) { id = renumbered[id.index()]; };
+  for (Computation& statement : model.kernel.statements) {
+    renumber(statement.write.tensor);
+    for (Access& read : statement.reads) renumber(read.tensor);
+  }
+  std::erase_if(model.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
+  for (Weight& weight : model.weights) renumber(weight.tensor);
+  for (auto* list : {&model.inputs, &model.outputs})
+    for (TensorId& id : *list) renumber(id);
+  std::map<TensorId, std::string> names;
+  for (auto& [id, name] : model.file_names)
+    if (used[id.index()]) names[renumbered[id.index()]] = name;
+  model.file_names = std::move(names);
+}
+
+constexpr std::int64_t small_weight = 1 << 20;  ///< bytes that any constant may have
+constexpr std::int64_t most_growth = 4;         ///< of a constant over what it is computed from
+
+class Ahead {
+ public:
+  Ahead(Model model, const AheadOptions& options)
+      : model_(std::move(model)), options_(options), points_left_(options.most_points) {
+    for (std::size_t w = 0; w < model_.weights.size(); ++w) weight_of_[model_.weights[w].tensor] = w;
+    for (const Tensor& tensor : kernel().tensors) names_.insert(tensor.name);
+    gone_.resize(kernel().statements.size(), false);
+  }
+
+  Result<Model> run() {
+    drop_dead();
+    compute_constant_statements();
+    if (!options_.strict_float) reassociate();
+    for (std::size_t s = 0; s < kernel().statements.size(); ++s)
+      if (!gone_[s]) hoist(s);
+    if (!problems_.empty()) return problems_;
+    drop_unused();
+    return copies_ ? composed(model_) : std::move(model_);
+  }
+
+ private:
+  Kernel& kernel() { return model_.kernel; }
+  Computation& statement(std::size_t s) { return kernel().statements[s]; }
+  const Tensor& tensor(TensorId id) { return kernel().tensors[id.index()]; }
+  bool is_constant(TensorId id) const { return weight_of_.contains(id); }
+
+  std::vector<std::size_t> writers_of(TensorId id) {
+    std::vector<std::size_t> result;
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s] && statement(s).write.tensor == id) result.push_back(s);
+    return result;
+  }
+
+  std::size_t reads_of_tensor(TensorId id) {
+    std::size_t count = 0;
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s])
+        for (const Access& read : statement(s).reads) count += read.tensor == id ? 1 : 0;
+    return count;
+  }
+
+  // Evaluation.
+
+  /// The values of `made` after these statements over weights; nothing: too much work, or a file that cannot be read.
+  std::shared_ptr<const TensorData> evaluated(const std::vector<Computation>& statements, const Tensor& made) {
+    Kernel small;
+    small.name = "ahead";
+    small.tensors = {made};
+    std::map<TensorId, TensorId> renumbered;
+    std::int64_t bytes_read = 0;
+    for (Computation s : statements) {
+      for (Access& read : s.reads) {
+        const auto [place, is_new] = renumbered.emplace(read.tensor, make_id<TensorId>(small.tensors.size()));
+        if (is_new) {
+          small.tensors.push_back(tensor(read.tensor));
+          bytes_read += element_count(small.tensors.back()) * bytes(small.tensors.back().dtype);
+        }
+        read.tensor = place->second;
+      }
+      s.write.tensor = make_id<TensorId>(0);
+      small.statements.push_back(std::move(s));
+    }
+    const double points = point_count(small);
+    const std::int64_t size = element_count(made) * bytes(made.dtype);
+    const bool grows = bytes_read > 0 && size > std::max(small_weight, most_growth * bytes_read);
+    if (points > points_left_ || grows || !verify(small).empty()) return nullptr;
+    points_left_ -= points;
+    std::vector<TensorData> data(small.tensors.size());
+    data[0] = make_data(made);
+    for (const auto& [from, to] : renumbered)
+      if (!read_values(from, data[to.index()])) return nullptr;
+    if (!filled(small, data[0])) interpret(small, data);
+    return std::make_shared<TensorData>(std::move(data[0]));
+  }
+
+  /// `W[i,j] = 0.5` of every element, as files without their weights have it.
+  static bool filled(const Kernel& kernel, TensorData& data) {
+    const Computation& statement = kernel.statements[0];
+    const auto* value = std::get_if<Constant>(&statement.body.op);
+    if (kernel.statements.size() != 1 || value == nullptr || statement.reduction != Reduction::assign ||
+        point_count(kernel) != static_cast<double>(data.count()) || !is_float(data.dtype) || data.count() == 0)
+      return false;
+    data.set(0, {value->value, 0});
+    for (std::size_t done = static_cast<std::size_t>(bytes(data.dtype)); done < data.bytes.size(); done *= 2)
+      std::memcpy(data.bytes.data() + done, data.bytes.data(), std::min(done, data.bytes.size() - done));
+    return true;
+  }
+
+  bool read_values(TensorId id, TensorData& into) {
+    auto values = values_of(model_.weights[weight_of_.at(id)], tensor(id));
+    if (!values)
+      problems_ = values.diagnostics();
+    else
+      into = std::move(*values);
+    return static_cast<bool>(values);
+  }
+
+  void add_weight(TensorId id, std::shared_ptr<const TensorData> values) {
+    kernel().tensors[id.index()].constant = true;
+    weight_of_[id] = model_.weights.size();
+    Weight weight;
+    weight.tensor = id;
+    weight.bytes = static_cast<std::int64_t>(values->bytes.size());
+    weight.values = std::move(values);
+    model_.weights.push_back(std::move(weight));
+  }
+
+  /// A new weight; invalid: it cannot be computed ahead.
+  TensorId new_weight(const std::string& wanted, const Computation& writes, const std::vector<std::int64_t>& shape) {
+    Tensor made{wanted, shape, writes.body.type};
+    for (int n = 1; !names_.insert(made.name).second; ++n) made.name = wanted + "_" + std::to_string(n);
+    auto values = evaluated({writes}, made);
+    if (!values) return {};
+    const auto id = make_id<TensorId>(kernel().tensors.size());
+    kernel().tensors.push_back(std::move(made));
+    add_weight(id, std::move(values));
+    return id;
+  }
+
+  /// `body` over some of `dims` as a weight, and the read of it; nothing: it stays.
+  std::optional<Access> weight_of(const std::string& name, const Computation& of, const ScalarExpr& body,
+                                  const std::vector<Dim>& dims) {
+    Computation writes = linear::statement_over(of, body, dims);
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : dims) shape.push_back(dim.extent);
+    const TensorId id = new_weight(name, writes, shape);
+    if (!id.valid()) return std::nullopt;
+    writes.write.tensor = id;
+    return writes.write;
+  }
+
+  // Statements of constants.
+
+  void compute_constant_statements() {
+    const std::vector<Role> roles = roles_of(kernel());
+    std::map<TensorId, std::vector<std::size_t>> writers;
+    for (std::size_t s = 0; s < gone_.size(); ++s) writers[statement(s).write.tensor].push_back(s);
+    for (std::size_t s = 0; s < gone_.size(); ++s) {
+      const TensorId id = statement(s).write.tensor;
+      const std::vector<std::size_t>& all = writers[id];
+      if (all.back() != s || roles[id.index()] != Role::intermediate) continue;
+      const bool constant = std::all_of(all.begin(), all.end(), [&](std::size_t w) {
+        const auto& reads = statement(w).reads;
+        return repeat_of(kernel(), w) == nullptr &&
+               std::all_of(reads.begin(), reads.end(), [&](const Access& read) { return is_constant(read.tensor); });
+      });
+      if (!constant) continue;
+      std::vector<Computation> statements;
+      for (const std::size_t w : all) statements.push_back(statement(w));
+      auto values = evaluated(statements, tensor(id));
+      if (!values) continue;
+      add_weight(id, std::move(values));
+      for (const std::size_t w : all) gone_[w] = true;
+    }
+  }
+
+  // a*x + b
+
+  /// Outside recurrences; its only read that is no constant, as a factor and an offset.
+  std::optional<linear::Body> linear_body(std::size_t s) {
+    if (gone_[s] || repeat_of(kernel(), s) != nullptr) return std::nullopt;
+    return linear::body_of(statement(s), kernel().tensors, [&](TensorId id) { return is_constant(id); });
+  }
+
+  /// Nothing but this one access reads it, nothing but one statement writes it: that one.
+  std::optional<std::size_t> only_producer(const Access& read, std::size_t before) {
+    const Tensor& of = tensor(read.tensor);
+    const auto writers = writers_of(read.tensor);
+    if (of.inout || of.output || writers.size() != 1 || writers[0] >= before || reads_of_tensor(read.tensor) != 1)
+      return std::nullopt;
+    return repeat_of(kernel(), writers[0]) == nullptr ? std::optional(writers[0]) : std::nullopt;
+  }
+
+  void reassociate() {
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      while (merge_with_producer(s)) {
+      }
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (const auto body = linear_body(s)) into_product(s, *body);
+  }
+
+  bool merge_with_producer(std::size_t s) {
+    const auto outer = linear_body(s);
+    if (!outer) return false;
+    const Access& read = statement(s).reads[static_cast<std::size_t>(outer->read)];
+    const auto producer = only_producer(read, s);
+    if (!producer) return false;
+    const auto inner = linear_body(*producer);
+    if (!inner || !linear::lies_inside(read, statement(s), tensor(read.tensor))) return false;
+    const TensorId source = statement(*producer).reads[static_cast<std::size_t>(inner->read)].tensor;
+    for (const std::size_t w : writers_of(source))
+      if (w > *producer) return false;
+    auto merged = linear::merged(statement(s), *outer, statement(*producer), *inner, kernel().tensors, read.tensor);
+    if (!merged) return false;
+    statement(s) = std::move(*merged);
+    take_origin(*producer, s);
+    gone_[*producer] = true;
+    return true;
+  }
+
+  void take_origin(std::size_t from, std::size_t into) {
+    const Origin& taken = model_.origins[from];
+    std::vector<std::string> nodes = taken.nodes;
+    for (const std::string& node : model_.origins[into].nodes)
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    model_.origins[into].nodes = std::move(nodes);
+  }
+
+  /// The factor of a sum of products becomes one of its constant operand.
+  void into_product(std::size_t s, const linear::Body& body) {
+    if (linear::is_number(body.factor, 1)) return;
+    const Access read = statement(s).reads[static_cast<std::size_t>(body.read)];
+    const auto producer = only_producer(read, s);
+    if (!producer || !linear::lies_inside(read, statement(s), tensor(read.tensor))) return;
+    const Computation& sum = statement(*producer);
+    for (std::size_t r = 0; r < sum.reads.size(); ++r) {
+      if (!is_constant(sum.reads[r].tensor)) continue;
+      const auto scaled = linear::scaled_operand(sum, static_cast<int>(r), statement(s), body, kernel().tensors);
+      if (!scaled) continue;
+      const auto weight =
+          weight_of(tensor(sum.reads[r].tensor).name + "_scaled", *scaled, scaled->body, scaled->domain.dims);
+      if (!weight) continue;
+      statement(*producer).reads[r] = *weight;
+      const ScalarExpr one = linear::number(1, DType::f64);
+      statement(s) = linear::with_body(statement(s), body, one, body.offset);
+      copies_ = copies_ || linear::is_number(body.offset, 0);
+      take_origin(*producer, s);
+      return;
+    }
+  }
+
+  // Constant parts of bodies.
+
+  void hoist(std::size_t s) {
+    if (is_irregular(statement(s)) || !statement(s).domain.faces.empty()) return;
+    for (std::size_t tried = 0;;) {
+      const auto parts = linear::constant_parts(statement(s), [&](TensorId id) { return is_constant(id); });
+      if (tried >= parts.size()) return;
+      if (!replace_part(s, parts[tried])) ++tried;
+    }
+  }
+
+  bool replace_part(std::size_t s, const ScalarExpr& part) {
+    Computation& of = statement(s);
+    const std::vector<Dim> dims = linear::dims_of(of, part);
+    std::int64_t size = 1, largest = small_weight / most_growth / bytes(part.type);
+    for (const Dim& dim : dims) size *= dim.extent;
+    for (const int r : reads_of(part))
+      largest = std::max(largest, element_count(tensor(of.reads[static_cast<std::size_t>(r)].tensor)));
+    if (size > largest) return false;
+    const auto weight = weight_of(tensor(of.write.tensor).name + "_constant", of, part, dims);
+    if (!weight) return false;
+    of = linear::with_part(of, part, *weight);
+    return true;
+  }
+
+  /// What no statement reads and the caller does not ask for, as a mask of dropout.
+  void drop_dead() {
+    std::vector<int> readers(kernel().tensors.size(), 0);
+    for (const TensorId id : model_.outputs) ++readers[id.index()];
+    for (std::size_t s = 0; s < gone_.size(); ++s)
+      if (!gone_[s])
+        for (const Access& read : statement(s).reads) ++readers[read.tensor.index()];
+    for (std::size_t s = gone_.size(); s-- > 0;) {
+      if (gone_[s] || readers[statement(s).write.tensor.index()] > 0 || repeat_of(kernel(), s) != nullptr) continue;
+      gone_[s] = true;
+      for (const Access& read : statement(s).reads) --readers[read.tensor.index()];
+    }
+  }
+
+  void drop_unused() {
+    std::vector<bool> used(kernel().tensors.size(), false);
+    std::vector<std::size_t> number(gone_.size() + 1, 0);
+    std::vector<Computation> statements;
+    std::vector<Origin> origins;
+    for (std::size_t s = 0; s < gone_.size(); ++s) {
+      number[s + 1] = number[s] + (gone_[s] ? 0 : 1);
+      if (gone_[s]) continue;
+      for (int a = 0; a < access_count(statement(s)); ++a) used[access_of(statement(s), a).tensor.index()] = true;
+      statements.push_back(std::move(statement(s)));
+      origins.push_back(std::move(model_.origins[s]));
+    }
+    kernel().statements = std::move(statements);
+    model_.origins = std::move(origins);
+    for (Repeat& repeat : kernel().repeats) repeat.first = number[repeat.first];
+    for (const auto* list : {&model_.inputs, &model_.outputs})
+      for (const TensorId id : *list) used[id.index()] = true;
+    keep_tensors(model_, used);
+  }
+
+  Model model_;
+  const AheadOptions options_;
+  double points_left_;
+  std::vector<bool> gone_;
+  std::map<TensorId, std::size_t> weight_of_;  ///< position in Model::weights
+  std::set<std::string> names_;
+  bool copies_ = false;  ///< a statement became a copy
+  Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<Model> done_ahead(const Model& model, const AheadOptions& options) { return Ahead(model, options).run(); }
+
+}  // namespace isamap

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that read, or add up, at places that other values or formulas give: samples of an image on a grid, Fourier
+// transforms, sums of overlapping blocks, updates of elements.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/onnx/maker.h"
+#include "frontends/onnx/positions.h"
+
+namespace isamap::importing {
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+// GridSample: each element is a sum over the taps around a place, Y[n,c,p] += F[n,c,at(J[n,p,t])] * V[n,p,t], where F
+// is the image as one dimension.
+
+/// How a grid is read: taps along each dimension, and what lies beyond the image.
+struct Sampling {
+  std::string mode, padding;
+  bool corners = false;
+  int taps = 1;  ///< along one dimension
+};
+
+std::string folded(const Sampling& how, const std::string& x, std::int64_t size) {
+  const double low = how.corners ? 0 : -0.5, high = static_cast<double>(size) - (how.corners ? 1 : 0.5);
+  if (how.padding == "border") return fmt::format("min(max({}, 0), {})", x, size - 1);
+  if (how.padding != "reflection") return x;
+  if (high <= low) return "(" + x + ") * 0";
+  const double range = high - low;
+  return fmt::format("{0} - abs(mod(abs({1} - {2}), {3}) - {0}) {4} {5}", number(range), x,
+                     low < 0 ? "(" + number(low) + ")" : number(low), number(2 * range), low < 0 ? "-" : "+",
+                     number(std::fabs(low)));
+}
+
+/// The weight of tap t at the distance d from the first one's element.
+std::string tap_weight(const Sampling& how, int t, const std::string& d) {
+  if (how.taps == 1) return "1";
+  if (how.taps == 2) return t == 0 ? "1 - " + d : d;
+  const std::string x = t < 2 ? d : "(1 - " + d + ")";  // the same on both sides
+  if (t == 1 || t == 2) return fmt::format("(1.25 * {0} - 2.25) * {0} * {0} + 1", x);
+  return fmt::format("((-0.75 * ({0} + 1) + 3.75) * ({0} + 1) - 6) * ({0} + 1) + 3", x);
+}
+
+/// C[n,p,a]: the place along dimension a, folded into the image where it is; B: its first element, in front of it.
+void say_places(Maker& m, const Sampling& how, const Names& p, std::size_t rank) {
+  const Sizes &x = m.shape(0), &grid = m.shape(1);
+  Sizes shape = grid;
+  m.temporary("C", DType::f32, shape);
+  m.temporary("B", DType::f32, shape);
+  shape.pop_back();
+  for (std::size_t a = 0; a < rank; ++a) {
+    const std::int64_t size = x[2 + a];
+    Names from = p;
+    from.push_back(std::to_string(rank - 1 - a));  // the grid has the last dimension first
+    const std::string g = fmt::format("f32({})", access("X1", from));
+    const std::string place =
+        how.corners ? fmt::format("({} + 1) / 2 * {}", g, size - 1) : fmt::format("(({} + 1) * {} - 1) / 2", g, size);
+    from.back() = std::to_string(a);
+    m.say(access("C", from) + " = " + folded(how, how.taps == 1 ? "round(" + place + ")" : "(" + place + ")", size),
+          extents_of(p, shape));
+    m.say(access("B", from) + " = " + (how.taps == 1 ? "round(" : "floor(") + access("C", from) + ")",
+          extents_of(p, shape));
+  }
+}
+
+void say_tap(Maker& m, const Sampling& how, const Names& p, std::size_t rank, int tap) {
+  const Sizes& x = m.shape(0);
+  Sizes shape = m.shape(1);
+  shape.pop_back();
+  std::string place = "0", weight = "1", inside;
+  int rest = tap;
+  for (std::size_t a = rank; a-- > 0; rest /= how.taps) {
+    const int t = rest % how.taps, first = how.taps == 4 ? -1 : 0;
+    Names at = p;
+    at.push_back(std::to_string(a));
+    const std::string base = access("B", at), element = fmt::format("({} + {})", base, t + first);
+    const std::string d = fmt::format("({} - {})", access("C", at), base);
+    weight += " * (" + tap_weight(how, t, d) + ")";
+    if (how.padding == "zeros")
+      inside += fmt::format("{0}{1} >= 0 and {1} <= {2}", inside.empty() ? "" : " and ", element, x[2 + a] - 1);
+    const std::string clamped = fmt::format(
+        "min(max({}, 0), {})", how.padding == "reflection" ? "floor(" + folded(how, element, x[2 + a]) + ")" : element,
+        x[2 + a] - 1);
+    place += fmt::format(" + s32({}) * {}", clamped, product_of(x, 3 + a));
+  }
+  Names to = p;
+  to.push_back(std::to_string(tap));
+  m.say(access("J", to) + " = " + place, extents_of(p, shape));
+  m.say(access("V", to) + " = " + (inside.empty() ? weight : fmt::format("select({}, {}, 0)", inside, weight)),
+        extents_of(p, shape));
+}
+
+void make_grid_sample(Maker& m) {
+  const Sizes &x = m.shape(0), &grid = m.shape(1);
+  if (x.size() < 3 || grid.size() != x.size() || grid[0] != x[0] ||
+      grid.back() != static_cast<std::int64_t>(x.size()) - 2 || product_of(x) == 0)
+    throw contradiction("a grid of " + sizes_text(grid) + " does not fit " + sizes_text(x));
+  const std::size_t rank = x.size() - 2;
+  Sampling how{m.text("mode", "linear"), m.text("padding_mode", "zeros"), m.integer("align_corners", 0) != 0};
+  how.taps = how.mode == "nearest" ? 1 : how.mode == "cubic" || how.mode == "bicubic" ? 4 : 2;
+  const int taps = static_cast<int>(std::lround(std::pow(how.taps, rank)));
+  if (rank > 3) throw Refused{"a grid of more than three dimensions", ""};
+  Sizes places(grid.begin(), grid.end() - 1), of_taps = places;
+  of_taps.push_back(taps);
+  const Names p = iterators(places.size(), "npqrs");
+  say_places(m, how, p, rank);
+  m.temporary("J", DType::s32, of_taps);
+  m.temporary("V", DType::f32, of_taps);
+  for (int tap = 0; tap < taps; ++tap) say_tap(m, how, p, rank, tap);
+  const Sizes flat = {x[0], x[1], product_of(x, 2)};
+  m.temporary("F", m.dtype(0), flat);
+  Names from = {"n", "c"};
+  for (std::size_t a = 0; a < rank; ++a) from.push_back(fmt::format("(f/{})%{}", product_of(x, 3 + a), x[2 + a]));
+  m.say("F[n,c,f] = " + access("X0", from), extents_of({"n", "c", "f"}, flat));
+  Sizes shape = x;
+  std::copy(places.begin() + 1, places.end(), shape.begin() + 2);
+  Names to = p, tapped = p;
+  to.insert(to.begin() + 1, "c");
+  tapped.push_back("t");
+  m.result("Y", 0, m.dtype(0), shape);
+  Extents all = extents_of(to, shape);
+  all["t"] = taps;
+  m.say(fmt::format("{} += F[n,c,at({})] * {}", access("Y", to), access("J", tapped),
+                    m.dtype(0) == DType::f32 ? access("V", tapped)
+                                             : fmt::format("{}({})", name(m.dtype(0)), access("V", tapped))),
+        all);
+}
+
+/// G[n,..,a] = the sum of T[n,a,b] * (places, 1)[b]
+void make_affine_grid(Maker& m) {
+  const auto size = m.integers(1, "the size");
+  const std::size_t rank = size.size() - std::min<std::size_t>(size.size(), 2);
+  const Sizes& theta = m.shape(0);
+  const auto dims = static_cast<std::int64_t>(rank);
+  if ((rank != 2 && rank != 3) || theta != Sizes{size[0], dims, dims + 1})
+    throw contradiction("a transform of " + sizes_text(theta) + " does not fit the size " + sizes_text(size));
+  check_positions(product_of(size, 2));
+  const bool corners = m.integer("align_corners", 0) != 0;
+  Sizes places(size.begin() + 2, size.end()), homogeneous = places;
+  homogeneous.push_back(dims + 1);
+  TensorData data = zeros(DType::f32, homogeneous);
+  for (std::int64_t at = 0; at < product_of(places); ++at)
+    for (std::size_t a = 0; a <= rank; ++a) {
+      double value = 1;
+      if (a < rank) {
+        const std::size_t d = rank - 1 - a;  // the last dimension first
+        const auto whole = static_cast<double>(places[d]);
+        const auto i = static_cast<double>(at / product_of(places, d + 1) % places[d]);
+        value = corners ? (places[d] > 1 ? -1 + 2 * i / (whole - 1) : -1) : -1 + (2 * i + 1) / whole;
+      }
+      data.set(at * (dims + 1) + static_cast<std::int64_t>(a), {round_to(DType::f32, value), 0});
+    }
+  m.constant("P", std::move(data));
+  Sizes shape = {size[0]};
+  shape.insert(shape.end(), places.begin(), places.end());
+  shape.push_back(dims);
+  const Names p = iterators(rank, "pqr");
+  Names to = p, from = p;
+  to.insert(to.begin(), "n");
+  to.push_back("a");
+  from.push_back("b");
+  Extents all = extents_of(to, shape);
+  all["b"] = dims + 1;
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(fmt::format("{} += X0[n,a,b] * {}({})", access("Y", to), name(m.dtype(0)), access("P", from)), all);
+}
+
+// DFT: a product with cosines and sines, summed in f64: most of a spectrum may be the difference of large numbers. The
+// last dimension holds real and imaginary parts.
+
+struct Transform {
+  std::size_t axis = 0;
+  std::int64_t input = 0, length = 0, output = 0;
+  bool inverse = false, onesided = false;
+};
+
+/// W[k,j,v,u]: what part u of input j gives to part v of output k. Of one-sided inputs of an inverse transform the
+/// other half is the conjugate: it doubles the real part.
+TensorData waves(const Transform& t, std::int64_t parts_in, std::int64_t parts_out) {
+  check_positions(t.output * t.input);
+  TensorData data = zeros(DType::f64, {t.output, t.input, parts_out, parts_in});
+  const auto length = static_cast<double>(t.length);
+  for (std::int64_t k = 0; k < t.output; ++k)
+    for (std::int64_t j = 0; j < std::min(t.input, t.length); ++j) {
+      const double angle = 2 * pi * static_cast<double>(k * j % t.length) / length;
+      const bool half = t.inverse && t.onesided;
+      if (half && j > t.length / 2) continue;
+      const double doubled = half && j > 0 && 2 * j != t.length ? 2 : 1;
+      const double scale = t.inverse ? doubled / length : 1, sign = t.inverse ? 1 : -1;
+      const double re = scale * std::cos(angle), im = scale * sign * std::sin(angle);
+      const double parts[2][2] = {{re, -im}, {im, re}};
+      for (std::int64_t v = 0; v < parts_out; ++v)
+        for (std::int64_t u = 0; u < parts_in; ++u)
+          data.set(((k * t.input + j) * parts_out + v) * parts_in + u, {parts[v][u], 0});
+    }
+  return data;
+}
+
+void make_dft(Maker& m) {
+  const Sizes& x = m.shape(0);
+  if (x.size() < 2 || (x.back() != 1 && x.back() != 2))
+    throw contradiction("a signal of " + sizes_text(x) + " has no real and imaginary parts");
+  Transform t;
+  const std::int64_t axis = m.opset < 20 ? m.integer("axis", 1) : m.has(2) ? m.integers(2, "the axis").at(0) : -2;
+  t.axis = m.axis(axis, x.size());
+  t.inverse = m.integer("inverse", 0) != 0;
+  t.onesided = m.integer("onesided", 0) != 0;
+  t.input = x[t.axis];
+  const bool half = t.inverse && t.onesided;
+  t.length = m.has(1) ? m.integers(1, "the length").at(0) : half ? 2 * (t.input - 1) : t.input;
+  if (t.axis + 1 == x.size() || t.length < 1 || t.length > (1 << 20))
+    throw contradiction("a length that has no meaning");
+  t.output = t.onesided && !t.inverse ? t.length / 2 + 1 : t.length;
+  Sizes shape = x;
+  shape[t.axis] = t.output;
+  shape.back() = half ? 1 : 2;
+  m.constant("W", waves(t, x.back(), shape.back()));
+  const Names to = iterators(x.size());
+  Names from = to;
+  from[t.axis] = "t";
+  from.back() = "u";
+  Extents all = extents_of(to, shape);
+  all["t"] = t.input;
+  all["u"] = x.back();
+  m.temporary("T", DType::f64, shape);
+  m.say(fmt::format("{} += f64({}) * W[{},t,{},u]", access("T", to), access("X0", from), to[t.axis], to.back()), all);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(fmt::format("{} = {}({})", access("Y", to), name(m.dtype(0)), access("T", to)), extents_of(to, shape));
+}
+
+// Col2Im: Y[n,c,y..] = the sum over kernel elements r.. of the block whose element r.. lies at y..
+
+void make_col2im(Maker& m) {
+  const auto image = m.integers(1, "the size of the image"), block = m.integers(2, "the size of blocks");
+  const std::size_t rank = image.size();
+  const auto strides = m.integers("strides", Sizes(rank, 1)), dilations = m.integers("dilations", Sizes(rank, 1));
+  const auto pads = m.integers("pads", Sizes(2 * rank, 0));
+  const Sizes& x = m.shape(0);
+  if (rank == 0 || block.size() != rank || strides.size() != rank || dilations.size() != rank ||
+      pads.size() != 2 * rank || x.size() != 3 || product_of(block) < 1 || x[1] % product_of(block) != 0)
+    throw contradiction("its sizes do not fit " + sizes_text(x));
+  Sizes blocks, padded = {x[0], x[1] / product_of(block)};
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t reach = dilations[d] * (block[d] - 1) + 1, whole = image[d] + pads[d] + pads[rank + d];
+    if (block[d] < 1 || strides[d] < 1 || dilations[d] < 1 || whole < reach || pads[d] < 0 || pads[rank + d] < 0)
+      throw contradiction("its blocks do not fit the image");
+    blocks.push_back((whole - reach) / strides[d] + 1);
+    padded.push_back(whole);
+  }
+  if (product_of(blocks) != x[2]) throw contradiction("it has another number of blocks");
+  const Names b = iterators(rank, "pqo"), r = iterators(rank, "rsu"), i = iterators(rank, "ijk");
+  Names to = {"n", "c"}, from = {"n", "c", "i", "j", "k"};
+  std::string channel = fmt::format("c * {}", product_of(block)), place = "0";
+  Extents all = {{"n", x[0]}, {"c", padded[1]}};
+  for (std::size_t d = 0; d < rank; ++d) {
+    channel += fmt::format(" + {} * {}", r[d], product_of(block, d + 1));
+    place += fmt::format(" + {} * {}", b[d], product_of(blocks, d + 1));
+    to.push_back(fmt::format("{} * {} + {} * {}", b[d], strides[d], r[d], dilations[d]));
+    all[b[d]] = blocks[d];
+    all[r[d]] = block[d];
+  }
+  m.temporary("T", m.dtype(0), padded);
+  const Names all_of = iterators(padded.size());
+  if (product_of(strides) * product_of(dilations) > 1)  // some elements may be in no block
+    m.say(access("T", all_of) + " = 0", extents_of(all_of, padded));
+  m.say(fmt::format("{} += X0[n,{},{}]", access("T", to), channel, place), all);
+  Sizes shape = {x[0], padded[1]};
+  shape.insert(shape.end(), image.begin(), image.end());
+  from.resize(2 + rank);
+  const Names whole = from;
+  for (std::size_t d = 0; d < rank; ++d) from[2 + d] += fmt::format(" + {}", pads[d]);
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", whole) + " = " + access("T", from), extents_of(whole, shape));
+}
+
+// ScatterND: updates and elements by their position in the updated dimensions as one.
+
+/// `(f/stride)%size` for each of the sizes.
+Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count) {
+  Names digits;
+  for (std::size_t d = 0; d < count; ++d) {
+    const std::int64_t stride = std::max<std::int64_t>(product_of(sizes, d + 1, count), 1);
+    digits.push_back(count == 1 ? f : fmt::format("({}/{})%{}", f, stride, std::max<std::int64_t>(sizes[d], 1)));
+  }
+  return digits;
+}
+
+struct Updates {
+  std::size_t depth = 0;  ///< dimensions that a position names
+  std::int64_t count = 0;
+  Names element, rest;  ///< of X: the named dimensions, the others
+};
+
+/// J[u]: the element that update u hits; U[u,rest]: its values.
+void say_updates(Maker& m, const Updates& up) {
+  const Sizes &x = m.shape(0), &index = m.shape(1);
+  const Sizes lead(index.begin(), index.end() - 1);
+  const Names u = digits_of("u", lead, lead.size());
+  std::string place = "0";
+  for (std::size_t d = 0; d < up.depth; ++d) {
+    Names from = u;
+    from.push_back(std::to_string(d));
+    place = fmt::format("({0}) * {1} + select({2} < 0, {2} + {1}, {2})", place, x[d], access("X1", from));
+  }
+  m.temporary("J", m.dtype(1), {up.count});
+  m.say("J[u] = " + place, {{"u", up.count}});
+  Sizes shape = {up.count};
+  shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(up.depth), x.end());
+  Names to = {"u"}, from = u;
+  to.insert(to.end(), up.rest.begin(), up.rest.end());
+  from.insert(from.end(), up.rest.begin(), up.rest.end());
+  m.temporary("U", m.dtype(0), shape);
+  m.say(access("U", to) + " = " + access("X2", from), extents_of(to, shape));
+}
+
+void make_scatter_nd(Maker& m) {
+  const Sizes &x = m.shape(0), &index = m.shape(1);
+  if (index.empty() || index.back() < 1 || static_cast<std::size_t>(index.back()) > x.size())
+    throw contradiction("positions of " + sizes_text(index) + " do not fit " + sizes_text(x));
+  Updates up;
+  up.depth = static_cast<std::size_t>(index.back());
+  up.count = product_of(index, 0, index.size() - 1);
+  Sizes updates(index.begin(), index.end() - 1);
+  updates.insert(updates.end(), x.begin() + static_cast<std::ptrdiff_t>(up.depth), x.end());
+  if (m.shape(2) != updates) throw contradiction("updates of " + sizes_text(m.shape(2)) + " do not fit the positions");
+  constexpr double most_compared = 1 << 26;
+  if (static_cast<double>(up.count) * static_cast<double>(product_of(x, 0, up.depth)) > most_compared)
+    throw Refused{"too many updates to look for those of each element", ""};
+  const Names all = iterators(x.size(), "ijklmnopqa");
+  up.element.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(up.depth));
+  up.rest.assign(all.begin() + static_cast<std::ptrdiff_t>(up.depth), all.end());
+  say_updates(m, up);
+  std::string place = "0";
+  for (std::size_t d = 0; d < up.depth; ++d) place = fmt::format("({}) * {} + {}", place, x[d], up.element[d]);
+  const std::string hit = fmt::format("s64(J[u]) == s64(value({}))", place), y = access("Y", all);
+  const std::string how = m.text("reduction", "none");
+  Extents points = extents_of(all, x), with_updates = points;
+  with_updates["u"] = up.count;
+  m.result("Y", 0, m.dtype(0), x);
+  Names update = {"u"};
+  update.insert(update.end(), up.rest.begin(), up.rest.end());
+  if (how != "none") {
+    const std::map<std::string, std::pair<const char*, Reduction>> ways = {{"add", {"+=", Reduction::add}},
+                                                                           {"mul", {"*=", Reduction::mul}},
+                                                                           {"max", {"max=", Reduction::max}},
+                                                                           {"min", {"min=", Reduction::min}}};
+    const auto way = ways.find(how);
+    if (way == ways.end()) throw contradiction("the reduction '" + how + "' has no meaning");
+    const Scalar s = identity(way->second.second, m.dtype(0));
+    m.say(y + " = " + access("X0", all), points);
+    m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, access("U", update),
+                      is_float(m.dtype(0)) ? number(s.real) : std::to_string(s.integer)),
+          with_updates);
+    return;
+  }
+  const Sizes named(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(up.depth));
+  Extents elements = extents_of(up.element, named);
+  elements["u"] = up.count;
+  m.temporary("L", DType::s32, named);  // the last update of each element, or -1
+  m.say(fmt::format("{} max= select({}, value(u), -1)", access("L", up.element), hit), elements);
+  m.temporary("S", m.dtype(0), x);
+  update[0] = "at(" + access("L", up.element) + ")";
+  m.say(access("S", all) + " = " + access("U", update), points);
+  m.say(fmt::format("{} = select({} < 0, {}, {})", y, access("L", up.element), access("X0", all), access("S", all)),
+        points);
+}
+
+}  // namespace
+
+const Makers& sampling_makers() {
+  static const Makers all = {{"GridSample", &make_grid_sample},
+                             {"AffineGrid", &make_affine_grid},
+                             {"DFT", &make_dft},
+                             {"Col2Im", &make_col2im},
+                             {"ScatterND", &make_scatter_nd}};
+  return all;
+}
+
+}  // namespace isamap::importing

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop and Scan whose number of steps is known: their body once for each step. Names of the body mean another value at
+// each step; what only constants need is folded as everywhere, so that a counter costs nothing.
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/walk.h"
+
+namespace isamap::importing {
+namespace {
+
+constexpr std::int64_t max_steps = 4096;
+constexpr int max_steps_in_all = 1 << 16;  ///< of loops in loops
+
+std::int64_t stated(const Node& node, const char* name, std::size_t at, std::int64_t otherwise) {
+  const auto found = node.attributes.find(name);
+  return found == node.attributes.end() || at >= found->second.ints.size() ? otherwise : found->second.ints[at];
+}
+
+Attribute integer_attribute(std::int64_t value) {
+  Attribute attribute;
+  attribute.ints = {value};
+  return attribute;
+}
+
+const Graph& body_of(const Node& node) {
+  const auto found = node.attributes.find("body");
+  if (found == node.attributes.end() || !found->second.graph) throw contradiction("its body is missing");
+  return *found->second.graph;
+}
+
+/// Y[.., k, ..] = Xk[..]
+void stack_steps(Maker& m) {
+  Sizes shape = m.shape(0);
+  const std::size_t axis = m.axis(m.integer("axis", 0), shape.size() + 1);
+  const Names i = iterators(shape.size());
+  const Extents extents = extents_of(i, shape);
+  const bool reverse = m.integer("reverse", 0) != 0;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::int64_t>(m.count()));
+  m.result("Y", 0, m.dtype(0), shape);
+  for (std::size_t k = 0; k < m.count(); ++k) {
+    if (m.shape(k) != m.shape(0) || m.dtype(k) != m.dtype(0)) throw Refused{"results of its steps differ in shape", ""};
+    Names to = i;
+    to.insert(to.begin() + static_cast<std::ptrdiff_t>(axis), std::to_string(reverse ? m.count() - 1 - k : k));
+    m.say(access("Y", to) + " = " + access("X" + std::to_string(k), i), extents);
+  }
+}
+
+/// Y[..] = X[.., step, ..]
+void take_step(Maker& m) {
+  Sizes shape = m.shape(0);
+  const std::size_t axis = m.axis(m.integer("axis", 0), shape.size());
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  const Names i = iterators(shape.size());
+  Names from = i;
+  from.insert(from.begin() + static_cast<std::ptrdiff_t>(axis), std::to_string(m.integer("step", 0)));
+  m.result("Y", 0, m.dtype(0), shape);
+  m.say(access("Y", i) + " = " + access("X0", from), extents_of(i, shape));
+}
+
+Value constant_of(DType dtype, const Sizes& shape, std::int64_t number) {
+  TensorData data = zeros(dtype, shape);
+  data.set(0, {0, number});
+  return {dtype, shape, {}, std::make_shared<TensorData>(data), ""};
+}
+
+}  // namespace
+
+void Walk::set_value(const std::string& name, Value value) {
+  missing_.erase(name);
+  values_[name] = std::move(value);
+}
+
+/// False: a node of the body is refused, which is reported.
+bool Walk::run_body(const Graph& body, int depth) {
+  if (++steps_ > max_steps_in_all) throw Refused{"its loops run too often", "unroll fewer of them"};
+  const std::size_t before = refused.size() + problems.size();
+  for (const Constant& constant : body.constants) add_constant(constant.name, constant);
+  for (const Node& inner : body.nodes) {
+    for (const std::string& name : inner.outputs) missing_.erase(name);
+    add_node(inner, depth + 1);
+    if (refused.size() + problems.size() > before) return false;
+  }
+  for (const Declared& output : body.outputs)
+    if (!values_.contains(output.name)) throw Refused{"its body does not make '" + output.name + "'", ""};
+  return true;
+}
+
+void Walk::stack(const Node& node, const Names& steps, const std::string& to, std::int64_t axis, bool reverse) {
+  if (steps.empty()) throw Refused{"it has no steps: the shape of its results is not known", ""};
+  Node made{node.title, node.name, node.op, "", steps, {to}, {}};
+  made.attributes["axis"] = integer_attribute(axis);
+  made.attributes["reverse"] = integer_attribute(reverse ? 1 : 0);
+  make_by(made, &stack_steps);
+  missing_.erase(to);
+}
+
+void Walk::take(const Node& node, const std::string& from, const std::string& to, std::int64_t axis,
+                std::int64_t step) {
+  Node made{node.title, node.name, node.op, "", {from}, {to}, {}};
+  made.attributes["axis"] = integer_attribute(axis);
+  made.attributes["step"] = integer_attribute(step);
+  make_by(made, &take_step);
+  missing_.erase(to);
+}
+
+std::optional<std::int64_t> Walk::known_number(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || !found->second.values || found->second.values->count() != 1) return std::nullopt;
+  return found->second.values->get(0).integer;
+}
+
+/// Inputs: count, condition, states; the body has the step's number, the condition, states, and yields the next
+/// condition, states and a part of each stacked result.
+void Walk::loop(const Node& node, int depth) {
+  const Graph& body = body_of(node);
+  const auto given = [&](std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : std::string(); };
+  const auto count = given(0).empty() ? std::optional(max_steps + 1) : known_number(given(0));
+  auto condition = given(1).empty() ? std::optional<std::int64_t>(1) : known_number(given(1));
+  const std::size_t states = std::max<std::size_t>(node.inputs.size(), 2) - 2;
+  if (!count || !condition)
+    throw Refused{"its body runs as often as values say", "fix them with --fix, or unroll it when exporting"};
+  if (body.inputs.size() < 2 + states || body.outputs.size() < 1 + states ||
+      node.outputs.size() + 1 > body.outputs.size())
+    throw contradiction("its body has other inputs and outputs than it");
+  std::vector<Value> state;
+  for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(given(2 + s)));
+  std::vector<Names> steps(node.outputs.size());
+  for (std::int64_t k = 0; k < *count && *condition != 0; ++k) {
+    if (k >= max_steps) throw Refused{fmt::format("its body runs more than {} times", max_steps), ""};
+    const bool listed = body.inputs[0].shape.value_or(Sizes{}).size() == 1;
+    set_value(body.inputs[0].name, constant_of(DType::s64, listed ? Sizes{1} : Sizes{}, k));
+    set_value(body.inputs[1].name, constant_of(DType::boolean, {}, 1));
+    for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[2 + s].name, state[s]);
+    if (!run_body(body, depth)) return lose_outputs(node);
+    condition = known_number(body.outputs[0].name);
+    if (!condition) throw Refused{"its body decides with values whether it runs again", ""};
+    for (std::size_t s = 0; s < states; ++s) state[s] = values_.at(body.outputs[1 + s].name);
+    for (std::size_t k_out = states; k_out < node.outputs.size(); ++k_out) {
+      steps[k_out].push_back(fmt::format("{}.step{}", node.outputs[k_out], k));
+      set_value(steps[k_out].back(), values_.at(body.outputs[1 + k_out].name));
+    }
+  }
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    if (node.outputs[k].empty())
+      continue;
+    else if (k < states)
+      set_value(node.outputs[k], state[k]);
+    else
+      stack(node, steps[k], node.outputs[k], 0, false);
+}
+
+/// Before set 9 all of it once for each element of a batch.
+void Walk::scan(const Node& node, int depth) {
+  const auto scans = static_cast<std::size_t>(std::max<std::int64_t>(stated(node, "num_scan_inputs", 0, 0), 0));
+  const bool batched = file_.opset < 9;
+  Node inner = node;
+  if (batched && !inner.inputs.empty()) {
+    if (!inner.inputs[0].empty()) throw Refused{"its sequences have lengths of their own", ""};
+    inner.inputs.erase(inner.inputs.begin());
+  }
+  if (scans == 0 || scans > inner.inputs.size()) throw contradiction("it has no sequences to scan");
+  if (!batched) return scan_steps(inner, scans, depth);
+  const Node whole = inner;
+  const Sizes& shape = values_.at(whole.inputs.back()).shape;
+  std::vector<Names> parts(node.outputs.size());
+  for (std::int64_t b = 0; b < (shape.empty() ? 0 : shape[0]); ++b) {
+    for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
+      inner.inputs[i] = fmt::format("{}.batch{}", whole.inputs[i], b);
+      take(node, whole.inputs[i], inner.inputs[i], 0, b);
+    }
+    const std::size_t before = refused.size() + problems.size();
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      inner.outputs[k] = fmt::format("{}.batch{}", node.outputs[k], b);
+      parts[k].push_back(inner.outputs[k]);
+    }
+    scan_steps(inner, scans, depth);
+    if (refused.size() + problems.size() > before) return lose_outputs(node);
+  }
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    if (!node.outputs[k].empty()) stack(node, parts[k], node.outputs[k], 0, false);
+}
+
+void Walk::scan_steps(const Node& node, std::size_t scans, int depth) {
+  const Graph& body = body_of(node);
+  const std::size_t states = node.inputs.size() - scans;
+  if (body.inputs.size() < node.inputs.size() || body.outputs.size() < node.outputs.size())
+    throw contradiction("its body has other inputs and outputs than it");
+  std::vector<std::int64_t> axes;
+  std::int64_t count = -1;
+  for (std::size_t s = 0; s < scans; ++s) {
+    const Sizes& shape = values_.at(node.inputs[states + s]).shape;
+    const std::int64_t axis = stated(node, "scan_input_axes", s, 0), rank = static_cast<std::int64_t>(shape.size());
+    if (axis < -rank || axis >= rank) throw contradiction("it scans along a dimension that a sequence does not have");
+    axes.push_back(axis < 0 ? axis + rank : axis);
+    const std::int64_t steps = shape[static_cast<std::size_t>(axes.back())];
+    if (count >= 0 && steps != count) throw contradiction("its sequences differ in length");
+    count = steps;
+  }
+  if (count > max_steps) throw Refused{fmt::format("its body runs {} times; {} are possible", count, max_steps), ""};
+  std::vector<Value> state;
+  for (std::size_t s = 0; s < states; ++s) state.push_back(values_.at(node.inputs[s]));
+  std::vector<Names> steps(node.outputs.size());
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (std::size_t s = 0; s < states; ++s) set_value(body.inputs[s].name, state[s]);
+    for (std::size_t s = 0; s < scans; ++s)
+      take(node, node.inputs[states + s], body.inputs[states + s].name, axes[s],
+           stated(node, "scan_input_directions", s, 0) != 0 ? count - 1 - k : k);
+    if (!run_body(body, depth)) return lose_outputs(node);
+    for (std::size_t s = 0; s < states; ++s) state[s] = values_.at(body.outputs[s].name);
+    for (std::size_t k_out = states; k_out < node.outputs.size(); ++k_out) {
+      steps[k_out].push_back(fmt::format("{}.step{}", node.outputs[k_out], k));
+      set_value(steps[k_out].back(), values_.at(body.outputs[k_out].name));
+    }
+  }
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    if (node.outputs[k].empty())
+      continue;
+    else if (k < states)
+      set_value(node.outputs[k], state[k]);
+    else
+      stack(node, steps[k], node.outputs[k], stated(node, "scan_output_axes", k - states, 0),
+            stated(node, "scan_output_directions", k - states, 0) != 0);
+}
+
+}  // namespace isamap::importing

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/plan_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/yaml.h"
+
+namespace isamap {
+namespace {
+
+class PlanReader {
+ public:
+  PlanReader(const std::string& text, const std::string& file, const Kernel& kernel)
+      : source_(text), text_(text), file_(file), kernel_(kernel) {}
+
+  Result<ModelPlan> read() {
+    const auto root = yaml::parse_text(text_, file_, problems_);
+    if (!root) return problems_;
+    yaml::MapReader map(*root, "a plan", problems_);
+    map.text("plan");
+    map.text("machine");
+    if (const yaml::Node* order = map.child("order")) read_orders(*order);
+    if (const yaml::Node* parts = map.required("parts")) read_parts(*parts);
+    map.finish();
+    if (!has_errors(problems_))
+      for (Diagnostic& problem : verify(plan_, kernel_)) {
+        problem.where = root->where;
+        problem.where.file = file_;
+        problems_.push_back(std::move(problem));
+      }
+    for (Diagnostic& problem : problems_) source_.attach(problem);
+    if (has_errors(problems_)) return problems_;
+    return std::move(plan_);
+  }
+
+ private:
+  void problem(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
+    problems_.push_back(error_at(node.where, message, hint));
+  }
+
+  void read_orders(const yaml::Node& node) {
+    if (node.kind != yaml::Kind::map)
+      return problem(node, "expected tensors with their axes, found " + yaml::kind_text(node),
+                     "order: {T: [0, 2, 3, 1]}");
+    plan_.order.resize(kernel_.tensors.size());
+    std::vector<std::string> names;
+    for (const Tensor& tensor : kernel_.tensors) names.push_back(tensor.name);
+    for (const auto& [name, axes] : node.entries) {
+      const auto at = std::find(names.begin(), names.end(), name);
+      if (at == names.end()) {
+        problem(axes, fmt::format("the model has no tensor '{}'", name), yaml::did_you_mean(name, names));
+        continue;
+      }
+      const auto t = static_cast<std::size_t>(at - names.begin());
+      if (role_of(kernel_, make_id<TensorId>(t)) != Role::intermediate && !kernel_.tensors[t].constant) {
+        problem(axes, fmt::format("'{}' is an input or output, whose order is the caller's", name));
+        continue;
+      }
+      for (const yaml::Node& axis : axes.items)
+        if (const auto number = yaml::to_integer(axis))
+          plan_.order[t].push_back(static_cast<int>(*number));
+        else
+          problem(axis, "expected the number of an axis, found " + yaml::kind_text(axis));
+    }
+  }
+
+  void read_parts(const yaml::Node& node) {
+    if (node.kind != yaml::Kind::list)
+      return problem(node, "expected a list of parts, found " + yaml::kind_text(node), "- [conv_1, relu_1]");
+    std::map<std::string, std::size_t> number;
+    std::vector<std::string> names;
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      number[kernel_.statements[s].name] = s;
+      names.push_back(kernel_.statements[s].name);
+    }
+    for (const yaml::Node& item : node.items) {
+      Part& part = plan_.parts.emplace_back();
+      if (item.kind != yaml::Kind::list || item.items.empty())
+        problem(item, "expected the statements of a part, found " + yaml::kind_text(item), "[conv_1, relu_1]");
+      for (const yaml::Node& statement : item.items)
+        if (const auto known = number.find(statement.scalar); known != number.end())
+          part.statements.push_back(known->second);
+        else
+          problem(statement, fmt::format("the model has no statement '{}'", statement.scalar),
+                  yaml::did_you_mean(statement.scalar, names));
+      std::sort(part.statements.begin(), part.statements.end());
+    }
+  }
+
+  yaml::Source source_;
+  const std::string& text_;
+  const std::string& file_;
+  const Kernel& kernel_;
+  Diagnostics problems_;
+  ModelPlan plan_;
+};
+
+}  // namespace
+
+std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string& machine) {
+  std::string text = fmt::format("plan: {}\nmachine: {}\n", kernel.name, machine);
+  std::string orders;
+  for (std::size_t t = 0; t < plan.order.size(); ++t)
+    if (!plan.order[t].empty())
+      orders += fmt::format("  {}: [{}]\n", kernel.tensors[t].name, fmt::join(plan.order[t], ", "));
+  if (!orders.empty()) text += "order:\n" + orders;
+  text += "parts:\n";
+  for (const Part& part : plan.parts) {
+    std::vector<std::string> names;
+    for (const std::size_t s : part.statements) names.push_back(kernel.statements[s].name);
+    text += fmt::format("  - [{}]\n", fmt::join(names, ", "));
+  }
+  return text;
+}
+
+Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel) {
+  return PlanReader(text, file, kernel).read();
+}
+
+Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel) {
+  const auto text = yaml::read_text_file(path);
+  if (!text) return text.diagnostics();
+  return parse_plan(*text, path, kernel);
+}
+
+}  // namespace isamap

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A plan as text, read = written.
+//
+//   plan: mobilenet
+//   machine: x86_avx512
+//   order: {conv_1: [0, 2, 3, 1]}          # of stored tensors: axes, outermost first
+//   parts:
+//     - [conv_1, bias_1, relu_1]           # statements, in order of execution
+
+#include <string>
+
+#include "isamap/kernel.h"
+#include "planner/plan.h"
+
+namespace isamap {
+
+std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string& machine);
+
+/// Errors: unknown statements and tensors, with the nearest name; a plan that is none for this kernel (verify).
+Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel);
+Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel);
+
+}  // namespace isamap

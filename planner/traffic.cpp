@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/traffic.h"
+
+#include <map>
+#include <set>
+
+namespace isamap {
+
+std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& parts) {
+  std::map<TensorId, std::set<std::size_t>> touched;
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    for (const std::size_t s : parts[p].statements) {
+      touched[kernel.statements[s].write.tensor].insert(p);
+      for (const Access& read : kernel.statements[s].reads) touched[read.tensor].insert(p);
+    }
+  std::int64_t sum = 0;
+  for (const auto& [id, by] : touched) {
+    const Tensor& tensor = kernel.tensors[id.index()];
+    const bool inside = by.size() == 1 && role_of(kernel, id) == Role::intermediate;
+    if (!tensor.constant && !inside)
+      sum += element_count(tensor) * bytes(tensor.dtype) * static_cast<std::int64_t>(by.size());
+  }
+  return sum;
+}
+
+std::vector<Part> apart(const Kernel& kernel) {
+  std::vector<Part> parts;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) parts.push_back({{s}});
+  return parts;
+}
+
+}  // namespace isamap

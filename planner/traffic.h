@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Bytes of activations that go through memory between the parts of a model.
+
+#include <cstdint>
+#include <vector>
+
+#include "isamap/kernel.h"
+#include "planner/plan.h"
+
+namespace isamap {
+
+/// What parts read and write of tensors that are not constant and not theirs alone: every tensor once for each part
+/// that touches it. A tensor that only one part touches, inputs and outputs of the model excepted, stays inside.
+std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& parts);
+
+/// Each statement a part.
+std::vector<Part> apart(const Kernel& kernel);
+
+}  // namespace isamap

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A whole model after lowering: the programs of its parts, and calls of them in order on one arena and one block of
+// weights. Backends print it; equal parts are one program that is called several times.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "isamap/program.h"
+
+namespace isamap {
+
+/// Where an argument of a part begins.
+struct ModelPlace {
+  enum class In { nowhere, input, output, arena, weights };
+  In in = In::nowhere;  ///< nowhere: the part does not touch it
+  std::int64_t at = 0;  ///< inputs, outputs: position in the model's list; arena, weights: bytes from the start
+  bool operator==(const ModelPlace&) const = default;
+};
+
+/// Elements that begin at the identity of a reduction, since several parts write into their tensor.
+struct FilledTensor {
+  ModelPlace place;
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+  Scalar value;
+};
+
+struct PartCall {
+  std::string name;               ///< of its first node
+  std::size_t program = 0;        ///< in ModelProgram::programs
+  std::vector<ModelPlace> arguments;   ///< by buffer of the program: those that are arguments
+  std::vector<FilledTensor> fill;  ///< before the call
+  ModelPlace workspace;           ///< of its local arrays
+};
+
+/// An input or output of the model.
+struct Port {
+  std::string name;  ///< as the file spells it
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes() const;
+};
+
+/// What lies in the arena, and when.
+struct ArenaBlock {
+  std::string name;  ///< of the tensor; "local arrays" of a part
+  std::int64_t at = 0, bytes = 0;
+  std::size_t first = 0, last = 0;  ///< calls, both included
+};
+
+/// Weights begin at multiples of this in their file, arena places at multiples of it in the arena: a cache line.
+constexpr std::int64_t place_align = 64;
+
+struct ModelProgram {
+  std::string name;
+  std::vector<Program> programs;
+  std::vector<PartCall> calls;  ///< in order of execution
+  std::vector<Port> inputs, outputs;
+  std::int64_t arena_bytes = 0;  ///< of tensors between parts, and the workspace of each part while it runs
+  std::int64_t arena_align = place_align;
+  std::int64_t arena_bound = 0;  ///< the largest sum of what is needed at one time
+  std::vector<ArenaBlock> blocks;
+  std::vector<std::uint8_t> weights;  ///< packed as the programs read them
+};
+
+/// The weights as a file: a header of 64 bytes (magic, bytes behind it, their hash) and the weights.
+/// All numbers little endian.
+std::string weights_file(const ModelProgram& model);
+std::uint64_t weights_hash(const ModelProgram& model);
+inline constexpr const char* weights_magic = "isamapW1";  ///< 8 bytes
+constexpr std::int64_t weights_header_bytes = 64;
+
+}  // namespace isamap

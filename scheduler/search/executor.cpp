@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/search/executor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "support/stop.h"
+
+namespace isamap {
+
+namespace {
+
+using PollClock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_polls{20};
+
+/// Whether a batch goes on: asked by the thread that submitted it, known to all.
+class Permission {
+ public:
+  explicit Permission(const std::function<bool()>& go_on) : go_on_(go_on) {}
+  bool given() {
+    if (std::this_thread::get_id() == owner_ && !ended_ && go_on_ && PollClock::now() - last_ > between_polls) {
+      last_ = PollClock::now();
+      if (!go_on_()) ended_ = true;
+    }
+    return !ended_;
+  }
+
+ private:
+  const std::function<bool()>& go_on_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  PollClock::time_point last_ = PollClock::now();  ///< of the owner
+  std::atomic<bool> ended_{false};
+};
+
+class PermissionScope final : public StopScope {
+ public:
+  explicit PermissionScope(Permission& permission) : permission_(permission) {}
+  bool stop() override { return !permission_.given(); }
+
+ private:
+  Permission& permission_;
+};
+
+class ThreadExecutor final : public Executor {
+ public:
+  ThreadExecutor(const SearchSpace& space, const CostModelFactory& costs, std::shared_ptr<Workers> workers,
+                 bool with_nests)
+      : workers_(std::move(workers)), space_(space), costs_(costs), with_nests_(with_nests) {}
+
+  /// The first model; others are made when a second worker has something to do.
+  Diagnostics begin() {
+    auto made = costs_(space_);
+    if (!made) return made.diagnostics();
+    idle_.push_back(std::move(*made));
+    return {};
+  }
+
+  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+    std::vector<Evaluation> results(batch.size());
+    std::vector<char> known(batch.size(), 0);
+    for (std::size_t i = 0; i < batch.size(); ++i) results[i].point = std::move(batch[i]);
+    Permission permission(go_on);
+    workers_->for_each(
+        results.size(),
+        [&](std::size_t i) {
+          if (permission.given()) known[i] = evaluate(results[i], permission) ? 1 : 0;
+        },
+        [&] { permission.given(); });
+    results.erase(results.begin() + (std::find(known.begin(), known.end(), 0) - known.begin()), results.end());
+    return results;
+  }
+
+  void complete(Evaluation& at) override { price(*Lent(*this), at); }
+
+ private:
+  /// A model that nobody else uses meanwhile; it is given back.
+  class Lent {
+   public:
+    explicit Lent(ThreadExecutor& from) : from_(from) {
+      const std::lock_guard lock(from.mutex_);  // factories of users are not asked by two threads at once
+      if (from.idle_.empty()) {
+        if (auto made = from.costs_(from.space_)) model_ = std::move(*made);
+        return;
+      }
+      model_ = std::move(from.idle_.back());
+      from.idle_.pop_back();
+    }
+    ~Lent() {
+      const std::lock_guard lock(from_.mutex_);
+      if (model_) from_.idle_.push_back(std::move(model_));
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    CostModel* operator*() const { return model_.get(); }
+
+   private:
+    ThreadExecutor& from_;
+    std::unique_ptr<CostModel> model_;
+  };
+
+  void price(CostModel* model, Evaluation& at) const {
+    if (model == nullptr) {
+      at.problems = {error("the cost model factory returned no model")};
+      return;
+    }
+    auto nest = space_.build(at.point);
+    if (!nest) {
+      at.problems = nest.diagnostics();
+      return;
+    }
+    at.nest = std::move(*nest);
+    auto cost = checked_estimate(*model, {&space_.kernel(), space_.statement(), &space_.model(), *at.nest});
+    if (cost)
+      at.cost = std::move(*cost);
+    else
+      at.problems = cost.diagnostics();
+  }
+
+  /// Without a nest if the model allows it. False: ended early.
+  bool evaluate(Evaluation& at, Permission& permission) {
+    const Lent model(*this);
+    const PermissionScope scope(permission);
+    try {
+      if (!with_nests_ && *model)
+        if (const auto point = space_.hierarchy_point(at.point)) at.cost = (*model)->quick_estimate(*point);
+      if (at.cost) at.problems = not_a_cost(*at.cost);
+      if (!at.problems.empty()) at.cost.reset();
+      if (!at.cost && at.problems.empty()) price(*model, at);
+    } catch (const EndedEarly&) {
+      return false;
+    }
+    return true;
+  }
+
+  std::shared_ptr<Workers> workers_;  // first: processes of models end with the threads that started them
+  const SearchSpace& space_;
+  const CostModelFactory& costs_;
+  const bool with_nests_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<CostModel>> idle_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_thread_executor(const SearchSpace& space, const CostModelFactory& costs,
+                                                       std::shared_ptr<Workers> workers, bool with_nests) {
+  auto made = std::make_unique<ThreadExecutor>(space, costs, std::move(workers), with_nests);
+  if (Diagnostics problems = made->begin(); !problems.empty()) return problems;
+  return std::unique_ptr<Executor>(std::move(made));
+}
+
+}  // namespace isamap

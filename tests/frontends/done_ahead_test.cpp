@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants done ahead: what remains is stated, and computes what the whole model did.
+
+#include "frontends/done_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/parse.h"
+
+namespace isamap {
+namespace {
+
+/// A model of these lines whose tensors in `constants` have values that differ.
+Model model_of(const std::string& text, const std::vector<std::string>& constants) {
+  const auto kernel = parse_kernel(text);
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  Model model;
+  if (!kernel) return model;
+  model.kernel = *kernel;
+  EXPECT_EQ(render(verify(model.kernel)), "");
+  Random random(7);
+  const std::vector<Role> roles = roles_of(model.kernel);
+  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
+    Tensor& tensor = model.kernel.tensors[t];
+    const auto id = make_id<TensorId>(t);
+    if (roles[t] == Role::output) model.outputs.push_back(id);
+    if (roles[t] != Role::input) continue;
+    if (std::find(constants.begin(), constants.end(), tensor.name) == constants.end()) {
+      model.inputs.push_back(id);
+      continue;
+    }
+    tensor.constant = true;
+    Weight weight;
+    weight.tensor = id;
+    weight.values = std::make_shared<TensorData>(random_data(tensor, Fill::real, random));
+    model.weights.push_back(weight);
+  }
+  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s)
+    model.origins.push_back({{"node " + std::to_string(s)}, "", "", "", s});
+  return model;
+}
+
+std::string formulas(const Model& model) {
+  std::string text;
+  for (const Computation& statement : model.kernel.statements)
+    text += print_formula(statement, model.kernel.tensors) + "\n";
+  return text;
+}
+
+std::vector<TensorData> outputs_of(const Model& model) {
+  Random random(3);
+  std::vector<TensorData> inputs;
+  for (const TensorId id : model.inputs)
+    inputs.push_back(random_data(model.kernel.tensors[id.index()], Fill::real, random));
+  EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
+  auto data = data_of(model, inputs);
+  EXPECT_TRUE(data) << render(data.diagnostics());
+  std::vector<TensorData> outputs;
+  if (!data) return outputs;
+  interpret(model.kernel, *data);
+  for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
+  return outputs;
+}
+
+/// What remains of the model, which must compute the same: to the last bit if strict.
+std::string ahead(const Model& model, bool strict = false) {
+  AheadOptions options;
+  options.strict_float = strict;
+  const auto less = done_ahead(model, options);
+  EXPECT_TRUE(less) << render(less.diagnostics());
+  if (!less) return "";
+  EXPECT_EQ(less->origins.size(), less->kernel.statements.size());
+  const auto expected = outputs_of(model), found = outputs_of(*less);
+  EXPECT_EQ(expected.size(), found.size());
+  for (std::size_t o = 0; o < std::min(expected.size(), found.size()); ++o) {
+    EXPECT_TRUE(!strict || expected[o] == found[o]);
+    for (std::int64_t i = 0; i < expected[o].count(); ++i)
+      EXPECT_NEAR(expected[o].get(i).real, found[o].get(i).real, 1e-5 * (1 + std::fabs(expected[o].get(i).real))) << i;
+  }
+  return formulas(*less);
+}
+
+const std::string norm = R"(kernel norm
+tensor X: f32[1,4,6,6]
+tensor W: f32[8,4,3,3]
+tensor b: f32[8]
+tensor s: f32[8]
+tensor v: f32[8]
+tensor m: f32[8]
+tensor T: f32[1,8,4,4]
+tensor U: f32[1,8,4,4]
+tensor F: f32[8]
+tensor B: f32[8]
+tensor Y: f32[1,8,4,4]
+s0: T[n,k,p,q] += X[n,c,p + r,q + s] * W[k,c,r,s] over n: 1, k: 8, p: 4, q: 4, c: 4, r: 3, s: 3
+s1: U[n,k,p,q] = T[n,k,p,q] + b[k] over n: 1, k: 8, p: 4, q: 4
+s2: F[c] = s[c] * rsqrt(v[c] * v[c] + 1) over c: 8
+s3: B[c] = s[c] - m[c] * F[c] over c: 8
+s4: Y[i,j,k,l] = U[i,j,k,l] * F[j] + B[j] over i: 1, j: 8, k: 4, l: 4
+)";
+
+TEST(DoneAhead, ANormBecomesAFactorOfTheWeights) {
+  const Model model = model_of(norm, {"W", "b", "s", "v", "m"});
+  EXPECT_EQ(ahead(model),
+            "T[n,k,p,q] += X[n,c,p + r,q + s] * W_scaled[k,c,r,s]\n"
+            "Y[i,j,k,l] = T[i,j,k,l] + Y_constant[j]\n");
+}
+
+TEST(DoneAhead, StrictFloatKeepsEveryRounding) {
+  const Model model = model_of(norm, {"W", "b", "s", "v", "m"});
+  EXPECT_EQ(ahead(model, true),
+            "T[n,k,p,q] += X[n,c,p + r,q + s] * W[k,c,r,s]\n"
+            "U[n,k,p,q] = T[n,k,p,q] + b[k]\n"
+            "Y[i,j,k,l] = U[i,j,k,l] * F[j] + B[j]\n");
+}
+
+TEST(DoneAhead, WhatIsNoConstantStays) {
+  const Model model = model_of(norm, {"W", "s", "v"});  // m and b are inputs
+  EXPECT_EQ(ahead(model),
+            "T[n,k,p,q] += X[n,c,p + r,q + s] * W[k,c,r,s]\n"
+            "U[n,k,p,q] = T[n,k,p,q] + b[k]\n"
+            "B[c] = s[c] - m[c] * F[c]\n"
+            "Y[i,j,k,l] = U[i,j,k,l] * F[j] + B[j]\n");
+}
+
+TEST(DoneAhead, ASumWithTwoReadersKeepsItsWeights) {
+  const Model model = model_of(R"(kernel two
+tensor X: f32[5,4]
+tensor W: f32[4,3]
+tensor f: f32[3]
+tensor T: f32[5,3]
+tensor Y: f32[5,3]
+tensor Z: f32[5,3]
+s0: T[i,j] += X[i,k] * W[k,j] over i: 5, j: 3, k: 4
+s1: Y[i,j] = T[i,j] * f[j] over i: 5, j: 3
+s2: Z[i,j] = T[i,j] + f[j] over i: 5, j: 3
+)",
+                               {"W", "f"});
+  EXPECT_EQ(ahead(model), formulas(model));
+}
+
+TEST(DoneAhead, ChannelsOfGroupsAndScalarsScaleWeights) {
+  const Model model = model_of(R"(kernel grouped
+tensor X: f32[2,6]
+tensor W: f32[4,3]
+tensor f: f32[4]
+tensor c: f32[]
+tensor T: f32[2,4]
+tensor U: f32[2,4]
+tensor Y: f32[2,4]
+s0: T[n,2*g + k] += X[n,3*g + j] * W[2*g + k,j] over n: 2, g: 2, k: 2, j: 3
+s1: U[n,i] = T[n,i] * f[i] over n: 2, i: 4
+s2: Y[n,i] = -U[n,i] / c[] over n: 2, i: 4
+)",
+                               {"W", "f", "c"});
+  EXPECT_EQ(ahead(model), "Y[n,2*g + k] += X[n,3*g + j] * W_scaled[g,k,j]\n");
+}
+
+TEST(DoneAhead, AFactorAlongARowStaysBehindTheSum) {
+  const Model model = model_of(R"(kernel row
+tensor X: f32[5,4]
+tensor W: f32[4,3]
+tensor f: f32[5]
+tensor T: f32[5,3]
+tensor Y: f32[5,3]
+s0: T[i,j] += X[i,k] * W[k,j] over i: 5, j: 3, k: 4
+s1: Y[i,j] = T[i,j] * sqrt(abs(f[i])) over i: 5, j: 3
+)",
+                               {"W", "f"});
+  EXPECT_EQ(ahead(model), "T[i,j] += X[i,k] * W[k,j]\nY[i,j] = T[i,j] * Y_constant[i]\n");
+}
+
+TEST(DoneAhead, DequantisedWeightsAreWeights) {
+  const Model model = model_of(R"(kernel dequantised
+tensor X: f32[5,4]
+tensor Q: s8[4,3]
+tensor s: f32[3]
+tensor W: f32[4,3]
+tensor Y: f32[5,3]
+s0: W[k,j] = f32(s32(Q[k,j]) - 3) * s[j] over k: 4, j: 3
+s1: Y[i,j] += X[i,k] * W[k,j] over i: 5, j: 3, k: 4
+)",
+                               {"Q", "s"});
+  EXPECT_EQ(ahead(model, true), "Y[i,j] += X[i,k] * W[k,j]\n");
+}
+
+TEST(DoneAhead, WhatNobodyReadsIsDropped) {
+  Model model = model_of(R"(kernel dead
+tensor X: f32[5]
+tensor M: f32[5]
+tensor N: f32[5]
+tensor Y: f32[5]
+s0: M[i] = 1 over i: 5
+s1: N[i] = M[i] + X[i] over i: 5
+s2: Y[i] = X[i] * X[i] over i: 5
+)",
+                         {});
+  std::erase_if(model.outputs, [&](TensorId id) { return model.kernel.tensors[id.index()].name == "N"; });
+  EXPECT_EQ(ahead(model), "Y[i] = X[i] * X[i]\n");
+}
+
+TEST(DoneAhead, OutputsAndLargeResultsStayStatements) {
+  const Model model = model_of(R"(kernel large
+tensor a: f32[520]
+tensor b: f32[520]
+tensor X: f32[520]
+tensor M: f32[520,520]
+tensor C: f32[520]
+tensor Y: f32[520]
+s0: M[i,j] = a[i] * b[j] over i: 520, j: 520
+s1: Y[i] += M[i,j] * X[j] over i: 520, j: 520
+s2: C[i] = a[i] + b[i] over i: 520
+)",
+                               {"a", "b"});
+  EXPECT_EQ(ahead(model), formulas(model));
+}
+
+}  // namespace
+}  // namespace isamap

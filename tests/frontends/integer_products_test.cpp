@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised products become products of bytes; integer forms to the last bit.
+
+#include "frontends/integer_products.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontends/done_ahead.h"
+#include "ir/parse.h"
+
+namespace isamap {
+namespace {
+
+/// Names and values of constants; of "?" random ones.
+using Constants = std::map<std::string, std::vector<double>>;
+
+Model quantised_model(const std::string& text, const Constants& constants) {
+  const auto kernel = parse_kernel(text);
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  Model model;
+  if (!kernel) return model;
+  model.kernel = *kernel;
+  EXPECT_EQ(render(verify(model.kernel)), "");
+  Random random(11);
+  const std::vector<Role> roles = roles_of(model.kernel);
+  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
+    Tensor& tensor = model.kernel.tensors[t];
+    const auto id = make_id<TensorId>(t);
+    if (roles[t] == Role::output) model.outputs.push_back(id);
+    if (roles[t] != Role::input) continue;
+    const auto values = constants.find(tensor.name);
+    if (values == constants.end()) {
+      model.inputs.push_back(id);
+      continue;
+    }
+    tensor.constant = true;
+    TensorData data = make_data(tensor);
+    for (std::int64_t i = 0; i < data.count(); ++i) {
+      const auto at = static_cast<std::size_t>(i) % std::max<std::size_t>(values->second.size(), 1);
+      const double value = values->second.empty() ? static_cast<double>(random.between(-100, 100)) : values->second[at];
+      data.set(i, is_float(tensor.dtype) ? Scalar{round_to(tensor.dtype, value), 0}
+                                         : Scalar{0, static_cast<std::int64_t>(value)});
+    }
+    Weight weight;
+    weight.tensor = id;
+    weight.values = std::make_shared<TensorData>(data);
+    model.weights.push_back(weight);
+  }
+  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s) model.origins.push_back({{"n"}, "", "", "", s});
+  return model;
+}
+
+std::vector<TensorData> results_of(const Model& model) {
+  Random random(5);
+  std::vector<TensorData> inputs;
+  for (const TensorId id : model.inputs) {
+    TensorData data = make_data(model.kernel.tensors[id.index()]);
+    for (std::int64_t i = 0; i < data.count(); ++i)
+      data.set(i, {static_cast<double>(random.between(-9, 9)),
+                   random.between(integer_min(data.dtype), integer_max(data.dtype))});
+    inputs.push_back(data);
+  }
+  EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
+  auto data = data_of(model, inputs);
+  EXPECT_TRUE(data) << render(data.diagnostics());
+  std::vector<TensorData> outputs;
+  if (!data) return outputs;
+  interpret(model.kernel, *data);
+  for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
+  return outputs;
+}
+
+/// What remains after constants are done ahead; its outputs must be those of the model.
+std::string integers(const Model& model, bool strict = false, double tolerance = 0) {
+  const auto with = integer_products(model, strict);
+  EXPECT_TRUE(with) << render(with.diagnostics());
+  AheadOptions options;
+  options.strict_float = true;
+  const auto less = with ? done_ahead(*with, options) : with;
+  EXPECT_TRUE(less);
+  if (!less) return "";
+  const auto expected = results_of(model), found = results_of(*less);
+  for (std::size_t o = 0; o < expected.size(); ++o)
+    for (std::int64_t i = 0; i < expected[o].count(); ++i) {
+      EXPECT_EQ(expected[o].get(i).integer, found[o].get(i).integer) << i;
+      EXPECT_NEAR(expected[o].get(i).real, found[o].get(i).real, tolerance * (1 + std::fabs(expected[o].get(i).real)));
+    }
+  std::string text;
+  for (const Computation& statement : less->kernel.statements)
+    text += print_formula(statement, less->kernel.tensors) + "\n";
+  return text;
+}
+
+const std::string matmul = R"(kernel matmul
+tensor A: u8[5,7]
+tensor z: u8[]
+tensor W: u8[7,6]
+tensor w: u8[]
+tensor T: s32[5,6]
+s0: T[i,j] += (s32(A[i,k]) - s32(z[])) * (s32(W[k,j]) - s32(w[])) over i: 5, j: 6, k: 7
+)";
+
+TEST(IntegerProducts, ZeroPointsLeaveTheSum) {
+  const Constants fit = {{"W", {3, 250, 130, 128, 5}}, {"w", {128}}, {"z", {7}}};
+  EXPECT_EQ(integers(quantised_model(matmul, fit), true),
+            "T_sum[i,j] += s32(A[i,k]) * s32(W_centred[k,j])\nT[i,j] = T_sum[i,j] - T_constant[j]\n");
+  Constants runtime = fit;
+  runtime.erase("z");
+  EXPECT_EQ(integers(quantised_model(matmul, runtime), true),
+            "T_sum[i,j] += s32(A[i,k]) * s32(W_centred[k,j])\n"
+            "T[i,j] = T_sum[i,j] - s32(z[]) * W_centred_sums[j]\n");
+}
+
+TEST(IntegerProducts, WeightsThatNeedNineBitsStay) {
+  const Model model = quantised_model(matmul, {{"W", {3, 250}}, {"w", {5}}, {"z", {7}}});
+  EXPECT_EQ(integers(model, true), "T[i,j] += (s32(A[i,k]) - s32(z[])) * (s32(W[k,j]) - s32(w[]))\n");
+}
+
+TEST(IntegerProducts, PaddingWithTheZeroPoint) {
+  const Model model = quantised_model(R"(kernel conv
+tensor X: u8[1,2,6] outside 9
+tensor z: u8[]
+tensor W: s8[3,2,3]
+tensor T: s32[1,3,6]
+s0: T[n,k,p] += (s32(X[n,c,p + r - 1]) - s32(z[])) * s32(W[k,c,r]) over n: 1, k: 3, p: 6, c: 2, r: 3
+)",
+                                      {{"W", {}}, {"z", {9}}});
+  EXPECT_EQ(integers(model, true),
+            "T_sum[n,k,p] += s32(X[n,c,p + r - 1]) * s32(W[k,c,r])\nT[n,k,p] = T_sum[n,k,p] - T_constant[k]\n");
+}
+
+const std::string dequantised_product = R"(kernel qdq
+tensor Q: u8[1,2,6]
+tensor s: f32[]
+tensor z: u8[]
+tensor V: s8[3,2,3]
+tensor t: f32[3]
+tensor A: f32[1,2,6]
+tensor B: f32[3,2,3]
+tensor Y: f32[1,3,6]
+s0: A[n,c,i] = f32(s32(Q[n,c,i]) - s32(z[])) * s[] over n: 1, c: 2, i: 6
+s1: B[k,c,r] = f32(V[k,c,r]) * t[k] over k: 3, c: 2, r: 3
+s2: Y[n,k,p] += A[n,c,p + r - 1] outside 0 * B[k,c,r] over n: 1, k: 3, p: 6, c: 2, r: 3
+)";
+
+TEST(IntegerProducts, DequantisedOperandsAreBytes) {
+  const Model model =
+      quantised_model(dequantised_product, {{"s", {0.25}}, {"z", {100}}, {"V", {}}, {"t", {0.5, 0.125, 0.3}}});
+  EXPECT_EQ(integers(model, false, 1e-5),
+            "Y_sum_sum[n,k,p] += s32(Q[n,c,p + r - 1] outside 100) * s32(V[k,c,r])\n"
+            "Y_sum[n,k,p] = Y_sum_sum[n,k,p] - Y_sum_constant[k]\n"
+            "Y[n,k,p] = f32(Y_sum[n,k,p]) * Y_constant[k]\n");
+}
+
+TEST(IntegerProducts, StrictFloatKeepsSumsOfFloats) {
+  const Model model =
+      quantised_model(dequantised_product, {{"s", {0.25}}, {"z", {100}}, {"V", {}}, {"t", {0.5, 0.125, 0.3}}});
+  EXPECT_EQ(integers(model, true),
+            "A[n,c,i] = f32(s32(Q[n,c,i]) - s32(z[])) * s[]\n"
+            "Y[n,k,p] += A[n,c,p + r - 1] outside 0 * B[k,c,r]\n");
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,562 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/data/operators.zip: a model of one node for every operator that is imported, its inputs, and outputs
+computed here with numpy by the definitions of onnx/docs/Operators.md.
+
+Needs numpy only. Usage: write_operators.py tests/data/operators.zip
+The archive holds NAME/model.onnx, NAME/input_0.pb.., NAME/output_0.pb..; NAME is the operator, then "-" and what is
+tested. Same program, same bytes.
+"""
+
+import sys
+import zipfile
+
+import numpy as np
+
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9,
+         "float16": 10, "float64": 11, "uint32": 12}
+
+
+# Protobuf: field numbers are those of onnx.proto.
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(int(value))
+
+
+def block(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def tensor(name, array):
+    array = np.asarray(array, order="C")
+    return (b"".join(number(1, d) for d in np.shape(array)) + number(2, TYPES[array.dtype.name]) + block(8, name)
+            + block(9, array.tobytes()))
+
+
+def value(name, array):
+    shape = b"".join(block(1, number(1, d)) for d in np.shape(array))
+    return block(1, name) + block(2, block(1, number(1, TYPES[array.dtype.name]) + block(2, shape)))
+
+
+def attribute(name, given):
+    if isinstance(given, bool) or isinstance(given, (int, np.integer)):
+        return block(1, name) + number(3, given) + number(20, 2)
+    if isinstance(given, float):
+        return block(1, name) + varint(2 << 3 | 5) + np.float32(given).tobytes() + number(20, 1)
+    if isinstance(given, str):
+        return block(1, name) + block(4, given) + number(20, 3)
+    if isinstance(given, np.ndarray):
+        return block(1, name) + block(5, tensor("", given)) + number(20, 4)
+    if isinstance(given, bytes):  # a graph
+        return block(1, name) + block(6, given) + number(20, 5)
+    if isinstance(given[0], float):
+        return (block(1, name) + b"".join(varint(7 << 3 | 5) + np.float32(v).tobytes() for v in given)
+                + number(20, 6))
+    if isinstance(given[0], str):
+        return block(1, name) + b"".join(block(9, v) for v in given) + number(20, 8)
+    return block(1, name) + b"".join(number(8, v) for v in given) + number(20, 7)
+
+
+def node(op, inputs, outputs, attributes):
+    return block(1, b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(4, op)
+                 + b"".join(block(5, attribute(k, v)) for k, v in sorted(attributes.items())))
+
+
+def graph(nodes, inputs, outputs, constants=()):
+    return (b"".join(nodes) + block(2, "g") + b"".join(block(5, tensor(n, a)) for n, a in constants)
+            + b"".join(block(11, value(n, a)) for n, a in inputs)
+            + b"".join(block(12, value(n, a)) for n, a in outputs))
+
+
+def model(body, opset):
+    return number(1, 8) + block(7, body) + block(8, number(2, opset))
+
+
+files = {}
+
+
+def save(name, body, inputs, outputs, opset):
+    assert name not in files, name
+    files[name + "/model.onnx"] = model(body, opset)
+    for kind, arrays in (("input", inputs), ("output", outputs)):
+        for i, (n, a) in enumerate(arrays):
+            files[f"{name}/{kind}_{i}.pb"] = tensor(n, a)
+
+
+def case(op, inputs, outputs, note="", opset=21, constants=(), **attributes):
+    """One node. `inputs`: arrays, None for one that is left out; `constants`: numbers of those that the file states."""
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    outputs = [np.asarray(o) for o in outputs]
+    names = ["" if a is None else f"x{i}" for i, a in enumerate(inputs)]
+    given = [(n, np.asarray(a)) for n, a in zip(names, inputs) if n]
+    fixed = [(n, a) for n, a in given if int(n[1:]) in constants]
+    read = [(n, a) for n, a in given if int(n[1:]) not in constants]
+    made = [(f"y{i}", o) for i, o in enumerate(outputs)]
+    body = graph([node(op, names, [n for n, _ in made], attributes)], read, made, fixed)
+    save(op + ("-" + note if note else ""), body, read, made, opset)
+
+
+random = np.random.default_rng(36)
+f32 = np.float32
+
+
+def real(*shape, low=-2.0, high=2.0):
+    return random.uniform(low, high, shape).astype(f32)
+
+
+def whole(*shape, low=-9, high=9, dtype=np.int32):
+    return random.integers(low, high + 1, shape).astype(dtype)
+
+
+def i64(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def elementwise():
+    erf = np.vectorize(__import__("math").erf)
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))
+    x = real(2, 3, 4)
+    one = real(2, 3, 4, low=-0.9, high=0.9)
+    plus = real(2, 3, 4, low=0.2, high=3)
+    wide = lambda a: a.astype(np.float64)
+    for op, a, f in [
+            ("Abs", x, np.abs), ("Acos", one, np.arccos), ("Acosh", plus + 1, np.arccosh), ("Asin", one, np.arcsin),
+            ("Asinh", x, np.arcsinh), ("Atan", x, np.arctan), ("Atanh", one, np.arctanh), ("Ceil", x, np.ceil),
+            ("Cos", x, np.cos), ("Cosh", x, np.cosh), ("Erf", x, erf), ("Exp", x, np.exp), ("Floor", x, np.floor),
+            ("Identity", x, lambda v: v), ("Log", plus, np.log), ("Neg", x, np.negative),
+            ("Reciprocal", plus, lambda v: 1 / v), ("Relu", x, lambda v: np.maximum(v, 0)), ("Round", x * 2, np.round),
+            ("Sigmoid", x, sigmoid), ("Sign", x, np.sign), ("Sin", x, np.sin), ("Sinh", x, np.sinh),
+            ("Softplus", x, lambda v: np.log1p(np.exp(v))), ("Softsign", x, lambda v: v / (1 + np.abs(v))),
+            ("Sqrt", plus, np.sqrt), ("Tan", one, np.tan), ("Tanh", x, np.tanh),
+            ("HardSwish", x * 3, lambda v: v * np.clip(v / 6 + 0.5, 0, 1)),
+            ("Mish", x, lambda v: v * np.tanh(np.log1p(np.exp(v)))),
+            ("Gelu", x, lambda v: 0.5 * v * (1 + erf(v / np.sqrt(2))))]:
+        case(op, [a], f(wide(a)).astype(f32))
+    case("Gelu", [x], (0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide(x) + 0.044715 * wide(x)**3)))).astype(f32),
+         "tanh", approximate="tanh")
+    case("Swish", [x], (x * sigmoid(1.5 * wide(x))).astype(f32), alpha=1.5, opset=24)
+    case("Celu", [x], (np.maximum(x, 0) + np.minimum(0, 2 * (np.exp(wide(x) / 2) - 1))).astype(f32), alpha=2.0)
+    case("Elu", [x], np.where(x > 0, x, 1.5 * (np.exp(wide(x)) - 1)).astype(f32), alpha=1.5)
+    case("Selu", [x], (1.5 * np.where(x > 0, x, 2 * (np.exp(wide(x)) - 1))).astype(f32), alpha=2.0, gamma=1.5)
+    case("HardSigmoid", [x], np.clip(0.3 * x + 0.4, 0, 1).astype(f32), alpha=0.3, beta=0.4)
+    case("LeakyRelu", [x], np.where(x > 0, x, f32(0.1) * x), alpha=0.1)
+    case("ThresholdedRelu", [x], np.where(x > 0.5, x, 0).astype(f32), alpha=0.5)
+    case("Shrink", [x], np.where(x < -1, x + 0.5, np.where(x > 1, x - 0.5, 0)).astype(f32), lambd=1.0, bias=0.5)
+    case("IsNaN", [np.array([1, np.nan, -np.inf], f32)], np.array([False, True, False]))
+    case("IsInf", [np.array([1, np.nan, -np.inf, np.inf], f32)], np.array([False, False, False, True]),
+         detect_negative=0)
+    case("Not", [x > 0], x <= 0)
+    y = real(3, 1)
+    for op, f in [("Add", np.add), ("Sub", np.subtract), ("Mul", np.multiply), ("Div", np.divide)]:
+        case(op, [x, y], f(x, y), "broadcast")
+    a, b = whole(3, 4), whole(4, low=1)
+    for op, f in [("Add", np.add), ("Sub", np.subtract), ("Mul", np.multiply)]:
+        case(op, [a, b], f(a, b), "s32")
+    case("Div", [a, b], (np.sign(a) * (np.abs(a) // b)).astype(np.int32), "s32")
+    case("Pow", [plus, x], (wide(plus)**x).astype(f32))
+    case("Mod", [a, b], np.mod(a, b), "s32")
+    case("Mod", [x, y], np.fmod(x, y), "fmod", fmod=1)
+    for op, f in [("Less", np.less), ("LessOrEqual", np.less_equal), ("Greater", np.greater),
+                  ("GreaterOrEqual", np.greater_equal), ("Equal", np.equal)]:
+        other = whole(3, 4)
+        case(op, [a, other], f(a, other))
+    p, q = x > 0, real(2, 3, 4) > 0
+    for op, f in [("And", np.logical_and), ("Or", np.logical_or), ("Xor", np.logical_xor)]:
+        case(op, [p, q], f(p, q))
+    c, d = whole(6, low=0, high=255, dtype=np.uint8), whole(6, low=0, high=255, dtype=np.uint8)
+    for op, f in [("BitwiseAnd", np.bitwise_and), ("BitwiseOr", np.bitwise_or), ("BitwiseXor", np.bitwise_xor)]:
+        case(op, [c, d], f(c, d))
+    case("BitwiseNot", [c], ~c)
+    case("BitShift", [c, d % 8], c << (d % 8), "left", direction="LEFT")
+    case("BitShift", [c, d % 8], c >> (d % 8), "right", direction="RIGHT")
+    case("Max", [x, y, real(4) * 0], np.maximum(np.maximum(x, y), 0))
+    case("Min", [x, y], np.minimum(x, y))
+    case("Sum", [x, y, y], (x + y + y).astype(f32))
+    case("Mean", [x, y], ((x + y) / 2).astype(f32))
+    case("Where", [p, x, y], np.where(p, x, y))
+    case("Clip", [x, f32(-0.5), f32(1)], np.clip(x, -0.5, 1).astype(f32), constants=(1, 2))
+    case("Clip", [x, f32(-0.5), None], np.maximum(x, -0.5).astype(f32), "low")
+    case("PRelu", [x, y], np.where(x > 0, x, x * y))
+    case("Cast", [x * 9], np.trunc(x * 9).astype(np.int32), "s32", to=6)
+    case("Cast", [a], a.astype(f32), "f32", to=1)
+    case("Cast", [x], x.astype(np.float16), "f16", to=10)
+    case("Cast", [a], a != 0, "bool", to=9)
+    case("CastLike", [x, np.zeros(1, np.float16)], x.astype(np.float16))
+    case("Dropout", [x], x)
+    case("Sigmoid", [x.astype(np.float16)], sigmoid(wide(x.astype(np.float16))).astype(np.float16), "f16")
+
+
+def movement():
+    x = real(2, 3, 4)
+    for note, shape in [("flat", (-1,)), ("keep", (0, 2, -1))]:
+        target = {"flat": (24,), "keep": (2, 2, 6)}[note]
+        case("Reshape", [x, i64(*shape)], x.reshape(target), note, constants=(1,))
+    case("Flatten", [x], x.reshape(6, 4), axis=2)
+    case("Squeeze", [x[:, None], i64(1)], x, constants=(1,))
+    case("Unsqueeze", [x, i64(0, -1)], x[None, ..., None], constants=(1,))
+    case("Transpose", [x], x.transpose(2, 0, 1), perm=[2, 0, 1])
+    case("Transpose", [x], x.transpose(), "reversed")
+    case("Concat", [x, real(2, 1, 4) * 0], np.concatenate([x, np.zeros((2, 1, 4), f32)], 1), axis=1)
+    case("Split", [x, i64(1, 3)], np.split(x, [1], 2), axis=2, constants=(1,))
+    case("Split", [x], np.split(x, 2, 2), "equal", axis=2, num_outputs=2)
+    case("Slice", [x, i64(2, 0), i64(0, 4), i64(1, 2), i64(-1, 3)], x[:, 2:0:-1, 0:4:3], constants=(1, 2, 3, 4))
+    case("Expand", [x[:, :1], i64(5, 1, 3, 1)], np.broadcast_to(x[:, :1], (5, 2, 3, 4)).copy(), constants=(1,))
+    case("Tile", [x, i64(1, 2, 3)], np.tile(x, (1, 2, 3)), constants=(1,))
+    for mode, numpy_mode in [("constant", None), ("edge", "edge"), ("reflect", "reflect"), ("wrap", "wrap")]:
+        pads = [(0, 0), (1, 2), (2, 1)]
+        made = np.pad(x, pads, constant_values=1.5) if numpy_mode is None else np.pad(x, pads, mode=numpy_mode)
+        inputs = [x, i64(0, 1, 2, 0, 2, 1)] + ([f32(1.5)] if numpy_mode is None else [])
+        case("Pad", inputs, made, mode, constants=(1, 2), mode=mode)
+    depth()
+    case("CenterCropPad", [x, i64(5, 2)], np.pad(x, [(0, 0), (1, 1), (0, 0)])[:, :, 1:3], axes=[1, 2],
+         constants=(1,))
+    case("Gather", [x, i64(2, 0, -1)], x[:, [2, 0, 2]], "constant", axis=1, constants=(1,))
+    index = whole(2, 2, low=-3, high=2, dtype=np.int64)
+    case("Gather", [x, index], x[:, index], axis=1)
+    e = whole(2, 2, 4, low=0, high=2, dtype=np.int64)
+    case("GatherElements", [x, e], np.take_along_axis(x, e, 1), axis=1)
+    nd = i64(0, 1, 1, 2).reshape(2, 2)
+    case("GatherND", [x, nd], x[[0, 1], [1, 2]])
+    u = real(2, 1, 4)
+    s = whole(2, 1, 4, low=0, high=2, dtype=np.int64)
+    set_to, added = x.copy(), x.copy()
+    np.put_along_axis(set_to, s, u, 1)
+    np.put_along_axis(added, s, np.take_along_axis(x, s, 1) + u, 1)
+    case("ScatterElements", [x, s, u], set_to, axis=1)
+    case("ScatterElements", [x, s, u], added, "add", axis=1, reduction="add")
+    case("Scatter", [x, s, u], set_to, axis=1, opset=10)
+    case("Trilu", [x], np.triu(x))
+    case("Trilu", [x, np.int64(-1)], np.tril(x, -1), "lower", upper=0, constants=(1,))
+    case("OneHot", [i64(1, -1, 0), i64(4), np.array([2, 5], f32)],
+         np.array([[2, 5, 2, 2], [2, 2, 2, 5], [5, 2, 2, 2]], f32), constants=(1,))
+    lengths = i64(1, 3)
+    r = real(3, 2)
+    turned = r.copy()
+    turned[:3, 1] = r[2::-1, 1]
+    case("ReverseSequence", [r, lengths], turned, batch_axis=1, time_axis=0)
+    case("Shape", [x], i64(2, 3, 4))
+    case("Size", [x], np.int64(24))
+    case("ConstantOfShape", [i64(2, 3)], np.full((2, 3), 7, np.int32), value=np.array([7], np.int32), constants=(0,))
+    case("Range", [np.int64(2), np.int64(11), np.int64(3)], i64(2, 5, 8), constants=(0, 1, 2))
+    case("EyeLike", [real(3, 4)], np.eye(3, 4, 1, dtype=f32), k=1)
+    case("NonZero", [np.array([[1, 0], [1, 1]], f32)], i64(0, 1, 1, 0, 0, 1).reshape(2, 3), constants=(0,))
+    n = np.arange(6)
+    case("HannWindow", [np.int64(6)], (0.5 - 0.5 * np.cos(2 * np.pi * n / 6)).astype(f32), constants=(0,))
+    case("HammingWindow", [np.int64(6)], (25 / 46 - 21 / 46 * np.cos(2 * np.pi * n / 6)).astype(f32), constants=(0,))
+    case("BlackmanWindow", [np.int64(6)],
+         (0.42 - 0.5 * np.cos(2 * np.pi * n / 6) + 0.08 * np.cos(4 * np.pi * n / 6)).astype(f32), constants=(0,))
+
+
+def depth():
+    x = real(1, 8, 2, 3)
+    made = x.reshape(1, 2, 2, 2, 2, 3).transpose(0, 3, 4, 1, 5, 2).reshape(1, 2, 4, 6)
+    case("DepthToSpace", [x], made, blocksize=2)
+    case("DepthToSpace", [x], x.reshape(1, 2, 2, 2, 2, 3).transpose(0, 1, 4, 2, 5, 3).reshape(1, 2, 4, 6), "crd",
+         blocksize=2, mode="CRD")
+    case("SpaceToDepth", [made], x, blocksize=2)
+
+
+def rows():
+    x = real(2, 3, 4)
+    w = x.astype(np.float64)
+    for op, f in [("ReduceSum", np.sum), ("ReduceMean", np.mean), ("ReduceMax", np.max), ("ReduceMin", np.min),
+                  ("ReduceProd", np.prod), ("ReduceL1", lambda v, **k: np.sum(np.abs(v), **k)),
+                  ("ReduceL2", lambda v, **k: np.sqrt(np.sum(v * v, **k))),
+                  ("ReduceSumSquare", lambda v, **k: np.sum(v * v, **k)),
+                  ("ReduceLogSumExp", lambda v, **k: np.log(np.sum(np.exp(v), **k)))]:
+        case(op, [x, i64(1)], f(w, axis=1, keepdims=True).astype(f32), "keep", constants=(1,))
+        case(op, [x], np.asarray(f(w)).astype(f32), "all", keepdims=0)
+    case("ReduceLogSum", [np.abs(x) + 1, i64(-1)], np.log(np.sum(np.abs(w) + 1, 2)).astype(f32), keepdims=0,
+         constants=(1,))
+    exp = np.exp(w - w.max(1, keepdims=True))
+    soft = exp / exp.sum(1, keepdims=True)
+    case("Softmax", [x], soft.astype(f32), axis=1)
+    case("LogSoftmax", [x], np.log(soft).astype(f32), axis=1)
+    case("Hardmax", [x], (np.arange(4) == x.argmax(-1)[..., None]).astype(f32))
+    case("ArgMax", [x], x.argmax(1)[:, None], axis=1)
+    case("ArgMin", [x], x.argmin(2), axis=2, keepdims=0)
+    order = np.argsort(-x, -1, kind="stable")[..., :2]
+    case("TopK", [x, i64(2)], [np.take_along_axis(x, order, -1), order], constants=(1,))
+    case("CumSum", [x, np.int32(1)], np.cumsum(x, 1), constants=(1,))
+    case("CumSum", [x, np.int32(2)], np.cumsum(w[..., ::-1], 2)[..., ::-1].astype(f32), "reverse", reverse=1,
+         constants=(1,))
+    case("CumProd", [x, np.int32(1)], np.cumprod(x, 1), opset=26, constants=(1,))
+    mean, var = w.mean(-1, keepdims=True), w.var(-1, keepdims=True)
+    g, b = real(4), real(4)
+    case("LayerNormalization", [x, g, b], ((w - mean) / np.sqrt(var + 1e-5) * g + b).astype(f32))
+    case("RMSNormalization", [x, g], (w / np.sqrt((w * w).mean(-1, keepdims=True) + 1e-5) * g).astype(f32), opset=23)
+    c = real(2, 4, 3)
+    wc = c.astype(np.float64)
+    s, h, m, v = real(4), real(4), real(4), np.abs(real(4)) + 0.5
+    at = lambda a: a[:, None]
+    case("BatchNormalization", [c, s, h, m, v], ((wc - at(m)) / np.sqrt(at(v) + 1e-5) * at(s) + at(h)).astype(f32))
+    norm = (wc - wc.mean(2, keepdims=True)) / np.sqrt(wc.var(2, keepdims=True) + 1e-5)
+    case("InstanceNormalization", [c, s, h], (norm * at(s) + at(h)).astype(f32))
+    grouped = wc.reshape(2, 2, 6)
+    grouped = ((grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + 1e-5))
+    case("GroupNormalization", [c, s, h], (grouped.reshape(2, 4, 3) * at(s) + at(h)).astype(f32), num_groups=2)
+    case("LpNormalization", [x], (w / np.sqrt((w * w).sum(1, keepdims=True))).astype(f32), axis=1)
+    i = real(2, 3, 2, 2)
+    wi = i.astype(np.float64)
+    mvn = (wi - wi.mean((0, 2, 3), keepdims=True)) / (wi.std((0, 2, 3), keepdims=True) + 1e-9)
+    case("MeanVarianceNormalization", [i], mvn.astype(f32))
+    squares = np.zeros_like(wi)
+    for k in range(3):
+        squares[:, k] = (wi[:, max(0, k - 1):k + 2]**2).sum(1)
+    case("LRN", [i], (wi / (1 + 1e-4 / 3 * squares)**0.75).astype(f32), size=3)
+
+
+def windows():
+    def columns(x, kernel, stride, pads, dilation=(1, 1), fill=0.0):
+        """[N, C, P, Q, R, S]"""
+        x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])],
+                   constant_values=fill)
+        p = (x.shape[2] - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
+        q = (x.shape[3] - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1
+        out = np.zeros(x.shape[:2] + (p, q) + tuple(kernel))
+        for r in range(kernel[0]):
+            for s in range(kernel[1]):
+                out[..., r, s] = x[:, :, r * dilation[0]:r * dilation[0] + p * stride[0]:stride[0],
+                                   s * dilation[1]:s * dilation[1] + q * stride[1]:stride[1]]
+        return out
+
+    x, w, b = real(2, 4, 6, 5), real(6, 4, 3, 2), real(6)
+    made = np.einsum("ncpqrs,kcrs->nkpq", columns(x, (3, 2), (2, 1), (1, 0, 1, 1)), w) + b[:, None, None]
+    case("Conv", [x, w, b], made.astype(f32), pads=[1, 0, 1, 1], strides=[2, 1])
+    g = real(6, 2, 3, 3)
+    made = np.concatenate([np.einsum("ncpqrs,kcrs->nkpq", columns(x[:, 2 * h:2 * h + 2], (3, 3), (1, 1), (2, 2, 2, 2),
+                                                                  (2, 2)), g[3 * h:3 * h + 3]) for h in range(2)], 1)
+    case("Conv", [x, g], made.astype(f32), "groups", group=2, pads=[2, 2, 2, 2], dilations=[2, 2])
+    d = real(4, 1, 3, 3)
+    made = np.einsum("ncpqrs,crs->ncpq", columns(x, (3, 3), (1, 1), (1, 1, 1, 1)), d[:, 0])
+    case("Conv", [x, d], made.astype(f32), "depthwise", group=4, auto_pad="SAME_UPPER")
+    t = real(4, 3, 3, 3)
+    full = np.zeros((2, 3, 2 * 5 + 3, 2 * 4 + 3))
+    for r in range(3):
+        for s in range(3):
+            full[:, :, r:r + 12:2, s:s + 10:2] += np.einsum("nchw,ck->nkhw", x.astype(np.float64), t[:, :, r, s])
+    case("ConvTranspose", [x, t], full[:, :, 1:-1, 1:-1].astype(f32), strides=[2, 2], pads=[1, 1, 1, 1])
+    low = columns(x, (3, 2), (2, 1), (1, 0, 1, 1), fill=-np.inf)
+    case("MaxPool", [x], low.max((4, 5)).astype(f32), kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+    tiles = columns(x, (3, 2), (2, 1), (1, 0, 1, 1))
+    count = columns(np.ones_like(x), (3, 2), (2, 1), (1, 0, 1, 1)).sum((4, 5))
+    case("AveragePool", [x], (tiles.sum((4, 5)) / count).astype(f32), kernel_shape=[3, 2], strides=[2, 1],
+         pads=[1, 0, 1, 1])
+    case("AveragePool", [x], (tiles.mean((4, 5))).astype(f32), "padded", kernel_shape=[3, 2], strides=[2, 1],
+         pads=[1, 0, 1, 1], count_include_pad=1)
+    case("LpPool", [x], np.sqrt((columns(x, (2, 2), (2, 2), (0, 0, 0, 0))**2).sum((4, 5))).astype(f32),
+         kernel_shape=[2, 2], strides=[2, 2])
+    case("GlobalAveragePool", [x], x.astype(np.float64).mean((2, 3), keepdims=True).astype(f32))
+    case("GlobalMaxPool", [x], x.max((2, 3), keepdims=True))
+    case("GlobalLpPool", [x], np.sqrt((x.astype(np.float64)**2).sum((2, 3), keepdims=True)).astype(f32))
+    u = x[:1, :2, :3, :3]
+    case("Resize", [u, None, np.array([1, 1, 2, 2], f32)], u.repeat(2, 2).repeat(2, 3), "nearest", mode="nearest",
+         coordinate_transformation_mode="asymmetric", nearest_mode="floor", constants=(2,))
+    at = np.clip((np.arange(6) + 0.5) / 2 - 0.5, 0, 2)
+    lerp = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(3)))
+    case("Resize", [u, None, None, i64(1, 2, 6, 6)], np.einsum("ncij,pi,qj->ncpq", u, lerp, lerp).astype(f32),
+         "linear", mode="linear", constants=(3,))
+    case("Upsample", [u, np.array([1, 1, 2, 3], f32)], u.repeat(2, 2).repeat(3, 3), opset=9, constants=(1,))
+
+
+def products():
+    a, b = real(2, 3, 4), real(4, 5)
+    case("MatMul", [a, b], (a.astype(np.float64) @ b).astype(f32))
+    v = real(4)
+    case("MatMul", [v, b], (v.astype(np.float64) @ b).astype(f32), "vector")
+    c = real(5)
+    m, n = real(4, 3), real(5, 4)
+    case("Gemm", [m, n, c], (0.5 * (m.T.astype(np.float64) @ n.T) + 2.0 * c).astype(f32), transA=1, transB=1,
+         alpha=0.5, beta=2.0)
+    q, k = real(2, 3, 4), real(2, 5, 4)
+    case("Einsum", [q, k], np.einsum("bij,bkj->bik", q.astype(np.float64), k).astype(f32), equation="bij,bkj->bik")
+    case("Einsum", [a], np.einsum("ijk->k", a.astype(np.float64)).astype(f32), "sum", equation="ijk->k")
+    q, k, v = real(1, 2, 3, 4), real(1, 2, 5, 4), real(1, 2, 5, 6)
+    score = q.astype(np.float64) @ k.transpose(0, 1, 3, 2) / 2
+    e = np.exp(score - score.max(-1, keepdims=True))
+    case("Attention", [q, k, v], (e / e.sum(-1, keepdims=True) @ v).astype(f32), opset=23)
+    x, cos, sin = real(1, 2, 3, 4), real(1, 3, 2), real(1, 3, 2)
+    left, right = x[..., :2], x[..., 2:]
+    turned = np.concatenate([cos[:, None] * left - sin[:, None] * right, sin[:, None] * left + cos[:, None] * right],
+                            -1)
+    case("RotaryEmbedding", [x, cos, sin], turned.astype(f32), opset=23)
+
+
+def quantised():
+    x = real(3, 4) * 3
+    scale, zero = f32(0.05), np.uint8(120)
+    quantise = lambda v, s, z: np.clip(np.round(v / s) + z, 0, 255).astype(np.uint8)
+    case("QuantizeLinear", [x, scale, zero], quantise(x, scale, zero))
+    q = whole(3, 4, low=0, high=255, dtype=np.uint8)
+    case("DequantizeLinear", [q, scale, zero], ((q.astype(np.int32) - zero) * scale).astype(f32))
+    scales = np.array([0.5, 0.25, 2], f32)
+    case("DequantizeLinear", [q.astype(np.int8), scales], (q.astype(np.int8) * scales[:, None]).astype(f32), "axis",
+         axis=0)
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    s = f32((high - low) / 255)
+    z = np.uint8(np.round(-low / s))
+    case("DynamicQuantizeLinear", [x], [quantise(x, s, z), s, z])
+    a, b = whole(3, 4, low=0, high=255, dtype=np.uint8), whole(4, 5, low=-127, high=127, dtype=np.int8)
+    exact = (a.astype(np.int32) - 7) @ (b.astype(np.int32) - 3)
+    case("MatMulInteger", [a, b, np.uint8(7), np.int8(3)], exact.astype(np.int32))
+    sa, sb, sy, zy = f32(0.02), f32(0.01), f32(0.1), np.uint8(90)
+    case("QLinearMatMul", [a, sa, np.uint8(7), b, sb, np.int8(3), sy, zy],
+         np.clip(np.round(exact * (np.float64(sa) * sb / sy)) + zy, 0, 255).astype(np.uint8))
+    i, w = whole(1, 2, 4, 4, low=0, high=255, dtype=np.uint8), whole(3, 2, 3, 3, low=-127, high=127, dtype=np.int8)
+    tiles = np.zeros((1, 2, 2, 2, 3, 3), np.int64)
+    for r in range(3):
+        for t in range(3):
+            tiles[..., r, t] = i[:, :, r:r + 2, t:t + 2].astype(np.int64) - 100
+    exact = np.einsum("ncpqrs,kcrs->nkpq", tiles, w.astype(np.int64))
+    case("ConvInteger", [i, w, np.uint8(100)], exact.astype(np.int32))
+    ws, bias = np.array([0.01, 0.02, 0.03], f32), whole(3, low=-500, high=500)
+    y = (exact + bias[:, None, None]) * (np.float64(sa) * ws.astype(np.float64) / sy)[:, None, None]
+    case("QLinearConv", [i, sa, np.uint8(100), w, ws, np.zeros(3, np.int8), sy, zy, bias],
+         np.clip(np.round(y) + zy, 0, 255).astype(np.uint8))
+
+
+def sequences():
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))
+    steps, batch, size, hidden = 3, 2, 4, 5
+    x = real(steps, batch, size, low=-1, high=1)
+
+    def weights(gates, directions=1):
+        return [real(directions, gates * hidden, size, low=-0.5, high=0.5),
+                real(directions, gates * hidden, hidden, low=-0.5, high=0.5),
+                real(directions, 2 * gates * hidden, low=-0.5, high=0.5)]
+
+    w, r, b = weights(1)
+    h, ys = np.zeros((batch, hidden)), []
+    for t in range(steps):
+        h = np.tanh(x[t] @ w[0].T + h @ r[0].T + b[0, :hidden] + b[0, hidden:])
+        ys.append(h)
+    case("RNN", [x, w, r, b], [np.stack(ys)[:, None].astype(f32), h[None].astype(f32)], hidden_size=hidden)
+    w, r, b = weights(4)
+    h, c, ys = np.zeros((batch, hidden)), np.zeros((batch, hidden)), []
+    for t in range(steps):
+        i, o, f, g = np.split(x[t] @ w[0].T + h @ r[0].T + b[0, :4 * hidden] + b[0, 4 * hidden:], 4, 1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        ys.append(h)
+    case("LSTM", [x, w, r, b], [np.stack(ys)[:, None].astype(f32), h[None].astype(f32), c[None].astype(f32)],
+         hidden_size=hidden)
+    w, r, b = weights(3)
+    h, ys = np.zeros((batch, hidden)), []
+    for t in reversed(range(steps)):
+        z, u, g = np.split(x[t] @ w[0].T + b[0, :3 * hidden], 3, 1)
+        rz, ru, rg = np.split(h @ r[0].T + b[0, 3 * hidden:], 3, 1)
+        z, u = sigmoid(z + rz), sigmoid(u + ru)
+        g = np.tanh(g + u * rg)
+        h = (1 - z) * g + z * h
+        ys.insert(0, h)
+    case("GRU", [x, w, r, b], [np.stack(ys)[:, None].astype(f32), h[None].astype(f32)], "backward",
+         hidden_size=hidden, direction="reverse", linear_before_reset=1)
+
+
+def losses():
+    x, target = real(3, 5), i64(1, 0, 4)
+    log = x.astype(np.float64) - np.log(np.exp(x.astype(np.float64)).sum(1, keepdims=True))
+    case("SoftmaxCrossEntropyLoss", [x, target], np.asarray(-log[np.arange(3), target].mean()).astype(f32))
+    case("NegativeLogLikelihoodLoss", [x, target], (-x[np.arange(3), target]), reduction="none")
+
+
+def sampling():
+    x = real(2, 3, 4, 5)
+    grid = real(2, 2, 3, 2, low=-1.3, high=1.3)
+
+    def taps(places, size, cubic):
+        """Weights of all elements of a dimension for each place; beyond it there are zeros."""
+        d = places[..., None] - np.arange(size)
+        if not cubic:
+            return np.maximum(0, 1 - np.abs(d))
+        d, a = np.abs(d), -0.75
+        return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1,
+                        np.where(d < 2, (((d - 5) * d + 8) * d - 4) * a, 0))
+
+    place = [((grid[..., 1 - i].astype(np.float64) + 1) * n - 1) / 2 for i, n in enumerate((4, 5))]
+    for mode in ("linear", "cubic"):
+        wy, wx = (taps(p, n, mode == "cubic") for p, n in zip(place, (4, 5)))
+        case("GridSample", [x, grid], np.einsum("ncij,npqi,npqj->ncpq", x, wy, wx).astype(f32), mode, mode=mode)
+    corner = [np.round((grid[..., 1 - i].astype(np.float64) + 1) / 2 * (n - 1)).astype(int)
+              for i, n in enumerate((4, 5))]
+    y, z = np.clip(corner[0], 0, 3), np.clip(corner[1], 0, 4)
+    case("GridSample", [x, grid], np.stack([x[n][:, y[n], z[n]] for n in range(2)]), "border", mode="nearest",
+         padding_mode="border", align_corners=1)
+    theta = real(2, 2, 3)
+    h, w = np.meshgrid((2 * np.arange(3) + 1) / 3 - 1, (2 * np.arange(4) + 1) / 4 - 1, indexing="ij")
+    case("AffineGrid", [theta, i64(2, 1, 3, 4)],
+         np.einsum("nab,pqb->npqa", theta, np.stack([w, h, np.ones_like(h)], -1)).astype(f32), constants=(1,))
+    signal = real(2, 6, 2)
+    complex_signal = signal[..., 0] + 1j * signal[..., 1].astype(np.float64)
+    parts = lambda c: np.stack([c.real, c.imag], -1).astype(f32)
+    case("DFT", [signal], parts(np.fft.fft(complex_signal, axis=1)))
+    case("DFT", [signal, i64(4)[0]], parts(np.fft.ifft(complex_signal, 4, axis=1)), "inverse", inverse=1,
+         constants=(1,))
+    case("DFT", [signal[..., :1]], parts(np.fft.rfft(signal[..., 0].astype(np.float64), axis=1)), "onesided",
+         onesided=1)
+    blocks = real(1, 2 * 4, 6)
+    image = np.zeros((1, 2, 3, 4))
+    for r in range(2):
+        for t in range(2):
+            image[:, :, r:r + 2, t:t + 3] += blocks.reshape(1, 2, 2, 2, 2, 3)[:, :, r, t]
+    case("Col2Im", [blocks, i64(3, 4), i64(2, 2)], image.astype(f32), constants=(1, 2))
+    data, index, updates = real(3, 4, 2), i64(0, 1, -1, 3, 0, 1).reshape(3, 2), real(3, 2)
+    set_to, added = data.copy(), data.astype(np.float64)
+    for (i, j), u in zip(index, updates):
+        set_to[i, j] = u
+        added[i, j] += u
+    case("ScatterND", [data, index, updates], set_to)
+    case("ScatterND", [data, index, updates], added.astype(f32), "add", reduction="add")
+    a, b = real(2, 3), real(2, 3)
+    case("SwiGLU", [a, b], (a / (1 + np.exp(-1.5 * a.astype(np.float64))) * b).astype(f32), opset=28, alpha=1.5)
+    case("Pad", [a, i64(0, 1, 1, 0), f32(2)], np.pad(a, [(0, 1), (1, 0)], constant_values=2), "value", constants=(1,))
+
+
+def steps():
+    """Bodies that run a known number of times."""
+    scalar, flag, state = np.zeros((), np.int64), np.zeros((), np.bool_), real(3)
+    total, parts = state.copy(), []
+    for k in range(4):
+        total = total * state
+        parts.append(total + k)
+    body = graph([node("Identity", ["c"], ["d"], {}), node("Mul", ["s", "x1"], ["t"], {}),
+                  node("Cast", ["k"], ["f"], {"to": 1}), node("Add", ["t", "f"], ["u"], {})],
+                 [("k", scalar), ("c", flag), ("s", state)], [("d", flag), ("t", state), ("u", state)])
+    inputs = [("n", np.asarray(np.int64(4))), ("x1", state)]
+    made = [("y0", total), ("y1", np.stack(parts))]
+    save("Loop", graph([node("Loop", ["n", "", "x1"], ["y0", "y1"], {"body": body})], inputs[1:], made, inputs[:1]),
+         inputs[1:], made, 21)
+    x, total, parts = real(2, 4), np.zeros(2, f32), []
+    for k in reversed(range(4)):
+        total = total + x[:, k]
+        parts.append(total)
+    body = graph([node("Add", ["s", "e"], ["t"], {}), node("Identity", ["t"], ["u"], {})],
+                 [("s", total), ("e", total)], [("t", total), ("u", total)])
+    inputs, made = [("x0", np.zeros(2, f32)), ("x1", x)], [("y0", total), ("y1", np.stack(parts, 1))]
+    attributes = {"body": body, "num_scan_inputs": 1, "scan_input_axes": [1], "scan_input_directions": [1],
+                  "scan_output_axes": [1]}
+    save("Scan", graph([node("Scan", ["x0", "x1"], ["y0", "y1"], attributes)], inputs, made), inputs, made, 21)
+
+
+def main():
+    for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
+                 steps):
+        part()
+    with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    print(sum(name.endswith("model.onnx") for name in files), "models")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who evaluates is not seen: the same bytes for any number of workers and for other executors, exceptions as
+// themselves, an end within a batch and within an evaluation.
+
+#include "scheduler/search/executor.h"
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "scheduler/search/cost_names.h"
+#include "support/stop.h"
+#include "tests/scheduler/support.h"
+
+namespace isamap {
+namespace {
+
+using testing_support::formula;
+using testing_support::machine;
+
+struct SmallProblem {
+  Kernel kernel;
+  HardwareModel model;
+  MapResult mapped = std::move(*enumerate_mappings(kernel, model, {}));
+  SearchSpace space{kernel, StatementId{0}, mapped.mappings, model, {}};
+};
+
+const SmallProblem& on_commands() {
+  static const SmallProblem only{formula("C[i,j] += A[i,k] * B[k,j]", "i=40,j=24,k=36", "A=s8,B=s8,C=s32"),
+                                 machine("npu16")};
+  return only;
+}
+const SmallProblem& on_levels() {
+  static const SmallProblem only{formula("Z[m,n] += A[m,k] * B[k,n]", "m=24,n=20,k=9", "A=s16,B=s16,Z=s16"),
+                                 machine("a1")};
+  return only;
+}
+
+/// Everything that a search tells, with all digits of the costs and the best nest.
+std::string told_by(const SmallProblem& problem, const std::string& strategy, const std::string& cost, int jobs,
+                    std::int64_t evaluations, const ExecutorFactory& executor = {}) {
+  auto made = strategy_named(strategy, problem.space, {}, 5);
+  const auto costs = cost_model_named(cost, {});
+  EXPECT_TRUE(made && costs) << strategy << ", " << cost;
+  LoopOptions loop;
+  loop.objective = Objective::cycles;
+  loop.max_evaluations = evaluations;
+  loop.jobs = jobs;
+  loop.executor = executor;
+  std::string text;
+  loop.watch = [&](const Trial& trial) {
+    text += std::to_string(trial.number) + " " + problem.space.describe(*trial.point) + " ";
+    if (trial.objective) text += std::to_string(*trial.objective);
+    text += " " + trial.problem + "\n";
+  };
+  const Found found = search(problem.space, **made, *costs, loop);
+  if (found.best)
+    for (const Line& line : found.best->nest.lines) text += print(line) + "\n";
+  return text + (found.exhausted ? "all" : "");
+}
+
+TEST(Executor, NumberOfWorkersChangesNoByte) {
+  for (const auto& [strategy, make] : strategies()) {
+    if (strategy == "external" || strategy == "extension") continue;
+    for (const auto& [cost, evaluations] : {std::pair("closed_form", 150), {"latency", 60}, {"simulator", 40}}) {
+      const std::string one = told_by(on_commands(), strategy, cost, 1, evaluations);
+      EXPECT_GT(one.size(), 100u) << strategy << ", " << cost;
+      for (const int jobs : {2, 7})
+        EXPECT_EQ(one, told_by(on_commands(), strategy, cost, jobs, evaluations)) << strategy << ", " << cost;
+    }
+    EXPECT_EQ(told_by(on_levels(), strategy, "closed_form", 1, 400),
+              told_by(on_levels(), strategy, "closed_form", 7, 400))
+        << strategy;
+  }
+}
+
+/// As another process would: the last point first, costs only.
+class Elsewhere final : public Executor {
+ public:
+  Elsewhere(const SearchSpace& space, const CostModelFactory& costs)
+      : here_(std::move(*make_thread_executor(space, costs, std::make_shared<Workers>(1), true))) {}
+  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+    std::vector<Evaluation> results(batch.size());
+    for (std::size_t i = batch.size(); i-- > 0;) {
+      results[i] = std::move(here_->submit({batch[i]}, go_on).front());
+      results[i].nest.reset();
+    }
+    return results;
+  }
+  void complete(Evaluation& at) override { here_->complete(at); }
+
+ private:
+  std::unique_ptr<Executor> here_;
+};
+
+TEST(Executor, MayBeAnother) {
+  for (const char* strategy : {"genetic", "greedy", "hill_climbing"})
+    EXPECT_EQ(told_by(on_commands(), strategy, "closed_form", 1, 100),
+              told_by(on_commands(), strategy, "closed_form", 1, 100,
+                      [](const SearchSpace& space, const CostModelFactory& costs, bool) {
+                        return Result<std::unique_ptr<Executor>>(std::make_unique<Elsewhere>(space, costs));
+                      }))
+        << strategy;
+}
+
+/// The closed form, after something else.
+class Afterwards final : public CostModel {
+ public:
+  explicit Afterwards(std::function<void()> first) : first_(std::move(first)) {}
+  Result<Cost> estimate(const Candidate& candidate) override {
+    first_();
+    return closed_form_->estimate(candidate);
+  }
+
+ private:
+  std::function<void()> first_;
+  std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
+};
+
+Found searched_with(const CostModelFactory& costs, const LoopOptions& loop) {
+  auto strategy = strategy_named("random", on_commands().space, {}, 0);
+  return search(on_commands().space, **strategy, costs, loop);
+}
+
+TEST(Executor, AnExceptionComesOutAsItself) {
+  for (const int jobs : {1, 2, 7}) {
+    std::atomic<int> asked{0};
+    LoopOptions loop;
+    loop.jobs = jobs;
+    EXPECT_THROW(searched_with(
+                     [&] {
+                       return std::make_unique<Afterwards>([&] {
+                         if (++asked == 40) throw std::out_of_range("the fortieth");
+                       });
+                     },
+                     loop),
+                 std::out_of_range);
+  }
+}
+
+TEST(Executor, ModelsAreOneForEachWorkerAtMost) {
+  int made = 0;  // the factory is never asked by two threads at once
+  LoopOptions loop;
+  loop.jobs = 3;
+  loop.max_evaluations = 200;
+  searched_with(
+      [&] {
+        ++made;
+        return std::make_unique<Afterwards>([busy = std::make_shared<std::atomic<int>>(0)] {
+          EXPECT_EQ(++*busy, 1) << "two points at once in one model";
+          --*busy;
+        });
+      },
+      loop);
+  EXPECT_GE(made, 1);
+  EXPECT_LE(made, 3);
+}
+
+/// Ctrl-C while every evaluation takes seconds.
+TEST(Executor, EndsWithinAnEvaluation) {
+  using Clock = std::chrono::steady_clock;
+  for (const int jobs : {1, 2}) {
+    std::atomic<int> asked{0};
+    Clock::time_point stop;
+    LoopOptions loop;
+    loop.jobs = jobs;
+    loop.progress = [&](std::int64_t, double) {
+      if (asked <= 50) return true;
+      if (stop == Clock::time_point{}) stop = Clock::now();
+      return false;
+    };
+    const Found found = searched_with(
+        [&] {
+          return std::make_unique<Afterwards>([&] {
+            if (++asked <= 50) return;
+            for (int i = 0; i < 20'000; ++i) {
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              leave_if_asked();
+            }
+          });
+        },
+        loop);
+    EXPECT_LT(Clock::now() - stop, std::chrono::milliseconds(2000)) << jobs;  // 0.2 s on a machine of its own
+    EXPECT_TRUE(found.stopped);
+    EXPECT_FALSE(found.exhausted);
+    EXPECT_TRUE(found.best);
+    EXPECT_GE(found.evaluations, 32);
+    EXPECT_LE(found.evaluations, 50);
+  }
+}
+
+}  // namespace
+}  // namespace isamap
