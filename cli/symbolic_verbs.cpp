@@ -71,6 +71,15 @@ std::optional<SymbolicCompilation> compiled_for_all(const Options& options, cons
   return std::nullopt;
 }
 
+/// Flags that are for kernels whose sizes are numbers.
+Exit refused_flags(const std::vector<std::pair<std::string, bool>>& flags) {
+  for (const auto& [flag, given] : flags)
+    if (given)
+      return fail(Exit::usage, fmt::format("{} is for kernels whose sizes are numbers", flag),
+                  "bind them with --sizes");
+  return Exit::ok;
+}
+
 }  // namespace
 
 std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, const SymbolicKernel& kernel,
@@ -82,12 +91,12 @@ std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, c
 }
 
 Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
-  for (const auto& [flag, given] : {std::pair("--program", options.program), std::pair("--check", options.check),
-                                    std::pair("--header", options.emit.header), std::pair("--test", options.emit.test),
-                                    std::pair("--workspace", options.emit.workspace)})
-    if (given)
-      return fail(Exit::usage, fmt::format("{} is for kernels whose sizes are numbers", flag),
-                  "bind them with --sizes");
+  const Exit refused = refused_flags({{"--program", options.program},
+                                      {"--check", options.check},
+                                      {"--header", options.emit.header},
+                                      {"--test", options.emit.test},
+                                      {"--workspace", options.emit.workspace}});
+  if (refused != Exit::ok) return refused;
   Exit code = Exit::ok;
   std::optional<HardwareModel> model;
   const auto compiled = compiled_for_all(options, kernel, model, code);
@@ -101,6 +110,12 @@ Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
 }
 
 Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  const Exit refused = refused_flags({{"--certify", options.certify},
+                                      {"--explain", options.explain},
+                                      {"--report", !options.report.empty()},
+                                      {"--trace", !options.trace.empty()},
+                                      {"--store", !options.lab.store.empty()}});
+  if (refused != Exit::ok) return refused;
   Exit code = Exit::ok;
   std::optional<HardwareModel> model;
   const auto compiled = compiled_for_all(options, kernel, model, code);

@@ -149,7 +149,7 @@ class SymbolicCompiler {
     const Kernel kernel = block(rows);
     if (has_errors(verify(schedule, kernel, model_))) return std::nullopt;
     auto program = lower(schedule, kernel, model_);
-    if (!program) return std::nullopt;
+    if (!program || (options_.strict_float && !program->assumptions.empty())) return std::nullopt;
     program->sums_in_order = program->library_functions = options_.strict_float;
     return std::move(*program);
   }

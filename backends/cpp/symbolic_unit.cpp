@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/names.h"
-#include "backends/cpp/versions.h"
 
 namespace isamap {
 namespace {
@@ -37,12 +37,13 @@ class SymbolicUnit {
     for (std::size_t v = 0; v < program_.versions.size(); ++v)
       for (std::size_t p = 0; p < program_.versions[v].parts.size(); ++p)
         if (auto problems = print_part(v, p); !problems.empty()) return problems;
+    around_.includes.insert("<cstdio>");
     TranslationUnit unit = std::move(first_);
     const std::string pack_text = unit.pack.empty() ? "" : pack_entry(unit);
     unit.name = name_;
     const std::string entry_text = entry(unit);
-    unit.text = about() + surrounding_text(model_, around_, functions_) + "#include <cstdio>\n\n" +
-                compiled_for(model_) + helpers() + functions_ + pack_text + entry_text;
+    unit.text =
+        about() + surrounding_text(model_, around_, functions_) + helpers() + functions_ + pack_text + entry_text;
     return unit;
   }
 
@@ -81,7 +82,13 @@ class SymbolicUnit {
                      " ");
       out += comment(version.parts[0].program.schedule_text, "   ");
     }
-    return out + comment("\nassumptions:\narguments do not overlap\n", " ") + "\n";
+    std::set<std::string> assumptions;
+    for (const RowVersion& version : program_.versions)
+      for (const RowPart& part : version.parts)
+        for (const Assumption& one : part.program.assumptions) assumptions.insert(one.text);
+    out += comment("\nassumptions:\narguments do not overlap\n", " ");
+    for (const std::string& one : assumptions) out += comment(one, " ");
+    return out + "\n";
   }
 
   std::string helpers() const {
