@@ -143,9 +143,12 @@ std::string factorings_of(const Extraction& extraction) {
 std::string summary_of(const Extraction& extraction) {
   std::size_t mapped = 0, multiplications = 0, correct = 0, run = 0;
   double cycles = 0, seconds = 0;
-  // A statement that does not map whole counts as the two of the chosen factoring.
-  const bool as_one = std::any_of(extraction.layers.begin(), extraction.layers.end(), [](auto& l) { return l.mapped; });
-  const FactoringResult* split = as_one || extraction.factorings.empty() ? nullptr : &extraction.factorings.front();
+  // A statement that does not map whole, or costs more so, counts as the two of the chosen factoring.
+  const FactoringResult* split = extraction.factorings.empty() ? nullptr : &extraction.factorings.front();
+  const bool as_one = std::any_of(extraction.layers.begin(), extraction.layers.end(), [&](const LayerResult& l) {
+    return l.mapped && (split == nullptr || !split->mapped || l.cost.cycles <= split->cycles);
+  });
+  if (as_one) split = nullptr;
   const std::vector<LayerResult>& layers = split ? split->layers : extraction.layers;
   if (split && split->checked && why_not_run(*split->checked).empty()) {
     run = 1;

@@ -124,17 +124,23 @@ class StatementCosts final : public CostModel {
   std::map<std::size_t, std::unique_ptr<CostModel>> models_;
 };
 
+/// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.
+struct SearchedKernel {
+  const Kernel& step;
+  const Kernel& whole;
+};
+
 class ScheduleRun {
  public:
-  ScheduleRun(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
-              const ScheduleOptions& options)
-      : kernel_(kernel),
+  ScheduleRun(const SearchedKernel& scope, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
+      : kernel_(scope.step),
+        whole_(scope.whole),
         mappings_(mappings),
         model_(model),
         options_(options),
         costs_(options.costs),
         workers_(options.workers ? options.workers : std::make_shared<Workers>(options.jobs)) {
-    spaces_.resize(kernel.statements.size());
+    spaces_.resize(kernel_.statements.size());
   }
 
   bool proved() const { return proved_; }
@@ -254,7 +260,7 @@ class ScheduleRun {
     const auto lowers = [&](const Nest& nest) {
       Schedule trial = result_.schedule;
       trial.nests[id.index()] = nest;
-      return lower(trial, kernel_, model_, DoLines::trusted).diagnostics();  // mappings are proved
+      return lower(trial, whole_, model_, DoLines::trusted).diagnostics();  // mappings are proved
     };
     const double until = share_of_time(id);
     const auto out_of_time = [&] {
@@ -418,6 +424,7 @@ class ScheduleRun {
   }
 
   const Kernel& kernel_;
+  const Kernel& whole_;
   const MapResult& mappings_;
   const HardwareModel& model_;
   const ScheduleOptions& options_;
@@ -458,7 +465,7 @@ bool blocks_fusion(const Scheduled& scheduled, const Kernel& kernel, const Sched
 }
 
 /// Fusion benefit is known only after search, so both variants are searched.
-void retry_without_split_reductions(Scheduled& scheduled, const Kernel& kernel, const MapResult& mappings,
+void retry_without_split_reductions(Scheduled& scheduled, const SearchedKernel& kernel, const MapResult& mappings,
                                     const HardwareModel& model, ScheduleOptions options) {
   options.space.no_split_reductions = true;
   options.known.clear();  // points of another space
@@ -478,11 +485,12 @@ void retry_without_split_reductions(Scheduled& scheduled, const Kernel& kernel, 
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved) {
   const Kernel step = one_step_of(kernel);
-  ScheduleRun run(step, mappings, model, options);
+  const SearchedKernel searched{step, kernel};
+  ScheduleRun run(searched, mappings, model, options);
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
   if (scheduled && !scheduled->stopped && blocks_fusion(*scheduled, step, options))
-    retry_without_split_reductions(*scheduled, step, mappings, model, options);
+    retry_without_split_reductions(*scheduled, searched, mappings, model, options);
   if (!scheduled) return scheduled;
   if (!kernel.repeats.empty()) {
     for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)

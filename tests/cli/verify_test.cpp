@@ -232,7 +232,7 @@ TEST(Verify, APairSumThatSaturatesIsCaught) {
 
 TEST(Verify, ExchangedOperandsAreCaught) {
   expect_caught(changed(model_text("x86_avx2"),
-                        "{op: add, compute: \"C[j] = A[j] + B[j]\", emit: \"{C} = _mm256_add_${s}({A}, {B});\"}",
+                        "{op: sub, compute: \"C[j] = A[j] - B[j]\", emit: \"{C} = _mm256_sub_${s}({A}, {B});\"}",
                         "{op: sub, compute: \"C[j] = B[j] - A[j]\", emit: \"{C} = _mm256_sub_${s}({A}, {B});\"}"),
                 "sub_f32", "operands B and A are exchanged");
 }

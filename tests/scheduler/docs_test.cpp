@@ -63,7 +63,7 @@ void expect_right(const Schedule& schedule, const Kernel& kernel, const Hardware
 
 TEST(Docs, ExamplesOfTheScheduleLanguage) {
   const auto examples = examples_of(std::string(ISAMAP_SOURCE_DIR) + "/docs/schedule.md");
-  ASSERT_EQ(examples.size(), 9u);
+  ASSERT_EQ(examples.size(), 10u);
   for (const Example& e : examples) {
     SCOPED_TRACE(e.text);
     const HardwareModel model = machine(e.model);
