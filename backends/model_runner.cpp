@@ -73,12 +73,11 @@ void read_times(const fs::path& file, ModelOutcome& outcome) {
 std::optional<Diagnostic> failure(const ModelProgram& model, const ProcessResult& result) {
   if (result.exit_code == 0) return std::nullopt;
   const bool memory = result.signal == SIGSEGV || result.signal == SIGBUS;
-  Diagnostic problem =
-      error(fmt::format("the emitted program of '{}' {}", model.name,
-                        memory               ? "touched memory outside its arrays"
-                        : result.signal != 0 ? fmt::format("was ended by signal {} ({})", result.signal,
-                                                           strsignal(result.signal))
-                                             : fmt::format("failed with exit code {}", result.exit_code)));
+  Diagnostic problem = error(fmt::format(
+      "the emitted program of '{}' {}", model.name,
+      memory               ? "touched memory outside its arrays"
+      : result.signal != 0 ? fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal))
+                           : fmt::format("failed with exit code {}", result.exit_code)));
   if (!result.output.empty()) problem.notes.push_back(result.output);
   return problem;
 }
@@ -100,15 +99,16 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
   outcome.arena_bytes = model.arena_bytes;
   const TemporaryDirectory folder;
   if (!folder.ok()) {
-    outcome.environment = fmt::format("cannot create a temporary folder in {}: set TMPDIR to a folder that exists and "
-                                      "is writable",
-                                      TemporaryDirectory::parent());
+    outcome.environment = fmt::format(
+        "cannot create a temporary folder in {}: set TMPDIR to a folder that exists and "
+        "is writable",
+        TemporaryDirectory::parent());
     return outcome;
   }
   const Stopwatch watch;
-  const auto made = compile(machine, fmt::format("#define {}_PROFILE\n", unit->name) + unit->text,
-                            model_driver_text(*unit, model, traced), {{unit->name + ".h", unit->header}},
-                            folder.path() / "program");
+  const auto made =
+      compile(machine, fmt::format("#define {}_PROFILE\n", unit->name) + unit->text,
+              model_driver_text(*unit, model, traced), {{unit->name + ".h", unit->header}}, folder.path() / "program");
   outcome.compiling = watch.seconds();
   if (!made) {
     outcome.missing = why_compiler_fails(machine, folder.path());

@@ -12,10 +12,10 @@ namespace isamap {
 
 struct ModelOutcome {
   ExecutionMode executed = ExecutionMode::unavailable;
-  std::string compiler;                 ///< the command
-  double seconds = 0;                   ///< median of one run of the whole
-  std::vector<double> part_seconds;     ///< mean, by part
-  double compiling = 0;                 ///< seconds
+  std::string compiler;              ///< the command
+  double seconds = 0;                ///< median of one run of the whole
+  std::vector<double> part_seconds;  ///< mean, by part
+  double compiling = 0;              ///< seconds
   std::int64_t text_bytes = 0, arena_bytes = 0;
   std::string missing, limit, environment;  ///< as in RunOutcome
 };

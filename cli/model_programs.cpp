@@ -204,8 +204,10 @@ class Builder {
 nlohmann::ordered_json json_of(const std::vector<Port>& ports) {
   auto list = nlohmann::ordered_json::array();
   for (const Port& port : ports)
-    list.push_back(
-        {{"name", port.name}, {"dtype", std::string(name(port.dtype))}, {"shape", port.shape}, {"bytes", port.bytes()}});
+    list.push_back({{"name", port.name},
+                    {"dtype", std::string(name(port.dtype))},
+                    {"shape", port.shape},
+                    {"bytes", port.bytes()}});
   return list;
 }
 
@@ -255,13 +257,18 @@ Exit compile_and_run_model(const Options& options) {
   const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
-    const ModelPage page{model.kernel.name, built->machine.name, built->compiled, run,
-                         print(built->compiled.plan, built->imported, built->machine.name), activations, operators};
+    const ModelPage page{model.kernel.name,
+                         built->machine.name,
+                         built->compiled,
+                         run,
+                         print(built->compiled.plan, built->imported, built->machine.name),
+                         activations,
+                         operators};
     if (const auto written = write_file(options.report, html_report(page)); !written)
       return fail(Exit::wrong_input, written.diagnostics());
   }
-  const ModelReport report{model,     built->machine,   built->compiled, run,
-                           compared, built->importing, built->planning, activations, operators};
+  const ModelReport report{model,           built->machine, built->compiled, run, compared, built->importing,
+                           built->planning, activations,    operators};
   if (options.json) return deliver(options, printed(json_of(report)), code);
   return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
 }
@@ -286,9 +293,10 @@ Exit emit_model(const Options& options) {
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
   const nlohmann::ordered_json json = json_of(*built, *program, *unit);
   std::string written;
-  for (const auto& [extension, text] :
-       {std::pair<std::string, std::string>(".h", unit->header), {".cpp", unit->text},
-        {".weights", weights_file(*program)}, {".json", json.dump(1) + "\n"}}) {
+  for (const auto& [extension, text] : {std::pair<std::string, std::string>(".h", unit->header),
+                                        {".cpp", unit->text},
+                                        {".weights", weights_file(*program)},
+                                        {".json", json.dump(1) + "\n"}}) {
     const std::string path = (fs::path(options.output) / (unit->name + extension)).string();
     if (const auto done = write_file(path, text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
@@ -304,10 +312,10 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   if (!built) return code;
   const ModelPlan& plan = built->compiled.plan;
   const std::string plan_text = print(plan, built->imported, built->machine.name);
-  text += plan_text + fmt::format("# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
-                                  "candidates took less than {:.0f} there{}\n",
-                                  built->compiled.predicted_cycles, plan.cost, plan.bound,
-                                  plan.proved ? ": proved" : "");
+  text += plan_text + fmt::format(
+                          "# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
+                          "candidates took less than {:.0f} there{}\n",
+                          built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {

@@ -120,8 +120,7 @@ MappingTable table_of(const Kernel& kernel, const HardwareModel& model, const Ma
     why.empty() ? ++table.count.programmable : ++table.reason[why];
     int order = 0;
     if (!with_other_orders) continue;
-    for (const Mapping& other : other_orders.of(m, instruction_of(m, model)))
-      add_row(number_of(m, order++), other);
+    for (const Mapping& other : other_orders.of(m, instruction_of(m, model))) add_row(number_of(m, order++), other);
   }
   return table;
 }

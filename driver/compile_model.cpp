@@ -25,7 +25,7 @@ CompiledPart described(const Model& model, const Part& part) {
   const std::size_t first = part.statements.front();
   made.name = made.nodes.empty() ? model.kernel.statements[first].name : made.nodes.front();
   made.kernel = part.statements.size() == model.kernel.statements.size() ? model.kernel
-                                                                          : cut(model.kernel, part.statements, "part");
+                                                                         : cut(model.kernel, part.statements, "part");
   return made;
 }
 

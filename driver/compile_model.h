@@ -35,9 +35,9 @@ struct CompiledPart {
 
 struct CompiledModel {
   ModelPlan plan;
-  std::vector<CompiledPart> parts;     ///< by part of the plan
+  std::vector<CompiledPart> parts;                           ///< by part of the plan
   std::vector<std::shared_ptr<const Compilation>> programs;  ///< distinct ones
-  double predicted_cycles = 0;  ///< of all parts
+  double predicted_cycles = 0;                               ///< of all parts
   double seconds = 0;
   Exit code = Exit::ok;
   Diagnostics problems;  ///< of a part without a program, by its name
@@ -48,8 +48,8 @@ struct CompiledModel {
 CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
 
 /// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
-Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,
-                                const std::vector<TensorData>& data, const HardwareModel& machine);
+Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled, const std::vector<TensorData>& data,
+                                const HardwareModel& machine);
 
 /// The model with its tensors stored in these orders, and `data` with them.
 Model in_order(const Model& model, const Orders& orders);

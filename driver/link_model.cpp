@@ -194,19 +194,19 @@ class Linker {
   const std::vector<TensorData>& data_;
   const HardwareModel& machine_;
   ModelProgram linked_;
-  std::vector<std::set<BufferId>> used_;  ///< by program, in its body
-  std::vector<std::int64_t> workspaces_;  ///< by program: bytes
+  std::vector<std::set<BufferId>> used_;    ///< by program, in its body
+  std::vector<std::int64_t> workspaces_;    ///< by program: bytes
   std::vector<std::int64_t> workspace_at_;  ///< by part
   std::map<std::string, TensorId> number_;
   std::map<TensorId, ModelPlace> place_;  ///< of ports, tensors between parts and unpacked weights
-  std::set<TensorId> started_;       ///< tensors of several writers that were begun
+  std::set<TensorId> started_;            ///< tensors of several writers that were begun
   std::map<std::pair<std::size_t, std::vector<TensorId>>, std::vector<ModelPlace>> packed_;
 };
 
 }  // namespace
 
-Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled,
-                                const std::vector<TensorData>& data, const HardwareModel& machine) {
+Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled, const std::vector<TensorData>& data,
+                                const HardwareModel& machine) {
   return Linker(model, compiled, data, machine).link();
 }
 

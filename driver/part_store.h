@@ -23,8 +23,7 @@ struct PartStoreOptions {
 class PartStore {
  public:
   /// `machine` must outlive it.
-  PartStore(const HardwareModel& machine, PartStoreOptions options)
-      : machine_(machine), options_(std::move(options)) {}
+  PartStore(const HardwareModel& machine, PartStoreOptions options) : machine_(machine), options_(std::move(options)) {}
 
   /// Compiles those that are not known.
   void add(const std::vector<Kernel>& parts);

@@ -28,8 +28,8 @@ struct PlanOptions {
 ///    chains and pairs together.
 /// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
 /// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as
-/// the cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost is
-/// returned whatever its cost is.
+/// the cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost
+/// is returned whatever its cost is.
 ModelPlan plan_model(const Model& model, PartStore& store, const PlanOptions& options);
 
 }  // namespace isamap

@@ -158,8 +158,8 @@ class ModelRunner {
       for (const std::size_t t : written_by(p))
         for (std::size_t b = 0; b < buffers.size(); ++b)
           if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time && buffers[b].tensor.index() == t)
-            traced[p].push_back({linked.calls[p].arguments[b],
-                                 element_count(kernel.tensors[t]) * bytes(kernel.tensors[t].dtype)});
+            traced[p].push_back(
+                {linked.calls[p].arguments[b], element_count(kernel.tensors[t]) * bytes(kernel.tensors[t].dtype)});
     }
     return traced;
   }

@@ -24,7 +24,7 @@ struct Instance {
   StatementId statement{0};  ///< the searched one; a kernel of several gives several instances
   std::shared_ptr<const HardwareModel> model;
   std::shared_ptr<const std::string> target_text;  ///< the hardware file, resolved
-  MapResult mapped;  ///< mappings of the statement
+  MapResult mapped;                                ///< mappings of the statement
   Objective objective = Objective::edp;
   SpaceOptions space;
   double noise = 0;               ///< relative standard deviation of the noise told to strategies

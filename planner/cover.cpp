@@ -144,8 +144,9 @@ class Ideals {
       if (ideal[s] == '1') continue;
       for (const std::size_t u : starting_[s]) {
         const Set& part = prices_.problem().candidates[usable_[u]];
-        const bool ready = std::all_of(needs_[u].begin(), needs_[u].end(), [&](std::size_t b) { return ideal[b] == '1'; }) &&
-                           std::none_of(part.begin(), part.end(), [&](std::size_t p) { return ideal[p] == '1'; });
+        const bool ready =
+            std::all_of(needs_[u].begin(), needs_[u].end(), [&](std::size_t b) { return ideal[b] == '1'; }) &&
+            std::none_of(part.begin(), part.end(), [&](std::size_t p) { return ideal[p] == '1'; });
         if (!ready) continue;
         std::string next = ideal;
         for (const std::size_t p : part) next[p] = '1';
@@ -161,8 +162,8 @@ class Ideals {
   }
 
   const Prices& prices_;
-  std::vector<std::size_t> usable_;             ///< candidates that have a price
-  std::vector<Set> needs_;                      ///< by usable candidate: what must be finished
+  std::vector<std::size_t> usable_;                 ///< candidates that have a price
+  std::vector<Set> needs_;                          ///< by usable candidate: what must be finished
   std::vector<std::vector<std::size_t>> starting_;  ///< usable candidates by their first statement
 };
 
@@ -229,15 +230,15 @@ std::vector<Set> local_search(const Prices& prices, std::uint64_t seed) {
     std::vector<Set> parts = single_statements(count);
     const auto& candidates = prices.problem().candidates;
     for (std::size_t kick = 0; kick < count / 2; ++kick) {  // begins with some candidates joined
-      const Set& set = candidates[static_cast<std::size_t>(
-          random.between(0, static_cast<std::int64_t>(candidates.size()) - 1))];
+      const Set& set =
+          candidates[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(candidates.size()) - 1))];
       std::vector<Set> tried;
       bool whole = prices.of(set) < never;
       for (const Set& part : parts) {
         const bool inside = std::includes(set.begin(), set.end(), part.begin(), part.end());
         whole = whole && (inside || std::none_of(part.begin(), part.end(), [&](std::size_t s) {
-                  return std::binary_search(set.begin(), set.end(), s);
-                }));
+                            return std::binary_search(set.begin(), set.end(), s);
+                          }));
         if (!inside) tried.push_back(part);
       }
       tried.push_back(set);
@@ -279,7 +280,8 @@ std::optional<std::vector<Set>> beam_search(const Prices& prices) {
   }
   const auto& whole = by_length[count];
   if (whole.empty()) return std::nullopt;
-  return std::min_element(whole.begin(), whole.end(), [](const Partial& a, const Partial& b) { return a.cost < b.cost; })
+  return std::min_element(whole.begin(), whole.end(),
+                          [](const Partial& a, const Partial& b) { return a.cost < b.cost; })
       ->parts;
 }
 

@@ -15,9 +15,10 @@
 namespace isamap {
 
 struct PartCoverProblem {
-  std::vector<std::vector<std::size_t>> before;   ///< by statement: those that must run before it, smaller numbers
-  std::vector<std::vector<std::size_t>> candidates;  ///< sets that may be a part, each ascending; every single statement
-  std::vector<double> price;                      ///< by candidate
+  std::vector<std::vector<std::size_t>> before;  ///< by statement: those that must run before it, smaller numbers
+  std::vector<std::vector<std::size_t>>
+      candidates;             ///< sets that may be a part, each ascending; every single statement
+  std::vector<double> price;  ///< by candidate
 };
 
 struct PartCover {
@@ -42,7 +43,8 @@ bool is_convex(const std::vector<std::vector<std::size_t>>& before, const std::v
 /// greedy: begins with single statements and joins the two parts that gain most, as Hidet and most compilers do.
 /// beam: parts end to end in topological order, the best 3 partial plans kept, as FusionStitching (arXiv 2009.10924).
 /// ours: exact where it answers, else greedy from several starts with moves of statements between parts.
-Result<PartCover> search_cover(const PartCoverProblem& problem, const std::string& strategy = "ours", std::uint64_t seed = 0);
+Result<PartCover> search_cover(const PartCoverProblem& problem, const std::string& strategy = "ours",
+                               std::uint64_t seed = 0);
 std::vector<std::string> cover_strategies();
 
 }  // namespace isamap

@@ -20,15 +20,15 @@ Diagnostics misplaced(const Kernel& kernel, const std::vector<std::size_t>& part
   for (std::size_t s = 0; s < kernel.statements.size(); ++s)
     for (const std::size_t p : before[s])
       if (part_of[p] > part_of[s])
-        problems.push_back(error(fmt::format("statement '{}' is in part {}, before '{}' in part {}, which it needs",
-                                             kernel.statements[s].name, part_of[s], kernel.statements[p].name,
-                                             part_of[p])));
+        problems.push_back(
+            error(fmt::format("statement '{}' is in part {}, before '{}' in part {}, which it needs",
+                              kernel.statements[s].name, part_of[s], kernel.statements[p].name, part_of[p])));
   for (const Repeat& repeat : kernel.repeats)
     for (std::size_t s = repeat.first + 1; s < repeat.first + repeat.count; ++s)
       if (part_of[s] != part_of[repeat.first])
-        problems.push_back(error(fmt::format("statements '{}' and '{}' step together along '{}', but are in two parts",
-                                             kernel.statements[repeat.first].name, kernel.statements[s].name,
-                                             repeat.dim)));
+        problems.push_back(
+            error(fmt::format("statements '{}' and '{}' step together along '{}', but are in two parts",
+                              kernel.statements[repeat.first].name, kernel.statements[s].name, repeat.dim)));
   return problems;
 }
 
@@ -69,10 +69,10 @@ Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
       part_of[s] = p;
     }
   for (std::size_t s = 0; s < part_of.size(); ++s)
-    if (part_of[s] == nowhere)
-      return {error(fmt::format("statement '{}' is in no part", kernel.statements[s].name))};
+    if (part_of[s] == nowhere) return {error(fmt::format("statement '{}' is in no part", kernel.statements[s].name))};
   if (!plan.order.empty() && plan.order.size() != kernel.tensors.size())
-    return {error(fmt::format("{} orders of axes, the model has {} tensors", plan.order.size(), kernel.tensors.size()))};
+    return {
+        error(fmt::format("{} orders of axes, the model has {} tensors", plan.order.size(), kernel.tensors.size()))};
   for (std::size_t t = 0; t < plan.order.size(); ++t) {
     std::vector<int> axes = plan.order[t], all(kernel.tensors[t].shape.size());
     std::iota(all.begin(), all.end(), 0);

@@ -28,11 +28,11 @@ struct FilledTensor {
 };
 
 struct PartCall {
-  std::string name;               ///< of its first node
-  std::size_t program = 0;        ///< in ModelProgram::programs
-  std::vector<ModelPlace> arguments;   ///< by buffer of the program: those that are arguments
-  std::vector<FilledTensor> fill;  ///< before the call
-  ModelPlace workspace;           ///< of its local arrays
+  std::string name;                   ///< of its first node
+  std::size_t program = 0;            ///< in ModelProgram::programs
+  std::vector<ModelPlace> arguments;  ///< by buffer of the program: those that are arguments
+  std::vector<FilledTensor> fill;     ///< before the call
+  ModelPlace workspace;               ///< of its local arrays
 };
 
 /// An input or output of the model.

@@ -68,9 +68,10 @@ std::string arena(const ModelRun& run, std::size_t parts) {
         (block.last - block.first + 1) * column_width, tall, colours[b % colour_count], escaped(block.name),
         block.bytes, block.at, block.first, block.last);
   }
-  return fmt::format("<h2>Arena</h2><p>{} bytes; {} are needed at one time. Parts from left to right.</p>"
-                     "<svg width={} height={}>\n{}</svg>\n",
-                     run.arena_bytes, run.arena_bound, parts * column_width, static_cast<int>(height), boxes);
+  return fmt::format(
+      "<h2>Arena</h2><p>{} bytes; {} are needed at one time. Parts from left to right.</p>"
+      "<svg width={} height={}>\n{}</svg>\n",
+      run.arena_bytes, run.arena_bound, parts * column_width, static_cast<int>(height), boxes);
 }
 
 std::string times(const ModelPage& page) {
@@ -101,16 +102,18 @@ std::string times(const ModelPage& page) {
 
 std::string html_report(const ModelPage& page) {
   const ModelRun& run = page.run;
-  std::string body = fmt::format("<p>{} on {}, executed {}{}: every part as the interpreter says; largest error "
-                                 "{:.3g}.</p>",
-                                 escaped(page.model), escaped(page.target), name(run.executed),
-                                 run.whole ? " as one program" : " part by part", run.max_error);
-  body += html_table({{"", ""},
-                      {"time of one run", fmt::format("{:.4g} ms", 1e3 * run.seconds)},
-                      {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
-                      {"weights", fmt::format("{} bytes", run.weights_bytes)},
-                      {"activations through memory", fmt::format("{} bytes", page.activations)},
-                      {"the same, one statement a part", fmt::format("{} bytes", page.operators)}});
+  std::string body = fmt::format(
+      "<p>{} on {}, executed {}{}: every part as the interpreter says; largest error "
+      "{:.3g}.</p>",
+      escaped(page.model), escaped(page.target), name(run.executed), run.whole ? " as one program" : " part by part",
+      run.max_error);
+  body +=
+      html_table({{"", ""},
+                  {"time of one run", fmt::format("{:.4g} ms", 1e3 * run.seconds)},
+                  {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
+                  {"weights", fmt::format("{} bytes", run.weights_bytes)},
+                  {"activations through memory", fmt::format("{} bytes", page.activations)},
+                  {"the same, one statement a part", fmt::format("{} bytes", page.operators)}});
   body += times(page) + arena(run, page.compiled.parts.size());
   body += "<h2>Graph</h2><p>One colour is one program.</p>" + graph(page.compiled);
   body += "<h2>Plan</h2><pre>" + escaped(page.plan) + "</pre>";

@@ -13,7 +13,7 @@ struct ModelPage {
   std::string model, target;
   const CompiledModel& compiled;
   const ModelRun& run;
-  std::string plan;                              ///< its text
+  std::string plan;                             ///< its text
   std::int64_t activations = 0, operators = 0;  ///< bytes between parts, and with one statement a part
 };
 

@@ -292,7 +292,7 @@ class StatementFusion {
     // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
     const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
     if (after > before * (1 + rounding)) return false;
-    if (!lower(fused, in_.kernel, in_.model, DoLines::trusted)) return false;
+    if (!lower(fused, in_.whole, in_.model, DoLines::trusted)) return false;
     schedule_ = std::move(fused);
     costs_ = std::move(costs);
     chosen_[t] = mapping;
@@ -341,7 +341,7 @@ class StatementFusion {
           if (cost) costs[s] = std::move(*cost);
         }
         if (!known || total(costs, in_.objective) >= least * (1 - min_gain) ||
-            !lower(stripped, in_.kernel, in_.model, DoLines::trusted))
+            !lower(stripped, in_.whole, in_.model, DoLines::trusted))
           continue;
         least = total(costs, in_.objective);
         best = std::move(stripped);

@@ -14,6 +14,7 @@ namespace isamap {
 /// Inputs from the search: lowerable mappings of each statement, cost model, objective.
 struct FusionInput {
   const Kernel& kernel;
+  const Kernel& whole;  ///< what lowers must lower there: the kernel of which the other is a step, or itself
   const HardwareModel& model;
   Objective objective = Objective::edp;
   CostModel& costs;

@@ -132,7 +132,8 @@ struct SearchedKernel {
 
 class ScheduleRun {
  public:
-  ScheduleRun(const SearchedKernel& scope, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
+  ScheduleRun(const SearchedKernel& scope, const MapResult& mappings, const HardwareModel& model,
+              const ScheduleOptions& options)
       : kernel_(scope.step),
         whole_(scope.whole),
         mappings_(mappings),
@@ -196,8 +197,10 @@ class ScheduleRun {
   /// Fusion needs plain dims: if the best nest of a statement fuses dims of the statement, the best one that does not
   /// is tried as well.
   void fuse() {
-    const FusionInput input{kernel_, model_, options_.objective, statement_costs_,
-                            [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
+    const FusionInput input{
+        kernel_,          whole_,
+        model_,           options_.objective,
+        statement_costs_, [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
     Scheduled other = result_;
     const Scheduled apart = result_;
     fuse_statements(input, result_.schedule, result_.statement_costs, result_.mappings);

@@ -135,13 +135,12 @@ std::string arrays_of(const char* name, const std::vector<Port>& ports) {
 
 std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,
                               const std::vector<std::vector<TracedArray>>& traced) {
-
   std::string text = driver;
   std::string list;
   for (std::size_t part = 0; part < traced.size(); ++part)
     for (const TracedArray& one : traced[part])
-      list += fmt::format("    {{{}, {}, {}, {}}},\n", part, one.place.in == ModelPlace::In::output ? 1 : 0, one.place.at,
-                          one.bytes);
+      list += fmt::format("    {{{}, {}, {}, {}}},\n", part, one.place.in == ModelPlace::In::output ? 1 : 0,
+                          one.place.at, one.bytes);
   const std::string after_types = "struct Traced { int part, kind; long at, bytes; };\n";
   const std::size_t at = text.find(after_types) + after_types.size();
   text.insert(at, arrays_of("inputs", model.inputs) + arrays_of("outputs", model.outputs) +
@@ -150,9 +149,10 @@ std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,
   replace(text, "OUTPUTS", std::to_string(model.outputs.size()));
   replace(text, "PARTS", std::to_string(model.calls.size()));
   replace(text, "NAME", unit.name);
-  return fmt::format("#define {0}_PROFILE\n#include \"{0}.h\"\n\n#include <sys/mman.h>\n#include <time.h>\n#include "
-                     "<unistd.h>\n\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n",
-                     unit.name) +
+  return fmt::format(
+             "#define {0}_PROFILE\n#include \"{0}.h\"\n\n#include <sys/mman.h>\n#include <time.h>\n#include "
+             "<unistd.h>\n\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n",
+             unit.name) +
          text;
 }
 

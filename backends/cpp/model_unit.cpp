@@ -215,13 +215,14 @@ class ModelPrinter {
     ModelUnit unit;
     unit.name = name_;
     const std::string code = code_ + tables() + opening() + calls;
-    unit.text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
-                                    "inputs, outputs and the arena do not overlap\n",
-                                    name_, machine_.name, needed_flags(machine_)),
-                        " ") +
-                assumptions() + "\n#include \"" + name_ + ".h\"\n\n#include <fcntl.h>\n#include <sys/mman.h>\n" +
-                "#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n" +
-                surrounding_text(machine_, around_, code) + code;
+    unit.text =
+        comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
+                            "inputs, outputs and the arena do not overlap\n",
+                            name_, machine_.name, needed_flags(machine_)),
+                " ") +
+        assumptions() + "\n#include \"" + name_ + ".h\"\n\n#include <fcntl.h>\n#include <sys/mman.h>\n" +
+        "#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n" +
+        surrounding_text(machine_, around_, code) + code;
     unit.header = header();
     return unit;
   }
@@ -248,11 +249,16 @@ class ModelPrinter {
 
   std::string pointer(const ModelPlace& place) const {
     switch (place.in) {
-      case ModelPlace::In::nowhere: return "nullptr";
-      case ModelPlace::In::input: return fmt::format("inputs[{}]", place.at);
-      case ModelPlace::In::output: return fmt::format("outputs[{}]", place.at);
-      case ModelPlace::In::arena: return fmt::format("arena + {}", place.at);
-      case ModelPlace::In::weights: return fmt::format("weights + {}", place.at);
+      case ModelPlace::In::nowhere:
+        return "nullptr";
+      case ModelPlace::In::input:
+        return fmt::format("inputs[{}]", place.at);
+      case ModelPlace::In::output:
+        return fmt::format("outputs[{}]", place.at);
+      case ModelPlace::In::arena:
+        return fmt::format("arena + {}", place.at);
+      case ModelPlace::In::weights:
+        return fmt::format("weights + {}", place.at);
     }
     return "nullptr";
   }
@@ -266,9 +272,8 @@ class ModelPrinter {
       if (place.in == ModelPlace::In::input) widen(aligns_in_[static_cast<std::size_t>(place.at)], buffer);
       if (place.in == ModelPlace::In::output) widen(aligns_out_[static_cast<std::size_t>(place.at)], buffer);
       const std::string type = fmt::format("{}{}*", a.written ? "" : "const ", a.type);
-      list += place.in == ModelPlace::In::nowhere
-                  ? fmt::format("static_cast<{}>(nullptr), ", type)
-                  : fmt::format("({})({}), ", type, pointer(place));
+      list += place.in == ModelPlace::In::nowhere ? fmt::format("static_cast<{}>(nullptr), ", type)
+                                                  : fmt::format("({})({}), ", type, pointer(place));
     }
     return fmt::format("{}({}{});", unit.name, list, pointer(call.workspace));
   }
@@ -343,7 +348,8 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
     }
     for (const PartCall& call : model_.calls) names += "    " + quoted(call.name) + ",\n";
     return fmt::format(
-        "\nnamespace {{\n\nconst int output_rank[] = {{{}0}};\nconst std::int64_t output_shape[][{}] = {{{}{{0}}}};\n#ifdef "
+        "\nnamespace {{\n\nconst int output_rank[] = {{{}0}};\nconst std::int64_t output_shape[][{}] = "
+        "{{{}{{0}}}};\n#ifdef "
         "{}_PROFILE\nconst char* const part_names[] = {{\n{}    \"\"}};\n#endif\n\n}}  // namespace\n",
         ranks, most, shapes, name_, names);
   }

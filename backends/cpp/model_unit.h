@@ -12,8 +12,8 @@
 namespace isamap {
 
 struct ModelUnit {
-  std::string name;             ///< of the interface: NAME_open, NAME_run, ...; the files are NAME.h and NAME.cpp
-  std::string header, text;     ///< the text includes the header
+  std::string name;          ///< of the interface: NAME_open, NAME_run, ...; the files are NAME.h and NAME.cpp
+  std::string header, text;  ///< the text includes the header
 };
 
 /// Memory that a part needs for local arrays while it runs.
@@ -29,9 +29,9 @@ struct TracedArray {
 };
 
 /// A main for the unit compiled with NAME_PROFILE: `driver DIRECTORY MIN_SECONDS` opens "weights", reads input N from
-/// "N.in", runs once with an arena of NaN that ends at a page nobody may touch, writes the traced arrays of each part to
-/// "trace" and output N to "N.out", repeats the run until MIN_SECONDS are spent, and writes "seconds S" (the median of
-/// one run) and "part N S" for each part to "result".
+/// "N.in", runs once with an arena of NaN that ends at a page nobody may touch, writes the traced arrays of each part
+/// to "trace" and output N to "N.out", repeats the run until MIN_SECONDS are spent, and writes "seconds S" (the median
+/// of one run) and "part N S" for each part to "result".
 std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,
                               const std::vector<std::vector<TracedArray>>& traced);
 

@@ -269,8 +269,7 @@ double TileCounts::footprint(const Group& group, std::span<const std::int64_t> e
 }
 
 /// Sum over the combinations of tile sizes of the dims of a group.
-double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step,
-                             bool elements) const {
+double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const {
   double total = 0;
   if (group.dims.size() == 1) {
     for (const Size& s : steps_along(group.dims.front(), loops, modes).sizes)

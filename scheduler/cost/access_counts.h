@@ -43,9 +43,7 @@ class TileCounts {
   double refills(int access, int loops) const;
 
   /// Elements of one full tile.
-  double tile(int access, int loops) const {
-    return tile_[at(access, loops)];
-  }
+  double tile(int access, int loops) const { return tile_[at(access, loops)]; }
   /// Extent of each dim below the first `loops` loops: full tiles.
   std::span<const std::int64_t> extents(int loops) const {
     return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
@@ -61,12 +59,8 @@ class TileCounts {
   /// Steps of the busiest instance below the first `loops` loops (units give their first instance).
   double steps(int loops) const;
   std::int64_t trip(int loop) const { return trips_[static_cast<std::size_t>(loop)]; }
-  bool uses_loop(int access, int loop) const {
-    return uses_dim(access, dim_of(loop));
-  }
-  bool uses_dim(int access, int dim) const {
-    return facts(access).uses[static_cast<std::size_t>(dim)];
-  }
+  bool uses_loop(int access, int loop) const { return uses_dim(access, dim_of(loop)); }
+  bool uses_dim(int access, int dim) const { return facts(access).uses[static_cast<std::size_t>(dim)]; }
 
   using Group = FootprintGroup;
   /// A sliding window that advanced: by how much, and the extent of the dim in the tile before (always a full one).
@@ -125,8 +119,8 @@ class TileCounts {
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
   boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first
-  std::vector<std::int64_t> tiles_;  ///< by loops above and dim
-  std::vector<double> tile_;         ///< by access and loops above: elements of a full tile
+  std::vector<std::int64_t> tiles_;                                                     ///< by loops above and dim
+  std::vector<double> tile_;  ///< by access and loops above: elements of a full tile
   // Counts are asked for the same tiles by caches, ports and capacities, and steps along a dim for the same modes.
   struct Counted {
     double moved = -1, slid = -1, refills = -1;  ///< -1: not counted yet

@@ -43,8 +43,7 @@ class CacheModel {
   CacheModel(const ResolvedNest& view, const TileCounts& counts, FootprintModel& layout)
       : view_(view), counts_(counts), timing_(view.model->timing), layout_(layout) {}
 
-  CacheTraffic into(MemoryId cache, const AccessStreams& accesses, double bandwidth,
-                    double instances) const {
+  CacheTraffic into(MemoryId cache, const AccessStreams& accesses, double bandwidth, double instances) const {
     CacheTraffic all{0, 0, bandwidth, instances, 0, 0};
     for (const AccessStream& a : accesses) {
       const Moved moved = of_access(cache, accesses, a);
@@ -114,8 +113,7 @@ class CacheModel {
 
   /// Bytes fetched and stream starts per useful byte. Lines stay resident for the next step of the innermost loop: a
   /// loop along the row uses them up.
-  LineCost line_cost(MemoryId cache, const AccessStreams& accesses, const AccessStream& a,
-                     int loops) const {
+  LineCost line_cost(MemoryId cache, const AccessStreams& accesses, const AccessStream& a, int loops) const {
     const MemoryId nearest = a.nearest;
     const bool far = cache != nearest;
     const int outer = loops;

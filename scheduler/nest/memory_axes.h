@@ -22,7 +22,8 @@ struct MemoryAxis {
 /// An access to a tensor as it lies in memory.
 struct MemoryAxes {
   std::vector<MemoryAxis> axes;  ///< outermost first
-  /// A dim occurs in several subscripts, so that its steps move along several of them at once: then each dim is an axis.
+  /// A dim occurs in several subscripts, so that its steps move along several of them at once: then each dim is an
+  /// axis.
   bool by_dim = false;
   std::vector<double> steps;  ///< of `by_dim`, by dim: elements in memory
   AxisTerms last;             ///< of the last subscript

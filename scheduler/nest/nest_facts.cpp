@@ -22,9 +22,8 @@ constexpr std::size_t most_stages = 4096;  ///< kept; beyond it all are found ag
 
 /// Subscripts that differ by a constant are one coordinate: A[i,i], and A[i,i+1], have the footprint of A[i].
 bool has_axis_of(const std::vector<FootprintAxis>& axes, const AffineExpr& e) {
-  return std::any_of(axes.begin(), axes.end(), [&](const FootprintAxis& axis) {
-    return axis.expr - axis.expr.constant() == e - e.constant();
-  });
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const FootprintAxis& axis) { return axis.expr - axis.expr.constant() == e - e.constant(); });
 }
 
 FootprintGroup group_of(const AffineExpr& e, const IterationDomain& domain) {
@@ -73,8 +72,8 @@ std::vector<FootprintGroup> groups_of(const Access& access, const IterationDomai
     for (FootprintAxis& axis : group.axes) {
       terms += axis.terms.size();
       for (FootprintAxis::Term& term : axis.terms)
-        term.position = static_cast<std::size_t>(std::find(group.dims.begin(), group.dims.end(), term.dim) -
-                                                 group.dims.begin());
+        term.position =
+            static_cast<std::size_t>(std::find(group.dims.begin(), group.dims.end(), term.dim) - group.dims.begin());
     }
     group.share_dims = group.axes.size() > 1 && terms > group.dims.size();
   }
@@ -94,13 +93,12 @@ AccessFacts access_facts(const NestFacts& facts, int number) {
     found.operand_memory =
         facts.instruction->operands[operand_of_access(*facts.instruction, found.operand).index()].memory;
   if (found.operand_memory.valid() && facts.model->memory(found.operand_memory).is_register())
-    found.registers =
-        registers_of(*facts.instruction, found.operand, dtype, facts.model->memory(found.operand_memory));
+    found.registers = registers_of(*facts.instruction, found.operand, dtype, facts.model->memory(found.operand_memory));
   for (std::size_t d = 0; d < facts.statement.domain.dims.size(); ++d) {
     found.uses.push_back(isamap::uses(access, facts.statement.domain.dims[d].name));
     const int m = facts.instruction_dim[d];
-    const bool free = m >= 0 && found.operand >= 0 &&
-                      any_stride(*facts.instruction, found.operand, static_cast<std::size_t>(m));
+    const bool free =
+        m >= 0 && found.operand >= 0 && any_stride(*facts.instruction, found.operand, static_cast<std::size_t>(m));
     found.padding.push_back(free ? 1 : facts.block[d]);
   }
   return found;
@@ -275,9 +273,9 @@ Result<std::shared_ptr<const NestFacts>> StatementFacts::of_do(const Nest& nest)
     facts.id = statement_;
     const Computation& original = kernel_->statements[statement_.index()];
     if (line.instruction.empty() && !line.outside.empty())
-      facts.problems.push_back(error(
-          "outside " + line.outside.front().first + ": scalar code computes with what the tensor yields there",
-          "leave it out"));
+      facts.problems.push_back(
+          error("outside " + line.outside.front().first + ": scalar code computes with what the tensor yields there",
+                "leave it out"));
     for (const auto& [tensor, how] : line.outside)
       if (auto no = outside_problem(*kernel_, original, tensor)) facts.problems.push_back(std::move(*no));
     facts.in_bounds = in_bounds_fraction(nest, *kernel_, original);

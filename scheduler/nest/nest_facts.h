@@ -45,8 +45,8 @@ struct AccessFacts {
   std::string name;        ///< as `stage` lines name it
   std::vector<bool> uses;  ///< by dim
   std::vector<FootprintGroup> groups;
-  int operand = -1;         ///< number of the instruction's access; -1: none
-  MemoryId operand_memory;  ///< invalid: immediate, state, or no operand (scalar code)
+  int operand = -1;                   ///< number of the instruction's access; -1: none
+  MemoryId operand_memory;            ///< invalid: immediate, state, or no operand (scalar code)
   std::vector<std::int64_t> padding;  ///< by dim: a buffer's extent is a multiple of it
   int element_bytes = 1;
   int registers = 0;  ///< of one operand, if `operand_memory` is a register file
@@ -87,13 +87,13 @@ struct PackedCopyFacts {
 /// What a `stage` line determines below a given `do` line.
 struct StageFacts {
   Stage stage;
-  MemoryId memory;                  ///< invalid: unknown
-  std::vector<int> accesses;        ///< of the statement, that the stage holds
-  std::vector<SplitDigit> digits;   ///< of its layout; empty: none, or unsupported ones
-  std::vector<AxisTerms> terms;     ///< of each digit's form
-  bool of_dims = true;              ///< no digit is of a dim of the instruction ($j), or unsupported
-  double copies = 1;                ///< of each element: digits of dims of the instruction repeat it
-  Diagnostics problems;             ///< wherever the line stands, without its place
+  MemoryId memory;                 ///< invalid: unknown
+  std::vector<int> accesses;       ///< of the statement, that the stage holds
+  std::vector<SplitDigit> digits;  ///< of its layout; empty: none, or unsupported ones
+  std::vector<AxisTerms> terms;    ///< of each digit's form
+  bool of_dims = true;             ///< no digit is of a dim of the instruction ($j), or unsupported
+  double copies = 1;               ///< of each element: digits of dims of the instruction repeat it
+  Diagnostics problems;            ///< wherever the line stands, without its place
   /// Extents of dims for which the layout is known to hold every element. Filled on use.
   mutable std::set<std::vector<std::int64_t>> laid_out;
   mutable std::vector<std::unique_ptr<const PackedCopyFacts>> packed;  ///< by scheduler/cost/packing_time.h
@@ -125,7 +125,7 @@ class StatementFacts {
   const Kernel* kernel_;
   StatementId statement_;
   const HardwareModel* model_;
-  std::vector<KnownDo> dos_;  ///< last used first
+  std::vector<KnownDo> dos_;                                 ///< last used first
   std::unordered_multimap<std::size_t, KnownStage> stages_;  ///< by a hash of the line
 };
 

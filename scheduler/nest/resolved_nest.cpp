@@ -130,8 +130,8 @@ class Resolver {
         for (const std::string& name : index.names())
           if (tiles.at(name).size > 1 && covered.insert(name).second)
             problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
-                    "each dim of " + known.stage.tensor +
-                        " must be in its layout, whole or in digits such as " + name + "/16 and " + name + "%16");
+                    "each dim of " + known.stage.tensor + " must be in its layout, whole or in digits such as " + name +
+                        "/16 and " + name + "%16");
     if (problems_.size() == before) known.laid_out.insert(tile_);
   }
 
@@ -154,7 +154,8 @@ class Resolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      std::int64_t& around = last_tile_[static_cast<std::size_t>(w.dim)];  // larger than the dim is legal: one schedule serves many sizes
+      std::int64_t& around =
+          last_tile_[static_cast<std::size_t>(w.dim)];  // larger than the dim is legal: one schedule serves many sizes
       if (around > 0 && step.tile > around)
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;

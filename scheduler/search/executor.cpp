@@ -122,7 +122,8 @@ class ThreadExecutor final : public Executor {
       return;
     }
     at.nest = std::move(*nest);
-    auto cost = checked_estimate(*pricing.model, {&space_.kernel(), space_.statement(), &space_.model(), *at.nest, pricing.facts});
+    auto cost = checked_estimate(*pricing.model,
+                                 {&space_.kernel(), space_.statement(), &space_.model(), *at.nest, pricing.facts});
     if (cost)
       at.cost = std::move(*cost);
     else

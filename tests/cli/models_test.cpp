@@ -144,7 +144,8 @@ TEST_F(Models, EmittedOnesRunFromCAndPython) {
                             node("Relu", {"y"}, "r") + node("GlobalAveragePool", {"r"}, "p") +
                             node("Flatten", {"p"}, "f") + node("MatMul", {"f", "m"}, "o") + output("o", {});
   const std::string path = folder_.write("mobilenet_v1.onnx", onnx_bytes::model(graph)), out = folder_ / "out";
-  const Said said = isamap({"emit", path, "--target", "scalar_c", "--constant", "weights", "--budget", "evals=20", "-o", out});
+  const Said said =
+      isamap({"emit", path, "--target", "scalar_c", "--constant", "weights", "--budget", "evals=20", "-o", out});
   ASSERT_EQ(said.code, 0) << said.err;
   const auto json = nlohmann::json::parse(read_file(out + "/mobilenet_v1.json"));
   EXPECT_EQ(json["inputs"][0]["shape"], nlohmann::json({1, 3, 12, 12}));
@@ -153,7 +154,8 @@ TEST_F(Models, EmittedOnesRunFromCAndPython) {
   const auto shell = [&](const std::string& command, const std::string& to) {
     return std::system(("cd '" + out + "' && " + command + " > " + to + " 2>&1").c_str());
   };
-  ASSERT_EQ(shell("g++ -std=c++17 -O1 -Wall -Wextra -Werror -shared -fPIC mobilenet_v1.cpp -o mobilenet_v1.so", "log"), 0)
+  ASSERT_EQ(shell("g++ -std=c++17 -O1 -Wall -Wextra -Werror -shared -fPIC mobilenet_v1.cpp -o mobilenet_v1.so", "log"),
+            0)
       << read_file(out + "/log");
   ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. '" + example +
                       "classify.c' ./mobilenet_v1.so -lm -o c && ./c mobilenet_v1.weights",
@@ -189,7 +191,8 @@ int main(void) {
   return 0;
 }
 )");
-  ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. count.c ./mobilenet_v1.so -lm -o count && ./count", "n.txt"), 0)
+  ASSERT_EQ(shell("cc -std=c11 -Wall -Wextra -Werror -I. count.c ./mobilenet_v1.so -lm -o count && ./count", "n.txt"),
+            0)
       << read_file(out + "/n.txt");
   EXPECT_EQ(read_file(out + "/n.txt"), "1 0\n") << "a run allocates nothing";
   // Other weights, cut off ones and none are told apart, and a wrong call writes nothing.
@@ -214,7 +217,8 @@ TEST_F(Models, PlansAreReadAsExplained) {
   const std::string plan = json["plan_text"];
   EXPECT_GE(json["plan"]["cost"], json["plan"]["bound"]);
   const auto run_with = [&](const std::string& text) {
-    return isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--plan", folder_.write("p.yaml", text), "--json"});
+    return isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--plan", folder_.write("p.yaml", text),
+                   "--json"});
   };
   const Said same = run_with(plan);
   ASSERT_EQ(same.code, 0) << same.err << plan;

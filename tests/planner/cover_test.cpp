@@ -40,7 +40,7 @@ PartCoverProblem random_problem(std::size_t count, int regime, std::uint64_t see
         if (!std::binary_search(set.begin(), set.end(), b)) price += bytes[b];
     }
     const auto size = static_cast<double>(set.size());
-    if (regime == 1) price += 0.15 * size * size;                                 // registers and code
+    if (regime == 1) price += 0.15 * size * size;                               // registers and code
     if (regime == 2) price *= set.size() == 1 ? 1 : 0.7 + 0.8 * random.unit();  // some fuse well, some badly
     problem.price.push_back(price);
   }
