@@ -193,7 +193,9 @@ class ModelPlanner {
     std::vector<std::pair<std::int64_t, Set>> pairs;
     for (std::size_t c = 0; c < chains.size(); ++c)
       for (const std::size_t b : before[c])
-        if (const std::int64_t between = bytes_between(chains[b], chains[c]); between > 0 && is_convex(before, {b, c}))
+        if (const std::int64_t between = bytes_between(chains[b], chains[c]);
+            between > 0 && is_convex(before, {b, c}) &&
+            chains[b].statements.size() + chains[c].statements.size() <= options_.joined_statements)
           pairs.emplace_back(-between, Set{b, c});
     std::sort(pairs.begin(), pairs.end());
     const Kernel kernel = stored(orders);

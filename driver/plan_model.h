@@ -19,6 +19,8 @@ ModelPlan chain_plan(const Kernel& kernel);
 struct PlanOptions {
   std::string search = "ours";  ///< of cover_strategies()
   std::uint64_t seed = 0;
+  /// Of a pair that is priced: each candidate of its search lowers all statements, which takes minutes for large ones.
+  std::size_t joined_statements = 4;
   std::size_t joins = 12;  ///< pairs of neighbouring chains that are compiled together to learn their price
 };
 
