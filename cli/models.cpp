@@ -137,6 +137,20 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
+bool without_model_flags(const Options& options) {
+  const ModelFlags& given = options.onnx;
+  for (const auto& [flag, is_given] :
+       {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
+        std::pair("--inputs", !given.inputs.empty()), std::pair("--outputs", !given.outputs.empty()),
+        std::pair("--interpret", given.interpret)}) {
+    if (!is_given) continue;
+    const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
+    fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");
+    return false;
+  }
+  return true;
+}
+
 std::optional<Model> load_model(const Options& options, Exit& code) {
   ModelOptions with;
   with.seed = options.seed;

@@ -106,6 +106,7 @@ Exit verb_run(const Options& options) {
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
     return compile_and_run_model(options);
   }
+  if (!without_model_flags(options)) return Exit::usage;
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
   if (const auto sizes = several_sizes(options, code)) return run_sizes(options, *sizes);

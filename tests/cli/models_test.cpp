@@ -206,6 +206,14 @@ int main(void) {
   }
 }
 
+TEST_F(Models, OptionsOfModelsAreRefusedForKernels) {
+  for (const char* flag : {"--plan", "--inputs", "--outputs"}) {
+    const Said said = isamap({"run", "--compute", "y[i] = x[i]", "--dims", "i=8", "--target", "scalar_c", flag, "x"});
+    EXPECT_EQ(said.code, 2) << flag;
+    EXPECT_NE(said.err.find("is for models"), std::string::npos) << said.err;
+  }
+}
+
 TEST_F(Models, PlansAreReadAsExplained) {
   const std::string graph = input("x", {1, 3, 6, 6}) + input("w", {8, 3, 1, 1}) + node("Conv", {"x", "w"}, "y") +
                             node("Relu", {"y"}, "r") + node("MaxPool", {"r"}, "o", ints("kernel_shape", {2, 2})) +
