@@ -143,12 +143,21 @@ constexpr std::int64_t evaluations_of_plans = 100;
 
 class Builder {
  public:
-  Builder(const Options& options, Exit& code) : options_(options), code_(code) {}
+  /// `printed`: refuse machines for which no model is printed, before anything is planned.
+  Builder(const Options& options, Exit& code, bool printed = false)
+      : options_(options), code_(code), printed_(printed) {}
 
   std::optional<Built> build() {
     auto machine = load_target(options_);
     code_ = Exit::wrong_input;
     if (!machine) return std::nullopt;
+    if (printed_ && !prints_models(*machine)) {
+      code_ = fail(Exit::no_answer,
+                   fmt::format("models are printed for machines whose programs are C++; those of '{}' run part by part",
+                               machine->name),
+                   "isamap import onnx writes the layers as kernels, which emit prints");
+      return std::nullopt;
+    }
     code_ = Exit::ok;
     Stopwatch watch;
     auto prepared = prepare(options_, code_);
@@ -198,6 +207,7 @@ class Builder {
 
   const Options& options_;
   Exit& code_;
+  const bool printed_;
   Progress progress_;
 };
 
@@ -276,13 +286,8 @@ Exit compile_and_run_model(const Options& options) {
 Exit emit_model(const Options& options) {
   if (options.output.empty()) return fail(Exit::usage, "a model is written as several files", "-o FOLDER");
   Exit code = Exit::ok;
-  const auto built = Builder(options, code).build();
+  const auto built = Builder(options, code, true).build();
   if (!built) return code;
-  if (!prints_models(built->machine))
-    return fail(Exit::no_answer,
-                fmt::format("models are printed for machines whose programs are C++; those of '{}' run part by part",
-                            built->machine.name),
-                "isamap import onnx writes the layers as kernels, which emit prints");
   const auto program = link_model(built->prepared.model, built->compiled, built->prepared.data, built->machine);
   if (!program) return fail(Exit::no_answer, program.diagnostics());
   const auto unit = print_model(*program, built->machine);

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ir/parse.h"
+#include "tests/frontends/outputs_of.h"
 
 namespace isamap {
 namespace {
@@ -54,14 +55,7 @@ std::vector<TensorData> outputs_of(const Model& model) {
   std::vector<TensorData> inputs;
   for (const TensorId id : model.inputs)
     inputs.push_back(random_data(model.kernel.tensors[id.index()], Fill::real, random));
-  EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
-  auto data = data_of(model, inputs);
-  EXPECT_TRUE(data) << render(data.diagnostics());
-  std::vector<TensorData> outputs;
-  if (!data) return outputs;
-  interpret(model.kernel, *data);
-  for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
-  return outputs;
+  return isamap::outputs_of(model, inputs);
 }
 
 /// What remains of the model, which must compute the same: to the last bit if strict.

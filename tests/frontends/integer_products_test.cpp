@@ -9,6 +9,7 @@
 
 #include "frontends/done_ahead.h"
 #include "ir/parse.h"
+#include "tests/frontends/outputs_of.h"
 
 namespace isamap {
 namespace {
@@ -62,14 +63,7 @@ std::vector<TensorData> results_of(const Model& model) {
                    random.between(integer_min(data.dtype), integer_max(data.dtype))});
     inputs.push_back(data);
   }
-  EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
-  auto data = data_of(model, inputs);
-  EXPECT_TRUE(data) << render(data.diagnostics());
-  std::vector<TensorData> outputs;
-  if (!data) return outputs;
-  interpret(model.kernel, *data);
-  for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
-  return outputs;
+  return isamap::outputs_of(model, inputs);
 }
 
 /// What remains after constants are done ahead; its outputs must be those of the model.

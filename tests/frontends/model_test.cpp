@@ -13,6 +13,7 @@
 #include "frontends/layers.h"
 #include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
+#include "tests/frontends/outputs_of.h"
 
 namespace isamap {
 namespace {
@@ -61,17 +62,6 @@ class ModelTest : public testing::Test {
     std::string text;
     for (const RefusedNode& r : model.refused) text += r.node + ": " + r.reason + "\n";
     return text;
-  }
-
-  static std::vector<TensorData> outputs_of(const Model& model, const std::vector<TensorData>& inputs) {
-    EXPECT_EQ(render(verify(model.kernel)), "") << print(model.kernel);
-    auto data = data_of(model, inputs);
-    EXPECT_TRUE(data) << render(data.diagnostics());
-    std::vector<TensorData> outputs;
-    if (!data) return outputs;
-    interpret(model.kernel, *data);
-    for (const TensorId id : model.outputs) outputs.push_back((*data)[id.index()]);
-    return outputs;
   }
 
   /// The first output, which the composed kernel must compute too.
