@@ -15,7 +15,8 @@ namespace {
 
 /// Bound on combinations of tile sizes (at most two a loop and dim): beyond it each dim counts with its largest size.
 constexpr double max_cases = 4096;
-/// Two bits for each loop in a number of 64, behind a leading 1; steps along a dim with more are counted anew each time.
+/// Two bits for each loop in a number of 64, behind a leading 1; steps along a dim with more are counted anew each
+/// time.
 constexpr int most_known_loops = 31;
 constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
 
