@@ -45,6 +45,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
                      {"statements", part.kernel.statements.size()},
                      {"mapped", part.mapped},
                      {"program", part.same_as},
+                     {"band_rows", bands_of(compiled, p) ? bands_of(compiled, p)->group.by : 0},
                      {"predicted_cycles", part.predicted_cycles},
                      {"seconds", ran.seconds},
                      {"max_error", ran.max_error}});
@@ -53,7 +54,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
 }
 
 nlohmann::ordered_json json_of(const ModelPlan& plan) {
-  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}};
+  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}, {"bands", plan.bands.size()}};
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
@@ -98,8 +99,11 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.predicted_cycles);
+  std::size_t banded = 0;
+  for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
+  text += fmt::format(" in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
+                      banded > 0 ? fmt::format("{} of them in bands, ", banded) : "", report.compiled.programs.size(),
+                      report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -264,7 +268,7 @@ Exit compile_and_run_model(const Options& options) {
     return fail(Exit::wrong_input, saved.diagnostics());
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
   code = compared.correct ? Exit::ok : Exit::wrong_result;
-  const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
+  const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
@@ -327,10 +331,16 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
     text += fmt::format("# {} and {} are not joined: {}\n", join.one, join.other, join.reason);
     refused.push_back({{"one", join.one}, {"other", join.other}, {"reason", join.reason}});
   }
+  auto not_banded = nlohmann::ordered_json::array();
+  for (const RefusedBand& band : plan.bands_refused) {
+    text += fmt::format("# {} to {} are in no bands: {}\n", band.first, band.last, band.reason);
+    not_banded.push_back({{"first", band.first}, {"last", band.last}, {"reason", band.reason}});
+  }
   json["plan"] = json_of(plan);
   json["plan_text"] = plan_text;
   json["orders_priced"] = plan.orders_priced;
   json["not_joined"] = std::move(refused);
+  json["not_banded"] = std::move(not_banded);
   return code;
 }
 

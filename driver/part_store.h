@@ -32,6 +32,8 @@ class PartStore {
   /// Predicted cycles; infinite without a program.
   double price(const Kernel& part) const;
 
+  const HardwareModel& machine() const { return machine_; }
+
   std::size_t searched = 0;  ///< parts whose schedule was searched, not read
 
  private:

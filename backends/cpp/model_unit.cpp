@@ -12,6 +12,7 @@
 #include "backends/cpp/types.h"
 #include "backends/cpp/versions.h"
 #include "isamap/interpret.h"
+#include "support/overloaded.h"
 
 namespace isamap {
 namespace {
@@ -248,15 +249,17 @@ class ModelPrinter {
   }
 
   std::string pointer(const ModelPlace& place) const {
+    std::string rows = place.offset == 0 ? "" : fmt::format(" + {}", place.offset);
+    if (place.step != 0) rows += fmt::format(" + {} * band", place.step);
     switch (place.in) {
       case ModelPlace::In::nowhere:
         return "nullptr";
       case ModelPlace::In::input:
-        return fmt::format("inputs[{}]", place.at);
+        return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
       case ModelPlace::In::output:
-        return fmt::format("outputs[{}]", place.at);
+        return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
       case ModelPlace::In::arena:
-        return fmt::format("arena + {}", place.at);
+        return fmt::format("arena + {}{}", place.at, rows);
       case ModelPlace::In::weights:
         return fmt::format("weights + {}", place.at);
     }
@@ -297,9 +300,37 @@ class ModelPrinter {
         list, pointer(fill.place), fill.count);
   }
 
+  /// The loops of calls that run in bands of rows.
+  std::string bands_text(const ModelBands& bands) {
+    std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (const ModelBandLoop& loop : bands.loops) {
+      if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
+      for (const ModelBandStep& step : loop.steps)
+        text += std::visit(overloaded{[&](const PartCall& call) {
+                                        return fmt::format("  {}  // {}\n  NAME_COUNT({})\n", call_text(call),
+                                                           comment_text(call.name), step.call);
+                                      },
+                                      [&](const FilledTensor& fill) { return fill_text(fill); },
+                                      [&](const MovedRows& rows) {
+                                        return fmt::format("  std::memmove({}, {}, {});\n", pointer(rows.to),
+                                                           pointer(rows.from), rows.bytes);
+                                      }},
+                           step.is);
+      if (loop.times > 1) text += "  }\n";
+    }
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c) text += fmt::format("  NAME_AFTER({})\n", c);
+    return text;
+  }
+
   std::string run_entry() {
     std::string calls;
+    auto bands = model_.bands.begin();
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      if (bands != model_.bands.end() && bands->first == c) {
+        calls += bands_text(*bands);
+        c += bands++->count - 1;
+        continue;
+      }
       for (const FilledTensor& fill : model_.calls[c].fill) calls += fill_text(fill);
       calls += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
                            comment_text(model_.calls[c].name), c);
@@ -322,13 +353,20 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
   (void)weights;
 #ifdef NAME_PROFILE
   double begun = isamap_now();
-#define NAME_AFTER(part) \
+#define NAME_COUNT(part) \
   if (own_arena == nullptr) {{ \
-    model->seconds[part] += isamap_now() - begun; \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }}
+#define NAME_AFTER(part) \
+  NAME_COUNT(part) \
+  if (own_arena == nullptr) {{ \
     if (model->after != nullptr) model->after(model->user, part, arena); \
     begun = isamap_now(); \
   }}
 #else
+#define NAME_COUNT(part)
 #define NAME_AFTER(part)
 #endif
 {}  return NAME_ok;
