@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "backends/cpp/model_unit.h"
+#include "backends/cpp/team.h"
 #include "backends/model_runner.h"
 #include "cli/json.h"
 #include "cli/models.h"
@@ -61,6 +62,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
   return {{"schema_version", 1},
           {"model", model.kernel.name},
           {"target", machine.name},
+          {"threads", threads_of(machine)},
           {"executed", name(run.executed)},
           {"correct", compared.correct},
           {"max_error", run.max_error},
@@ -148,6 +150,7 @@ class Builder {
       : options_(options), code_(code), printed_(printed) {}
 
   std::optional<Built> build() {
+    if (!set_threads(options_, code_)) return std::nullopt;
     auto machine = load_target(options_);
     code_ = Exit::wrong_input;
     if (!machine) return std::nullopt;
@@ -205,7 +208,7 @@ class Builder {
     return std::nullopt;
   }
 
-  const Options& options_;
+  Options options_;
   Exit& code_;
   const bool printed_;
   Progress progress_;
@@ -235,6 +238,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
   return {{"schema_version", 1},
           {"model", unit.name},
           {"target", built.machine.name},
+          {"threads", threads_of(built.machine)},
           {"inputs", json_of(program.inputs)},
           {"outputs", json_of(program.outputs)},
           {"arena_bytes", program.arena_bytes},

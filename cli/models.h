@@ -45,6 +45,9 @@ Exit compile_and_run_model(const Options& options);
 Exit emit_model(const Options& options);
 /// explain MODEL.onnx --target HW: every refused node, or the plan and the joins that it does not make.
 Exit explain_model(const Options& options);
+/// --threads: sets the parameter of the machine's file that is their number. False: it has none, or fewer, which is
+/// reported.
+bool set_threads(Options& options, Exit& code);
 /// Adds the plan to both.
 Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json);
 
