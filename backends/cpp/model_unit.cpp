@@ -300,7 +300,7 @@ class ModelPrinter {
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    const std::string code = (team_ ? team_text(machine_) : "") + code_ + tables() + opening() + calls;
+    const std::string code = (team_ ? named(team_text(machine_), name_) : "") + code_ + tables() + opening() + calls;
     unit.text =
         comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                             "inputs, outputs and the arena do not overlap\n",

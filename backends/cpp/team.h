@@ -28,7 +28,7 @@ inline constexpr const char* member_type = "isamap_member";
 /// A statement: all members of a function are here.
 inline constexpr const char* wait_for_all = "isamap_wait_for_all(team);";
 
-/// Types and functions of a team, in front of the parts.
+/// Types and functions of a team, in front of the parts. NAME is the model's.
 std::string team_text(const HardwareModel& machine);
 
 }  // namespace isamap
