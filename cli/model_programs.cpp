@@ -136,6 +136,14 @@ std::string compiled_as(const Options& options, bool tuned = false) {
                      static_cast<int>(schedule.objective), options.strict_float, loaded->resolved);
 }
 
+/// Of all tensors: what a run of the model touches.
+double bytes_of(const Kernel& kernel) {
+  double sum = 0;
+  for (const Tensor& tensor : kernel.tensors)
+    sum += static_cast<double>(element_count(tensor)) * static_cast<double>(bytes(tensor.dtype));
+  return sum;
+}
+
 /// A model with its machine, plan and compiled parts. Empty: the problem is reported and `code` set.
 struct Built {
   HardwareModel machine;
@@ -173,6 +181,7 @@ class Builder {
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
     built.imported = built.prepared.model.kernel;
+    built.machine.timing.between_runs = bytes_of(built.prepared.model.kernel);
     PartStoreOptions with = store_options(built.machine);
     PartStoreOptions drafts = with;  // not tuned: the plan is the same before and after
     drafts.tuned_as.clear();
@@ -201,6 +210,7 @@ class Builder {
     with.compile.schedule = schedule_options(options_, machine);
     with.jobs = static_cast<std::size_t>(options_.schedule.jobs);
     with.compiled_as = compiled_as(options_);
+    if (!with.compiled_as.empty()) with.compiled_as += fmt::format("\nbetween runs {}\n", machine.timing.between_runs);
     with.tuned_as = compiled_as(options_, true);
     with.progress = [&](const std::string& text) { progress_(text); };
     return with;

@@ -32,13 +32,11 @@ void thread_start_times(const TermContext& at, std::vector<TermTime>& times) {
 
 namespace terms {
 
-extern const Term thread_starts{"start of threads",
-                                "times entered x start, of the outermost loop distributed over threads",
-                                "units.*.threads.start",
-                                "definition of the parameter",
-                                Overlap::exposed,
-                                false,
-                                thread_start_times};
+extern const Term thread_starts{
+    "start of threads",      "times entered x start, of the outermost loop distributed over threads",
+    "units.*.threads.start", "definition of the parameter",
+    Overlap::once,           false,
+    thread_start_times};
 
 }  // namespace terms
 }  // namespace isamap
