@@ -146,8 +146,8 @@ bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
        {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
-        std::pair("--inputs", !given.inputs.empty()), std::pair("--outputs", !given.outputs.empty()),
-        std::pair("--interpret", given.interpret)}) {
+        std::pair("--threads", given.threads > 0), std::pair("--inputs", !given.inputs.empty()),
+        std::pair("--outputs", !given.outputs.empty()), std::pair("--interpret", given.interpret)}) {
     if (!is_given) continue;
     const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
     fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");

@@ -53,7 +53,7 @@ class ModelCompiler {
     for (CompiledPart& part : made_.parts) part.same_as = first_of_[part.program];
     store_.add(kernels_);
     for (const Kernel& kernel : kernels_) made_.programs.push_back(store_.find(kernel));
-    for (std::size_t p = 0; p < made_.parts.size() && made_.problems.empty(); ++p) price(p);
+    for (std::size_t p = 0; p < made_.parts.size(); ++p) price(p);
     made_.seconds = watch.seconds();
     return std::move(made_);
   }

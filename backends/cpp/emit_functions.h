@@ -15,6 +15,7 @@ struct Surroundings {
   std::set<std::string> helpers, includes;
   bool scratch = false;
   bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
+  bool team = false;         ///< and all of them if a team executes the functions (backends/cpp/team.h)
   Workspace workspace = {};  ///< its size, the maximum of all functions
   /// Loops over rows (program/row_loops.h): the function has the number of rows as its last argument.
   const std::map<std::string, std::int64_t>* row_loops = nullptr;

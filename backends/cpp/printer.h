@@ -31,6 +31,7 @@ struct BodyContext {
   const Dialect* dialect = nullptr;
   /// Loops over rows, whose trip is `rows` divided by this number (program/row_loops.h); null: there are none.
   const std::map<std::string, std::int64_t>* row_loops = nullptr;
+  bool team = false;  ///< executed by all members of a team (backends/cpp/team.h); parallel loops are not marked
 };
 
 /// The argument with the number of rows.
