@@ -154,7 +154,7 @@ class BandPricer {
     const std::vector<Part> parts = parts_of(path);
     const auto one = band_schedule(kernel_, parts, 1);
     if (!one) {
-      refuse(path, one.diagnostics()[0].message);
+      if (reasons_.insert(one.diagnostics()[0].message).second) refuse(path, one.diagnostics()[0].message);
       return 0;
     }
     const std::int64_t rows = rows_of(kernel_, parts.back())->rows;
@@ -286,7 +286,8 @@ class BandPricer {
   std::vector<std::map<std::size_t, double>>
       readers_;  ///< by chain: chains that read it, and bytes of the largest tensor
   std::vector<Path> before_;
-  std::set<std::string> keys_;  ///< of kernels that are priced
+  std::set<std::string> reasons_;  ///< why paths have no bands: each is told once, of the path with the most bytes
+  std::set<std::string> keys_;     ///< of kernels that are priced
   PricedBands result_;
 };
 
