@@ -53,7 +53,7 @@ class ModelCompiler {
     for (CompiledPart& part : made_.parts) part.same_as = first_of_[part.program];
     store_.add(kernels_);
     for (const Kernel& kernel : kernels_) made_.programs.push_back(store_.find(kernel));
-    for (std::size_t p = 0; p < made_.parts.size() && made_.problems.empty(); ++p) price(p);
+    for (std::size_t p = 0; p < made_.parts.size(); ++p) price(p);
     made_.seconds = watch.seconds();
     return std::move(made_);
   }
@@ -95,26 +95,28 @@ class ModelCompiler {
   bool has_program(std::size_t program, const std::string& part) {
     const Compilation& compilation = *made_.programs[program];
     if (compilation.program) return true;
-    made_.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
-    made_.problems = compilation.problems;
-    for (Diagnostic& problem : made_.problems) problem.message = part + ": " + problem.message;
+    if (made_.code == Exit::ok) made_.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
+    for (Diagnostic problem : compilation.problems) {
+      problem.message = part + ": " + problem.message;
+      made_.problems.push_back(std::move(problem));
+    }
     return false;
   }
 
   void price(std::size_t p) {
     CompiledPart& part = made_.parts[p];
-    const auto add = [&](std::size_t program, std::int64_t times) {
+    std::vector<std::pair<std::size_t, std::int64_t>> calls = {{part.program, 1}};  // programs, and how often they run
+    if (const CompiledBands* bands = bands_of(made_, p)) {
+      const std::vector<std::int64_t> counts = call_counts(bands->schedule);
+      calls.clear();
+      for (std::size_t k = 0; k < counts.size(); ++k)
+        if (bands->group.first + bands->schedule.kernels[k].part == p)
+          calls.emplace_back(bands->programs[k], counts[k]);
+    }
+    for (const auto& [program, times] : calls) {
       if (!has_program(program, part.name)) return;
       part.predicted_cycles += static_cast<double>(times) * made_.programs[program]->scheduled->cost.cycles;
-    };
-    if (const CompiledBands* bands = bands_of(made_, p)) {
-      const std::vector<std::int64_t> calls = call_counts(bands->schedule);
-      for (std::size_t k = 0; k < calls.size(); ++k)
-        if (bands->group.first + bands->schedule.kernels[k].part == p) add(bands->programs[k], calls[k]);
-    } else {
-      add(part.program, 1);
     }
-    if (!made_.problems.empty()) return;
     made_.predicted_cycles += part.predicted_cycles;
     part.mapped =
         std::min(part.kernel.statements.size(), instructions_in(made_.programs[part.program]->scheduled->schedule));

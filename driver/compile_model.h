@@ -51,11 +51,11 @@ struct CompiledModel {
   double predicted_cycles = 0;                               ///< of all parts
   double seconds = 0;
   Exit code = Exit::ok;
-  Diagnostics problems;  ///< of a part without a program, by its name
+  Diagnostics problems;  ///< of the parts without a program, by their names
 };
 
-/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled. Stops
-/// at parts without a program.
+/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled; all
+/// that have no program are told.
 CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
 
 /// The group that a part is in; null: it runs on all rows at once.

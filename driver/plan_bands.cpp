@@ -266,7 +266,9 @@ class BandPricer {
     }
     for (const auto& [path, tried] : best) {
       const double alone = apart(path);
-      if (tried->price < alone)
+      if (tried->price == std::numeric_limits<double>::infinity())
+        refuse(path, fmt::format("a part has no program for the rows of bands of {}", tried->by));
+      else if (tried->price < alone)
         result_.cheaper.push_back({path, tried->by, tried->price});
       else
         refuse(
