@@ -303,6 +303,8 @@ class ModelPrinter {
   /// The loops of calls that run in bands of rows.
   std::string bands_text(const ModelBands& bands) {
     std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c)
+      for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
     for (const ModelBandLoop& loop : bands.loops) {
       if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
       for (const ModelBandStep& step : loop.steps)
