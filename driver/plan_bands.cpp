@@ -195,12 +195,10 @@ class BandPricer {
     const auto two = band_schedule(kernel_, parts, std::min<std::int64_t>(2, rows));
     const double first = buffer_bytes(*one), more = std::max(1.0, buffer_bytes(*two) - first);
     const double left = cache_.capacity / 2 - weight_bytes(path) - first;
-    if (one->buffers.empty() || left < 0) {
-      refuse(path, one->buffers.empty()
-                       ? "no tensor is theirs alone"
-                       : fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half "
-                                     "of the second cache",
-                                     weight_bytes(path)));
+    if (one->buffers.empty()) return 0;  // every tensor between them is wanted elsewhere too
+    if (left < 0) {
+      refuse(path, fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half of the second cache",
+                               weight_bytes(path)));
       return 0;
     }
     const auto fit = static_cast<std::int64_t>(1 + left / more);
@@ -215,7 +213,10 @@ class BandPricer {
   /// Parts of few rows are shared by paths: as many distinct ones as may be priced.
   void add(const Path& path, std::int64_t by, std::vector<Tried>& list) {
     const std::vector<Part> parts = parts_of(path);
-    if (by < 1 || by >= rows_of(kernel_, parts.back())->rows) return;
+    const std::int64_t rows = rows_of(kernel_, parts.back())->rows;
+    if (by < 1 || by >= rows) return;
+    const std::int64_t bands = (rows + by - 1) / by;
+    by = (rows + bands - 1) / bands;  // as many bands of fewer rows compute fewer of them twice
     auto schedule = band_schedule(kernel_, parts, by);
     if (!schedule) return;
     Tried tried{path, by, std::move(*schedule), std::vector<std::size_t>(parts.size(), 0), {}, 0};
