@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/model_files.h"
+#include "driver/execute.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -105,6 +106,10 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  if (const Diagnostics large = too_large_to_hold(model->kernel); !large.empty()) {
+    code = fail(Exit::limit, large);
+    return std::nullopt;
+  }
   code = Exit::wrong_input;
   AheadOptions with;
   with.strict_float = options.strict_float || options.onnx.interpret;

@@ -82,10 +82,12 @@ CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store
   for (CompiledPart& part : made.parts) {
     const Compilation& compilation = *made.programs[part.program];
     if (!compilation.program) {
-      made.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
-      made.problems = compilation.problems;
-      for (Diagnostic& problem : made.problems) problem.message = part.name + ": " + problem.message;
-      break;
+      if (made.code == Exit::ok) made.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
+      for (Diagnostic problem : compilation.problems) {
+        problem.message = part.name + ": " + problem.message;
+        made.problems.push_back(std::move(problem));
+      }
+      continue;
     }
     part.predicted_cycles = compilation.scheduled->cost.cycles;
     made.predicted_cycles += part.predicted_cycles;

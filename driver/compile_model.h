@@ -40,11 +40,11 @@ struct CompiledModel {
   double predicted_cycles = 0;                               ///< of all parts
   double seconds = 0;
   Exit code = Exit::ok;
-  Diagnostics problems;  ///< of a part without a program, by its name
+  Diagnostics problems;  ///< of the parts without a program, by their names
 };
 
-/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled. Stops
-/// at parts without a program.
+/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled; all
+/// that have no program are told.
 CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
 
 /// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
