@@ -123,7 +123,8 @@ class Linker {
   Diagnostics call(std::size_t p) {
     const CompiledPart& part = compiled_.parts[p];
     const Program& program = linked_.programs[part.program];
-    PartCall made{part.name, part.program, std::vector<ModelPlace>(program.buffers.size()), {}, {}};
+    PartCall made{part.name, part.program, std::vector<ModelPlace>(program.buffers.size()), {}, {}, 0};
+    made.seconds = part.predicted_cycles / machine_.clock_hz;
     if (workspaces_[part.program] > 0) made.workspace = {ModelPlace::In::arena, workspace_at_[p]};
     std::vector<BufferId> packed;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

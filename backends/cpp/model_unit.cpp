@@ -410,7 +410,7 @@ class ModelPrinter {
       if (all && (alone || !fill.empty())) text += (fill.empty() ? "" : first + fill + "    }\n") + wait;
       if (c > 0 && all) text += "    [[fallthrough]];\n";
       if (c == 0 || all) text += fmt::format("  case {}:\n", c);
-      if (all) text += fmt::format("    isamap_join(team, given, {});\n", c);
+      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, call.seconds);
       const std::string called = fmt::format("    {}  // {}\n", call_text(call), comment_text(call.name));
       text += (all ? called : first + fill + called + "    }\n") + fmt::format("    NAME_AFTER({})\n", c);
       alone = !all;
