@@ -34,6 +34,7 @@ class PartStore {
   /// Predicted cycles; infinite without a program.
   double price(const Kernel& part) const;
 
+  const HardwareModel& machine() const { return machine_; }
   /// Keeps a tuned schedule of the part, for this machine: later compilations of the part take it.
   void keep_tuned(const Kernel& part, const Schedule& schedule) const;
 

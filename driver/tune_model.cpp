@@ -159,11 +159,11 @@ class PartTuning {
   std::optional<std::size_t> best_;
 };
 
-/// Seconds of each program, all its calls together.
+/// Seconds of each program, all its calls together; parts in bands have programs of their own, which are not tuned.
 std::vector<double> seconds_of_programs(const CompiledModel& compiled, const ModelRun& run) {
   std::vector<double> seconds(compiled.programs.size());
   for (std::size_t p = 0; p < compiled.parts.size() && p < run.parts.size(); ++p)
-    seconds[compiled.parts[p].program] += run.parts[p].seconds;
+    if (bands_of(compiled, p) == nullptr) seconds[compiled.parts[p].program] += run.parts[p].seconds;
   return seconds;
 }
 

@@ -13,6 +13,7 @@
 #include "backends/cpp/types.h"
 #include "backends/cpp/versions.h"
 #include "isamap/interpret.h"
+#include "support/overloaded.h"
 
 namespace isamap {
 namespace {
@@ -187,13 +188,20 @@ CHECKS  char* const arena = static_cast<char*>(own_arena == nullptr ? model->are
   (void)weights;
 #ifdef NAME_PROFILE
   double begun = isamap_now();
-#define NAME_AFTER(part) \
+#define NAME_COUNT(part) \
   if (own_arena == nullptr) { \
-    model->seconds[part] += isamap_now() - begun; \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }
+#define NAME_AFTER(part) \
+  NAME_COUNT(part) \
+  if (own_arena == nullptr) { \
     if (model->after != nullptr) model->after(model->user, part, arena); \
     begun = isamap_now(); \
   }
 #else
+#define NAME_COUNT(part)
 #define NAME_AFTER(part)
 #endif
 CALLS  return NAME_ok;
@@ -224,16 +232,23 @@ void NAME_parts(const void* given, isamap_member team, int from) {
   (void)weights;
 #ifdef NAME_PROFILE
   double begun = isamap_now();
+#define NAME_COUNT(part) \
+  if (!call.own_arena && team.number == 0) { \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }
 #define NAME_AFTER(part) \
+  NAME_COUNT(part) \
   if (!call.own_arena) { \
     if (team.number == 0) { \
-      model->seconds[part] += isamap_now() - begun; \
       if (model->after != nullptr) model->after(model->user, part, arena); \
       begun = isamap_now(); \
     } \
     if (model->after != nullptr) isamap_wait_for_all(team); \
   }
 #else
+#define NAME_COUNT(part)
 #define NAME_AFTER(part)
 #endif
   switch (from) {
@@ -335,15 +350,17 @@ class ModelPrinter {
   }
 
   std::string pointer(const ModelPlace& place) const {
+    std::string rows = place.offset == 0 ? "" : fmt::format(" + {}", place.offset);
+    if (place.step != 0) rows += fmt::format(" + {} * band", place.step);
     switch (place.in) {
       case ModelPlace::In::nowhere:
         return "nullptr";
       case ModelPlace::In::input:
-        return fmt::format("inputs[{}]", place.at);
+        return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
       case ModelPlace::In::output:
-        return fmt::format("outputs[{}]", place.at);
+        return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
       case ModelPlace::In::arena:
-        return fmt::format("arena + {}", place.at);
+        return fmt::format("arena + {}{}", place.at, rows);
       case ModelPlace::In::weights:
         return fmt::format("weights + {}", place.at);
     }
@@ -385,10 +402,52 @@ class ModelPrinter {
         list, pointer(fill.place), fill.count);
   }
 
+  std::string step_text(const ModelBandStep& step, const std::string& indent) {
+    return std::visit(overloaded{[&](const PartCall& call) {
+                                   return fmt::format("{0}{1}  // {2}\n{0}NAME_COUNT({3})\n", indent, call_text(call),
+                                                      comment_text(call.name), step.call);
+                                 },
+                                 [&](const FilledTensor& fill) { return fill_text(fill); },
+                                 [&](const MovedRows& rows) {
+                                   return fmt::format("{}std::memmove({}, {}, {});\n", indent, pointer(rows.to),
+                                                      pointer(rows.from), rows.bytes);
+                                 }},
+                      step.is);
+  }
+
+  /// The loops of calls that run in bands of rows; `steps` are those of one loop.
+  template <class Steps>
+  std::string bands_text(const ModelBands& bands, const Steps& steps) {
+    std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (const ModelBandLoop& loop : bands.loops) {
+      if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
+      text += steps(loop);
+      if (loop.times > 1) text += "  }\n";
+    }
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c) text += fmt::format("  NAME_AFTER({})\n", c);
+    return text;
+  }
+
+  /// The bands that begin at this call; null: none do.
+  const ModelBands* bands_at(std::size_t call) const {
+    for (const ModelBands& bands : model_.bands)
+      if (bands.first == call) return &bands;
+    return nullptr;
+  }
+
   /// The calls of one thread.
   std::string calls() {
     std::string text;
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      if (const ModelBands* bands = bands_at(c)) {
+        text += bands_text(*bands, [&](const ModelBandLoop& loop) {
+          std::string all;
+          for (const ModelBandStep& step : loop.steps) all += step_text(step, "  ");
+          return all;
+        });
+        c += bands->count - 1;
+        continue;
+      }
       for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
       text += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
                           comment_text(model_.calls[c].name), c);
@@ -396,21 +455,55 @@ class ModelPrinter {
     return text;
   }
 
+  bool is_distributed(const ModelBandStep& step) const {
+    const auto* call = std::get_if<PartCall>(&step.is);
+    return call != nullptr && distributed_[call->program];
+  }
+
+  /// Steps of a member of a team. `alone`: were the last ones before the loop executed by one member? and behind it.
+  std::string shared_steps(const ModelBandLoop& loop, bool& alone) {
+    const std::string wait = fmt::format("    {}\n", wait_for_all);
+    const bool repeats = loop.times > 1;
+    bool one = alone || (repeats && !is_distributed(loop.steps.back()));
+    std::string text;
+    for (const ModelBandStep& step : loop.steps) {
+      const bool all = is_distributed(step);
+      if (all && one) text += wait;
+      const std::string called = step_text(step, "    ");
+      text += all ? called : "    if (team.number == 0) {\n" + called + "    }\n";
+      one = !all;
+    }
+    alone = one;
+    return text;
+  }
+
   /// Those of a member of a team. The others begin at a distributed part; one member alone executes what is not
-  /// distributed, and all wait before a part that is.
+  /// distributed, and all wait before a part that is. Bands of which a part is distributed are one to begin at.
   std::string shared_calls() {
     const std::string first = "    if (team.number == 0) {\n", wait = fmt::format("    {}\n", wait_for_all);
     std::string text;
     bool alone = false;
+    const auto begins = [&](std::size_t c, bool all) {
+      if (c > 0 && all) text += "    [[fallthrough]];\n";
+      if (c == 0 || all) text += fmt::format("  case {}:\n", c);
+      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, model_.calls[c].seconds);
+    };
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      if (const ModelBands* bands = bands_at(c)) {
+        begins(c, std::any_of(bands->loops.begin(), bands->loops.end(), [&](const ModelBandLoop& loop) {
+                 return std::any_of(loop.steps.begin(), loop.steps.end(),
+                                    [&](const ModelBandStep& step) { return is_distributed(step); });
+               }));
+        text += bands_text(*bands, [&](const ModelBandLoop& loop) { return shared_steps(loop, alone); });
+        c += bands->count - 1;
+        continue;
+      }
       const PartCall& call = model_.calls[c];
       const bool all = distributed_[call.program];
       std::string fill;
       for (const FilledTensor& one : call.fill) fill += fill_text(one);
       if (all && (alone || !fill.empty())) text += (fill.empty() ? "" : first + fill + "    }\n") + wait;
-      if (c > 0 && all) text += "    [[fallthrough]];\n";
-      if (c == 0 || all) text += fmt::format("  case {}:\n", c);
-      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, call.seconds);
+      begins(c, all);
       const std::string called = fmt::format("    {}  // {}\n", call_text(call), comment_text(call.name));
       text += (all ? called : first + fill + called + "    }\n") + fmt::format("    NAME_AFTER({})\n", c);
       alone = !all;

@@ -45,6 +45,8 @@ class Printer {
             diagnostics},
         state_(model, context_, [this](const std::string& text_of) { lines(text_of); }) {}
 
+  void set_numbers(const RuntimeNumbers* numbers) { numbers_ = context_.numbers = numbers; }
+
   void function(const std::vector<Item>& items) {
     for (std::size_t before = 1; team_ && before != thread_values_.size();) {
       before = thread_values_.size();
@@ -245,9 +247,9 @@ class Printer {
     if (!number) print_steps(loop, item, {});
   }
   std::string trip_text(const Loop& loop) const {
-    const auto found = row_loops_ != nullptr ? row_loops_->find(loop.variable) : decltype(row_loops_->end()){};
-    if (row_loops_ == nullptr || found == row_loops_->end()) return std::to_string(loop.trip);
-    return found->second == 1 ? rows_name : fmt::format("{} / {}", rows_name, found->second);
+    if (numbers_ != nullptr)
+      if (const auto found = numbers_->trips.find(loop.variable); found != numbers_->trips.end()) return found->second;
+    return std::to_string(loop.trip);
   }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
@@ -500,7 +502,6 @@ class Printer {
  public:
   std::set<std::int32_t> const_;  ///< buffers that are `const` in this function
   RegisterHints hints_;
-  const std::map<std::string, std::int64_t>* row_loops_ = nullptr;
   bool team_ = false;
 
  private:
@@ -519,6 +520,7 @@ class Printer {
   std::map<std::string, std::string> variable_names_;
   std::set<int> declared_pointers_, declared_variables_;
   ProgramState state_;
+  const RuntimeNumbers* numbers_ = nullptr;
   int depth_ = 1, in_unit_ = 0;
   std::set<int> thread_values_;  ///< variables of parallel loops, outside of which they may be set
   bool divided_ = false;         ///< of a team: one member executes this, or each its iterations
@@ -528,18 +530,18 @@ class Printer {
 }  // namespace
 
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
-  const auto& [program, model, buffers, constant, elements, dialect, row_loops, team] = context;
+  const auto& [program, model, buffers, constant, elements, dialect, numbers, team] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
-  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics}, places);
+  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics, numbers}, places);
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;
-  printer.row_loops_ = row_loops;
+  printer.set_numbers(numbers);
   printer.team_ = team;
   if (dialect == nullptr) printer.hints_ = register_hints(items, places, program, model);
   printer.function(items);
