@@ -9,6 +9,8 @@
 #include "cli/json.h"
 #include "cli/sizes.h"
 #include "driver/symbolic_model_run.h"
+#include "frontends/layers.h"
+#include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "frontends/size_ranges.h"
 #include "planner/plan_file.h"
@@ -394,6 +396,38 @@ Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
                          {"plan", print(model.compiled->plan, model.sampled->models[0].kernel, model.machine->name)},
                          {"part_list", json_of_parts(*model.compiled)}};
   return deliver_model(options, *unit, weights_file(program), json);
+}
+
+Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {
+  std::vector<Bindings> symbols = sample_sizes(sizes.facts, true);
+  std::vector<LayerList> lists;
+  for (const Bindings& sample : symbols) {
+    Bindings all = sizes.fixed;
+    all.insert(sample.begin(), sample.end());
+    const auto model = imported_at(options, all);
+    if (!model) return fail(Exit::wrong_input, model.diagnostics());
+    lists.push_back(layers_of(*model));
+  }
+  SizeFit fit(symbols);
+  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  for (std::size_t l = 0; l < lists[0].layers.size(); ++l) {
+    const Layer& layer = lists[0].layers[l];
+    if (!layer.kernel) continue;
+    std::vector<KernelAt> samples;
+    for (std::size_t n = 0; n < lists.size(); ++n)
+      if (l < lists[n].layers.size() && lists[n].layers[l].name == layer.name && lists[n].layers[l].kernel)
+        samples.push_back({symbols[n], &*lists[n].layers[l].kernel});
+    if (samples.size() != lists.size()) {
+      files.emplace_back(&layer, error("it is another layer at other sizes"));
+      continue;
+    }
+    const auto kernel = lifted(sizes.facts, samples, fit);
+    if (!kernel)
+      files.emplace_back(&layer, kernel.diagnostics());
+    else
+      files.emplace_back(&layer, kernel_file(*kernel));
+  }
+  return write_layers(options, lists[0], files);
 }
 
 }  // namespace isamap::cli
