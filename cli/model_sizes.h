@@ -16,6 +16,8 @@ struct ModelSizes {
   SizeFacts facts;             ///< of the sizes that are known at the call
   Bindings fixed;              ///< the others
   std::vector<Bindings> runs;  ///< with the fixed ones
+  /// Sizes of the file that must equal one of these, as its operators show: by name, the size that they equal.
+  std::map<std::string, std::string> tied;
 };
 
 /// Does the command line ask for several sizes of a model, by --dims or a list in --sizes? Empty with `code` ok: it

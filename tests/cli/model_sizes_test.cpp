@@ -13,9 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string data = ISAMAP_SOURCE_DIR "/tests/data/";
+const std::string dynamic_models = ISAMAP_SOURCE_DIR "/tests/data/";
 
-Json run_sizes(const std::string& model, const std::vector<std::string>& sizes, int code = 0) {
+Json run_at_sizes(const std::string& model, const std::vector<std::string>& sizes, int code = 0) {
   std::vector<std::string> words{"run", model, "--target", "x86_avx2", "--budget", "evals=20", "--json"};
   words.insert(words.end(), sizes.begin(), sizes.end());
   const Said said = isamap(words);
@@ -41,29 +41,30 @@ std::map<std::string, int> codes_of_one_compilation(const Json& json, std::size_
 }
 
 TEST(ModelSizes, LengthsOfATransformer) {
-  const Json json =
-      run_sizes(data + "dynamic_transformer.onnx", {"--dims", "batch=1,seq=1..64", "--sizes", "seq=1,2,37,64"});
+  const Json json = run_at_sizes(dynamic_models + "dynamic_transformer.onnx",
+                                 {"--dims", "batch=1,seq=1..64", "--sizes", "seq=1,2,37,64"});
   const auto codes = codes_of_one_compilation(json, 4);
   EXPECT_GE(codes.at("rows"), 20) << "norms and products have a row for each token";
   EXPECT_EQ(json["runs"][2]["sizes"], (Json{{"batch", 1}, {"seq", 37}}));
 }
 
 TEST(ModelSizes, BatchesOfAConvolutionNetwork) {
-  const Json json = run_sizes(data + "dynamic_cnn.onnx", {"--dims", "batch=1..64@8", "--sizes", "batch=1,3,17"});
+  const Json json =
+      run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..64@8", "--sizes", "batch=1,3,17"});
   const auto codes = codes_of_one_compilation(json, 3);
   EXPECT_EQ(codes.size(), 1u) << json["part_list"].dump(1);
   EXPECT_GE(codes.at("rows"), 4);
 }
 
 TEST(ModelSizes, ImagesOfAFullyConvolutionalNetwork) {
-  const Json json =
-      run_sizes(data + "dynamic_fcn.onnx", {"--dims", "H=4..128/4@32,W=4..128/4@40", "--sizes", "H=8,36,W=4,52"});
+  const Json json = run_at_sizes(dynamic_models + "dynamic_fcn.onnx",
+                                 {"--dims", "H=4..128/4@32,W=4..128/4@40", "--sizes", "H=8,36,W=4,52"});
   codes_of_one_compilation(json, 4);
   EXPECT_GT(json["runs"][3]["arena_bytes"], json["runs"][0]["arena_bytes"]);
 }
 
 /// y = relu(x) + x of [N, 6].
-std::string small_model() {
+std::string open_rows_model() {
   using namespace onnx_bytes;
   return onnx_bytes::model(input("x", {unknown, 6}) + node("Relu", {"x"}, "a") + node("Add", {"a", "x"}, "y") +
                            output("y", {unknown, 6}));
@@ -71,13 +72,13 @@ std::string small_model() {
 
 TEST(ModelSizes, AListWithoutFactsIsTheirRange) {
   const Folder folder;
-  const Json json = run_sizes(folder.write("m.onnx", small_model()), {"--sizes", "N=1,9,30"});
+  const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--sizes", "N=1,9,30"});
   codes_of_one_compilation(json, 3);
 }
 
 TEST(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
   const Folder folder;
-  const Json json = run_sizes(folder.write("m.onnx", small_model()), {"--dims", "N=2..40@7"});
+  const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--dims", "N=2..40@7"});
   codes_of_one_compilation(json, 3);
   EXPECT_EQ(json["runs"][0]["sizes"]["N"], 2);
   EXPECT_EQ(json["runs"][1]["sizes"]["N"], 7);
@@ -86,7 +87,7 @@ TEST(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
 
 TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   const Folder folder;
-  const std::string model = folder.write("m.onnx", small_model()), out = folder / "out";
+  const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const auto told = [&](const std::string& dims, const std::string& sizes, const std::string& verb = "run") {
     const Said said = isamap({verb, model, "--target", "x86_avx2", "--dims", dims, "--sizes", sizes, "-o", out});
     EXPECT_EQ(said.code, 1) << said.err;
@@ -102,6 +103,48 @@ TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);
 }
 
+/// y = a + b of [2, seq] and [2, ?].
+std::string sum_of_two_open_inputs() {
+  using namespace onnx_bytes;
+  const auto input_of = [](const std::string& name, const std::string& symbol) {
+    return text(
+        11, text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, number(1, 2)) + text(1, text(2, symbol))))));
+  };
+  return onnx_bytes::model(input_of("a", "seq") + input_of("b", "other") + node("Add", {"a", "b"}, "y") +
+                           output("y", {2, unknown}));
+}
+
+TEST(ModelSizes, OperatorsTieSizes) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", sum_of_two_open_inputs());
+  const Said said = isamap(
+      {"run", model, "--target", "x86_avx2", "--budget", "evals=20", "--dims", "seq=2..40", "--sizes", "seq=3,8"});
+  EXPECT_EQ(said.code, 0);
+  EXPECT_NE(said.err.find("note: size other equals seq, as the model's operators require\n"), std::string::npos)
+      << said.err;
+}
+
+TEST(ModelSizes, ContradictionsNameTheirPlaces) {
+  const Folder folder;
+  const Said said = isamap({"run", folder.write("m.onnx", sum_of_two_open_inputs()), "--target", "x86_avx2", "--dims",
+                            "seq=2..40,other=2..40", "--sizes", "seq=3,other=5,6"});
+  EXPECT_EQ(said.code, 1);
+  EXPECT_NE(said.err.find("node 0 (Add)"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("note: seq = 3 is axis 1 of input 'a'\n"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("note: other = 5 is axis 1 of input 'b'\n"), std::string::npos) << said.err;
+}
+
+TEST(ModelSizes, LayersAreKernelFilesWithFacts) {
+  const Folder folder;
+  const Said said = isamap({"import", "onnx", dynamic_models + "dynamic_transformer.onnx", "--dims",
+                            "batch=1,seq=1..64@16", "-o", folder / "layers"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const std::string kernel = folder / "layers/matmul_0.yaml";
+  EXPECT_NE(read_file(kernel).find("dims: {SEQ: {min: 1, max: 64, likely: [16]}}"), std::string::npos)
+      << read_file(kernel);
+  EXPECT_EQ(isamap({"map", kernel, "--target", "x86_avx2"}).code, 0);
+}
+
 TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
   using namespace onnx_bytes;
   const Folder folder;  // the count of elements is a product of sizes: [N, N] seen as [N*N]
@@ -109,7 +152,7 @@ TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
       folder.write("m.onnx", onnx_bytes::model(input("x", {unknown, unknown}) + constant("s", {1}, {-1}) +
                                                node("Reshape", {"x", "s"}, "a") + node("Relu", {"a"}, "y") +
                                                output("y", {unknown})));
-  const Json json = run_sizes(model, {"--sizes", "N=2,5"});
+  const Json json = run_at_sizes(model, {"--sizes", "N=2,5"});
   EXPECT_EQ(json.value("correct", false), true);
   EXPECT_EQ(json.value("recompiles", -1), 1);
   EXPECT_EQ(json.value("versions", -1), 2);
@@ -118,7 +161,7 @@ TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
 
 TEST(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
   const Folder folder;
-  const std::string model = folder.write("m.onnx", small_model()), out = folder / "out";
+  const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
   const Said said = isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "-o", out});
   ASSERT_EQ(said.code, 0) << said.err;
   const Json about = Json::parse(read_file(out + "/m.json"));
