@@ -50,7 +50,7 @@ TEST(ModelSizes, LengthsOfATransformer) {
 
 TEST(ModelSizes, BatchesOfAConvolutionNetwork) {
   const Json json =
-      run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..64@8", "--sizes", "batch=1,3,17"});
+      run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..8", "--sizes", "batch=1,3,8"});
   const auto codes = codes_of_one_compilation(json, 3);
   EXPECT_EQ(codes.size(), 1u) << json["part_list"].dump(1);
   EXPECT_GE(codes.at("rows"), 4);

@@ -93,11 +93,6 @@ TEST(LiftedSizes, AxesOfOneElementAreDropped) {
   EXPECT_EQ(print_formula(flat.sample.statements[0], flat.sample.tensors), "Y[i,j] = X[i,j] + 1");
 }
 
-TEST(SizeRanges, OfModels) {
-  const auto facts = size_facts_of("seq=1..512/16@128, x.2=32..640,batch=1");
-  EXPECT_FALSE(facts) << "no multiple of 16 is 1, but 16 is in the range";
-}
-
 TEST(SizeRanges, SayWhatIsWrong) {
   const auto told = [](const std::string& dims) {
     const auto facts = size_facts_of(dims);
