@@ -284,7 +284,11 @@ class BlockCompiler {
       BlockCounts counts;
       for (const GridAxis& axis : shape.axes)
         counts.push_back(std::max(least, std::min(evaluate(axis.extent, kernel_.at), kMostPositions)));
-      const Compilation compiled = compile(block_kernel(shape, counts, false), model_, options_);
+      CompileOptions own = options_;
+      Compilation compiled = compile(block_kernel(shape, counts, false), model_, own);
+      own.strict_float = true;  // sums in order are not cut into lanes, whose loops are those of other statements
+      if (compiled.program && is_rewritten(compiled.scheduled->schedule))
+        compiled = compile(block_kernel(shape, counts, false), model_, own);
       if (!compiled.program) {
         refused(compiled.code, compiled.problems);
         continue;
@@ -298,6 +302,7 @@ class BlockCompiler {
                                   "bind sizes with --sizes")});
     return scalar;
   }
+  static bool is_rewritten(const Schedule& schedule) { return !schedule.lanes.empty() || !schedule.splits.empty(); }
   static bool is_scalar(const Schedule& schedule) {
     return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
       return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {

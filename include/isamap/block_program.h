@@ -53,6 +53,13 @@ struct AxisMove {
   std::int64_t factor = 0;
 };
 
+/// A tensor that is read beyond its edges is copied with the values that lie outside, from subscript `low` on.
+struct PaddedCopy {
+  std::vector<std::int64_t> low;    ///< by axis
+  std::vector<AffineExpr> extents;  ///< of the copy, over sizes
+  double value = 0;
+};
+
 /// One statement as a kernel of its own, and how its tensors lie. The axes have no runs yet.
 struct GridShape {
   Kernel kernel;                                   ///< at the sample sizes
@@ -61,6 +68,7 @@ struct GridShape {
   std::vector<std::vector<AxisMove>> moves;        ///< by tensor and axis
   std::vector<std::vector<SizeProduct>> strides;   ///< by tensor and axis
   std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
+  std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
