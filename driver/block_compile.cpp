@@ -25,7 +25,8 @@ constexpr std::size_t kMostBlocks = 600;
 
 using BlockCounts = std::vector<std::int64_t>;
 
-/// One schedule for the grid of one statement; `for_rests`: schedules for the blocks of rests, the first that lowers.
+/// One schedule for the grid of one statement; `for_rests`: schedules for the blocks of rests, the first that lowers;
+/// the last one is scalar.
 class GridBuilder {
  public:
   GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options, Schedule schedule,
@@ -59,6 +60,8 @@ class GridBuilder {
   /// Tiles of the axis in the schedule, the largest first.
   BlockCounts tiles_of(std::size_t axis) const {
     std::set<std::int64_t, std::greater<>> tiles{1};
+    for (const VectorizedReduction& lanes : grid_.schedule.lanes)
+      if (lanes.dim == axes()[axis].dim) tiles.insert(lanes.lanes * lanes.depth);
     for (const Nest& nest : grid_.schedule.nests)
       for (const Line& line : nest.lines)
         if (const auto* loop = std::get_if<For>(&line.is))
@@ -121,13 +124,19 @@ class GridBuilder {
     std::vector<DimRun>& runs = axes()[axis].runs;
     const std::int64_t tile = runs.back().tile;
     if (tile - 1 > kMostBlockRests) return false;
+    const std::size_t tiles = runs.size();
     std::optional<Program> last;
     for (std::int64_t rest = 1; rest < tile; ++rest) {
       BlockCounts counts = walked_counts();
       counts[axis] = rest;
       std::optional<Program> program;
-      for (std::size_t n = 0; n < for_rests_.size() && !program; ++n) program = lowered(for_rests_[n], counts, false);
-      if (!program) return false;
+      for (std::size_t n = 0; n + 1 < for_rests_.size() && !program; ++n)
+        program = lowered(for_rests_[n], counts, false);
+      if (!program) {  // position by position
+        runs.resize(tiles);
+        runs.push_back({1, 0, 0});
+        return true;
+      }
       if (last && masked_extents(*last, *program, 1))
         runs.back().high = rest;
       else
@@ -147,7 +156,18 @@ class GridBuilder {
     return axes()[axis].runs[cell % axes()[axis].runs.size()];
   }
 
+  /// The first cell along all reduced axes never adds.
+  bool only_starts(std::size_t cell) const {
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      if (axes()[axis].reduced && &run_of(cell, axis) != &axes()[axis].runs.front()) return false;
+    return true;
+  }
+
   bool add_block(std::size_t cell, bool adding) {
+    if (adding && only_starts(cell)) {
+      grid_.blocks.emplace_back();
+      return true;
+    }
     BlockCounts tiles;
     for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
     // Copies are worth their time where all axes have many positions.
@@ -284,12 +304,9 @@ class BlockCompiler {
       BlockCounts counts;
       for (const GridAxis& axis : shape.axes)
         counts.push_back(std::max(least, std::min(evaluate(axis.extent, kernel_.at), kMostPositions)));
-      CompileOptions own = options_;
-      Compilation compiled = compile(block_kernel(shape, counts, false), model_, own);
-      own.strict_float = true;  // sums in order are not cut into lanes, whose loops are those of other statements
-      if (compiled.program && is_rewritten(compiled.scheduled->schedule))
-        compiled = compile(block_kernel(shape, counts, false), model_, own);
-      if (!compiled.program) {
+      const Kernel kernel = block_kernel(shape, counts, false);
+      Compilation compiled = compile(kernel, model_, options_);
+      if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;
       }
@@ -302,7 +319,6 @@ class BlockCompiler {
                                   "bind sizes with --sizes")});
     return scalar;
   }
-  static bool is_rewritten(const Schedule& schedule) { return !schedule.lanes.empty() || !schedule.splits.empty(); }
   static bool is_scalar(const Schedule& schedule) {
     return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
       return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
@@ -321,9 +337,29 @@ class BlockCompiler {
       for (const Schedule& one : {copies, plain})
         if (const Schedule more = with_loops(shape, one, tile); more != one)
           tried.emplace_back(more, std::vector{with_loops(shape, plain, tile), more});
-    for (const auto& [main, rests] : tried)
+    const Schedule scalar = scalar_schedule(shape, schedule);
+    tried.push_back({scalar, {}});
+    for (auto& [main, rests] : tried) {
+      rests.push_back(scalar);
       if (auto grid = GridBuilder(shape, model_, options_, main, rests).run()) return grid;
+    }
     return std::nullopt;
+  }
+  static Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
+    const Computation& statement = shape.kernel.statements[0];
+    Nest nest;
+    for (const Dim& dim : statement.domain.dims) {
+      For loop;
+      loop.loops = {{dim.name, 1}};
+      nest.lines.push_back(Line{loop});
+    }
+    Do element;
+    element.statement = statement.name;
+    nest.lines.push_back(Line{element});
+    schedule.splits.clear();
+    schedule.lanes.clear();
+    schedule.nests = {nest};
+    return schedule;
   }
   /// Without prefetches and chosen moves; `all`: without copies in addressed memories, too.
   Schedule reduced(Schedule schedule, bool all) const {

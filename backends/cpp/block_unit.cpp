@@ -197,9 +197,12 @@ class BlockUnit {
     return extent / trip;
   }
 
+  static bool is_used(const Block& block) { return !block.program.buffers.empty(); }
+
   Diagnostics print_blocks(std::size_t g) {
     const Grid& grid = program_.grids[g];
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+      if (!is_used(grid.blocks[b])) continue;
       const RuntimeNumbers numbers = numbers_of(grid.shape, grid.blocks[b]);
       around_.numbers = &numbers;
       auto unit = print_functions(grid.blocks[b].program, model_, block_name(g, b), "static", around_);
@@ -337,7 +340,8 @@ class BlockUnit {
     }
     for (std::size_t n = 0; n < runtime_strides(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
     std::string names;
-    for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + block_name(g, b);
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b)
+      names += (b == 0 ? "" : ", ") + (is_used(grid.blocks[b]) ? block_name(g, b) : "nullptr");
     return fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
   }
   static std::vector<TensorId> grid_arguments(const Grid& grid) { return arguments(grid.shape.kernel); }

@@ -85,9 +85,10 @@ struct TileLoop {
 };
 
 struct Block {
-  Program program;
+  Program program;                        ///< without buffers: the cell never needs this block
   std::map<std::string, TileLoop> loops;  ///< by loop variable: its trip is the count of the axis / step
   /// Local buffers that grow with counts, by buffer and axis: extent = nominal extent / nominal trip * count / step.
+  /// Axis -1: the extent is a number.
   std::map<BufferId, std::vector<TileLoop>> grown;
   /// Extents of calls that are known at the call: by number in the program, the grid axis, and what to subtract from
   /// its count.
