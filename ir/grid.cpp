@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 #include "ir/facts.h"
 #include "isamap/block_program.h"
@@ -43,7 +45,8 @@ class GridFinder {
     for (std::size_t d = 0; d < symbolic_.extents.size(); ++d) {
       if (symbolic_.extents[d].is_constant()) continue;
       const Dim& dim = statement_.domain.dims[d];
-      shape_.axes.push_back({dim.name, symbolic_.extents[d], dim.kind == DimKind::reduction, {}});
+      shape_.axes.push_back(
+          {dim.name, symbolic_.extents[d], dim.kind == DimKind::reduction, divisor_of(symbolic_.extents[d]), {}});
     }
     for (const AffineExpr& value : symbolic_.values)
       for (const GridAxis& axis : shape_.axes)
@@ -62,6 +65,17 @@ class GridFinder {
       if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), axis.extent);
     return std::nullopt;
   }
+  /// Divides the extent at all sizes.
+  std::int64_t divisor_of(const AffineExpr& extent) const {
+    std::int64_t divisor = std::abs(extent.constant());
+    for (const AffineTerm& term : extent.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
+      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
+    }
+    return std::max<std::int64_t>(std::abs(divisor), 1);
+  }
+
   const Tensor& tensor(const Access& access) const { return kernel_.sample.tensors[access.tensor.index()]; }
 
   /// The tensors of this statement, in the order of the kernel.
@@ -260,7 +274,8 @@ Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& cou
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
   std::int64_t first = 0;
   for (const DimRun& run : axis.runs) first = std::max(first, run.tile);
-  for (std::int64_t extent = 0; extent < std::max<std::int64_t>(first, 1); ++extent) {
+  for (std::int64_t extent = 0; extent < std::lcm(std::max<std::int64_t>(first, 1), axis.multiple);
+       extent += axis.multiple) {
     std::int64_t left = extent;
     for (const DimRun& run : axis.runs)
       if (run.tile > 0) left %= run.tile;

@@ -41,7 +41,8 @@ struct GridAxis {
   std::string dim;    ///< of the statement
   AffineExpr extent;  ///< over sizes
   bool reduced = false;
-  std::vector<DimRun> runs;  ///< tiles by falling size, then the others by rising `low`
+  std::int64_t multiple = 1;  ///< divides every extent, by the facts
+  std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
 };
 
 /// The smallest extent that the runs do not serve; nothing: they serve every one.

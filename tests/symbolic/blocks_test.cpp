@@ -140,7 +140,9 @@ TEST(SymbolicBlocks, RunsCoverEveryExtent) {
           GridAxis less = axis;
           less.runs.erase(less.runs.begin() + static_cast<std::ptrdiff_t>(r));
           const bool is_larger_tile = axis.runs[r].tile > 0 && r + 1 < axis.runs.size() && axis.runs[r + 1].tile > 0;
-          if (!is_larger_tile) EXPECT_NE(uncovered_extent(less), std::nullopt) << axis.dim << " run " << r;
+          if (!is_larger_tile) {
+            EXPECT_NE(uncovered_extent(less), std::nullopt) << axis.dim << " run " << r;
+          }
         }
       }
   }
