@@ -9,6 +9,7 @@
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
+#include "backends/cpp/team.h"
 #include "backends/cpp/types.h"
 #include "support/allocate.h"
 #include "support/arithmetic.h"
@@ -87,6 +88,7 @@ class FunctionPrinter {
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     if (around_.from_caller) names_.unique(workspace_name);
+    if (around_.team) names_.unique(member_name);
     if (around_.numbers != nullptr)
       for (const std::string& parameter : around_.numbers->parameters) names_.unique(parameter);
     for (const std::string& own : {entry_name(program_.name), name_}) {
@@ -138,11 +140,13 @@ class FunctionPrinter {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
+    if (around_.team) list += fmt::format(", const {}& {}", member_type, member_name);
     const RuntimeNumbers* const numbers = &nodes == &program_.body ? around_.numbers : nullptr;
     if (numbers != nullptr)
       for (const std::string& parameter : numbers->parameters)
         list += fmt::format("{}long {}", list.empty() ? "" : ", ", parameter);
-    auto body = print_body(nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers}, names_);
+    auto body =
+        print_body(nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers, around_.team}, names_);
     if (!body) return body.diagnostics();
     std::string unused = silence(arguments, touched);
     if (numbers != nullptr)
@@ -178,7 +182,8 @@ class FunctionPrinter {
     return text + "]";
   }
 
-  /// Local arrays: small ones on the stack, the others in one block: the caller's workspace or thread-local memory.
+  /// Local arrays: small ones on the stack, except those that a team shares, the others in one block: the caller's
+  /// workspace or thread-local memory.
   std::string locals(const Touched& touched) {
     std::string stack, block;
     std::int64_t size = 0, on_stack = 0, most_aligned = 0;
@@ -198,7 +203,7 @@ class FunctionPrinter {
             buffers_[b], type, around_.numbers->lengths.at(id), bytes(buffer.dtype));
         continue;
       }
-      if (on_stack + length <= stack_bytes && align <= 4096) {
+      if (!around_.team && on_stack + length <= stack_bytes && align <= 4096) {
         stack += fmt::format("  alignas({}) {} {}[{}];{}\n", align, type, buffers_[b], count, about);
         on_stack += length;
       } else {

@@ -16,6 +16,7 @@ struct Surroundings {
   std::set<std::string> helpers, includes;
   bool scratch = false;
   bool from_caller = false;                 ///< large local arrays are in a workspace that the caller passes
+  bool team = false;                        ///< and all of them if a team executes the functions (backends/cpp/team.h)
   Workspace workspace = {};                 ///< its size, the maximum of all functions
   const RuntimeNumbers* numbers = nullptr;  ///< of the entry, not of the pack function
 };

@@ -31,6 +31,7 @@ struct BodyContext {
   ElementText& elements;
   const Dialect* dialect = nullptr;
   const RuntimeNumbers* numbers = nullptr;  ///< null: there are none
+  bool team = false;  ///< executed by all members of a team (backends/cpp/team.h); parallel loops are not marked
 };
 
 /// The lines of a function body, indented by two spaces. `names`: reserved names.
