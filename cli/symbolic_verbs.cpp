@@ -71,6 +71,13 @@ Json grids_json(const SymbolicProgram& program) {
 /// Which dims need code for what tiles leave, and the facts that would remove it.
 std::vector<std::string> rests_text(const SymbolicProgram& program) {
   std::vector<std::string> lines;
+  if (const auto size = program.rows.as_dim(); size && !program.versions.empty())
+    for (const RowPart& part : program.versions.back().parts)
+      if (part.rows > 1 && !part.loops.empty() && &part == &program.versions.back().parts.front())
+        lines.push_back(
+            fmt::format("rows leave a rest of their tiles; the fact {}: {{multiple_of: {}}} would remove its "
+                        "code",
+                        *size, part.rows));
   for (const Grid& grid : program.grids)
     for (const GridAxis& axis : grid.shape.axes)
       if (const std::string fact = fact_against_rests(axis); !fact.empty()) {
@@ -207,6 +214,23 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
     text += "\n" + print(compiled->schedules[v]);
   }
   return deliver(options, text);
+}
+
+Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  Exit code = Exit::ok;
+  std::optional<HardwareModel> model;
+  const auto compiled = compiled_for_all(options, kernel, model, code);
+  if (!compiled) return code;
+  if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
+  const SymbolicProgram& program = *compiled->program;
+  std::size_t bodies = 0;
+  for (const RowVersion& version : program.versions) bodies += version.parts.size();
+  for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
+                                 program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),
+                                 program.versions.size(), program.versions.size() == 1 ? "" : "s", bodies);
+  for (const std::string& line : rests_text(program)) text += "  " + line + "\n";
+  return deliver(options, text + "  mappings and reasons are those of one size: bind sizes with --sizes\n");
 }
 
 }  // namespace isamap::cli

@@ -166,6 +166,15 @@ TEST(DynamicSizes, FactsRemoveTheCodeOfRests) {
   EXPECT_EQ(stated.find("the fact N:"), std::string::npos) << stated;
 }
 
+TEST(DynamicSizes, ExplainNamesTheFactsThatWouldRemoveCode) {
+  const Folder folder;
+  const std::string kernel = folder.write(
+      "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: {max: 90, likely: 40}, K: 24"));
+  const Said said = isamap({"explain", kernel, "--target", "x86_avx2"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("j leaves a rest of its tiles; the fact N: {multiple_of: "), std::string::npos) << said.out;
+}
+
 TEST(DynamicSizes, EmitHasOneEntryWithTheSizes) {
   const Folder folder;
   const std::string kernel = folder.write("k.yaml", rows_of_a_product);
