@@ -319,11 +319,12 @@ class Printer {
   }
   /// "k0 * 2 + p1"
   std::string number_of_digits() const {
-    std::string text;
+    std::string number;
     for (const auto& [name, trip] : digits_)
-      text =
-          text.empty() ? name : fmt::format("{} * {} + {}", digits_.size() > 2 ? "(" + text + ")" : text, trip, name);
-    return text;
+      number = number.empty()
+                   ? name
+                   : fmt::format("{} * {} + {}", digits_.size() > 2 ? "(" + number + ")" : number, trip, name);
+    return number;
   }
   void in_thread(const std::vector<Item>& items) {
     ++depth_;
