@@ -78,7 +78,39 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
+/// Without copies between its statements and what only constants need.
+Result<Model> executable(const Options& options, const Model& model) {
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  const auto integers = integer_products(composed(model), with.strict_float);
+  return integers ? done_ahead(*integers, with) : integers;
+}
+
+/// What the options say of the import, but for sizes. False: an error was reported.
+bool read_model_options(const Options& options, ModelOptions& with) {
+  with.seed = options.seed;
+  with.until = words_of(options.onnx.until);
+  with.constants = words_of(options.onnx.constants);
+  return read_numbers("--fix", options.onnx.fix, with.fix);
+}
+
 }  // namespace
+
+Result<Model> model_at(const Options& options, const Bindings& sizes) {
+  ModelOptions with;
+  if (!read_model_options(options, with)) return error("--fix is wrong");
+  with.sizes = sizes;
+  const auto model = import_model(options.kernel_file, with);
+  if (!model) return model;
+  Diagnostics problems;
+  for (const RefusedNode& refusal : model->refused)
+    if (!refusal.follows) problems.push_back(error(fmt::format("{}: {}", refusal.node, refusal.reason), refusal.help));
+  if (!problems.empty()) return problems;
+  auto made = executable(options, *model);
+  if (made)
+    if (const Diagnostics wrong = verify(made->kernel); has_errors(wrong)) return wrong;
+  return made;
+}
 
 std::string shapes_of(const Model& model) {
   std::string text;
@@ -111,10 +143,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   code = Exit::wrong_input;
-  AheadOptions with;
-  with.strict_float = options.strict_float || options.onnx.interpret;
-  const auto integers = integer_products(composed(*model), with.strict_float);
-  auto ahead = integers ? done_ahead(*integers, with) : integers;
+  auto ahead = executable(options, *model);
   if (!ahead) {
     fail(code, ahead.diagnostics());
     return std::nullopt;
@@ -146,8 +175,8 @@ bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
        {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
-        std::pair("--inputs", !given.inputs.empty()), std::pair("--outputs", !given.outputs.empty()),
-        std::pair("--interpret", given.interpret)}) {
+        std::pair("--threads", given.threads > 0), std::pair("--inputs", !given.inputs.empty()),
+        std::pair("--outputs", !given.outputs.empty()), std::pair("--interpret", given.interpret)}) {
     if (!is_given) continue;
     const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
     fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");
@@ -158,11 +187,8 @@ bool without_model_flags(const Options& options) {
 
 std::optional<Model> load_model(const Options& options, Exit& code) {
   ModelOptions with;
-  with.seed = options.seed;
-  with.until = words_of(options.onnx.until);
-  with.constants = words_of(options.onnx.constants);
   code = Exit::usage;
-  if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_numbers("--fix", options.onnx.fix, with.fix))
+  if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_model_options(options, with))
     return std::nullopt;
   auto model = import_model(options.kernel_file, with);
   if (model) return std::move(*model);
