@@ -70,6 +70,7 @@ class Linker {
       if (bands == nullptr || p + 1 < bands->group.first + bands->group.count) continue;
       auto loops = bands_of_calls(*bands);
       if (!loops) return loops.diagnostics();
+      fill_before(*loops);
       linked_.bands.push_back(std::move(*loops));
     }
     return std::move(linked_);
@@ -171,6 +172,16 @@ class Linker {
     linked_.arena_bytes = arena.bytes;
     linked_.arena_bound = arena.bound;
     return {};
+  }
+
+  /// Tensors that several parts of the bands write begin before the first of them.
+  void fill_before(ModelBands& bands) {
+    ModelBandLoop first;
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c) {
+      for (const FilledTensor& fill : linked_.calls[c].fill) first.steps.push_back({c, fill});
+      linked_.calls[c].fill.clear();
+    }
+    if (!first.steps.empty()) bands.loops.insert(bands.loops.begin(), std::move(first));
   }
 
   Result<ModelBands> bands_of_calls(const CompiledBands& bands) {
