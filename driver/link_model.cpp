@@ -214,7 +214,11 @@ class Linker {
     if (tensor.inout) return;  // with the caller's values
     const auto first = std::find_if(model_.kernel.statements.begin(), model_.kernel.statements.end(),
                                     [&](const Computation& s) { return s.write.tensor == id; });
-    made.fill.push_back({place_.at(id), tensor.dtype, element_count(tensor), identity(first->reduction, tensor.dtype)});
+    std::int64_t count = element_count(tensor);
+    for (const CompiledBands& bands : compiled_.bands)
+      if (const auto rows = bands.schedule.buffers.find(id); rows != bands.schedule.buffers.end())
+        count = rows->second * row_bytes(tensor, row_axis(tensor)) / bytes(tensor.dtype);
+    made.fill.push_back({place_.at(id), tensor.dtype, count, identity(first->reduction, tensor.dtype)});
   }
 
   /// Programs of one part on other rows may pack its constants alike: equal bytes are there once.

@@ -419,6 +419,8 @@ class ModelPrinter {
   template <class Steps>
   std::string bands_text(const ModelBands& bands, const Steps& steps) {
     std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c)
+      for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
     for (const ModelBandLoop& loop : bands.loops) {
       if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
       text += steps(loop);
