@@ -19,8 +19,8 @@
 namespace isamap {
 namespace {
 
-/// Odd sizes: a product with an activation, a pool-like maximum, a sum over rows, which is scalar code, and two writers
-/// of one tensor, which begins at zero.
+/// Odd sizes: a product with an activation whose constants are registers set ahead of the parallel loop, a sum over
+/// rows, which is scalar code, and two writers of one tensor, which begins at zero.
 Model odd_model() {
   Model model;
   model.kernel = *parse_kernel(R"(kernel odd
@@ -34,7 +34,7 @@ tensor Z: f32[37,29]
 tensor S: f32[37]
 tensor Y: f32[74,29]
 first: T[i,j] += X[i,k] * W[k,j] over i: 37, j: 45, k: 29
-relu: R[i,j] = max(T[i,j], 0) over i: 37, j: 45
+swish: R[i,j] = T[i,j] * min(max(T[i,j] + 3, 0), 6) * 0.25 over i: 37, j: 45
 second: U[i,j] += R[i,k] * V[k,j] over i: 37, j: 29, k: 45
 residual: Z[i,j] = U[i,j] + X[i,j] over i: 37, j: 29
 rows: S[i] += Z[i,j] * X[i,j] over i: 37, j: 29
@@ -113,6 +113,15 @@ TEST_F(ModelThreads, TheTextWaitsAsTheMachineSays) {
   EXPECT_NE(text.find("    _mm_pause();\n"), std::string::npos);
   EXPECT_NE(text.find("-pthread"), std::string::npos);
   EXPECT_EQ(text.find("omp"), std::string::npos) << "models have threads of their own";
+}
+
+/// Masks of odd sizes are registers that are set ahead of the loops: each thread has its own.
+TEST_F(ModelThreads, RegistersOfParallelLoopsAreSetByAllMembers) {
+  const HardwareModel on = machine(2, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const std::string text = text_of(model_, on, data_);
+  EXPECT_NE(text.find("mask"), std::string::npos);
+  EXPECT_EQ(text.find("if (team.number == 0) {\n    mask"), std::string::npos);
 }
 
 /// Two threads run one model in arenas of their own, again and again: one of them has the team, the other is alone.
