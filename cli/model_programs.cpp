@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models as programs: planned, compiled, run, emitted.
+// Whole models as programs: planned, compiled, run, emitted, tuned.
 
 #include <fmt/format.h>
 
@@ -9,12 +9,17 @@
 #include <numeric>
 
 #include "backends/cpp/model_unit.h"
+#include "backends/cpp/program_cache.h"
+#include "backends/cpp/team.h"
 #include "backends/model_runner.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/model_sizes.h"
 #include "cli/models.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
+#include "driver/tune_model.h"
+#include "hwdesc/model/program_language.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "report/model_report.h"
@@ -46,6 +51,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
                      {"statements", part.kernel.statements.size()},
                      {"mapped", part.mapped},
                      {"program", part.same_as},
+                     {"band_rows", bands_of(compiled, p) ? bands_of(compiled, p)->group.by : 0},
                      {"predicted_cycles", part.predicted_cycles},
                      {"seconds", ran.seconds},
                      {"max_error", ran.max_error}});
@@ -54,7 +60,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
 }
 
 nlohmann::ordered_json json_of(const ModelPlan& plan) {
-  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}};
+  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}, {"bands", plan.bands.size()}};
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
@@ -62,6 +68,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
   return {{"schema_version", 1},
           {"model", model.kernel.name},
           {"target", machine.name},
+          {"threads", threads_of(machine)},
           {"executed", name(run.executed)},
           {"correct", compared.correct},
           {"max_error", run.max_error},
@@ -99,8 +106,11 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.predicted_cycles);
+  std::size_t banded = 0;
+  for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
+  text += fmt::format(" in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
+                      banded > 0 ? fmt::format("{} of them in bands, ", banded) : "", report.compiled.programs.size(),
+                      report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -124,13 +134,22 @@ std::string text_of(const ModelReport& report, bool all_parts) {
 /// Of each statement, while plans are compared.
 constexpr std::int64_t evaluations_of_plans = 100;
 
-/// All that a schedule depends on besides the part.
-std::string compiled_as(const Options& options) {
+/// All that a schedule depends on besides the part; `tuned`: but the options of the search.
+std::string compiled_as(const Options& options, bool tuned = false) {
   const auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   if (!loaded || options.cost != "closed_form") return "";
+  if (tuned) return fmt::format("\nstrict {}\n{}", options.strict_float, loaded->resolved);
   const ScheduleOptions schedule = schedule_options(options, loaded->model);
   return fmt::format("\nsearch {} {} {} {} {}\n{}", schedule.strategy, schedule.seed, schedule.max_evaluations,
                      static_cast<int>(schedule.objective), options.strict_float, loaded->resolved);
+}
+
+/// Of all tensors: what a run of the model touches.
+double bytes_of(const Kernel& kernel) {
+  double sum = 0;
+  for (const Tensor& tensor : kernel.tensors)
+    sum += static_cast<double>(element_count(tensor)) * static_cast<double>(bytes(tensor.dtype));
+  return sum;
 }
 
 }  // namespace
@@ -142,11 +161,14 @@ PartStoreOptions part_options(const Options& options, const HardwareModel& machi
   with.compile.schedule = schedule_options(options, machine);
   with.jobs = static_cast<std::size_t>(options.schedule.jobs);
   with.compiled_as = compiled_as(options);
+  if (!with.compiled_as.empty()) with.compiled_as += fmt::format("\nbetween runs {}\n", machine.timing.between_runs);
+  with.tuned_as = compiled_as(options, true);
   return with;
 }
 
 Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
                           PartStoreOptions with) {
+  with.tuned_as.clear();  // the plan is the same before and after
   with.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
   if (!with.compiled_as.empty())
     with.compiled_as += fmt::format("evaluations {}\n", with.compile.schedule.max_evaluations);
@@ -175,6 +197,7 @@ class Builder {
       : options_(options), code_(code), printed_(printed) {}
 
   std::optional<Built> build() {
+    if (!set_threads(options_, code_)) return std::nullopt;
     auto machine = load_target(options_);
     code_ = Exit::wrong_input;
     if (!machine) return std::nullopt;
@@ -192,6 +215,7 @@ class Builder {
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
     built.imported = built.prepared.model.kernel;
+    built.machine.timing.between_runs = bytes_of(built.prepared.model.kernel);
     PartStoreOptions with = part_options(options_, built.machine);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
@@ -215,7 +239,7 @@ class Builder {
     return std::nullopt;
   }
 
-  const Options& options_;
+  Options options_;
   Exit& code_;
   const bool printed_;
   Progress progress_;
@@ -245,6 +269,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
   return {{"schema_version", 1},
           {"model", unit.name},
           {"target", built.machine.name},
+          {"threads", threads_of(built.machine)},
           {"inputs", json_of(program.inputs)},
           {"outputs", json_of(program.outputs)},
           {"arena_bytes", program.arena_bytes},
@@ -257,6 +282,39 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
 }
 
 }  // namespace
+
+// The number is a parameter of the hardware file, which says which.
+bool set_threads(Options& options, Exit& code) {
+  const std::int64_t asked = options.onnx.threads;
+  if (asked == 0) return true;
+  const auto machine = load_target(options);
+  code = Exit::wrong_input;
+  if (!machine) return false;
+  const auto& units = machine->units();
+  const auto unit = std::find_if(units.begin(), units.end(), [](const Unit& u) { return !u.threads.param.empty(); });
+  if (unit == units.end()) {
+    if (asked == 1) return true;
+    code = fail(Exit::usage,
+                is_host_code(*machine)
+                    ? fmt::format("--threads {}: '{}' describes no threads", asked, machine->name)
+                    : fmt::format("--threads {}: programs in C++ have threads; those of '{}' are {}", asked,
+                                  machine->name, find_language(machine->program.language)->title),
+                "a unit with 'threads' and its 'param' (hwdesc/README.md)");
+    return false;
+  }
+  const Threads& threads = unit->threads;
+  if (threads.most > 0 && asked > threads.most) {
+    code = fail(Exit::usage, fmt::format("--threads {}: '{}' has at most {}", asked, machine->name, threads.most),
+                fmt::format("fewer, or raise 'most' of the threads of {}", unit->name));
+    return false;
+  }
+  const auto [given, is_new] = options.params.emplace(threads.param, std::to_string(asked));
+  if (is_new || given->second == std::to_string(asked)) return true;
+  code = fail(Exit::usage,
+              fmt::format("--threads {} and --set {}={} contradict each other", asked, threads.param, given->second),
+              "give one of them");
+  return false;
+}
 
 std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   Builder builder(options, code);
@@ -276,7 +334,7 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
     return std::nullopt;
   }
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
-  const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
+  const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
@@ -341,6 +399,72 @@ Exit deliver_model(const Options& options, const ModelUnit& unit, const std::str
   return deliver(to_stdout, options.json ? printed(json) : written);
 }
 
+namespace {
+
+nlohmann::ordered_json json_of(const TunedModel& tuned) {
+  auto parts = nlohmann::ordered_json::array();
+  for (const TunedPart& part : tuned.parts)
+    parts.push_back({{"name", part.name},
+                     {"calls", part.calls},
+                     {"candidates", part.candidates},
+                     {"seconds_before", part.before},
+                     {"seconds", part.after},
+                     {"kept", part.kept}});
+  return parts;
+}
+
+std::string text_of(const TunedModel& tuned) {
+  std::string text;
+  for (const TunedPart& part : tuned.parts)
+    text += fmt::format("{}{}: {:.4g} us before, {:.4g} us with the fastest of {} candidates; {}\n", part.name,
+                        part.calls > 1 ? fmt::format(" and {} more", part.calls - 1) : "", part.before * 1e6,
+                        part.after * 1e6, part.candidates, part.kept ? "kept" : "as before");
+  return text + fmt::format("the whole: {:.4g} ms before, {:.4g} ms after; run and emit take these schedules\n",
+                            tuned.before * 1e3, tuned.after * 1e3);
+}
+
+}  // namespace
+
+Exit tune_model(const Options& options) {
+  Exit code = Exit::ok;
+  Builder builder(options, code, true);
+  const auto built = builder.build();
+  if (!built) return code;
+  if (const std::string why = not_timed(built->machine); !why.empty())
+    return fail(Exit::missing, "nothing can be measured: " + why);
+  const PartStoreOptions store = part_options(options, built->machine);
+  if (!has_cache() || store.tuned_as.empty())
+    return fail(Exit::missing, "the schedules that are found are kept in the cache of programs, and there is none",
+                "unset ISAMAP_CACHE, or name a folder in it");
+  answer_interrupts();
+  go_on_with_something();
+  TuneModelOptions with;
+  with.compile = store.compile;
+  with.measured = static_cast<std::size_t>(options.lab.measured);
+  with.seed = options.seed;
+  with.jobs = options.schedule.jobs;
+  with.stopped = interrupted;
+  with.progress = [&](const std::string& text) { builder.progress()(text); };
+  const TunedModel tuned =
+      isamap::tune_model(built->prepared.model, built->compiled, built->machine, built->prepared.data, with);
+  if (tuned.code != Exit::ok) {
+    code = fail(tuned.code, tuned.problems);
+    return options.json ? deliver(options, json_of_failure(code, tuned.problems), code) : code;
+  }
+  const PartStore kept(built->machine, store);
+  for (const TunedPart& part : tuned.parts)
+    if (part.kept) kept.keep_tuned(part.kernel, tuned.compiled.programs[part.program]->scheduled->schedule);
+  const nlohmann::ordered_json json = {{"schema_version", 1},
+                                       {"model", built->prepared.model.kernel.name},
+                                       {"target", built->machine.name},
+                                       {"threads", threads_of(built->machine)},
+                                       {"seconds_before", tuned.before},
+                                       {"seconds", tuned.after},
+                                       {"stopped", interrupted()},
+                                       {"part_list", json_of(tuned)}};
+  return deliver(options, options.json ? printed(json) : text_of(tuned));
+}
+
 Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json) {
   Exit code = Exit::ok;
   const auto built = Builder(options, code).build();
@@ -357,10 +481,16 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
     text += fmt::format("# {} and {} are not joined: {}\n", join.one, join.other, join.reason);
     refused.push_back({{"one", join.one}, {"other", join.other}, {"reason", join.reason}});
   }
+  auto not_banded = nlohmann::ordered_json::array();
+  for (const RefusedBand& band : plan.bands_refused) {
+    text += fmt::format("# {} to {} are in no bands: {}\n", band.first, band.last, band.reason);
+    not_banded.push_back({{"first", band.first}, {"last", band.last}, {"reason", band.reason}});
+  }
   json["plan"] = json_of(plan);
   json["plan_text"] = plan_text;
   json["orders_priced"] = plan.orders_priced;
   json["not_joined"] = std::move(refused);
+  json["not_banded"] = std::move(not_banded);
   return code;
 }
 

@@ -52,6 +52,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
   if (!prints_models(*made.machine))
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
+  if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;
   auto sampled =
       sample_model(sizes.facts, [&](const Bindings& symbols) { return model_at(options, all_sizes(sizes, symbols)); });
@@ -62,11 +63,12 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   Progress progress;
   PartStoreOptions with = part_options(options, *made.machine);
   with.progress = [&](const std::string& text) { progress(text); };
-  const auto plan = plan_of(options, made.sampled->models[0], *made.machine, with);
+  auto plan = plan_of(options, made.sampled->models[0], *made.machine, with);
   if (!plan) {
     code = fail(Exit::wrong_input, plan.diagnostics());
     return false;
   }
+  plan->bands.clear();  // their rows are numbers
   made.planning = watch.seconds();
   auto compiled = compile_symbolic_model(*made.sampled, *plan, *made.machine, {with.compile, with.jobs, with.progress});
   if (!compiled) return not_possible(compiled.diagnostics());
@@ -74,7 +76,10 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   return true;
 }
 
-std::string code_of(const SymbolicPartProgram& part) { return part.fixed ? "fixed" : part.rows ? "rows" : "loops"; }
+std::string code_of(const SymbolicPartProgram& part) {
+  if (part.fixed) return "fixed";
+  return !part.rows ? "loops" : part.rows->grids.empty() ? "rows" : "grids";
+}
 
 Document json_of_parts(const CompiledSymbolicModelParts& compiled) {
   Document list = Document::array();
@@ -422,10 +427,10 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
     text +=
         fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n", answers.size(), recompiles, why);
   else
-    text +=
-        fmt::format("one compilation, {} sizes; {} parts for any number of rows, {} without sizes, {} as plain loops\n",
-                    answers.size(), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "fixed"),
-                    parts_with(*model.compiled, "loops"));
+    text += fmt::format(
+        "one compilation, {} sizes; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",
+        answers.size(), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
+        parts_with(*model.compiled, "fixed"), parts_with(*model.compiled, "loops"));
   return deliver(options, text, code);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/model_files.h"
 #include "cli/model_sizes.h"
+#include "driver/execute.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -142,6 +143,10 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  if (const Diagnostics large = too_large_to_hold(model->kernel); !large.empty()) {
+    code = fail(Exit::limit, large);
+    return std::nullopt;
+  }
   code = Exit::wrong_input;
   auto ahead = executable(options, *model);
   if (!ahead) {
@@ -175,8 +180,8 @@ bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
        {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
-        std::pair("--inputs", !given.inputs.empty()), std::pair("--outputs", !given.outputs.empty()),
-        std::pair("--interpret", given.interpret)}) {
+        std::pair("--threads", given.threads > 0), std::pair("--inputs", !given.inputs.empty()),
+        std::pair("--outputs", !given.outputs.empty()), std::pair("--interpret", given.interpret)}) {
     if (!is_given) continue;
     const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
     fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");
