@@ -105,18 +105,18 @@ class ModelCompiler {
 
   void price(std::size_t p) {
     CompiledPart& part = made_.parts[p];
-    const auto add = [&](std::size_t program, std::int64_t times) {
+    std::vector<std::pair<std::size_t, std::int64_t>> calls = {{part.program, 1}};  // programs, and how often they run
+    if (const CompiledBands* bands = bands_of(made_, p)) {
+      const std::vector<std::int64_t> counts = call_counts(bands->schedule);
+      calls.clear();
+      for (std::size_t k = 0; k < counts.size(); ++k)
+        if (bands->group.first + bands->schedule.kernels[k].part == p)
+          calls.emplace_back(bands->programs[k], counts[k]);
+    }
+    for (const auto& [program, times] : calls) {
       if (!has_program(program, part.name)) return;
       part.predicted_cycles += static_cast<double>(times) * made_.programs[program]->scheduled->cost.cycles;
-    };
-    if (const CompiledBands* bands = bands_of(made_, p)) {
-      const std::vector<std::int64_t> calls = call_counts(bands->schedule);
-      for (std::size_t k = 0; k < calls.size(); ++k)
-        if (bands->group.first + bands->schedule.kernels[k].part == p) add(bands->programs[k], calls[k]);
-    } else {
-      add(part.program, 1);
     }
-    if (!made_.programs[part.program]->program) return;
     made_.predicted_cycles += part.predicted_cycles;
     part.mapped =
         std::min(part.kernel.statements.size(), instructions_in(made_.programs[part.program]->scheduled->schedule));

@@ -10,7 +10,6 @@
 
 #include "backends/model_runner.h"
 #include "planner/bands.h"
-#include "planner/cover.h"
 
 namespace isamap {
 namespace {
@@ -39,6 +38,82 @@ std::optional<BandCache> band_cache(const HardwareModel& machine) {
   return cache.near > 0 && cache.far > 0 ? std::optional(cache) : std::nullopt;
 }
 
+double tensor_size(const Tensor& tensor) { return static_cast<double>(element_count(tensor) * bytes(tensor.dtype)); }
+
+/// Paths of chains with a large tensor between them.
+class BandPaths {
+ public:
+  BandPaths(const Kernel& kernel, const std::vector<Part>& chains, std::size_t most_parts, double least_bytes)
+      : kernel_(kernel), chains_(chains), most_parts_(most_parts), least_bytes_(least_bytes) {}
+
+  /// The most bytes between the parts first.
+  std::vector<Path> run() {
+    find_readers();
+    std::map<Path, double> found;
+    for (std::size_t c = 0; c < chains_.size(); ++c) extend({c}, 0, 0, found);
+    std::vector<std::pair<double, Path>> sorted;
+    for (const auto& [path, bytes] : found) sorted.emplace_back(bytes, path);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Path> paths;
+    for (auto& [bytes, path] : sorted) paths.push_back(std::move(path));
+    return paths;
+  }
+
+ private:
+  void find_readers() {
+    std::map<TensorId, std::vector<std::size_t>> writers;
+    readers_.resize(chains_.size());
+    for (std::size_t c = 0; c < chains_.size(); ++c) {
+      for (const std::size_t s : chains_[c].statements)
+        for (const Access& read : kernel_.statements[s].reads)
+          for (const std::size_t w : writers[read.tensor])
+            if (w != c) readers_[w][c] = std::max(readers_[w][c], tensor_size(kernel_.tensors[read.tensor.index()]));
+      for (const std::size_t s : chains_[c].statements) writers[kernel_.statements[s].write.tensor].push_back(c);
+    }
+    before_.resize(chains_.size());
+    for (std::size_t c = 0; c < chains_.size(); ++c)
+      for (const auto& [reader, bytes] : readers_[c]) before_[reader].push_back(c);
+  }
+
+  void extend(const Path& path, double sum, double most, std::map<Path, double>& found) const {
+    if (path.size() > 1 && most >= least_bytes_)
+      if (const Path all = with_branches(path); all.size() <= most_parts_ + 2) {
+        double& known = found[all];
+        known = std::max(known, sum);
+      }
+    if (path.size() >= most_parts_) return;
+    for (const auto& [reader, bytes] : readers_[path.back()]) {
+      Path longer = path;
+      longer.push_back(reader);
+      extend(longer, sum + bytes, std::max(most, bytes), found);
+    }
+  }
+
+  /// The path and what lies on other ways between its chains: they have to run between them.
+  Path with_branches(const Path& path) const {
+    const std::size_t first = path.front(), last = path.back();
+    std::vector<bool> behind(chains_.size(), false), leads(chains_.size(), false);
+    for (const std::size_t c : path) behind[c] = leads[c] = true;
+    for (std::size_t c = first; c <= last; ++c)
+      for (const std::size_t b : before_[c])
+        if (b >= first && behind[b]) behind[c] = true;
+    for (std::size_t c = last + 1; c-- > first;)
+      for (const auto& [reader, bytes] : readers_[c])
+        if (reader <= last && leads[reader]) leads[c] = true;
+    Path all;
+    for (std::size_t c = first; c <= last; ++c)
+      if (behind[c] && leads[c]) all.push_back(c);
+    return all;
+  }
+
+  const Kernel& kernel_;
+  const std::vector<Part>& chains_;
+  std::size_t most_parts_;
+  double least_bytes_;
+  std::vector<std::map<std::size_t, double>> readers_;  ///< by chain: its readers, and bytes of the largest tensor
+  std::vector<Path> before_;
+};
+
 class BandPricer {
  public:
   BandPricer(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -49,9 +124,8 @@ class BandPricer {
     const auto cache = prints_models(store_.machine()) ? band_cache(store_.machine()) : std::nullopt;
     if (!cache || !kernel_.repeats.empty()) return {};
     cache_ = *cache;
-    find_readers();
     std::vector<Tried> first, second;
-    for (const Path& path : paths_worth_a_price())
+    for (const Path& path : BandPaths(kernel_, chains_, options_.band_parts, cache_.capacity / 2).run())
       if (const std::int64_t by = rows_that_fit(path); by > 0) add(path, by, first);
     price_all(first);
     for (const Tried& tried : first)
@@ -74,10 +148,7 @@ class BandPricer {
     double price = 0;
   };
 
-  double tensor_bytes(TensorId id) const {
-    const Tensor& tensor = kernel_.tensors[id.index()];
-    return static_cast<double>(element_count(tensor) * bytes(tensor.dtype));
-  }
+  double tensor_bytes(TensorId id) const { return tensor_size(kernel_.tensors[id.index()]); }
   std::vector<Part> parts_of(const Path& path) const {
     std::vector<Part> parts;
     for (const std::size_t c : path) parts.push_back(chains_[c]);
@@ -87,43 +158,6 @@ class BandPricer {
     double sum = 0;
     for (const std::size_t c : path) sum += price_[c];
     return sum;
-  }
-
-  // Paths.
-
-  void find_readers() {
-    std::map<TensorId, std::size_t> writer;
-    readers_.resize(chains_.size());
-    for (std::size_t c = 0; c < chains_.size(); ++c) {
-      for (const std::size_t s : chains_[c].statements)
-        for (const Access& read : kernel_.statements[s].reads)
-          if (const auto from = writer.find(read.tensor); from != writer.end() && from->second != c)
-            readers_[from->second][c] = std::max(readers_[from->second][c], tensor_bytes(read.tensor));
-      for (const std::size_t s : chains_[c].statements) writer[kernel_.statements[s].write.tensor] = c;
-    }
-    before_.resize(chains_.size());
-    for (std::size_t c = 0; c < chains_.size(); ++c)
-      for (const auto& [reader, bytes] : readers_[c]) before_[reader].push_back(c);
-  }
-
-  /// The most bytes between the parts first.
-  std::vector<Path> paths_worth_a_price() const {
-    std::vector<std::pair<double, Path>> found;
-    for (std::size_t c = 0; c < chains_.size(); ++c) extend({c}, 0, 0, found);
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<Path> paths;
-    for (auto& [bytes, path] : found) paths.push_back(std::move(path));
-    return paths;
-  }
-
-  void extend(const Path& path, double sum, double most, std::vector<std::pair<double, Path>>& found) const {
-    if (path.size() > 1 && most >= cache_.capacity / 2 && is_convex(before_, path)) found.emplace_back(sum, path);
-    if (path.size() >= options_.band_parts) return;
-    for (const auto& [reader, bytes] : readers_[path.back()]) {
-      Path longer = path;
-      longer.push_back(reader);
-      extend(longer, sum + bytes, std::max(most, bytes), found);
-    }
   }
 
   // Rows.
@@ -154,19 +188,17 @@ class BandPricer {
     const std::vector<Part> parts = parts_of(path);
     const auto one = band_schedule(kernel_, parts, 1);
     if (!one) {
-      refuse(path, one.diagnostics()[0].message);
+      if (reasons_.insert(one.diagnostics()[0].message).second) refuse(path, one.diagnostics()[0].message);
       return 0;
     }
     const std::int64_t rows = rows_of(kernel_, parts.back())->rows;
     const auto two = band_schedule(kernel_, parts, std::min<std::int64_t>(2, rows));
     const double first = buffer_bytes(*one), more = std::max(1.0, buffer_bytes(*two) - first);
     const double left = cache_.capacity / 2 - weight_bytes(path) - first;
-    if (one->buffers.empty() || left < 0) {
-      refuse(path, one->buffers.empty()
-                       ? "no tensor is theirs alone"
-                       : fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half "
-                                     "of the second cache",
-                                     weight_bytes(path)));
+    if (one->buffers.empty()) return 0;  // every tensor between them is wanted elsewhere too
+    if (left < 0) {
+      refuse(path, fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half of the second cache",
+                               weight_bytes(path)));
       return 0;
     }
     const auto fit = static_cast<std::int64_t>(1 + left / more);
@@ -181,7 +213,10 @@ class BandPricer {
   /// Parts of few rows are shared by paths: as many distinct ones as may be priced.
   void add(const Path& path, std::int64_t by, std::vector<Tried>& list) {
     const std::vector<Part> parts = parts_of(path);
-    if (by < 1 || by >= rows_of(kernel_, parts.back())->rows) return;
+    const std::int64_t rows = rows_of(kernel_, parts.back())->rows;
+    if (by < 1 || by >= rows) return;
+    const std::int64_t bands = (rows + by - 1) / by;
+    by = (rows + bands - 1) / bands;  // as many bands of fewer rows compute fewer of them twice
     auto schedule = band_schedule(kernel_, parts, by);
     if (!schedule) return;
     Tried tried{path, by, std::move(*schedule), std::vector<std::size_t>(parts.size(), 0), {}, 0};
@@ -266,7 +301,9 @@ class BandPricer {
     }
     for (const auto& [path, tried] : best) {
       const double alone = apart(path);
-      if (tried->price < alone)
+      if (tried->price == std::numeric_limits<double>::infinity())
+        refuse(path, fmt::format("a part has no program for the rows of bands of {}", tried->by));
+      else if (tried->price < alone)
         result_.cheaper.push_back({path, tried->by, tried->price});
       else
         refuse(
@@ -283,10 +320,8 @@ class BandPricer {
   PartStore& store_;
   const PlanOptions& options_;
   BandCache cache_;
-  std::vector<std::map<std::size_t, double>>
-      readers_;  ///< by chain: chains that read it, and bytes of the largest tensor
-  std::vector<Path> before_;
-  std::set<std::string> keys_;  ///< of kernels that are priced
+  std::set<std::string> reasons_;  ///< why paths have no bands: each is told once, of the path with the most bytes
+  std::set<std::string> keys_;     ///< of kernels that are priced
   PricedBands result_;
 };
 

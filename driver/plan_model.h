@@ -21,7 +21,7 @@ struct PlanOptions {
   std::uint64_t seed = 0;
   /// Of a pair that is priced: each candidate of its search lowers all statements, which takes minutes for large ones.
   std::size_t joined_statements = 4;
-  std::size_t joins = 12;  ///< pairs of neighbouring chains that are compiled together to learn their price
+  std::size_t joins = 12;         ///< pairs of neighbouring chains that are compiled together to learn their price
   std::size_t band_parts = 4;     ///< of a path that may run in bands
   std::size_t band_kernels = 48;  ///< parts on a few rows that are compiled to learn the price of bands; 0: no bands
 };

@@ -24,7 +24,7 @@ struct RowRange {
 
 /// A tensor between parts of the group.
 struct Band {
-  std::size_t writer = 0;
+  std::vector<std::size_t> writers;  ///< parts that write it, ascending
   std::int64_t rows = 0;             ///< of the tensor
   std::optional<double> outside;     ///< of rows beyond it, where some are read
   std::vector<std::int64_t> begins;  ///< by band: the tensor's row at the start of the buffer
@@ -93,6 +93,10 @@ class BandScheduler {
   }
   std::int64_t bands() const { return (rows_.back().rows + by_ - 1) / by_; }
   const Tensor& tensor(TensorId id) const { return kernel_.tensors[id.index()]; }
+  std::vector<std::size_t> writers_of(TensorId id) const {
+    const auto found = writers_.find(id);
+    return found == writers_.end() ? std::vector<std::size_t>{} : found->second;
+  }
   bool is_buffer(TensorId id) const { return bands_.contains(id); }
 
   /// Only this group touches it.
@@ -100,23 +104,27 @@ class BandScheduler {
     if (role_of(kernel_, id) != Role::intermediate) return false;
     std::set<std::size_t> inside;
     for (const Part& part : parts_) inside.insert(part.statements.begin(), part.statements.end());
-    for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
-      for (const Access& read : kernel_.statements[s].reads)
-        if (read.tensor == id && !inside.contains(s)) return false;
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      const Computation& statement = kernel_.statements[s];
+      const bool touches =
+          statement.write.tensor == id || std::any_of(statement.reads.begin(), statement.reads.end(),
+                                                      [&](const Access& read) { return read.tensor == id; });
+      if (touches && !inside.contains(s)) return false;
+    }
     return true;
   }
 
   bool find_bands() {
     for (std::size_t p = 0; p < rows_.size(); ++p)
       for (const TensorId id : rows_[p].writes) {
-        writer_[id] = p;
-        if (stays_inside(id)) bands_[id] = {p, rows_[p].rows, {}, {}};
+        writers_[id].push_back(p);
+        if (stays_inside(id)) bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
       }
     for (const PartRows& part : rows_) {
       for (const TensorId id : part.unsliced)
-        if (writer_.contains(id)) return fail(fmt::format("every row reads all of '{}'", tensor(id).name));
+        if (writers_.contains(id)) return fail(fmt::format("every row reads all of '{}'", tensor(id).name));
       for (const RowWindow& window : part.reads) {
-        if (!writer_.contains(window.tensor)) continue;
+        if (!writers_.contains(window.tensor)) continue;
         if (window.axis != row_axis(tensor(window.tensor)))
           return fail(fmt::format("'{}' is not read along its outermost axis", tensor(window.tensor).name));
         if (!is_buffer(window.tensor)) continue;
@@ -141,14 +149,13 @@ class BandScheduler {
         return fail(fmt::format("no part behind '{}' in the group reads its rows",
                                 kernel_.statements[parts_[p].statements.back()].name));
       for (const RowWindow& window : rows_[p].reads) {
-        const auto writer = writer_.find(window.tensor);
-        if (writer == writer_.end()) continue;
-        const std::size_t w = writer->second;
-        const std::int64_t pace = std::min(rows_[w].rows, pace_[p] * window.step);
-        if (pace_[w] != 0 && pace_[w] != pace)
-          return fail(fmt::format("'{}' is read at two paces", tensor(window.tensor).name));
-        pace_[w] = pace;
-        lead_[w] = std::max(lead_[w], window.step * (lead_[p] - 1) + window.high + 1);
+        for (const std::size_t w : writers_of(window.tensor)) {
+          const std::int64_t pace = std::min(rows_[w].rows, pace_[p] * window.step);
+          if (pace_[w] != 0 && pace_[w] != pace)
+            return fail(fmt::format("'{}' is read at two paces", tensor(window.tensor).name));
+          pace_[w] = pace;
+          lead_[w] = std::max(lead_[w], window.step * (lead_[p] - 1) + window.high + 1);
+        }
       }
     }
     return true;
@@ -162,8 +169,8 @@ class BandScheduler {
           std::any_of(rows_[p].writes.begin(), rows_[p].writes.end(), [&](TensorId id) { return !is_buffer(id); });
       need_[p] = whole ? rows_[p].rows : std::min(need_[p], rows_[p].rows);
       for (const RowWindow& window : rows_[p].reads)
-        if (const auto writer = writer_.find(window.tensor); writer != writer_.end())
-          need_[writer->second] = std::max(need_[writer->second], read_by(window, {0, need_[p]}).end);
+        for (const std::size_t w : writers_of(window.tensor))
+          need_[w] = std::max(need_[w], read_by(window, {0, need_[p]}).end);
     }
   }
 
@@ -171,6 +178,12 @@ class BandScheduler {
   std::int64_t done(std::size_t p, std::int64_t band) const {
     if (band < 0) return 0;
     return band + 1 == bands() ? need_[p] : std::min(need_[p], (band + 1) * pace_[p] + lead_[p]);
+  }
+
+  std::int64_t done(const Band& of, std::int64_t band) const {
+    std::int64_t most = 0;
+    for (const std::size_t w : of.writers) most = std::max(most, done(w, band));
+    return most;
   }
 
   void find_calls() {
@@ -200,7 +213,8 @@ class BandScheduler {
       all.end = std::max(all.end, rows.end);
     };
     const auto at = static_cast<std::size_t>(band);
-    for (const RowRange& call : calls_[writer_.at(id)][at]) add(call);
+    for (const std::size_t w : writers_of(id))
+      for (const RowRange& call : calls_[w][at]) add(call);
     for (std::size_t p = 0; p < rows_.size(); ++p)
       for (const RowWindow& window : rows_[p].reads)
         if (window.tensor == id)
@@ -217,7 +231,7 @@ class BandScheduler {
         const RowRange rows = touched(id, b);
         first = std::min(first, rows.first);
         band.begins[static_cast<std::size_t>(b)] = first;
-        most = std::max(most, std::max(rows.end, done(band.writer, b)) - first);
+        most = std::max(most, std::max(rows.end, done(band, b)) - first);
       }
       schedule_.buffers[id] = most;
     }
@@ -227,7 +241,7 @@ class BandScheduler {
     std::vector<BandStep> steps;
     for (std::size_t p = 0; p < rows_.size(); ++p) {
       for (const TensorId id : rows_[p].writes)
-        if (is_buffer(id)) prepare(id, band, steps);
+        if (is_buffer(id) && bands_.at(id).writers[0] == p) prepare(id, band, steps);
       for (const RowRange& call : calls_[p][static_cast<std::size_t>(band)])
         if (!add_call(p, call, band, steps)) return false;
     }
@@ -241,12 +255,12 @@ class BandScheduler {
     const std::int64_t begin = of.begins[static_cast<std::size_t>(band)], end = touched(id, band).end;
     const auto fill = [&](std::int64_t first, std::int64_t last) {
       if (first < last)
-        steps.push_back({BandStep::Kind::fill, id, first - begin, last - first, of.outside.value_or(0), of.writer});
+        steps.push_back({BandStep::Kind::fill, id, first - begin, last - first, of.outside.value_or(0), of.writers[0]});
     };
     if (band > 0) {
-      const std::int64_t before = of.begins[static_cast<std::size_t>(band) - 1],
-                         kept = done(of.writer, band - 1) - begin;
-      if (begin > before && kept > 0) steps.push_back({BandStep::Kind::move, id, begin - before, kept, 0, of.writer});
+      const std::int64_t before = of.begins[static_cast<std::size_t>(band) - 1], kept = done(of, band - 1) - begin;
+      if (begin > before && kept > 0)
+        steps.push_back({BandStep::Kind::move, id, begin - before, kept, 0, of.writers[0]});
     } else {
       fill(begin, 0);
     }
@@ -279,7 +293,7 @@ class BandScheduler {
   const std::vector<Part>& parts_;
   std::int64_t by_;
   std::vector<PartRows> rows_;                             ///< by part
-  std::map<TensorId, std::size_t> writer_;                 ///< of tensors that the group writes: the part
+  std::map<TensorId, std::vector<std::size_t>> writers_;   ///< of tensors that the group writes: the parts
   std::map<TensorId, Band> bands_;                         ///< of those that only the group touches
   std::vector<std::int64_t> pace_, lead_, need_;           ///< by part
   std::vector<std::vector<std::vector<RowRange>>> calls_;  ///< by part and band

@@ -54,8 +54,10 @@ class RowFinder {
     const Tensor& tensor = kernel_.tensors[s.write.tensor.index()];
     const int axis = row_axis(tensor);
     if (axis < 0) return fail(fmt::format("'{}' has no rows", tensor.name));
-    if (tensor.inout || !tensor.strides.empty() || writer_count(kernel_, s.write.tensor) > 1)
-      return fail(fmt::format("'{}' is written by several statements, or in the caller's layout", tensor.name));
+    if (tensor.inout || !tensor.strides.empty())
+      return fail(fmt::format("'{}' begins with the caller's values, or has the caller's strides", tensor.name));
+    if (s.reduction != Reduction::assign && writer_count(kernel_, s.write.tensor) > 1)
+      return fail(fmt::format("'{}' is summed by several statements", tensor.name));
     const auto dim = s.write.index[static_cast<std::size_t>(axis)].as_dim();
     const std::int64_t rows = tensor.shape[static_cast<std::size_t>(axis)];
     if (!dim || s.domain.dims[static_cast<std::size_t>(s.domain.find(*dim))].extent != rows || used_elsewhere(s, *dim))
@@ -97,7 +99,8 @@ class RowFinder {
         !tensor.strides.empty())
       return fail(fmt::format("'{}' does not read '{}' row by row", s.name, tensor.name));
     if (written_.contains(access.tensor))
-      return (step == 1 && range->low == 0 && range->high == 0 && axis == row_axis(tensor)) ||
+      return (step == 1 && writer_count(kernel_, access.tensor) == 1 && range->low == 0 && range->high == 0 &&
+              axis == row_axis(tensor)) ||
              fail(fmt::format("'{}' reads other rows of '{}', which its part writes", s.name, tensor.name));
     return add({access.tensor, axis, step, range->low, range->high, outside_of(access, kernel_.tensors)});
   }

@@ -419,6 +419,8 @@ class ModelPrinter {
   template <class Steps>
   std::string bands_text(const ModelBands& bands, const Steps& steps) {
     std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c)
+      for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
     for (const ModelBandLoop& loop : bands.loops) {
       if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
       text += steps(loop);
@@ -486,7 +488,7 @@ class ModelPrinter {
     const auto begins = [&](std::size_t c, bool all) {
       if (c > 0 && all) text += "    [[fallthrough]];\n";
       if (c == 0 || all) text += fmt::format("  case {}:\n", c);
-      if (all) text += fmt::format("    isamap_join(team, given, {});\n", c);
+      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, model_.calls[c].seconds);
     };
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
       if (const ModelBands* bands = bands_at(c)) {
