@@ -76,7 +76,10 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   return true;
 }
 
-std::string code_of(const SymbolicPartProgram& part) { return part.fixed ? "fixed" : part.rows ? "rows" : "loops"; }
+std::string code_of(const SymbolicPartProgram& part) {
+  if (part.fixed) return "fixed";
+  return !part.rows ? "loops" : part.rows->grids.empty() ? "rows" : "grids";
+}
 
 Document json_of_parts(const CompiledSymbolicModelParts& compiled) {
   Document list = Document::array();
@@ -424,10 +427,10 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
     text +=
         fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n", answers.size(), recompiles, why);
   else
-    text +=
-        fmt::format("one compilation, {} sizes; {} parts for any number of rows, {} without sizes, {} as plain loops\n",
-                    answers.size(), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "fixed"),
-                    parts_with(*model.compiled, "loops"));
+    text += fmt::format(
+        "one compilation, {} sizes; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",
+        answers.size(), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
+        parts_with(*model.compiled, "fixed"), parts_with(*model.compiled, "loops"));
   return deliver(options, text, code);
 }
 

@@ -13,7 +13,7 @@
 namespace isamap {
 
 /// The code of one part, for every size: a program where no size occurs, one for any number of rows where the size is
-/// outermost, else loops as the statements say.
+/// outermost, or grids of blocks, else loops as the statements say.
 struct SymbolicPartProgram {
   SymbolicKernel kernel;
   std::optional<Program> fixed;
@@ -43,8 +43,8 @@ struct SymbolicFill {
 struct SymbolicCall {
   std::string name;
   std::size_t program = 0;
-  /// By buffer of the program (of the first part of the first version), or by tensor of the kernel for loops. In the
-  /// arena `at` is the number of a slot.
+  /// By buffer of the argument program, or by tensor of the kernel for loops. In the arena `at` is the number of a
+  /// slot.
   std::vector<ModelPlace> arguments;
   std::vector<SymbolicFill> fill;  ///< before the call
 };
@@ -63,7 +63,8 @@ struct SymbolicModelProgram {
 /// The program whose buffers the arguments of a call are numbered by; null: loops.
 inline const Program* argument_program(const SymbolicPartProgram& part) {
   if (part.fixed) return &*part.fixed;
-  return part.rows ? &part.rows->versions[0].parts[0].program : nullptr;
+  if (!part.rows) return nullptr;
+  return part.rows->grids.empty() ? &part.rows->versions[0].parts[0].program : &part.rows->arguments;
 }
 
 }  // namespace isamap

@@ -275,9 +275,13 @@ class SizedModelPrinter {
     SymbolicProgram renamed = program;
     for (RowVersion& version : renamed.versions)
       for (RowPart& part : version.parts) part.program.name = made.function;
+    renamed.arguments.name = made.function;
     auto unit = print_symbolic_cpp(renamed, machine_);
     if (!unit) return unit.diagnostics();
-    take(*unit, renamed.versions[0].parts[0].program, made);
+    take(*unit, renamed.grids.empty() ? renamed.versions[0].parts[0].program : renamed.arguments, made);
+    for (const Grid& grid : renamed.grids)
+      for (const Block& block : grid.blocks)
+        for (const Assumption& one : block.program.assumptions) assumed_.insert(one.text);
     std::string body;
     for (std::size_t start = 0; start < unit->text.size();) {
       const std::size_t end = std::min(unit->text.find('\n', start), unit->text.size());

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models for all sizes through the library: lifted from imports, compiled once, compared with an import of each size.
+
+#include "driver/symbolic_model.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "backends/cpp/plain_loops.h"
+#include "driver/symbolic_model_run.h"
+#include "frontends/size_ranges.h"
+#include "ir/parse.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+namespace {
+
+HardwareModel portable_machine() {
+  return load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+}
+
+/// Scores of rows against each other, a table of positions, and a mean over all rows. `shift`: what is wrong at some
+/// size; `start`: of the table.
+Model scores_at(std::int64_t n, int shift = 0, double start = 0) {
+  Model model;
+  model.kernel = *parse_kernel(fmt::format(R"(kernel scores
+tensor X: f32[{0},6]
+tensor P: f32[{0},6] constant
+tensor A: f32[{0},6]
+tensor S: f32[{0},{0}]
+tensor T: f32[6]
+tensor Y: f32[6]
+add: A[i,k] = X[i,k] + P[i,k] over i: {0}, k: 6
+score: S[i,j] += A[i,k] * A[j,k] over i: {0}, j: {0}, k: 6
+mix: T[k] += S[i,j] * A[j,k] over k: 6, i: {0}, j: {0}
+mean: Y[k] = T[k] / {1} over k: 6
+)",
+                                           n, n + shift));
+  model.inputs = {make_id<TensorId>(0)};
+  model.outputs = {make_id<TensorId>(5)};
+  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
+  auto table = std::make_shared<TensorData>(make_data(model.kernel.tensors[1]));
+  for (std::int64_t i = 0; i < table->count(); ++i) table->set(i, {start * double(n) + double(i % 11) / 8, 0});
+  Weight weight;
+  weight.tensor = make_id<TensorId>(1);
+  weight.values = table;
+  model.weights = {weight};
+  for (const Computation& statement : model.kernel.statements) {
+    Origin origin;
+    origin.nodes = {statement.name};
+    model.origins.push_back(origin);
+  }
+  return model;
+}
+
+struct Compiled {
+  HardwareModel machine = portable_machine();
+  SampledModel sampled;
+  CompiledSymbolicModelParts parts;
+  std::unique_ptr<SymbolicModelRunner> runner;
+
+  explicit Compiled(const std::string& dims) {
+    sampled = *sample_model(*size_facts_of(dims), [](const Bindings& at) { return scores_at(at.at("N")); });
+    SymbolicModelOptions options;
+    options.compile.schedule.max_evaluations = 20;
+    ModelPlan plan;
+    for (std::size_t s = 0; s < 4; ++s) plan.parts.push_back({{s}});
+    auto made = compile_symbolic_model(sampled, plan, machine, options);
+    if (!made) throw std::runtime_error(render(made.diagnostics()));
+    parts = std::move(*made);
+    runner = make_symbolic_model_runner(parts.program, machine);
+  }
+  ModelRun run(std::int64_t n, const Model& model) {
+    Random random(7);
+    const auto data = data_of(model, {random_data(model.kernel.tensors[0], Fill::real, random)});
+    return run_symbolic_model(parts, *runner, sampled, {{"N", n}}, model, *data, 0);
+  }
+};
+
+TEST(SymbolicModels, OneCompilationServesEverySize) {
+  Compiled compiled("N=1..40@9");
+  for (const std::int64_t n : {1, 2, 5, 16, 40}) {
+    const ModelRun run = compiled.run(n, scores_at(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    EXPECT_EQ(run.parts.size(), 4u);
+  }
+  EXPECT_EQ(compiled.runner->compilations(), 1);
+}
+
+TEST(SymbolicModels, AnotherImportAtASizeIsFound) {
+  Compiled compiled("N=1..40@9");
+  for (const std::int64_t n : {1, 5}) {
+    const ModelRun run = compiled.run(n, scores_at(n, 2));
+    EXPECT_EQ(run.code, Exit::wrong_result);
+    ASSERT_FALSE(run.problems.empty());
+    EXPECT_NE(run.problems.front().message.find("wrong: "), std::string::npos) << run.problems.front().message;
+  }
+}
+
+TEST(SymbolicModels, ConstantsThatAreOtherOnesAreRefused) {
+  const auto facts = *size_facts_of("N=1..40@9");
+  const auto sampled = sample_model(facts, [](const Bindings& at) { return scores_at(at.at("N"), 0, 1); });
+  ASSERT_FALSE(sampled);
+  EXPECT_EQ(sampled.diagnostics().front().message, "the constant P is another one at N = 9 than at N = 40");
+}
+
+TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {
+  const auto kernel = symbolic_kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=?,j=8,k=?", "", {});
+  ASSERT_TRUE(kernel);
+  Surroundings around;
+  const auto text = print_plain_loops(*kernel, portable_machine(), "product", false, around);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  const std::size_t inner = text->find("for (long i_j");
+  ASSERT_NE(inner, std::string::npos) << *text;
+  EXPECT_EQ(text->find("asm volatile", inner), std::string::npos) << *text;
+  std::size_t barriers = 0;
+  for (std::size_t at = 0; (at = text->find("asm volatile", at)) != std::string::npos; ++at) ++barriers;
+  EXPECT_EQ(barriers, 2u) << *text;
+}
+
+}  // namespace
+}  // namespace isamap
