@@ -96,7 +96,10 @@ std::string kernel_object(const Build& build, const std::vector<std::string>& de
   if (header.empty()) return "";
   const std::string object = (folder / "kernel.o").string();
   auto command = use.command((folder / build.sources[0].first).string(), object);
-  command.insert(command.end(), {"-include", header});
+  // Before all other headers, such as a shim, which the precompiled ones contain.
+  const auto first_flag =
+      std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
+  command.insert(first_flag, {"-include", header});
   const auto made = run_process(command, compile_limits, folder / "kernel.log");
   return made.started && made.exit_code == 0 ? object : "";
 }

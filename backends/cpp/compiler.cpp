@@ -218,9 +218,7 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
   return why;
 }
 
-bool reads_precompiled_headers(const HardwareModel& model) {
-  return !is_clang(compile_command(model, {}, "")) && !needs_shim(model);
-}
+bool reads_precompiled_headers(const HardwareModel& model) { return !is_clang(compile_command(model, {}, "")); }
 
 std::string identity(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);

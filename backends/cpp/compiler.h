@@ -41,7 +41,7 @@ std::string why_compiler_fails(const HardwareModel& model, const std::filesystem
 std::string listed_command(const std::vector<std::string>& command);
 std::vector<std::string> first_lines(const std::string& output);
 
-/// Is the model's compiler GCC, without a shim that must precede all headers?
+/// Is the model's compiler GCC? A shim, which must precede all headers, is precompiled with them.
 bool reads_precompiled_headers(const HardwareModel& model);
 
 /// Cache key besides the command: the compiler's file and, if used, the text of the shim.

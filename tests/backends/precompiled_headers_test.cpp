@@ -48,12 +48,13 @@ class PrecompiledHeaders : public testing::Test {
   }
 
   /// What a program that returns the number of its text gives.
-  int returned(int number, const std::string& headers = "#include <vector>\n") const {
+  int returned(int number, const std::string& headers = "#include <vector>\n",
+               const HardwareModel& model = machine("scalar_c")) const {
     const TemporaryDirectory made;
     const std::string kernel =
         fmt::format("{}int answer() {{ return static_cast<int>(std::vector<int>({}).size()); }}\n", headers, number);
     const auto compiled =
-        compile(machine("scalar_c"), kernel, "int answer();\nint main() { return answer(); }\n",
+        compile(model, kernel, "int answer();\nint main() { return answer(); }\n",
                 {{"own.h", "#pragma once\ninline int own() { return 1; }\n"}}, made.path() / "program");
     EXPECT_TRUE(compiled) << render(compiled.diagnostics());
     return run_process({(made.path() / "program").string()}, {60, 0, 0}, made.path() / "log").exit_code;
@@ -97,6 +98,15 @@ TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
   EXPECT_EQ(large_entries().size(), 1U);
   EXPECT_EQ(returned(6, "#include <cstdint>\n#include <vector>\n"), 6) << "other headers";
   EXPECT_EQ(commands_with("-include"), 2);
+}
+
+TEST_F(PrecompiledHeaders, HoldTheShimOfAMachine) {
+  const HardwareModel model = machine("intel_amx");
+  if (!needs_shim(model) || availability(model).how == ExecutionMode::unavailable)
+    GTEST_SKIP() << "intel_amx does not run here with a shim";
+  for (int number = 3; number < 6; ++number) EXPECT_EQ(returned(number, "#include <vector>\n", model), number);
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1);
+  EXPECT_EQ(commands_with("headers.hpp -std"), 2) << "before the shim";
 }
 
 TEST_F(PrecompiledHeaders, ThatAreDamagedCostTimeOnly) {

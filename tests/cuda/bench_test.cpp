@@ -68,7 +68,9 @@ class Bench : public ::testing::Test {
     if (fs::copy_file(place / "place/runner.o", beside, none)) fs::rename(beside, kept_runner, none);
   }
   fs::path kept_runner;
-  Ended run(const std::vector<std::string>& variables = {}, const std::vector<std::string>& phases = {}) {
+  Ended run(std::vector<std::string> variables = {}, const std::vector<std::string>& phases = {}) {
+    variables.insert(variables.begin(), {"CXX=" ISAMAP_SOURCE_DIR "/tests/cuda/kept_compiler.sh",
+                                         "KEPT_PROGRAMS=" ISAMAP_BINARY_DIR "/emulated_gpu/programs"});
     std::vector<std::string> words{"bash", (place / "run.sh").string()};
     words.insert(words.end(), phases.begin(), phases.end());
     return with(variables, words);

@@ -24,12 +24,14 @@ void expect_no_spills(const Compiled& compiled, const std::string& what) {
     EXPECT_EQ(count_of(compiled.log, kind), count_of(compiled.log, std::string(" 0 ") + kind)) << what << compiled.log;
 }
 
-TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
-  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+/// `every`: of the products, another share on the next machine.
+void expect_searched_products(std::size_t every) {
+  std::size_t next = 0;
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const ProductType& t : product_types) {
       if (t.only_on != nullptr && t.only_on != model.name) continue;
+      if (next++ % every != 0) continue;
       SCOPED_TRACE(std::string(name) + " " + t.type);
       const Program made = searched(product(t.type, t.sum, 512, 512, 512, true), model, 300);
       const auto unit = print_cuda(made, model);
@@ -40,6 +42,16 @@ TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
       expect_products_of(unit->text, t, model, compiled);
     }
   }
+}
+
+TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  expect_searched_products(3);
+}
+
+TEST(ForDeviceHeavy, AllSearchedProductsCompileWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  expect_searched_products(1);
 }
 
 /// The schedules that docs/gpu.md shows: how many products they print, as their comments say.
