@@ -273,7 +273,9 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
   }
 
  private:
-  const Program& first() const { return symbolic_.versions[0].parts[0].program; }
+  const Program& first() const {
+    return symbolic_.grids.empty() ? symbolic_.versions[0].parts[0].program : symbolic_.arguments;
+  }
 
   Diagnostics compile_once() {
     auto unit = print_symbolic_cpp(symbolic_, model_);

@@ -172,6 +172,8 @@ void finish(const WrittenValues& written, Options& options) {
   };
   number("--run", written.run, options.lab.run);
   number("--measured", written.measured, options.lab.measured);
+  if (written.threads)
+    options.onnx.threads = static_cast<std::int64_t>(whole_number("--threads", *written.threads, 1, 1'000'000));
   if (written.seeds) options.lab.seeds = static_cast<std::int64_t>(whole_number("--seeds", *written.seeds, 1, 100'000));
   read_limit(written, options);
   if (!written.strategy.empty())
@@ -307,6 +309,8 @@ void Flags::sizes(const std::string& help) {
 
 void Flags::model_plan() {
   text("--plan", options.onnx.plan, "of a model: parts and orders from this file, as explain prints them");
+  text("--threads", written.threads,
+       "of a model: threads of the emitted program (default: those of the hardware file)");
 }
 
 void Flags::model() {

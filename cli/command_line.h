@@ -29,7 +29,7 @@ namespace isamap::cli {
 struct WrittenValues {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space, cost;
-  std::optional<std::string> seed, limit, samples, jobs, seeds, run, measured;
+  std::optional<std::string> seed, limit, samples, jobs, seeds, run, measured, threads;
 };
 
 /// One flag of a verb, for what is said of it besides its name and its help.

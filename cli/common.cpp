@@ -17,6 +17,7 @@
 #include "build_facts.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
+#include "cli/listed.h"
 #include "cli/sizes.h"
 #include "support/yaml.h"
 
@@ -286,6 +287,15 @@ ScheduleOptions suite_schedule_options(const Options& options) {
   out.objective = Objective::cycles;
   if (!options.budget_given) out.max_evaluations = 300;
   return out;
+}
+
+std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& model) {
+  constexpr std::size_t shown = 4;
+  std::string text;
+  const std::size_t count = ids.size() > shown + 1 ? shown : ids.size();
+  for (std::size_t i = 0; i < count; ++i)
+    text += (i == 0 ? "" : i + 1 == ids.size() ? " and " : ", ") + model.instruction(ids[i]).name;
+  return count == ids.size() ? text : text + fmt::format(" and {} more", ids.size() - count);
 }
 
 }  // namespace isamap::cli

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "backends/common/process.h"
 #include "cli/command_line.h"
@@ -36,6 +37,9 @@ int main(int argc, char** argv) {
   constexpr int internal = 70;
   try {
     return static_cast<int>(isamap::cli::main_of(argc, argv));
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "memory ran out\n  hint: choose smaller sizes\n");
+    return static_cast<int>(isamap::Exit::limit);
   } catch (const std::exception& wrong) {  // InternalError: thrown by the library, reported here
     std::fprintf(stderr, "internal error: %s\n", wrong.what());
     return internal;

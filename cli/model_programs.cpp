@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models as programs: planned, compiled, run, emitted.
+// Whole models as programs: planned, compiled, run, emitted, tuned.
 
 #include <fmt/format.h>
 
@@ -9,11 +9,17 @@
 #include <numeric>
 
 #include "backends/cpp/model_unit.h"
+#include "backends/cpp/program_cache.h"
+#include "backends/cpp/team.h"
 #include "backends/model_runner.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/model_sizes.h"
 #include "cli/models.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
+#include "driver/tune_model.h"
+#include "hwdesc/model/program_language.h"
 #include "mapper/instruction_tree.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
@@ -46,6 +52,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
                      {"statements", part.kernel.statements.size()},
                      {"mapped", part.mapped},
                      {"program", part.same_as},
+                     {"band_rows", bands_of(compiled, p) ? bands_of(compiled, p)->group.by : 0},
                      {"predicted_cycles", part.predicted_cycles},
                      {"seconds", ran.seconds},
                      {"max_error", ran.max_error}});
@@ -54,7 +61,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
 }
 
 nlohmann::ordered_json json_of(const ModelPlan& plan) {
-  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}};
+  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}, {"bands", plan.bands.size()}};
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
@@ -62,6 +69,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
   return {{"schema_version", 1},
           {"model", model.kernel.name},
           {"target", machine.name},
+          {"threads", threads_of(machine)},
           {"executed", name(run.executed)},
           {"correct", compared.correct},
           {"max_error", run.max_error},
@@ -99,8 +107,11 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   text += fmt::format("; largest error {:.3g}", run.max_error);
   if (run.seconds > 0) text += fmt::format("; {:.3g} s", run.seconds);
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
-  text += fmt::format(" in {} parts, {} of them distinct; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      report.compiled.programs.size(), report.compiled.predicted_cycles);
+  std::size_t banded = 0;
+  for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
+  text += fmt::format(" in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
+                      banded > 0 ? fmt::format("{} of them in bands, ", banded) : "", report.compiled.programs.size(),
+                      report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -121,14 +132,55 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   return text;
 }
 
-/// All that a schedule depends on besides the part.
-std::string compiled_as(const Options& options) {
+/// Of each statement, while plans are compared.
+constexpr std::int64_t evaluations_of_plans = 100;
+
+/// All that a schedule depends on besides the part; `tuned`: but the options of the search.
+std::string compiled_as(const Options& options, bool tuned = false) {
   const auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   if (!loaded || options.cost != "closed_form") return "";
+  if (tuned) return fmt::format("\nstrict {}\n{}", options.strict_float, loaded->resolved);
   const ScheduleOptions schedule = schedule_options(options, loaded->model);
   return fmt::format("\nsearch {} {} {} {} {}\n{}", schedule.strategy, schedule.seed, schedule.max_evaluations,
                      static_cast<int>(schedule.objective), options.strict_float, loaded->resolved);
 }
+
+/// Of all tensors: what a run of the model touches.
+double bytes_of(const Kernel& kernel) {
+  double sum = 0;
+  for (const Tensor& tensor : kernel.tensors)
+    sum += static_cast<double>(element_count(tensor)) * static_cast<double>(bytes(tensor.dtype));
+  return sum;
+}
+
+}  // namespace
+
+PartStoreOptions part_options(const Options& options, const HardwareModel& machine) {
+  PartStoreOptions with;
+  with.compile.map = options.map;
+  with.compile.strict_float = options.strict_float;
+  with.compile.schedule = schedule_options(options, machine);
+  with.jobs = static_cast<std::size_t>(options.schedule.jobs);
+  with.compiled_as = compiled_as(options);
+  if (!with.compiled_as.empty()) with.compiled_as += fmt::format("\nbetween runs {}\n", machine.timing.between_runs);
+  with.tuned_as = compiled_as(options, true);
+  return with;
+}
+
+Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
+                          PartStoreOptions with) {
+  with.tuned_as.clear();  // the plan is the same before and after
+  with.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
+  if (!with.compiled_as.empty())
+    with.compiled_as += fmt::format("evaluations {}\n", with.compile.schedule.max_evaluations);
+  if (!options.onnx.plan.empty()) return load_plan(options.onnx.plan, model.kernel);
+  PartStore draft(machine, std::move(with));
+  PlanOptions search;
+  search.seed = options.seed;
+  return plan_model(model, draft, search);
+}
+
+namespace {
 
 /// A model with its machine, plan and compiled parts. Empty: the problem is reported and `code` set.
 struct Built {
@@ -139,9 +191,6 @@ struct Built {
   double importing = 0, planning = 0;
 };
 
-/// Of each statement, while plans are compared.
-constexpr std::int64_t evaluations_of_plans = 100;
-
 class Builder {
  public:
   /// `printed`: refuse machines for which no model is printed, before anything is planned.
@@ -149,6 +198,7 @@ class Builder {
       : options_(options), code_(code), printed_(printed) {}
 
   std::optional<Built> build() {
+    if (!set_threads(options_, code_)) return std::nullopt;
     auto machine = load_target(options_);
     code_ = Exit::wrong_input;
     if (!machine) return std::nullopt;
@@ -168,21 +218,12 @@ class Builder {
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
     built.imported = built.prepared.model.kernel;
-    PartStoreOptions with;
-    with.compile.map = options_.map;
-    with.compile.strict_float = options_.strict_float;
-    with.compile.schedule = schedule_options(options_, built.machine);
-    with.jobs = static_cast<std::size_t>(options_.schedule.jobs);
-    with.compiled_as = compiled_as(options_);
+    built.machine.timing.between_runs = bytes_of(built.prepared.model.kernel);
+    PartStoreOptions with = part_options(options_, built.machine);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);
-    PartStoreOptions drafts = with;
-    drafts.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
-    if (!drafts.compiled_as.empty())
-      drafts.compiled_as += fmt::format("evaluations {}\n", drafts.compile.schedule.max_evaluations);
-    PartStore draft(built.machine, drafts);
     watch = Stopwatch();
-    auto plan = planned(built.prepared.model, draft);
+    auto plan = plan_of(options_, built.prepared.model, built.machine, with);
     if (!plan) return reported(Exit::wrong_input, plan.diagnostics());
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
@@ -195,20 +236,13 @@ class Builder {
   Progress& progress() { return progress_; }
 
  private:
-  Result<ModelPlan> planned(const Model& model, PartStore& store) const {
-    if (!options_.onnx.plan.empty()) return load_plan(options_.onnx.plan, model.kernel);
-    PlanOptions with;
-    with.seed = options_.seed;
-    return plan_model(model, store, with);
-  }
-
   std::optional<Built> reported(Exit why, const Diagnostics& problems) {
     code_ = fail(why, problems);
     if (options_.json) deliver(options_, json_of_failure(code_, problems), code_);
     return std::nullopt;
   }
 
-  const Options& options_;
+  Options options_;
   Exit& code_;
   const bool printed_;
   Progress progress_;
@@ -238,6 +272,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
   return {{"schema_version", 1},
           {"model", unit.name},
           {"target", built.machine.name},
+          {"threads", threads_of(built.machine)},
           {"inputs", json_of(program.inputs)},
           {"outputs", json_of(program.outputs)},
           {"arena_bytes", program.arena_bytes},
@@ -251,23 +286,58 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
 
 }  // namespace
 
-Exit compile_and_run_model(const Options& options) {
-  Exit code = Exit::ok;
+// The number is a parameter of the hardware file, which says which.
+bool set_threads(Options& options, Exit& code) {
+  const std::int64_t asked = options.onnx.threads;
+  if (asked == 0) return true;
+  const auto machine = load_target(options);
+  code = Exit::wrong_input;
+  if (!machine) return false;
+  const auto& units = machine->units();
+  const auto unit = std::find_if(units.begin(), units.end(), [](const Unit& u) { return !u.threads.param.empty(); });
+  if (unit == units.end()) {
+    if (asked == 1) return true;
+    code = fail(Exit::usage,
+                is_host_code(*machine)
+                    ? fmt::format("--threads {}: '{}' describes no threads", asked, machine->name)
+                    : fmt::format("--threads {}: programs in C++ have threads; those of '{}' are {}", asked,
+                                  machine->name, find_language(machine->program.language)->title),
+                "a unit with 'threads' and its 'param' (hwdesc/README.md)");
+    return false;
+  }
+  const Threads& threads = unit->threads;
+  if (threads.most > 0 && asked > threads.most) {
+    code = fail(Exit::usage, fmt::format("--threads {}: '{}' has at most {}", asked, machine->name, threads.most),
+                fmt::format("fewer, or raise 'most' of the threads of {}", unit->name));
+    return false;
+  }
+  const auto [given, is_new] = options.params.emplace(threads.param, std::to_string(asked));
+  if (is_new || given->second == std::to_string(asked)) return true;
+  code = fail(Exit::usage,
+              fmt::format("--threads {} and --set {}={} contradict each other", asked, threads.param, given->second),
+              "give one of them");
+  return false;
+}
+
+std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   Builder builder(options, code);
   auto built = builder.build();
-  if (!built) return code;
+  if (!built) return std::nullopt;
   const Model& model = built->prepared.model;
   const ModelRun run = run_model(model, built->compiled, built->machine, std::move(built->prepared.data),
                                  {0.5, [&](const std::string& text) { builder.progress()(text); }});
   if (run.code != Exit::ok) {
     code = fail(run.code, run.problems);
-    return options.json ? deliver(options, json_of_failure(code, run.problems), code) : code;
+    if (options.json) deliver(options, json_of_failure(code, run.problems), code);
+    return std::nullopt;
   }
-  if (const auto saved = save_outputs(model, run.data, options); !saved)
-    return fail(Exit::wrong_input, saved.diagnostics());
+  code = Exit::wrong_input;
+  if (const auto saved = save_outputs(model, run.data, options); !saved) {
+    fail(code, saved.diagnostics());
+    return std::nullopt;
+  }
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
-  code = compared.correct ? Exit::ok : Exit::wrong_result;
-  const std::int64_t activations = activation_bytes(model.kernel, built->compiled.plan.parts),
+  const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
@@ -277,41 +347,125 @@ Exit compile_and_run_model(const Options& options) {
                          print(built->compiled.plan, built->imported, built->machine.name),
                          activations,
                          operators};
-    if (const auto written = write_file(options.report, html_report(page)); !written)
-      return fail(Exit::wrong_input, written.diagnostics());
+    if (const auto written = write_file(options.report, html_report(page)); !written) {
+      fail(code, written.diagnostics());
+      return std::nullopt;
+    }
   }
+  code = compared.correct ? Exit::ok : Exit::wrong_result;
   const ModelReport report{model,           built->machine, built->compiled, run, compared, built->importing,
                            built->planning, activations,    operators};
-  if (options.json) return deliver(options, printed(json_of(report)), code);
-  return deliver(options, shapes_of(model) + text_of(report, options.onnx.profile), code);
+  return ModelAnswer{json_of(report), shapes_of(model) + text_of(report, options.onnx.profile)};
+}
+
+Exit compile_and_run_model(const Options& options) {
+  Exit code = Exit::ok;
+  if (const auto sizes = model_sizes(options, code)) return run_model_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
+  const auto answer = run_model_once(options, code);
+  if (!answer) return code;
+  return deliver(options, options.json ? printed(answer->json) : answer->text, code);
 }
 
 Exit emit_model(const Options& options) {
   if (options.output.empty()) return fail(Exit::usage, "a model is written as several files", "-o FOLDER");
   Exit code = Exit::ok;
+  if (const auto sizes = model_sizes(options, code)) return emit_model_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto built = Builder(options, code, true).build();
   if (!built) return code;
   const auto program = link_model(built->prepared.model, built->compiled, built->prepared.data, built->machine);
   if (!program) return fail(Exit::no_answer, program.diagnostics());
   const auto unit = print_model(*program, built->machine);
   if (!unit) return fail(Exit::no_answer, unit.diagnostics());
+  const nlohmann::ordered_json json = json_of(*built, *program, *unit);
+  return deliver_model(options, *unit, weights_file(*program), json);
+}
+
+Exit deliver_model(const Options& options, const ModelUnit& unit, const std::string& weights,
+                   const nlohmann::ordered_json& json) {
   std::error_code problem;
   fs::create_directories(options.output, problem);
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
-  const nlohmann::ordered_json json = json_of(*built, *program, *unit);
   std::string written;
-  for (const auto& [extension, text] : {std::pair<std::string, std::string>(".h", unit->header),
-                                        {".cpp", unit->text},
-                                        {".weights", weights_file(*program)},
+  for (const auto& [extension, text] : {std::pair<std::string, std::string>(".h", unit.header),
+                                        {".cpp", unit.text},
+                                        {".weights", weights},
                                         {".json", json.dump(1) + "\n"}}) {
-    const std::string path = (fs::path(options.output) / (unit->name + extension)).string();
+    const std::string path = (fs::path(options.output) / (unit.name + extension)).string();
     if (const auto done = write_file(path, text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
   }
   Options to_stdout = options;  // -o names the folder
   to_stdout.output.clear();
   return deliver(to_stdout, options.json ? printed(json) : written);
+}
+
+namespace {
+
+nlohmann::ordered_json json_of(const TunedModel& tuned) {
+  auto parts = nlohmann::ordered_json::array();
+  for (const TunedPart& part : tuned.parts)
+    parts.push_back({{"name", part.name},
+                     {"calls", part.calls},
+                     {"candidates", part.candidates},
+                     {"seconds_before", part.before},
+                     {"seconds", part.after},
+                     {"kept", part.kept}});
+  return parts;
+}
+
+std::string text_of(const TunedModel& tuned) {
+  std::string text;
+  for (const TunedPart& part : tuned.parts)
+    text += fmt::format("{}{}: {:.4g} us before, {:.4g} us with the fastest of {} candidates; {}\n", part.name,
+                        part.calls > 1 ? fmt::format(" and {} more", part.calls - 1) : "", part.before * 1e6,
+                        part.after * 1e6, part.candidates, part.kept ? "kept" : "as before");
+  return text + fmt::format("the whole: {:.4g} ms before, {:.4g} ms after; run and emit take these schedules\n",
+                            tuned.before * 1e3, tuned.after * 1e3);
+}
+
+}  // namespace
+
+Exit tune_model(const Options& options) {
+  Exit code = Exit::ok;
+  Builder builder(options, code, true);
+  const auto built = builder.build();
+  if (!built) return code;
+  if (const std::string why = not_timed(built->machine); !why.empty())
+    return fail(Exit::missing, "nothing can be measured: " + why);
+  const PartStoreOptions store = part_options(options, built->machine);
+  if (!has_cache() || store.tuned_as.empty())
+    return fail(Exit::missing, "the schedules that are found are kept in the cache of programs, and there is none",
+                "unset ISAMAP_CACHE, or name a folder in it");
+  answer_interrupts();
+  go_on_with_something();
+  TuneModelOptions with;
+  with.compile = store.compile;
+  with.measured = static_cast<std::size_t>(options.lab.measured);
+  with.seed = options.seed;
+  with.jobs = options.schedule.jobs;
+  with.stopped = interrupted;
+  with.progress = [&](const std::string& text) { builder.progress()(text); };
+  const TunedModel tuned =
+      isamap::tune_model(built->prepared.model, built->compiled, built->machine, built->prepared.data, with);
+  if (tuned.code != Exit::ok) {
+    code = fail(tuned.code, tuned.problems);
+    return options.json ? deliver(options, json_of_failure(code, tuned.problems), code) : code;
+  }
+  const PartStore kept(built->machine, store);
+  for (const TunedPart& part : tuned.parts)
+    if (part.kept) kept.keep_tuned(part.kernel, tuned.compiled.programs[part.program]->scheduled->schedule);
+  const nlohmann::ordered_json json = {{"schema_version", 1},
+                                       {"model", built->prepared.model.kernel.name},
+                                       {"target", built->machine.name},
+                                       {"threads", threads_of(built->machine)},
+                                       {"seconds_before", tuned.before},
+                                       {"seconds", tuned.after},
+                                       {"stopped", interrupted()},
+                                       {"part_list", json_of(tuned)}};
+  return deliver(options, options.json ? printed(json) : text_of(tuned));
 }
 
 Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json) {
@@ -330,10 +484,16 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
     text += fmt::format("# {} and {} are not joined: {}\n", join.one, join.other, join.reason);
     refused.push_back({{"one", join.one}, {"other", join.other}, {"reason", join.reason}});
   }
+  auto not_banded = nlohmann::ordered_json::array();
+  for (const RefusedBand& band : plan.bands_refused) {
+    text += fmt::format("# {} to {} are in no bands: {}\n", band.first, band.last, band.reason);
+    not_banded.push_back({{"first", band.first}, {"last", band.last}, {"reason", band.reason}});
+  }
   json["plan"] = json_of(plan);
   json["plan_text"] = plan_text;
   json["orders_priced"] = plan.orders_priced;
   json["not_joined"] = std::move(refused);
+  json["not_banded"] = std::move(not_banded);
   return code;
 }
 

@@ -11,6 +11,8 @@
 
 #include "cli/json.h"
 #include "cli/model_files.h"
+#include "cli/model_sizes.h"
+#include "driver/execute.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -77,7 +79,43 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
+/// Without copies between its statements and what only constants need.
+Result<Model> executable(const Options& options, const Model& model) {
+  AheadOptions with;
+  with.strict_float = options.strict_float || options.onnx.interpret;
+  const auto integers = integer_products(composed(model), with.strict_float);
+  return integers ? done_ahead(*integers, with) : integers;
+}
+
+/// What the options say of the import, but for sizes. False: an error was reported.
+bool read_model_options(const Options& options, ModelOptions& with) {
+  with.seed = options.seed;
+  with.until = words_of(options.onnx.until);
+  with.constants = words_of(options.onnx.constants);
+  return read_numbers("--fix", options.onnx.fix, with.fix);
+}
+
 }  // namespace
+
+Result<Model> imported_at(const Options& options, const Bindings& sizes) {
+  ModelOptions with;
+  if (!read_model_options(options, with)) return error("--fix is wrong");
+  with.sizes = sizes;
+  return import_model(options.kernel_file, with);
+}
+
+Result<Model> model_at(const Options& options, const Bindings& sizes) {
+  const auto model = imported_at(options, sizes);
+  if (!model) return model;
+  Diagnostics problems;
+  for (const RefusedNode& refusal : model->refused)
+    if (!refusal.follows) problems.push_back(error(fmt::format("{}: {}", refusal.node, refusal.reason), refusal.help));
+  if (!problems.empty()) return problems;
+  auto made = executable(options, *model);
+  if (made)
+    if (const Diagnostics wrong = verify(made->kernel); has_errors(wrong)) return wrong;
+  return made;
+}
 
 std::string shapes_of(const Model& model) {
   std::string text;
@@ -105,11 +143,12 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  if (const Diagnostics large = too_large_to_hold(model->kernel); !large.empty()) {
+    code = fail(Exit::limit, large);
+    return std::nullopt;
+  }
   code = Exit::wrong_input;
-  AheadOptions with;
-  with.strict_float = options.strict_float || options.onnx.interpret;
-  const auto integers = integer_products(composed(*model), with.strict_float);
-  auto ahead = integers ? done_ahead(*integers, with) : integers;
+  auto ahead = executable(options, *model);
   if (!ahead) {
     fail(code, ahead.diagnostics());
     return std::nullopt;
@@ -142,8 +181,8 @@ bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
        {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
-        std::pair("--inputs", !given.inputs.empty()), std::pair("--outputs", !given.outputs.empty()),
-        std::pair("--interpret", given.interpret)}) {
+        std::pair("--threads", given.threads > 0), std::pair("--inputs", !given.inputs.empty()),
+        std::pair("--outputs", !given.outputs.empty()), std::pair("--interpret", given.interpret)}) {
     if (!is_given) continue;
     const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
     fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");
@@ -154,11 +193,8 @@ bool without_model_flags(const Options& options) {
 
 std::optional<Model> load_model(const Options& options, Exit& code) {
   ModelOptions with;
-  with.seed = options.seed;
-  with.until = words_of(options.onnx.until);
-  with.constants = words_of(options.onnx.constants);
   code = Exit::usage;
-  if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_numbers("--fix", options.onnx.fix, with.fix))
+  if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_model_options(options, with))
     return std::nullopt;
   auto model = import_model(options.kernel_file, with);
   if (model) return std::move(*model);
@@ -170,25 +206,33 @@ std::optional<Model> load_model(const Options& options, Exit& code) {
 Exit verb_import_onnx(const Options& options) {
   if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
   Exit code = Exit::ok;
+  if (const auto sizes = model_sizes(options, code)) return import_layers_at_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto model = load_model(options, code);
   if (!model) return code;
+  const LayerList layers = layers_of(*model);
+  for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", refusals_of(*model));
+  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  for (const Layer& layer : layers.layers)
+    if (layer.kernel) files.emplace_back(&layer, kernel_file(*layer.kernel));
+  return write_layers(options, layers, files);
+}
+
+Exit write_layers(const Options& options, const LayerList& layers,
+                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files) {
   std::error_code problem;
   fs::create_directories(options.output, problem);
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
-  const LayerList layers = layers_of(*model);
-  for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print(stderr, "{}", refusals_of(*model));
   std::string written;
-  for (const Layer& layer : layers.layers) {
-    if (!layer.kernel) continue;
-    const auto text = kernel_file(*layer.kernel);
+  for (const auto& [layer, text] : files) {
     if (!text) {
-      fmt::print(stderr, "note: {}: {}\n", layer.name, text.diagnostics().front().message);
+      fmt::print(stderr, "note: {}: {}\n", layer->name, text.diagnostics().front().message);
       continue;
     }
-    const std::string path = (fs::path(options.output) / (layer.name + ".yaml")).string();
-    const std::string head = layer.node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer.node, layers.name);
+    const std::string path = (fs::path(options.output) / (layer->name + ".yaml")).string();
+    const std::string head = layer->node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer->node, layers.name);
     if (const auto done = write_file(path, head + *text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
   }

@@ -33,6 +33,11 @@ struct Prepared {
 /// target computes whole; null: into none.
 std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole = nullptr);
 
+/// The model at these sizes as the file says it; nothing is printed.
+Result<Model> imported_at(const Options& options, const Bindings& sizes);
+/// The model at these sizes, ready to be executed; nothing is printed. Errors: those of the import, and refused nodes.
+Result<Model> model_at(const Options& options, const Bindings& sizes);
+
 /// A line for each output.
 std::string shapes_of(const Model& model);
 std::string printed(const nlohmann::ordered_json& json);
@@ -45,8 +50,14 @@ Exit interpret_model(const Options& options);
 Exit compile_and_run_model(const Options& options);
 /// emit MODEL.onnx --target HW -o FOLDER: NAME.h, NAME.cpp, NAME.weights, NAME.json.
 Exit emit_model(const Options& options);
+/// tune MODEL.onnx --target HW: measures schedules for the parts that take longest, and keeps those that are faster for
+/// run and emit.
+Exit tune_model(const Options& options);
 /// explain MODEL.onnx --target HW: every refused node, or the plan and the joins that it does not make.
 Exit explain_model(const Options& options);
+/// --threads: sets the parameter of the machine's file that is their number. False: it has none, or fewer, which is
+/// reported.
+bool set_threads(Options& options, Exit& code);
 /// Adds the plan to both.
 Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json);
 

@@ -33,6 +33,7 @@ struct ModelFlags {
   std::string outputs;                       ///< run: .npz or .npy
   bool interpret = false;                    ///< run: by the interpreter
   bool profile = false;                      ///< run: the time of each part
+  std::int64_t threads = 0;                  ///< run, emit, explain: of the emitted program; 0: as the machine's file
 };
 
 struct Options {

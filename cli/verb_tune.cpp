@@ -3,12 +3,19 @@
 
 #include "cli/command_line.h"
 #include "cli/interrupt.h"
+#include "cli/models.h"
 #include "cli/search_answer.h"
 
 namespace isamap::cli {
 namespace {
 
 Exit verb_tune(const Options& given) {
+  if (given.compute.empty() && is_onnx(given.kernel_file)) {
+    if (given.lab.store.empty()) return tune_model(given);
+    return fail(Exit::usage, "--store is for kernels: schedules of a model are kept in the cache of programs",
+                "leave it out");
+  }
+  if (!without_model_flags(given)) return Exit::usage;
   Options options = given;
   if (!options.strategy_given)
     options.schedule.strategy =
@@ -36,8 +43,11 @@ std::vector<VerbRow> verbs_tune() {
              flags.mapping();
              flags.search();
              flags.store();
+             flags.strict_float();
+             flags.model();
+             flags.model_plan();
              flags.text("--measured", flags.written.measured,
-                        "candidates of each statement that are executed (default 12)");
+                        "candidates of each statement, or part of a model, that are executed (default 12)");
            },
            verb_tune}};
 }

@@ -38,6 +38,98 @@ std::size_t instructions_in(const Schedule& schedule) {
   return count;
 }
 
+class ModelCompiler {
+ public:
+  ModelCompiler(const Model& model, ModelPlan plan, PartStore& store) : model_(model), store_(store) {
+    made_.plan = std::move(plan);
+  }
+
+  CompiledModel run() {
+    const Stopwatch watch;
+    for (const Part& part : made_.plan.parts) made_.parts.push_back(described(model_, part));
+    for (const BandGroup& group : made_.plan.bands) cut_bands(group);
+    for (std::size_t p = 0; p < made_.parts.size(); ++p)
+      if (bands_of(made_, p) == nullptr) made_.parts[p].program = program_of(made_.parts[p].kernel, p);
+    for (CompiledPart& part : made_.parts) part.same_as = first_of_[part.program];
+    store_.add(kernels_);
+    for (const Kernel& kernel : kernels_) made_.programs.push_back(store_.find(kernel));
+    for (std::size_t p = 0; p < made_.parts.size(); ++p) price(p);
+    made_.seconds = watch.seconds();
+    return std::move(made_);
+  }
+
+ private:
+  /// Equal kernels are one program.
+  std::size_t program_of(const Kernel& kernel, std::size_t part) {
+    const auto [known, is_new] = programs_.try_emplace(key_of(kernel), first_of_.size());
+    if (is_new) {
+      first_of_.push_back(part);
+      kernels_.push_back(kernel);
+    }
+    return known->second;
+  }
+
+  void cut_bands(const BandGroup& group) {
+    CompiledBands bands{group, {}, {}, {}, {}};
+    const auto begin = made_.plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
+    const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
+    bands.schedule = *band_schedule(model_.kernel, parts, group.by);
+    std::vector<std::size_t> all;
+    for (const Part& part : parts) all.insert(all.end(), part.statements.begin(), part.statements.end());
+    std::sort(all.begin(), all.end());
+    bands.kernel = cut(model_.kernel, all, "bands");
+    const std::vector<std::int64_t> calls = call_counts(bands.schedule);
+    std::vector<std::int64_t> most(group.count, 0);
+    for (std::size_t k = 0; k < bands.schedule.kernels.size(); ++k) {
+      const BandKernel& kernel = bands.schedule.kernels[k];
+      const std::size_t part = group.first + kernel.part;
+      bands.kernels.push_back(cut_rows(model_.kernel, made_.plan.parts[part], kernel));
+      bands.programs.push_back(program_of(bands.kernels.back(), part));
+      if (calls[k] <= most[kernel.part]) continue;
+      most[kernel.part] = calls[k];
+      made_.parts[part].program = bands.programs.back();
+    }
+    made_.bands.push_back(std::move(bands));
+  }
+
+  bool has_program(std::size_t program, const std::string& part) {
+    const Compilation& compilation = *made_.programs[program];
+    if (compilation.program) return true;
+    if (made_.code == Exit::ok) made_.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
+    for (Diagnostic problem : compilation.problems) {
+      problem.message = part + ": " + problem.message;
+      made_.problems.push_back(std::move(problem));
+    }
+    return false;
+  }
+
+  void price(std::size_t p) {
+    CompiledPart& part = made_.parts[p];
+    std::vector<std::pair<std::size_t, std::int64_t>> calls = {{part.program, 1}};  // programs, and how often they run
+    if (const CompiledBands* bands = bands_of(made_, p)) {
+      const std::vector<std::int64_t> counts = call_counts(bands->schedule);
+      calls.clear();
+      for (std::size_t k = 0; k < counts.size(); ++k)
+        if (bands->group.first + bands->schedule.kernels[k].part == p)
+          calls.emplace_back(bands->programs[k], counts[k]);
+    }
+    for (const auto& [program, times] : calls) {
+      if (!has_program(program, part.name)) return;
+      part.predicted_cycles += static_cast<double>(times) * made_.programs[program]->scheduled->cost.cycles;
+    }
+    made_.predicted_cycles += part.predicted_cycles;
+    part.mapped =
+        std::min(part.kernel.statements.size(), instructions_in(made_.programs[part.program]->scheduled->schedule));
+  }
+
+  const Model& model_;
+  PartStore& store_;
+  CompiledModel made_;
+  std::map<std::string, std::size_t> programs_;  ///< by canonical text
+  std::vector<std::size_t> first_of_;            ///< by program: the part that it is compiled for
+  std::vector<Kernel> kernels_;                  ///< by program
+};
+
 }  // namespace
 
 Model in_order(const Model& model, const Orders& orders) {
@@ -62,37 +154,14 @@ void begin_shared_outputs(const Kernel& kernel, std::vector<TensorData>& data) {
   }
 }
 
+const CompiledBands* bands_of(const CompiledModel& compiled, std::size_t part) {
+  for (const CompiledBands& bands : compiled.bands)
+    if (part >= bands.group.first && part < bands.group.first + bands.group.count) return &bands;
+  return nullptr;
+}
+
 CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store) {
-  const Stopwatch watch;
-  CompiledModel made;
-  made.plan = std::move(plan);
-  std::map<std::string, std::size_t> programs;  // by canonical text
-  std::vector<std::size_t> first_of;            // by program: the part it is compiled for
-  std::vector<Kernel> kernels;
-  for (const Part& part : made.plan.parts) {
-    CompiledPart& one = made.parts.emplace_back(described(model, part));
-    const auto [known, is_new] = programs.try_emplace(key_of(one.kernel), first_of.size());
-    if (is_new) first_of.push_back(made.parts.size() - 1);
-    if (is_new) kernels.push_back(one.kernel);
-    one.program = known->second;
-    one.same_as = first_of[one.program];
-  }
-  store.add(kernels);
-  for (const Kernel& kernel : kernels) made.programs.push_back(store.find(kernel));
-  for (CompiledPart& part : made.parts) {
-    const Compilation& compilation = *made.programs[part.program];
-    if (!compilation.program) {
-      made.code = compilation.code == Exit::ok ? Exit::wrong_result : compilation.code;
-      made.problems = compilation.problems;
-      for (Diagnostic& problem : made.problems) problem.message = part.name + ": " + problem.message;
-      break;
-    }
-    part.predicted_cycles = compilation.scheduled->cost.cycles;
-    made.predicted_cycles += part.predicted_cycles;
-    part.mapped = std::min(part.kernel.statements.size(), instructions_in(compilation.scheduled->schedule));
-  }
-  made.seconds = watch.seconds();
-  return made;
+  return ModelCompiler(model, std::move(plan), store).run();
 }
 
 }  // namespace isamap

@@ -17,6 +17,7 @@
 #include "frontends/model.h"
 #include "isamap/compile.h"
 #include "isamap/interpret.h"
+#include "planner/bands.h"
 #include "planner/orders.h"
 #include "planner/plan.h"
 #include "program/model_program.h"
@@ -27,25 +28,38 @@ struct CompiledPart {
   std::string name;                ///< of its first node: "conv_3"
   std::vector<std::string> nodes;  ///< of the file
   Kernel kernel;                   ///< its statements, cut out; tensors keep the model's names
-  std::size_t program = 0;         ///< in CompiledModel::programs
+  std::size_t program = 0;         ///< in CompiledModel::programs; in bands: of the rows of most bands
   std::size_t same_as = 0;         ///< position of the first part with this program; its own: compiled for it
   std::size_t mapped = 0;          ///< statements that an instruction computes
   double predicted_cycles = 0;
 };
 
+/// Parts that run in bands: programs of a few rows each.
+struct CompiledBands {
+  BandGroup group;
+  BandSchedule schedule;
+  Kernel kernel;                      ///< all statements of the group, cut out
+  std::vector<Kernel> kernels;        ///< by kernel of the schedule
+  std::vector<std::size_t> programs;  ///< of them, in CompiledModel::programs
+};
+
 struct CompiledModel {
   ModelPlan plan;
   std::vector<CompiledPart> parts;                           ///< by part of the plan
+  std::vector<CompiledBands> bands;                          ///< by group of the plan
   std::vector<std::shared_ptr<const Compilation>> programs;  ///< distinct ones
   double predicted_cycles = 0;                               ///< of all parts
   double seconds = 0;
   Exit code = Exit::ok;
-  Diagnostics problems;  ///< of a part without a program, by its name
+  Diagnostics problems;  ///< of the parts without a program, by their names
 };
 
-/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled. Stops
-/// at parts without a program.
+/// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled; all
+/// that have no program are told.
 CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
+
+/// The group that a part is in; null: it runs on all rows at once.
+const CompiledBands* bands_of(const CompiledModel& compiled, std::size_t part);
 
 /// Arena, weights and calls. `data`: by tensor, of which the constant ones are read. Errors: a pack entry that fails.
 Result<ModelProgram> link_model(const Model& model, const CompiledModel& compiled, const std::vector<TensorData>& data,

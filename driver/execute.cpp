@@ -2,6 +2,7 @@
 #include "driver/execute.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -10,6 +11,18 @@ namespace {
 
 constexpr double max_points = 2e10;            // minutes in the interpreter and in scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
+
+double bytes_of(const Tensor& tensor) {
+  double count = bytes(tensor.dtype);
+  for (const std::int64_t extent : tensor.shape) count *= static_cast<double>(extent);
+  return count;
+}
+
+double bytes_of(const Kernel& kernel) {
+  double sum = 0;
+  for (const Tensor& tensor : kernel.tensors) sum += bytes_of(tensor);
+  return sum;
+}
 
 double operations_at_a_point(const ScalarExpr& e) {
   const bool counts = std::holds_alternative<Unary>(e.op) || std::holds_alternative<Binary>(e.op);
@@ -104,13 +117,7 @@ double operations(const Kernel& kernel) {
 }
 
 Diagnostics too_large_to_run(const Kernel& kernel) {
-  const double sum = point_count(kernel);
-  double space = 0;
-  for (const Tensor& t : kernel.tensors) {
-    double count = bytes(t.dtype);
-    for (const std::int64_t extent : t.shape) count *= static_cast<double>(extent);
-    space += count;
-  }
+  const double sum = point_count(kernel), space = bytes_of(kernel);
   if (sum > max_points)
     return {error(
         fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum, max_points),
@@ -120,6 +127,17 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
                               kernel.name, space, max_bytes),
                   "choose smaller sizes, or use `schedule` and `emit`")};
   return {};
+}
+
+Diagnostics too_large_to_hold(const Kernel& kernel) {
+  const double most = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double space = bytes_of(kernel);
+  if (space <= most || kernel.tensors.empty()) return {};
+  const auto largest = std::max_element(kernel.tensors.begin(), kernel.tensors.end(),
+                                        [](const Tensor& a, const Tensor& b) { return bytes_of(a) < bytes_of(b); });
+  return {error(fmt::format("the tensors of '{}' take {:.3g} bytes, {} alone {:.3g}; this machine has {:.3g}",
+                            kernel.name, space, largest->name, bytes_of(*largest), most),
+                "choose smaller sizes")};
 }
 
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,

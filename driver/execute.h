@@ -47,6 +47,8 @@ std::map<std::string, BankRequests> by_part(const std::vector<BankRequests>& all
 double operations(const Kernel& kernel);
 /// Why the kernel exceeds the limits of the interpreter (time, memory); empty: it does not.
 Diagnostics too_large_to_run(const Kernel& kernel);
+/// Why this machine's memory does not hold all tensors of the kernel at once; empty: it does.
+Diagnostics too_large_to_hold(const Kernel& kernel);
 
 struct RunChoices {
   bool workspace = false;  ///< as `emit --workspace` prints it

@@ -7,9 +7,11 @@
 
 #include "backends/cpp/model_unit.h"
 #include "driver/compile_model.h"
+#include "driver/link_bands.h"
 #include "isamap/program_on_machine.h"
 #include "planner/arena.h"
 #include "support/arithmetic.h"
+#include "support/hash.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -59,8 +61,17 @@ class Linker {
     for (const Program& program : linked_.programs) used_.push_back(used_in_body(program));
     place_ports();
     if (auto problems = place_tensors(); !problems.empty()) return problems;
-    for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
-      if (auto problems = call(p); !problems.empty()) return problems;
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
+      const CompiledBands* bands = bands_of(compiled_, p);
+      auto made = call(compiled_.parts[p].name, compiled_.parts[p].program, kernel_of(p), workspace_at_[p]);
+      if (!made) return made.diagnostics();
+      made->seconds = compiled_.parts[p].predicted_cycles / machine_.clock_hz;
+      linked_.calls.push_back(std::move(*made));
+      if (bands == nullptr || p + 1 < bands->group.first + bands->group.count) continue;
+      auto loops = bands_of_calls(*bands);
+      if (!loops) return loops.diagnostics();
+      linked_.bands.push_back(std::move(*loops));
+    }
     return std::move(linked_);
   }
 
@@ -80,29 +91,71 @@ class Linker {
     }
   }
 
-  /// Tensors between parts live from the part that first writes them to the last one that touches them, the workspace
-  /// of a part while it runs.
-  Diagnostics place_tensors() {
-    std::vector<Lifetime> list;
+  /// What the program of a part computes: the part, or rows of it.
+  const Kernel& kernel_of(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    if (bands == nullptr) return compiled_.parts[p].kernel;
+    const auto at = std::find(bands->programs.begin(), bands->programs.end(), compiled_.parts[p].program);
+    return bands->kernels[static_cast<std::size_t>(at - bands->programs.begin())];
+  }
+
+  /// First and last call that run in turns with this one: the others of its bands.
+  std::pair<std::size_t, std::size_t> turns_of(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    return bands ? std::pair(bands->group.first, bands->group.first + bands->group.count - 1) : std::pair(p, p);
+  }
+
+  /// Bytes of a tensor between parts: of the whole, or of its buffer.
+  std::int64_t bytes_of(TensorId id, const Buffer& buffer, const CompiledBands* bands) const {
+    if (bands == nullptr) return element_span(buffer) * bytes(buffer.dtype);
+    const Tensor& tensor = model_.kernel.tensors[id.index()];
+    const auto rows = bands->schedule.buffers.find(id);
+    return rows == bands->schedule.buffers.end() ? element_count(tensor) * bytes(tensor.dtype)
+                                                 : rows->second * row_bytes(tensor, row_axis(tensor));
+  }
+
+  Diagnostics find_workspaces() {
     for (const Program& program : linked_.programs) {
       const auto workspace = workspace_of(program, machine_);
       if (!workspace) return workspace.diagnostics();
       workspaces_.push_back(workspace->bytes);
       linked_.arena_align = std::max(linked_.arena_align, workspace->align);
     }
-    for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
-      list.push_back({workspaces_[compiled_.parts[p].program], p, p});
+    return {};
+  }
+
+  /// The largest that a call of this part needs.
+  std::int64_t workspace_of_part(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    if (bands == nullptr) return workspaces_[compiled_.parts[p].program];
+    std::int64_t most = 0;
+    for (std::size_t k = 0; k < bands->programs.size(); ++k)
+      if (bands->group.first + bands->schedule.kernels[k].part == p)
+        most = std::max(most, workspaces_[bands->programs[k]]);
+    return most;
+  }
+
+  /// Tensors between parts live from the part that first writes them to the last one that touches them, the workspace
+  /// of a part while it runs; parts in bands run in turns.
+  Diagnostics place_tensors() {
+    if (auto problems = find_workspaces(); !problems.empty()) return problems;
+    std::vector<Lifetime> list;
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
+      const auto [first, last] = turns_of(p);
+      list.push_back({workspace_of_part(p), first, last});
+    }
     std::map<TensorId, Lifetime> lives;
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
       const CompiledPart& part = compiled_.parts[p];
+      const auto [first, last] = turns_of(p);
       for (const Buffer& buffer : linked_.programs[part.program].buffers) {
         if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
         const Tensor& tensor = part.kernel.tensors[buffer.tensor.index()];
         const TensorId id = number_.at(tensor.name);
         if (tensor.constant || place_.contains(id)) continue;
-        Lifetime& life = lives.try_emplace(id, Lifetime{0, p, p}).first->second;
-        life.last = p;
-        life.bytes = std::max(life.bytes, element_span(buffer) * bytes(buffer.dtype));
+        Lifetime& life = lives.try_emplace(id, Lifetime{0, first, last}).first->second;
+        life.last = last;
+        life.bytes = std::max(life.bytes, bytes_of(id, buffer, bands_of(compiled_, p)));
       }
     }
     for (const auto& [id, life] : lives) list.push_back(life);
@@ -120,11 +173,20 @@ class Linker {
     return {};
   }
 
-  Diagnostics call(std::size_t p) {
-    const CompiledPart& part = compiled_.parts[p];
-    const Program& program = linked_.programs[part.program];
-    PartCall made{part.name, part.program, std::vector<ModelPlace>(program.buffers.size()), {}, {}};
-    if (workspaces_[part.program] > 0) made.workspace = {ModelPlace::In::arena, workspace_at_[p]};
+  Result<ModelBands> bands_of_calls(const CompiledBands& bands) {
+    return link_bands(compiled_, bands,
+                      {model_.kernel, [&](TensorId id) { return place_.at(id); },
+                       [&](std::size_t kernel) {
+                         const std::size_t p = bands.group.first + bands.schedule.kernels[kernel].part;
+                         return call(compiled_.parts[p].name, bands.programs[kernel], bands.kernels[kernel],
+                                     workspace_at_[p]);
+                       }});
+  }
+
+  Result<PartCall> call(const std::string& name, std::size_t number, const Kernel& kernel, std::int64_t workspace) {
+    const Program& program = linked_.programs[number];
+    PartCall made{name, number, std::vector<ModelPlace>(program.buffers.size()), {}, {}, 0};
+    if (workspaces_[number] > 0) made.workspace = {ModelPlace::In::arena, workspace};
     std::vector<BufferId> packed;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
@@ -133,16 +195,17 @@ class Linker {
         packed.push_back(make_id<BufferId>(b));
         continue;
       }
-      const Tensor& tensor = part.kernel.tensors[buffer.tensor.index()];
+      const Tensor& tensor = kernel.tensors[buffer.tensor.index()];
       const TensorId id = number_.at(tensor.name);
-      if (!used_[part.program].contains(make_id<BufferId>(b)) && !tensor.inout &&
-          role_of(part.kernel, buffer.tensor) == Role::input)
+      if (!used_[number].contains(make_id<BufferId>(b)) && !tensor.inout &&
+          role_of(kernel, buffer.tensor) == Role::input)
         continue;
       made.arguments[b] = tensor.constant ? raw_weight(id) : place_.at(id);
       if (tensor.inout && started_.insert(id).second) begin(id, made);
     }
-    linked_.calls.push_back(std::move(made));
-    return packed.empty() ? Diagnostics{} : pack(part, packed, linked_.calls.back());
+    if (!packed.empty())
+      if (auto problems = pack(kernel, packed, made); !problems.empty()) return problems;
+    return made;
   }
 
   /// A tensor that several parts write begins at the identity of its first writer.
@@ -151,14 +214,25 @@ class Linker {
     if (tensor.inout) return;  // with the caller's values
     const auto first = std::find_if(model_.kernel.statements.begin(), model_.kernel.statements.end(),
                                     [&](const Computation& s) { return s.write.tensor == id; });
-    made.fill.push_back({place_.at(id), tensor.dtype, element_count(tensor), identity(first->reduction, tensor.dtype)});
+    std::int64_t count = element_count(tensor);
+    for (const CompiledBands& bands : compiled_.bands)
+      if (const auto rows = bands.schedule.buffers.find(id); rows != bands.schedule.buffers.end())
+        count = rows->second * row_bytes(tensor, row_axis(tensor)) / bytes(tensor.dtype);
+    made.fill.push_back({place_.at(id), tensor.dtype, count, identity(first->reduction, tensor.dtype)});
   }
 
+  /// Programs of one part on other rows may pack its constants alike: equal bytes are there once.
   ModelPlace append(const std::vector<std::uint8_t>& bytes) {
     auto& all = linked_.weights;
+    const std::uint64_t hash = fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const auto [begin, end] = appended_.equal_range({bytes.size(), hash});
+    for (auto known = begin; known != end; ++known)
+      if (std::equal(bytes.begin(), bytes.end(), all.begin() + known->second))
+        return {ModelPlace::In::weights, known->second};
     all.resize(static_cast<std::size_t>(round_up(static_cast<std::int64_t>(all.size()), place_align)));
     const ModelPlace place{ModelPlace::In::weights, static_cast<std::int64_t>(all.size())};
     all.insert(all.end(), bytes.begin(), bytes.end());
+    appended_.emplace(std::pair(bytes.size(), hash), place.at);
     return place;
   }
 
@@ -169,17 +243,17 @@ class Linker {
   }
 
   /// What the pack entry makes of the constant tensors of this part; the same of the same tensors once.
-  Diagnostics pack(const CompiledPart& part, const std::vector<BufferId>& buffers, PartCall& made) {
-    const Program& program = linked_.programs[part.program];
+  Diagnostics pack(const Kernel& kernel, const std::vector<BufferId>& buffers, PartCall& made) {
+    const Program& program = linked_.programs[made.program];
     std::vector<TensorData> own;
     std::vector<TensorId> sources;
-    for (const Tensor& tensor : part.kernel.tensors) {
+    for (const Tensor& tensor : kernel.tensors) {
       const TensorId id = number_.at(tensor.name);
       if (tensor.constant) sources.push_back(id);
       own.push_back(tensor.constant ? data_[id.index()] : make_data(tensor));
       own.back().shape = tensor.shape;
     }
-    const auto [known, is_new] = packed_.try_emplace({part.program, sources});
+    const auto [known, is_new] = packed_.try_emplace({made.program, sources});
     if (is_new) {
       const auto packed = isamap::pack(program, machine_, own);
       if (!packed) return packed.diagnostics();
@@ -199,7 +273,8 @@ class Linker {
   std::vector<std::int64_t> workspace_at_;  ///< by part
   std::map<std::string, TensorId> number_;
   std::map<TensorId, ModelPlace> place_;  ///< of ports, tensors between parts and unpacked weights
-  std::set<TensorId> started_;            ///< tensors of several writers that were begun
+  std::multimap<std::pair<std::size_t, std::uint64_t>, std::int64_t> appended_;  ///< by size and hash
+  std::set<TensorId> started_;  ///< tensors of several writers that were begun
   std::map<std::pair<std::size_t, std::vector<TensorId>>, std::vector<ModelPlace>> packed_;
 };
 

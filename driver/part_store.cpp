@@ -10,6 +10,14 @@
 #include "support/threads.h"
 
 namespace isamap {
+namespace {
+
+std::string tuned_key(const Kernel& part, const std::string& tuned_as) {
+  return "tuned schedule of a part\n" + print(part) + tuned_as;
+}
+
+}  // namespace
+
 std::string key_of(Kernel part) {
   part.name = "part";
   for (std::size_t t = 0; t < part.tensors.size(); ++t) part.tensors[t].name = fmt::format("t{}", t);
@@ -40,19 +48,31 @@ void PartStore::add(const std::vector<Kernel>& parts) {
   });
 }
 
+std::optional<Compilation> PartStore::cached(const std::string& key, const Kernel& part) const {
+  const auto text = read_from_cache(key);
+  if (!text) return std::nullopt;
+  auto schedule = parse_schedule(*text, "cached schedule", part, machine_);
+  if (!schedule) return std::nullopt;
+  CompileOptions by_hand = options_.compile;
+  by_hand.hand_written = std::move(*schedule);
+  Compilation made = compile(part, machine_, by_hand);
+  return made.program ? std::optional(std::move(made)) : std::nullopt;
+}
+
 Compilation PartStore::compiled(const Kernel& part, bool& by_search) const {
   const std::string key = "schedule of a part\n" + print(part) + options_.compiled_as;
+  if (!options_.tuned_as.empty())
+    if (auto made = cached(tuned_key(part, options_.tuned_as), part)) return std::move(*made);
   if (!options_.compiled_as.empty())
-    if (const auto text = read_from_cache(key))
-      if (auto schedule = parse_schedule(*text, "cached schedule", part, machine_)) {
-        CompileOptions by_hand = options_.compile;
-        by_hand.hand_written = std::move(*schedule);
-        if (Compilation made = compile(part, machine_, by_hand); made.program) return made;
-      }
+    if (auto made = cached(key, part)) return std::move(*made);
   by_search = true;
   Compilation made = compile(part, machine_, options_.compile);
   if (made.program && !options_.compiled_as.empty()) write_to_cache(key, print(made.scheduled->schedule));
   return made;
+}
+
+void PartStore::keep_tuned(const Kernel& part, const Schedule& schedule) const {
+  if (!options_.tuned_as.empty()) write_to_cache(tuned_key(part, options_.tuned_as), print(schedule));
 }
 
 std::shared_ptr<const Compilation> PartStore::find(const Kernel& part) const {

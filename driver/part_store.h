@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PartStoreOptions {
   CompileOptions compile;
   std::size_t jobs = 1;     ///< parts compiled side by side; results do not depend on it
   std::string compiled_as;  ///< all that a schedule depends on besides the part, for the cache; empty: it is not used
+  std::string tuned_as;     ///< the same of a tuned schedule, which no search option changes; empty: none is taken
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
@@ -32,10 +34,16 @@ class PartStore {
   /// Predicted cycles; infinite without a program.
   double price(const Kernel& part) const;
 
+  const HardwareModel& machine() const { return machine_; }
+  /// Keeps a tuned schedule of the part, for this machine: later compilations of the part take it.
+  void keep_tuned(const Kernel& part, const Schedule& schedule) const;
+
   std::size_t searched = 0;  ///< parts whose schedule was searched, not read
 
  private:
   Compilation compiled(const Kernel& part, bool& by_search) const;
+  /// With the schedule that the cache has under this key, if it has one that lowers.
+  std::optional<Compilation> cached(const std::string& key, const Kernel& part) const;
 
   const HardwareModel& machine_;
   PartStoreOptions options_;

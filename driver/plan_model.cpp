@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "driver/plan_bands.h"
 #include "frontends/layers.h"
 #include "planner/cover.h"
 #include "planner/orders.h"
@@ -141,13 +142,47 @@ class ModelPlanner {
       problem.price.push_back(together);
       if (together >= apart) plan.refused.push_back(refusal(chains, pairs[p], together, apart));
     }
+    const std::map<Set, std::int64_t> bands = add_bands(kernel, chains, problem, plan);
     const auto cover = search_cover(problem, options_.search, options_.seed);
     if (!cover) return;
     plan.parts.clear();
-    for (const Part& part : cover->parts) plan.parts.push_back({statements_of(chains, part.statements)});
+    for (const Part& part : cover->parts) {
+      const auto by = bands.find(part.statements);
+      if (by == bands.end()) {
+        plan.parts.push_back({statements_of(chains, part.statements)});
+        continue;
+      }
+      plan.bands.push_back({plan.parts.size(), part.statements.size(), by->second});
+      for (const std::size_t chain : part.statements) plan.parts.push_back(chains[chain]);
+    }
     plan.cost = cover->cost;
     plan.bound = cover->bound;
     plan.proved = cover->proved;
+  }
+
+  /// Paths that are cheaper in bands become candidates, in place of joins of the same chains that are dearer. By set of
+  /// chains: rows of a band.
+  std::map<Set, std::int64_t> add_bands(const Kernel& kernel, const std::vector<Part>& chains,
+                                        PartCoverProblem& problem, ModelPlan& plan) {
+    const std::vector<double> prices(problem.price.begin(),
+                                     problem.price.begin() + static_cast<std::ptrdiff_t>(chains.size()));
+    PricedBands priced = price_bands(kernel, chains, prices, store_, options_);
+    plan.bands_refused = std::move(priced.refused);
+    std::map<Set, std::int64_t> bands;
+    for (const PricedBand& band : priced.cheaper) {
+      const auto known = std::find(problem.candidates.begin(), problem.candidates.end(), band.chains);
+      if (known == problem.candidates.end()) {
+        problem.candidates.push_back(band.chains);
+        problem.price.push_back(band.price);
+      } else if (double& price = problem.price[static_cast<std::size_t>(known - problem.candidates.begin())];
+                 band.price < price) {
+        price = band.price;
+      } else {
+        continue;
+      }
+      bands[band.chains] = band.by;
+    }
+    return bands;
   }
 
   static Set statements_of(const std::vector<Part>& chains, const Set& set) {

@@ -21,13 +21,16 @@ struct PlanOptions {
   std::uint64_t seed = 0;
   /// Of a pair that is priced: each candidate of its search lowers all statements, which takes minutes for large ones.
   std::size_t joined_statements = 4;
-  std::size_t joins = 12;  ///< pairs of neighbouring chains that are compiled together to learn their price
+  std::size_t joins = 12;         ///< pairs of neighbouring chains that are compiled together to learn their price
+  std::size_t band_parts = 4;     ///< of a path that may run in bands
+  std::size_t band_kernels = 48;  ///< parts on a few rows that are compiled to learn the price of bands; 0: no bands
 };
 
 /// 1. Orders: the chains are priced with all tensors between parts as in the file, and with one axis moved innermost,
 ///    for each axis of each rank; the cheapest are kept, rank by rank.
 /// 2. Parts: pairs of chains whose tensor is the largest between them are priced together, and the cover search puts
 ///    chains and pairs together.
+/// 3. Bands: paths of chains that are cheaper in bands of rows (driver/plan_bands.h) are candidates of the same search.
 /// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
 /// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as
 /// the cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost

@@ -108,22 +108,33 @@ class ModelRunner {
     if (!did_run(p, *outcome)) return false;
     run_.parts.back().seconds = outcome->seconds;
     run_.parts.back().cycles = outcome->cycles;
-    return agrees(p, std::move(found));
+    return agrees(p, kernel, std::move(found));
   }
 
   /// What this part wrote, read back from the whole program.
   bool compare(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
     options_.progress(fmt::format("part {} of {} compared", p + 1, compiled_.parts.size()));
     run_.parts.emplace_back();
-    std::vector<TensorData> found = taken(compiled_.parts[p].kernel);
-    const std::vector<std::size_t> written = written_by(p);
+    if (!ends_here(p)) return true;
+    const Kernel& kernel = compared_at(p);
+    std::vector<TensorData> found = taken(kernel);
+    const std::vector<std::size_t> written = written_by(kernel);
     for (std::size_t i = 0; i < written.size(); ++i) found[written[i]].bytes = arrays[i];
-    return agrees(p, std::move(found));
+    return agrees(p, kernel, std::move(found));
+  }
+
+  /// Parts in bands run in turns: all of them are compared after the last one.
+  bool ends_here(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    return bands == nullptr || p + 1 == bands->group.first + bands->group.count;
+  }
+  const Kernel& compared_at(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    return bands ? bands->kernel : compiled_.parts[p].kernel;
   }
 
   /// Compares with the interpreter, and keeps what was found for the parts behind.
-  bool agrees(std::size_t p, std::vector<TensorData> found) {
-    const Kernel& kernel = compiled_.parts[p].kernel;
+  bool agrees(std::size_t p, const Kernel& kernel, std::vector<TensorData> found) {
     std::vector<TensorData> expected = taken(kernel);
     interpret(kernel, expected);
     const Comparison same = isamap::compare(kernel, expected, found);
@@ -133,7 +144,7 @@ class ModelRunner {
       ends(p, Exit::wrong_result, {error("wrong: " + same.first_difference)});
       return false;
     }
-    for (const std::size_t t : written_by(p)) {
+    for (const std::size_t t : written_by(kernel)) {
       TensorData& of_model = run_.data[place_.at(kernel.tensors[t].name)];
       std::vector<std::int64_t> shape = of_model.shape;
       of_model = std::move(found[t]);
@@ -142,24 +153,36 @@ class ModelRunner {
     return true;
   }
 
-  std::vector<std::size_t> written_by(std::size_t p) const {
-    const Kernel& kernel = compiled_.parts[p].kernel;
+  static std::vector<std::size_t> written_by(const Kernel& kernel) {
     std::vector<std::size_t> written;
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
       if (role_of(kernel, make_id<TensorId>(t)) == Role::output) written.push_back(t);
     return written;
   }
 
+  /// Where a part, or one of those that run in turns with it, writes a tensor.
+  ModelPlace written_at(const ModelProgram& linked, std::size_t p, const std::string& tensor) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    for (std::size_t c = bands ? bands->group.first : p; c <= p; ++c) {
+      const auto& buffers = linked.programs[linked.calls[c].program].buffers;
+      const Kernel& kernel = compiled_.parts[c].kernel;
+      for (std::size_t b = 0; b < buffers.size(); ++b)
+        if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
+            kernel.tensors[buffers[b].tensor.index()].name == tensor &&
+            role_of(kernel, buffers[b].tensor) == Role::output)
+          return linked.calls[c].arguments[b];
+    }
+    return {};
+  }
+
   std::vector<std::vector<TracedArray>> traced_arrays(const ModelProgram& linked) const {
     std::vector<std::vector<TracedArray>> traced(linked.calls.size());
     for (std::size_t p = 0; p < traced.size(); ++p) {
-      const auto& buffers = linked.programs[linked.calls[p].program].buffers;
-      const Kernel& kernel = compiled_.parts[p].kernel;
-      for (const std::size_t t : written_by(p))
-        for (std::size_t b = 0; b < buffers.size(); ++b)
-          if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time && buffers[b].tensor.index() == t)
-            traced[p].push_back(
-                {linked.calls[p].arguments[b], element_count(kernel.tensors[t]) * bytes(kernel.tensors[t].dtype)});
+      if (!ends_here(p)) continue;
+      const Kernel& kernel = compared_at(p);
+      for (const std::size_t t : written_by(kernel))
+        traced[p].push_back({written_at(linked, p, kernel.tensors[t].name),
+                             element_count(kernel.tensors[t]) * bytes(kernel.tensors[t].dtype)});
     }
     return traced;
   }
@@ -182,6 +205,14 @@ ModelRun run_model(const Model& model, const CompiledModel& compiled, const Hard
   if (here.how == ExecutionMode::unavailable) {
     run.code = Exit::missing;
     run.problems = {error("not run: " + here.why)};
+    return run;
+  }
+  if (!compiled.bands.empty() && !prints_models(machine)) {
+    run.code = Exit::no_answer;
+    run.problems = {error(fmt::format("bands are for machines whose programs are C++; the parts of '{}' run one after "
+                                      "another",
+                                      machine.name),
+                          "remove `bands` from the plan")};
     return run;
   }
   for (const CompiledPart& part : compiled.parts)

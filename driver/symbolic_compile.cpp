@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "driver/block_compile.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/facts.h"
 #include "isamap/scheduler.h"
@@ -258,7 +259,7 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
     return refused(error(fmt::format("no program for all sizes: '{}' has sizes of its own at run time", model.name),
                          "bind sizes with --sizes"));
   auto rows = rows_of(kernel);
-  if (!rows) return refused(rows.diagnostics().front());
+  if (!rows) return compile_blocks(kernel, model, options);
   return SymbolicCompiler(kernel, model, options, std::move(*rows)).run();
 }
 

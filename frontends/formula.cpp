@@ -9,6 +9,7 @@
 
 #include "frontends/lossy_sums.h"
 #include "frontends/size_facts.h"
+#include "frontends/size_ranges.h"
 #include "frontends/statements_internal.h"
 #include "ir/facts.h"
 #include "ir/parse.h"
@@ -72,49 +73,6 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   return std::nullopt;
 }
 
-/// "1..4096/16@128@512" or "?"; `text` is not a plain number.
-bool is_range(const std::string& text) { return text.find("..") != std::string::npos || text.starts_with('?'); }
-
-/// A number from `text` at `at`, which moves behind it.
-std::optional<std::int64_t> number_at(const std::string& text, std::size_t& at) {
-  std::int64_t value = 0;
-  const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-  if (problem != std::errc() || value < 0) return std::nullopt;
-  at = static_cast<std::size_t>(stop - text.data());
-  return value;
-}
-
-std::optional<SymbolicSize> range_of(const Setting& setting) {
-  constexpr std::int64_t open_end = (std::int64_t{1} << 31) - 1;
-  const std::string& text = setting.value;
-  SymbolicSize size{setting.name, 0, open_end, 1, {}, false, option("--dims")};
-  std::size_t at = 0;
-  if (text.starts_with('?')) {
-    at = 1;
-  } else {
-    const auto min = number_at(text, at);
-    if (!min || text.compare(at, 2, "..") != 0) return std::nullopt;
-    at += 2;
-    size.min = *min;
-    if (at < text.size() && text[at] != '/' && text[at] != '@') {
-      const auto max = number_at(text, at);
-      if (!max) return std::nullopt;
-      size.max = *max;
-      size.max_stated = true;
-    }
-  }
-  while (at < text.size()) {
-    const char sign = text[at++];
-    const auto value = number_at(text, at);
-    if (!value || (sign != '/' && sign != '@') || (sign == '/' && *value < 1)) return std::nullopt;
-    if (sign == '/')
-      size.multiple_of = *value;
-    else
-      size.likely.push_back(*value);
-  }
-  return size;
-}
-
 /// Reads first: inputs precede the output, as in kernel files.
 std::vector<ParsedAccess> all_accesses(const ParsedStatement& parsed) {
   std::vector<ParsedAccess> result = parsed.reads;
@@ -144,7 +102,7 @@ struct Formula {
 
 /// A size with a range: its number in the sample.
 std::optional<std::int64_t> read_range(const Setting& setting, Formula& formula) {
-  const auto size = range_of(setting);
+  const auto size = size_range(setting.name, setting.value);
   const auto wrong = [&](std::string message, std::string hint) {
     formula.diagnostics.push_back(error_at(option("--dims"), std::move(message), std::move(hint)));
     return std::nullopt;
@@ -156,9 +114,7 @@ std::optional<std::int64_t> read_range(const Setting& setting, Formula& formula)
                                                              "128) or " +
                                                              setting.name + "=?");
   if (round_up(size->min, size->multiple_of) > size->max) return wrong("no size is in '" + shown + "'", "");
-  for (const std::int64_t likely : size->likely)
-    if (const auto broken = broken_fact({{*size}, {}}, {{size->name, likely}}))
-      return wrong(broken->message + ", but it is said to be likely", "");
+  if (const auto why = contradiction_of(*size)) return wrong(*why, "");
   formula.declared.sizes.push_back(*size);
   if (const auto given = formula.given.find(size->name); given != formula.given.end()) return given->second;
   formula.symbolic.at[size->name] = sample_of(*size);
@@ -167,7 +123,8 @@ std::optional<std::int64_t> read_range(const Setting& setting, Formula& formula)
 
 void read_dims(const std::string& text, Formula& formula) {
   for (const Setting& setting : split(text, option("--dims"), formula.diagnostics)) {
-    const auto size = is_range(setting.value) ? read_range(setting, formula) : size_of(setting, formula.diagnostics);
+    const auto size =
+        is_size_range(setting.value) ? read_range(setting, formula) : size_of(setting, formula.diagnostics);
     if (size) (is_iterator_name(setting.name) ? formula.extents : formula.sizes)[setting.name] = *size;
   }
   const Diagnostics problems =

@@ -91,6 +91,12 @@ PartCover cover_of(const std::vector<Set>& parts, const Prices& prices, double b
   return cover;
 }
 
+std::vector<Set> single_statements(std::size_t count) {
+  std::vector<Set> parts;
+  for (std::size_t s = 0; s < count; ++s) parts.push_back({s});
+  return parts;
+}
+
 // Ideals: sets closed under "before".
 
 class Ideals {
@@ -120,6 +126,7 @@ class Ideals {
         if ((seen += extend(ideal, state, size, by_size)) > most_ideals) return std::nullopt;
     std::vector<Set> parts;
     std::string at(count, '1');
+    if (!by_size[count].contains(at)) return single_statements(count);  // none has a price
     for (std::size_t size = count; size > 0;) {
       const State& state = by_size[size].at(at);
       const Set& part = prices_.problem().candidates[usable_[state.last]];
@@ -183,7 +190,7 @@ void contract(std::vector<Set>& parts, const Prices& prices) {
     for (std::size_t a = 0; a < parts.size(); ++a)
       for (std::size_t b = a + 1; b < parts.size(); ++b) {
         const double change = prices.of(joined(parts[a], parts[b])) - prices.of(parts[a]) - prices.of(parts[b]);
-        if (change >= best) continue;
+        if (!(change < best)) continue;  // parts without a price differ by no number
         std::vector<Set> tried = parts;
         tried[a] = joined(parts[a], parts[b]);
         tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(b));
@@ -195,12 +202,6 @@ void contract(std::vector<Set>& parts, const Prices& prices) {
     parts[pair.first] = joined(parts[pair.first], parts[pair.second]);
     parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(pair.second));
   }
-}
-
-std::vector<Set> single_statements(std::size_t count) {
-  std::vector<Set> parts;
-  for (std::size_t s = 0; s < count; ++s) parts.push_back({s});
-  return parts;
 }
 
 /// Moves one statement to another part or to one of its own; true: it was cheaper, and was done.
@@ -269,7 +270,7 @@ std::optional<std::vector<Set>> beam_search(const Prices& prices) {
     for (std::size_t end = done; end < count; ++end) {
       part.push_back(end);
       const double price = prices.of(part);
-      if (price == never) continue;
+      if (price == never && end > done) continue;
       for (const Partial& partial : here) {
         Partial longer = partial;
         longer.cost += price;

@@ -8,6 +8,9 @@
 #include <numeric>
 #include <set>
 
+#include "planner/bands.h"
+#include "planner/orders.h"
+
 namespace isamap {
 namespace {
 
@@ -29,6 +32,32 @@ Diagnostics misplaced(const Kernel& kernel, const std::vector<std::size_t>& part
         problems.push_back(
             error(fmt::format("statements '{}' and '{}' step together along '{}', but are in two parts",
                               kernel.statements[repeat.first].name, kernel.statements[s].name, repeat.dim)));
+  return problems;
+}
+
+/// Groups that are none of this plan, or whose parts cannot run in bands.
+Diagnostics wrong_bands(const ModelPlan& plan, const Kernel& kernel) {
+  Diagnostics problems;
+  std::size_t free = 0;  // the first part that is in no group so far
+  if (plan.bands.empty()) return problems;
+  const Kernel stored = in_order(kernel, plan.order);
+  for (const BandGroup& group : plan.bands) {
+    if (group.first < free || group.first + group.count > plan.parts.size() || group.count == 0)
+      return {
+          error(fmt::format("bands over {} parts from part {}: groups are of parts that follow each other, in order, "
+                            "each part in one",
+                            group.count, group.first))};
+    free = group.first + group.count;
+    const auto begin = plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
+    const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
+    if (const auto schedule = band_schedule(stored, parts, group.by); !schedule)
+      for (Diagnostic problem : schedule.diagnostics()) {
+        problem.message =
+            fmt::format("no bands from '{}' to '{}': {}", kernel.statements[parts.front().statements.front()].name,
+                        kernel.statements[parts.back().statements.front()].name, problem.message);
+        problems.push_back(std::move(problem));
+      }
+  }
   return problems;
 }
 
@@ -81,7 +110,8 @@ Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
       return {error(fmt::format("the order of tensor '{}' does not name each of its {} axes once",
                                 kernel.tensors[t].name, all.size()))};
   }
-  return misplaced(kernel, part_of);
+  Diagnostics problems = misplaced(kernel, part_of);
+  return problems.empty() ? wrong_bands(plan, kernel) : problems;
 }
 
 }  // namespace isamap

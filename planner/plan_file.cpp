@@ -25,6 +25,7 @@ class PlanReader {
     map.text("machine");
     if (const yaml::Node* order = map.child("order")) read_orders(*order);
     if (const yaml::Node* parts = map.required("parts")) read_parts(*parts);
+    if (const yaml::Node* bands = map.child("bands"); bands && !has_errors(problems_)) read_bands(*bands);
     map.finish();
     if (!has_errors(problems_))
       for (Diagnostic& problem : verify(plan_, kernel_)) {
@@ -91,6 +92,45 @@ class PlanReader {
     }
   }
 
+  void read_bands(const yaml::Node& node) {
+    if (node.kind != yaml::Kind::list)
+      return problem(node, "expected groups of parts, found " + yaml::kind_text(node), band_hint);
+    for (const yaml::Node& item : node.items) {
+      yaml::MapReader map(item, "a group of bands", problems_);
+      const yaml::Node* parts = map.required("parts");
+      const yaml::Node* by = map.required("by");
+      const yaml::Node* halo = map.child("halo");
+      map.finish();
+      if (halo && halo->scalar != "kept")
+        problem(*halo,
+                fmt::format("expected 'kept', found '{}': rows of a window are not computed again", halo->scalar));
+      if (!parts || !by) continue;
+      const auto rows = yaml::to_integer(*by);
+      if (!rows || *rows < 1) problem(*by, "expected rows of a band, found " + yaml::kind_text(*by), "by: 4");
+      read_group(*parts, rows.value_or(1));
+    }
+  }
+
+  void read_group(const yaml::Node& node, std::int64_t by) {
+    if (node.kind != yaml::Kind::list || node.items.size() < 2)
+      return problem(node, "expected two parts or more, by their first statements", band_hint);
+    std::vector<std::string> names;
+    for (const Part& part : plan_.parts) names.push_back(kernel_.statements[part.statements.front()].name);
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const yaml::Node& item = node.items[i];
+      const auto at = std::find(names.begin(), names.end(), item.scalar);
+      if (at == names.end())
+        return problem(item, fmt::format("no part begins with '{}'", item.scalar),
+                       yaml::did_you_mean(item.scalar, names));
+      const auto part = static_cast<std::size_t>(at - names.begin());
+      if (i == 0) plan_.bands.push_back({part, node.items.size(), by});
+      if (part != plan_.bands.back().first + i)
+        return problem(item, fmt::format("'{}' is not the part behind '{}'", item.scalar, node.items[i - 1].scalar),
+                       "bands are of parts that follow each other");
+    }
+  }
+
+  static constexpr const char* band_hint = "- {parts: [conv_1, conv_2], by: 4, halo: kept}";
   yaml::Source source_;
   const std::string& text_;
   const std::string& file_;
@@ -113,6 +153,13 @@ std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string
     std::vector<std::string> names;
     for (const std::size_t s : part.statements) names.push_back(kernel.statements[s].name);
     text += fmt::format("  - [{}]\n", fmt::join(names, ", "));
+  }
+  if (!plan.bands.empty()) text += "bands:\n";
+  for (const BandGroup& group : plan.bands) {
+    std::vector<std::string> names;
+    for (std::size_t p = group.first; p < group.first + group.count; ++p)
+      names.push_back(kernel.statements[plan.parts[p].statements.front()].name);
+    text += fmt::format("  - {{parts: [{}], by: {}, halo: kept}}\n", fmt::join(names, ", "), group.by);
   }
   return text;
 }

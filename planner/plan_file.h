@@ -7,6 +7,9 @@
 //   order: {conv_1: [0, 2, 3, 1]}          # of stored tensors: axes, outermost first
 //   parts:
 //     - [conv_1, bias_1, relu_1]           # statements, in order of execution
+//     - [conv_2]
+//   bands:                                 # parts by their first statements; rows of the last one in a band
+//     - {parts: [conv_1, conv_2], by: 4, halo: kept}
 
 #include <string>
 

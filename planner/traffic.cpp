@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/traffic.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -21,6 +22,20 @@ std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& par
       sum += element_count(tensor) * bytes(tensor.dtype) * static_cast<std::int64_t>(by.size());
   }
   return sum;
+}
+
+std::vector<Part> bands_as_parts(const ModelPlan& plan) {
+  std::vector<Part> parts;
+  auto group = plan.bands.begin();
+  for (std::size_t p = 0; p < plan.parts.size(); ++p) {
+    while (group != plan.bands.end() && group->first + group->count <= p) ++group;
+    const bool joins = group != plan.bands.end() && p > group->first;
+    if (!joins) parts.emplace_back();
+    std::vector<std::size_t>& statements = parts.back().statements;
+    statements.insert(statements.end(), plan.parts[p].statements.begin(), plan.parts[p].statements.end());
+  }
+  for (Part& part : parts) std::sort(part.statements.begin(), part.statements.end());
+  return parts;
 }
 
 std::vector<Part> apart(const Kernel& kernel) {

@@ -14,6 +14,9 @@ namespace isamap {
 /// that touches it. A tensor that only one part touches, inputs and outputs of the model excepted, stays inside.
 std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& parts);
 
+/// The parts of a plan, those that run in bands as one: what is between them does not go through memory.
+std::vector<Part> bands_as_parts(const ModelPlan& plan);
+
 /// Each statement a part.
 std::vector<Part> apart(const Kernel& kernel);
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "isamap/program.h"
@@ -14,8 +15,10 @@ namespace isamap {
 /// Where an argument of a part begins.
 struct ModelPlace {
   enum class In { nowhere, input, output, arena, weights };
-  In in = In::nowhere;  ///< nowhere: the part does not touch it
-  std::int64_t at = 0;  ///< inputs, outputs: position in the model's list; arena, weights: bytes from the start
+  In in = In::nowhere;      ///< nowhere: the part does not touch it
+  std::int64_t at = 0;      ///< inputs, outputs: position in the model's list; arena, weights: bytes from the start
+  std::int64_t offset = 0;  ///< bytes from there: rows of a tensor
+  std::int64_t step = 0;    ///< in a loop over bands: bytes by which it moves from band to band
   bool operator==(const ModelPlace&) const = default;
 };
 
@@ -33,6 +36,30 @@ struct PartCall {
   std::vector<ModelPlace> arguments;  ///< by buffer of the program: those that are arguments
   std::vector<FilledTensor> fill;     ///< before the call
   ModelPlace workspace;               ///< of its local arrays
+  double seconds = 0;                 ///< predicted; 0: unknown
+};
+
+/// Rows of a buffer that the next band reads again.
+struct MovedRows {
+  ModelPlace from, to;  ///< they may overlap
+  std::int64_t bytes = 0;
+};
+
+struct ModelBandStep {
+  std::size_t call = 0;  ///< in ModelProgram::calls: the part that it is a step of
+  std::variant<PartCall, FilledTensor, MovedRows> is;
+};
+
+struct ModelBandLoop {
+  std::int64_t times = 1;
+  std::vector<ModelBandStep> steps;
+};
+
+/// Calls [first, first + count) of a model that run in bands of rows: these loops, one after another, instead.
+struct ModelBands {
+  std::size_t first = 0, count = 0;
+  std::int64_t by = 0;  ///< rows of the last call in a band
+  std::vector<ModelBandLoop> loops;
 };
 
 /// An input or output of the model.
@@ -56,7 +83,8 @@ constexpr std::int64_t place_align = 64;
 struct ModelProgram {
   std::string name;
   std::vector<Program> programs;
-  std::vector<PartCall> calls;  ///< in order of execution
+  std::vector<PartCall> calls;    ///< in order of execution
+  std::vector<ModelBands> bands;  ///< of calls, ascending; `calls` has where the whole tensors of theirs are
   std::vector<Port> inputs, outputs;
   std::int64_t arena_bytes = 0;  ///< of tensors between parts, and the workspace of each part while it runs
   std::int64_t arena_align = place_align;

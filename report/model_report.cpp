@@ -40,10 +40,11 @@ std::string graph(const CompiledModel& compiled) {
     }
     boxes += fmt::format(
         "<rect x=120 y={} width=480 height={} rx=3 fill='{}'/><text x=126 y={} fill='#fff' font-size=12>{} ({} "
-        "statements{})</text>\n",
+        "statements{}{})</text>\n",
         static_cast<int>(p) * row_height + 2, row_height - 4, colours[part.program % colour_count], middle(p) + 4,
         escaped(part.name), part.kernel.statements.size(),
-        part.same_as == p ? "" : fmt::format(", the program of part {}", part.same_as));
+        part.same_as == p ? "" : fmt::format(", the program of part {}", part.same_as),
+        bands_of(compiled, p) ? ", in bands of rows" : "");
     for (std::size_t t = 0; t < part.kernel.tensors.size(); ++t)
       if (role_of(part.kernel, make_id<TensorId>(t)) != Role::input) writer[part.kernel.tensors[t].name] = p;
   }

@@ -73,6 +73,7 @@ class CallText {
   /// Operands, types and masks; empty when the reference is a number.
   std::string text_of(const Reference& r) {
     if (r.object == "mask" && r.property.empty()) return mask(r.argument);
+    if (const std::string* extent = runtime_extent(r)) return "(" + *extent + ")";
     const int access = access_named(instruction_, call_, r.object);
     if (access < 0) return "";
     const Place& place = item_.places[static_cast<std::size_t>(access)];
@@ -83,7 +84,32 @@ class CallText {
                                                  : element_type(context_.model, buffer(place).dtype);
     if (r.property == "coord")
       if (const auto e = coordinate(access, r.argument); e && !e->is_constant()) return context_.index(*e, ranges_);
+    if (r.property == "pitch" || r.property == "stride") return runtime_stride(r, place, access);
     return "";
+  }
+  /// A stride along which arguments count: a sum of numbers times these. Empty: it is a number.
+  std::string runtime_stride(const Reference& r, const Place& place, int access) const {
+    if (place.strided.empty()) return "";
+    const Ranges ranges = ranges_of_call(item_.ranges, instruction_, call_, access);
+    const std::int64_t own =
+        r.property == "pitch" ? 1 : bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype));
+    const auto along = [&](const AffineExpr& e) {
+      return stride_along(e, instruction_, call_, access, r.argument, ranges).value_or(0) * bytes(buffer(place).dtype) /
+             std::max<std::int64_t>(own, 1);
+    };
+    std::string text = std::to_string(along(place.offset));
+    for (const auto& [stride, index] : place.strided)
+      if (const std::int64_t times = along(index); times != 0) text += fmt::format(" + {} * {}", times, stride);
+    return "(" + text + ")";
+  }
+
+  /// Null: the reference is no extent that is known at the call.
+  const std::string* runtime_extent(const Reference& r) const {
+    if (context_.numbers == nullptr || r.object != "extent" || !r.property.empty()) return nullptr;
+    const int d = instruction_.statement().domain.find(r.argument);
+    const auto found = d < 0 ? context_.numbers->extents.end()
+                             : context_.numbers->extents.find(call_.extents[static_cast<std::size_t>(d)]);
+    return found == context_.numbers->extents.end() ? nullptr : &found->second;
   }
 
   const Variable& variable(const Place& place) const {
@@ -132,6 +158,7 @@ class CallText {
   }
 
   std::optional<std::int64_t> number_of(const Reference& r) const {
+    if (runtime_extent(r) != nullptr) return std::nullopt;
     if (r.object == "extent" && r.property.empty()) {
       const int d = instruction_.statement().domain.find(r.argument);
       if (d < 0) return std::nullopt;
@@ -187,6 +214,9 @@ std::string CallText::constraint_of(const Place& place) const {
 
 /// All bytes that the call may access, as one object for the memory constraint of inline assembly.
 std::string CallText::memory_operand(const Place& place) const {
+  if (!place.strided.empty())
+    context_.diagnostics.push_back(
+        error(fmt::format("assembly of '{}' has a stride that is no number", instruction_.name)));
   const auto span = bounds(place.offset - at_origin(place.offset, ranges_), ranges_);
   const std::int64_t count = (span ? std::max<std::int64_t>(span->high, 0) : 0) + 1;
   const bool constant =

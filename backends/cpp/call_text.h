@@ -26,6 +26,7 @@ struct CallContext {
   /// Declares a constant array for a packed block of more than 64 bits; returns its name.
   std::function<std::string(const Word&)> block;
   Diagnostics& diagnostics;
+  const RuntimeNumbers* numbers = nullptr;
 };
 
 /// One or more lines. `item`: the call with its operand places.

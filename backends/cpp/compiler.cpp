@@ -172,10 +172,13 @@ static std::string standard_of(const Command& flags) {
   return standard;
 }
 
-std::string needed_flags(const HardwareModel& model) {
+std::string needed_flags(const HardwareModel& model, const std::optional<std::string>& for_threads) {
   Command flags{"-std=c++17", "-O3"};
   for (const CompilerFlags* of : {&common_flags(), &model.program.flags}) add_flags(flags, *of, {"any"});
-  add_thread_flags(flags, model);
+  if (!for_threads)
+    add_thread_flags(flags, model);
+  else if (!for_threads->empty())
+    flags.push_back(*for_threads);
   std::string text = "C++" + standard_of(flags) + ": " + listed(flags, " ");
   for (const auto& [set, compiler] : {std::pair("gcc", "g++"), std::pair("clang", "clang++")}) {
     Command more;

@@ -30,7 +30,8 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
                                          const std::string& executable);
 
 /// The compile flags stated in an emitted file: "C++17: -std=c++17 -O3 ... -mavx2 -mfma; g++ also: ...".
-std::string needed_flags(const HardwareModel& model);
+/// `for_threads`: in place of the flags of the machine's parallel loops; empty: none.
+std::string needed_flags(const HardwareModel& model, const std::optional<std::string>& for_threads = std::nullopt);
 
 /// Why the model's compiler fails on an empty program with the target's headers and flags: the command and the first
 /// lines of its output. Empty: it works. Leaves its files in `folder`.

@@ -9,6 +9,7 @@
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
+#include "backends/cpp/team.h"
 #include "backends/cpp/types.h"
 #include "support/allocate.h"
 #include "support/arithmetic.h"
@@ -87,7 +88,9 @@ class FunctionPrinter {
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     if (around_.from_caller) names_.unique(workspace_name);
-    if (around_.row_loops != nullptr) names_.unique(rows_name);
+    if (around_.team) names_.unique(member_name);
+    if (around_.numbers != nullptr)
+      for (const std::string& parameter : around_.numbers->parameters) names_.unique(parameter);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
@@ -137,13 +140,17 @@ class FunctionPrinter {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
-    const bool has_rows = around_.row_loops != nullptr && &nodes == &program_.body;
-    if (has_rows) list += fmt::format("{}long {}", list.empty() ? "" : ", ", rows_name);
-    auto body = print_body(
-        nodes, {program_, model_, buffers_, constant, elements_, nullptr, has_rows ? around_.row_loops : nullptr},
-        names_);
+    if (around_.team) list += fmt::format(", const {}& {}", member_type, member_name);
+    const RuntimeNumbers* const numbers = &nodes == &program_.body ? around_.numbers : nullptr;
+    if (numbers != nullptr)
+      for (const std::string& parameter : numbers->parameters)
+        list += fmt::format("{}long {}", list.empty() ? "" : ", ", parameter);
+    auto body =
+        print_body(nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers, around_.team}, names_);
     if (!body) return body.diagnostics();
-    const std::string unused = silence(arguments, touched);
+    std::string unused = silence(arguments, touched);
+    if (numbers != nullptr)
+      for (const std::string& definition : numbers->definitions) unused += "  " + definition + "\n";
     if (!model_.program.function.empty()) text += model_.program.function + "\n";
     const std::string rest = "void " + name + "(" + list + ") {\n" + unused + locals(touched) + body->text + "}\n";
     // Attributes come first in a declaration, which `extern "C"` without braces does not allow.
@@ -175,7 +182,8 @@ class FunctionPrinter {
     return text + "]";
   }
 
-  /// Local arrays: small ones on the stack, the others in one block: the caller's workspace or thread-local memory.
+  /// Local arrays: small ones on the stack, except those that a team shares, the others in one block: the caller's
+  /// workspace or thread-local memory.
   std::string locals(const Touched& touched) {
     std::string stack, block;
     std::int64_t size = 0, on_stack = 0, most_aligned = 0;
@@ -188,7 +196,14 @@ class FunctionPrinter {
       const std::int64_t align = std::max<std::int64_t>(buffer.align, 64);
       const std::string type = element_type(model_, buffer.dtype),
                         about = fmt::format("  // {} in {}", shape(buffer), model_.memory(buffer.memory).name);
-      if (on_stack + length <= stack_bytes && align <= 4096) {
+      if (around_.numbers != nullptr && around_.numbers->lengths.contains(id)) {
+        stack += fmt::format(
+            "  static thread_local GrowingArray {0}_memory;\n  {1}* const {0} = "
+            "static_cast<{1}*>({0}_memory.at({2} * {3}));\n",
+            buffers_[b], type, around_.numbers->lengths.at(id), bytes(buffer.dtype));
+        continue;
+      }
+      if (!around_.team && on_stack + length <= stack_bytes && align <= 4096) {
         stack += fmt::format("  alignas({}) {} {}[{}];{}\n", align, type, buffers_[b], count, about);
         on_stack += length;
       } else {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "backends/cpp/runtime_numbers.h"
 #include "backends/cpp/translation_unit.h"
 
 namespace isamap {
@@ -14,10 +15,10 @@ namespace isamap {
 struct Surroundings {
   std::set<std::string> helpers, includes;
   bool scratch = false;
-  bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
-  Workspace workspace = {};  ///< its size, the maximum of all functions
-  /// Loops over rows (program/row_loops.h): the function has the number of rows as its last argument.
-  const std::map<std::string, std::int64_t>* row_loops = nullptr;
+  bool from_caller = false;                 ///< large local arrays are in a workspace that the caller passes
+  bool team = false;                        ///< and all of them if a team executes the functions (backends/cpp/team.h)
+  Workspace workspace = {};                 ///< its size, the maximum of all functions
+  const RuntimeNumbers* numbers = nullptr;  ///< of the entry, not of the pack function
 };
 
 /// The entry `name` and, if the program packs ahead of time, `name`_pack. `linkage`: "extern \"C\"" or "static". Only

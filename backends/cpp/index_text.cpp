@@ -22,6 +22,11 @@ std::string atom_text(const AffineTerm& term, const Ranges& ranges, const std::m
                       ElementText& elements) {
   return std::visit(overloaded{
                         [&](const std::string& variable) {
+                          if (const std::size_t star = variable.find('*'); star != std::string::npos) {
+                            const auto known = names.find(variable.substr(star + 1));
+                            return variable.substr(0, star + 1) +
+                                   (known != names.end() ? known->second : identifier(variable.substr(star + 1)));
+                          }
                           const auto known = names.find(variable);
                           return known != names.end() ? known->second : identifier(variable);
                         },

@@ -9,9 +9,11 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/names.h"
+#include "backends/cpp/team.h"
 #include "backends/cpp/types.h"
 #include "backends/cpp/versions.h"
 #include "isamap/interpret.h"
+#include "support/overloaded.h"
 
 namespace isamap {
 namespace {
@@ -75,7 +77,7 @@ struct NAME {
   void* mapped;
   std::size_t length;
   const unsigned char* weights;
-  void* arena;
+  void* arena;TEAM_MEMBERS
 #ifdef NAME_PROFILE
   double seconds[PARTS + 1];
   void (*after)(void*, int, const void*);
@@ -141,13 +143,13 @@ extern "C" int NAME_open(NAME** model, const char* weights_file) {
   made->mapped = mapped;
   made->length = length;
   made->weights = static_cast<const unsigned char*>(mapped) + 64;
-  made->arena = memory;
+  made->arena = memory;TEAM_START
   *model = made;
   return NAME_ok;
 }
 
 extern "C" void NAME_close(NAME* model) {
-  if (model == nullptr) return;
+  if (model == nullptr) return;TEAM_END
   munmap(model->mapped, model->length);
   std::free(model->arena);
   std::free(model);
@@ -176,6 +178,97 @@ extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*)
 #endif
 )";
 
+const char* const run_text = R"(
+extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
+                        void* own_arena) {
+  if (model == nullptr || sizes != nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
+CHECKS  char* const arena = static_cast<char*>(own_arena == nullptr ? model->arena : own_arena);
+  const unsigned char* const weights = model->weights;
+  (void)arena;
+  (void)weights;
+#ifdef NAME_PROFILE
+  double begun = isamap_now();
+#define NAME_COUNT(part) \
+  if (own_arena == nullptr) { \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }
+#define NAME_AFTER(part) \
+  NAME_COUNT(part) \
+  if (own_arena == nullptr) { \
+    if (model->after != nullptr) model->after(model->user, part, arena); \
+    begun = isamap_now(); \
+  }
+#else
+#define NAME_COUNT(part)
+#define NAME_AFTER(part)
+#endif
+CALLS  return NAME_ok;
+}
+)";
+
+const char* const shared_run_text = R"(
+namespace {
+
+struct NAME_call {
+  NAME* model;
+  const void* const* inputs;
+  void* const* outputs;
+  char* arena;
+  bool own_arena;
+};
+
+void NAME_parts(const void* given, isamap_member team, int from) {
+  const NAME_call call = *static_cast<const NAME_call*>(given);
+  NAME* const model = call.model;
+  const void* const* const inputs = call.inputs;
+  void* const* const outputs = call.outputs;
+  char* const arena = call.arena;
+  const unsigned char* const weights = model->weights;
+  (void)inputs;
+  (void)outputs;
+  (void)arena;
+  (void)weights;
+#ifdef NAME_PROFILE
+  double begun = isamap_now();
+#define NAME_COUNT(part) \
+  if (!call.own_arena && team.number == 0) { \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }
+#define NAME_AFTER(part) \
+  NAME_COUNT(part) \
+  if (!call.own_arena) { \
+    if (team.number == 0) { \
+      if (model->after != nullptr) model->after(model->user, part, arena); \
+      begun = isamap_now(); \
+    } \
+    if (model->after != nullptr) isamap_wait_for_all(team); \
+  }
+#else
+#define NAME_COUNT(part)
+#define NAME_AFTER(part)
+#endif
+  switch (from) {
+CALLS  }
+}
+
+}  // namespace
+
+extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
+                        void* own_arena) {
+  if (model == nullptr || sizes != nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
+CHECKS  const NAME_call call{model, inputs, outputs, static_cast<char*>(own_arena == nullptr ? model->arena : own_arena),
+                       own_arena != nullptr};
+  const isamap_member team = isamap_take(&model->team);
+  NAME_parts(&call, team, 0);
+  isamap_release(team);
+  return NAME_ok;
+}
+)";
+
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -195,6 +288,9 @@ Result<TranslationUnit> print_part(Program program, const HardwareModel& machine
                                    Surroundings& around) {
   program.name = name;
   program.prepack.clear();
+  around.team = threads_of(machine) > 1 && distributes(program.body, machine);
+  if (around.team && asks_for_sizes(program, machine))
+    return error(fmt::format("'{}': threads of machines whose sizes are read at run time have no program", name));
   return asks_for_sizes(program, machine) ? print_versions(program, machine, around)
                                           : print_functions(program, machine, name, "static", around);
 }
@@ -209,18 +305,24 @@ class ModelPrinter {
   }
 
   Result<ModelUnit> print() {
+    for (const Program& program : model_.programs) {
+      distributed_.push_back(threads_of(machine_) > 1 && distributes(program.body, machine_));
+      team_ |= distributed_.back();
+    }
     if (auto problems = parts(); !problems.empty()) return problems;
     around_.includes.insert({"<cstdlib>", "<cstring>"});
+    if (team_) around_.includes.insert("<atomic>");
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    const std::string code = code_ + tables() + opening() + calls;
+    const std::string code = (team_ ? named(team_text(machine_), name_) : "") + code_ + tables() + opening() + calls;
     unit.text =
         comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                             "inputs, outputs and the arena do not overlap\n",
-                            name_, machine_.name, needed_flags(machine_)),
+                            name_, machine_.name, needed_flags(machine_, team_ ? "-pthread" : "")),
                 " ") +
-        assumptions() + "\n#include \"" + name_ + ".h\"\n\n#include <fcntl.h>\n#include <sys/mman.h>\n" +
+        assumptions() + "\n#include \"" + name_ + ".h\"\n\n#include <fcntl.h>\n" +
+        (team_ ? "#include <pthread.h>\n#include <sched.h>\n" : "") + "#include <sys/mman.h>\n" +
         "#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n" +
         surrounding_text(machine_, around_, code) + code;
     unit.header = header();
@@ -248,15 +350,17 @@ class ModelPrinter {
   }
 
   std::string pointer(const ModelPlace& place) const {
+    std::string rows = place.offset == 0 ? "" : fmt::format(" + {}", place.offset);
+    if (place.step != 0) rows += fmt::format(" + {} * band", place.step);
     switch (place.in) {
       case ModelPlace::In::nowhere:
         return "nullptr";
       case ModelPlace::In::input:
-        return fmt::format("inputs[{}]", place.at);
+        return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
       case ModelPlace::In::output:
-        return fmt::format("outputs[{}]", place.at);
+        return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
       case ModelPlace::In::arena:
-        return fmt::format("arena + {}", place.at);
+        return fmt::format("arena + {}{}", place.at, rows);
       case ModelPlace::In::weights:
         return fmt::format("weights + {}", place.at);
     }
@@ -275,7 +379,8 @@ class ModelPrinter {
       list += place.in == ModelPlace::In::nowhere ? fmt::format("static_cast<{}>(nullptr), ", type)
                                                   : fmt::format("({})({}), ", type, pointer(place));
     }
-    return fmt::format("{}({}{});", unit.name, list, pointer(call.workspace));
+    return fmt::format("{}({}{}{});", unit.name, list, pointer(call.workspace),
+                       distributed_[call.program] ? ", team" : "");
   }
   static void widen(std::int64_t& align, const Buffer& buffer) {
     align = std::max({align, buffer.align, std::int64_t{bytes(buffer.dtype)}});
@@ -297,45 +402,135 @@ class ModelPrinter {
         list, pointer(fill.place), fill.count);
   }
 
-  std::string run_entry() {
-    std::string calls;
-    for (std::size_t c = 0; c < model_.calls.size(); ++c) {
-      for (const FilledTensor& fill : model_.calls[c].fill) calls += fill_text(fill);
-      calls += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
-                           comment_text(model_.calls[c].name), c);
+  std::string step_text(const ModelBandStep& step, const std::string& indent) {
+    return std::visit(overloaded{[&](const PartCall& call) {
+                                   return fmt::format("{0}{1}  // {2}\n{0}NAME_COUNT({3})\n", indent, call_text(call),
+                                                      comment_text(call.name), step.call);
+                                 },
+                                 [&](const FilledTensor& fill) { return fill_text(fill); },
+                                 [&](const MovedRows& rows) {
+                                   return fmt::format("{}std::memmove({}, {}, {});\n", indent, pointer(rows.to),
+                                                      pointer(rows.from), rows.bytes);
+                                 }},
+                      step.is);
+  }
+
+  /// The loops of calls that run in bands of rows; `steps` are those of one loop.
+  template <class Steps>
+  std::string bands_text(const ModelBands& bands, const Steps& steps) {
+    std::string text = fmt::format("  // bands of {} rows\n", bands.by);
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c)
+      for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
+    for (const ModelBandLoop& loop : bands.loops) {
+      if (loop.times > 1) text += fmt::format("  for (std::ptrdiff_t band = 0; band < {}; ++band) {{\n", loop.times);
+      text += steps(loop);
+      if (loop.times > 1) text += "  }\n";
     }
-    std::string checks;
+    for (std::size_t c = bands.first; c < bands.first + bands.count; ++c) text += fmt::format("  NAME_AFTER({})\n", c);
+    return text;
+  }
+
+  /// The bands that begin at this call; null: none do.
+  const ModelBands* bands_at(std::size_t call) const {
+    for (const ModelBands& bands : model_.bands)
+      if (bands.first == call) return &bands;
+    return nullptr;
+  }
+
+  /// The calls of one thread.
+  std::string calls() {
+    std::string text;
+    for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      if (const ModelBands* bands = bands_at(c)) {
+        text += bands_text(*bands, [&](const ModelBandLoop& loop) {
+          std::string all;
+          for (const ModelBandStep& step : loop.steps) all += step_text(step, "  ");
+          return all;
+        });
+        c += bands->count - 1;
+        continue;
+      }
+      for (const FilledTensor& fill : model_.calls[c].fill) text += fill_text(fill);
+      text += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
+                          comment_text(model_.calls[c].name), c);
+    }
+    return text;
+  }
+
+  bool is_distributed(const ModelBandStep& step) const {
+    const auto* call = std::get_if<PartCall>(&step.is);
+    return call != nullptr && distributed_[call->program];
+  }
+
+  /// Steps of a member of a team. `alone`: were the last ones before the loop executed by one member? and behind it.
+  std::string shared_steps(const ModelBandLoop& loop, bool& alone) {
+    const std::string wait = fmt::format("    {}\n", wait_for_all);
+    const bool repeats = loop.times > 1;
+    bool one = alone || (repeats && !is_distributed(loop.steps.back()));
+    std::string text;
+    for (const ModelBandStep& step : loop.steps) {
+      const bool all = is_distributed(step);
+      if (all && one) text += wait;
+      const std::string called = step_text(step, "    ");
+      text += all ? called : "    if (team.number == 0) {\n" + called + "    }\n";
+      one = !all;
+    }
+    alone = one;
+    return text;
+  }
+
+  /// Those of a member of a team. The others begin at a distributed part; one member alone executes what is not
+  /// distributed, and all wait before a part that is. Bands of which a part is distributed are one to begin at.
+  std::string shared_calls() {
+    const std::string first = "    if (team.number == 0) {\n", wait = fmt::format("    {}\n", wait_for_all);
+    std::string text;
+    bool alone = false;
+    const auto begins = [&](std::size_t c, bool all) {
+      if (c > 0 && all) text += "    [[fallthrough]];\n";
+      if (c == 0 || all) text += fmt::format("  case {}:\n", c);
+      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, model_.calls[c].seconds);
+    };
+    for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      if (const ModelBands* bands = bands_at(c)) {
+        begins(c, std::any_of(bands->loops.begin(), bands->loops.end(), [&](const ModelBandLoop& loop) {
+                 return std::any_of(loop.steps.begin(), loop.steps.end(),
+                                    [&](const ModelBandStep& step) { return is_distributed(step); });
+               }));
+        text += bands_text(*bands, [&](const ModelBandLoop& loop) { return shared_steps(loop, alone); });
+        c += bands->count - 1;
+        continue;
+      }
+      const PartCall& call = model_.calls[c];
+      const bool all = distributed_[call.program];
+      std::string fill;
+      for (const FilledTensor& one : call.fill) fill += fill_text(one);
+      if (all && (alone || !fill.empty())) text += (fill.empty() ? "" : first + fill + "    }\n") + wait;
+      begins(c, all);
+      const std::string called = fmt::format("    {}  // {}\n", call_text(call), comment_text(call.name));
+      text += (all ? called : first + fill + called + "    }\n") + fmt::format("    NAME_AFTER({})\n", c);
+      alone = !all;
+    }
+    return text;
+  }
+
+  std::string checks() const {
+    std::string text;
     for (const auto& [list, aligns] : {std::pair("inputs", &aligns_in_), {"outputs", &aligns_out_}})
       for (std::size_t i = 0; i < aligns->size(); ++i)
-        checks += fmt::format(
+        text += fmt::format(
             "  if ({0}[{1}] == nullptr || reinterpret_cast<std::uintptr_t>({0}[{1}]) % {2} != 0) return "
             "NAME_bad_argument;\n",
             list, i, (*aligns)[i]);
-    return named(fmt::format(R"(
-extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
-                        void* own_arena) {{
-  if (model == nullptr || sizes != nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
-{}  if (reinterpret_cast<std::uintptr_t>(own_arena) % {} != 0) return NAME_bad_argument;
-  char* const arena = static_cast<char*>(own_arena == nullptr ? model->arena : own_arena);
-  const unsigned char* const weights = model->weights;
-  (void)arena;
-  (void)weights;
-#ifdef NAME_PROFILE
-  double begun = isamap_now();
-#define NAME_AFTER(part) \
-  if (own_arena == nullptr) {{ \
-    model->seconds[part] += isamap_now() - begun; \
-    if (model->after != nullptr) model->after(model->user, part, arena); \
-    begun = isamap_now(); \
-  }}
-#else
-#define NAME_AFTER(part)
-#endif
-{}  return NAME_ok;
-}}
-)",
-                             checks, model_.arena_align, calls),
-                 name_);
+    return text +
+           fmt::format("  if (reinterpret_cast<std::uintptr_t>(own_arena) % {} != 0) return NAME_bad_argument;\n",
+                       model_.arena_align);
+  }
+
+  std::string run_entry() {
+    std::string text = team_ ? shared_run_text : run_text;
+    replace_all(text, "CALLS", team_ ? shared_calls() : calls());
+    replace_all(text, "CHECKS", checks());
+    return named(text, name_);
   }
 
   std::string tables() const {
@@ -356,6 +551,15 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 
   std::string opening() const {
     std::string text = open_text;
+    const std::string others = std::to_string(threads_of(machine_) - 1);
+    if (team_)
+      text.insert(0, "\nnamespace {\n\nvoid NAME_parts(const void* given, isamap_member team, int from);\n\n}\n");
+    for (const auto& [word, by] :
+         {std::pair("TEAM_MEMBERS", "\n  isamap_team team;\n  isamap_thread threads[OTHERS];"),
+          {"TEAM_START", "\n  made->team.execute = NAME_parts;\n  isamap_start(&made->team, made->threads, OTHERS);"},
+          {"TEAM_END", "\n  isamap_end(&model->team, model->threads);"}})
+      replace_all(text, word, team_ ? by : "");
+    replace_all(text, "OTHERS", others);
     replace_all(text, "PARTS", std::to_string(model_.calls.size()));
     replace_all(text, "MAGIC", weights_magic);
     replace_all(text, "HASH", fmt::format("{:#x}u", weights_hash(model_)));
@@ -396,6 +600,8 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
   std::string code_;
   std::vector<std::string> assumed_;
   std::vector<std::int64_t> aligns_in_, aligns_out_;
+  std::vector<bool> distributed_;  ///< by program: the team executes it
+  bool team_ = false;
 };
 
 }  // namespace

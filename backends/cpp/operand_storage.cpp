@@ -35,7 +35,8 @@ class Finder {
         instances_(context.instances),
         names_(context.names),
         places_(places),
-        diagnostics_(context.diagnostics) {}
+        diagnostics_(context.diagnostics),
+        numbers_(context.numbers) {}
 
   std::vector<Item> items(const std::vector<Node>& nodes) {
     std::vector<Item> out;
@@ -146,6 +147,10 @@ class Finder {
     out.buffer = ref.buffer;
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
+    if (runtime_strides(ref.buffer) != nullptr) {
+      split(runtime_origin(buffer, ref, ranges, user, out), ranges, out);
+      return out;
+    }
     out.offset = element_offset(buffer, ref, ranges);
     const bool computed = std::any_of(ref.index.begin(), ref.index.end(), [](const AffineExpr& e) {
       const auto name = e.as_dim();
@@ -159,6 +164,39 @@ class Finder {
     }
     split(at_origin(out.offset, ranges), ranges, out);
     return out;
+  }
+
+  const std::vector<std::string>* runtime_strides(BufferId id) const {
+    if (numbers_ == nullptr) return nullptr;
+    const auto found = numbers_->strides.find(id.value);
+    return found == numbers_->strides.end() ? nullptr : &found->second;
+  }
+  /// The place of the first element with strides that are arguments: `S*i` for each loop variable. Multiples of S alone
+  /// go beside it.
+  AffineExpr runtime_origin(const Buffer& buffer, const Ref& ref, const Ranges& ranges, const std::string& user,
+                            Place& out) {
+    const std::vector<std::string>& strides = *runtime_strides(ref.buffer);
+    AffineExpr origin;
+    for (std::size_t d = 0; d < ref.index.size(); ++d) {
+      const AffineExpr whole = simplify(ref.index[d], ranges), index = at_origin(whole, ranges);
+      if (strides[d].empty()) {
+        out.offset += whole * buffer.strides[d];
+        origin += index * buffer.strides[d];
+        continue;
+      }
+      out.strided.emplace_back(strides[d], whole);
+      out.strides += index.constant() * AffineExpr::dim(strides[d]);
+      for (const AffineTerm& term : index.terms()) {
+        const auto* name = std::get_if<std::string>(&term.atom);
+        if (name == nullptr || computed_read(*name) || term.coefficient < 0)
+          diagnostics_.push_back(error(fmt::format("{} has a place in '{}' that is no sum of steps", user, buffer.name),
+                                       "bind sizes with --sizes"));
+        else
+          origin += term.coefficient * AffineExpr::dim(strides[d] + "*" + *name);
+      }
+    }
+    out.offset = simplify(out.offset, ranges);
+    return simplify(origin, ranges);
   }
 
   /// Registers are per instance: not selected by its index.
@@ -221,7 +259,7 @@ class Finder {
       std::size_t depth = 0;
       for (const std::string& name : e.names())
         for (std::size_t d = 0; d < nest_.size(); ++d)
-          if (nest_[d] == name) depth = std::max(depth, d);
+          if (nest_[d] == variable_of(name)) depth = std::max(depth, d);
       groups[depth] += e;
     }
     out.constant = base.constant();
@@ -263,6 +301,7 @@ class Finder {
   Names& names_;
   Places& places_;
   Diagnostics& diagnostics_;
+  const RuntimeNumbers* numbers_;
   std::map<std::string, UnitId> units_;  ///< of open loops
   std::vector<std::string> nest_;
   Ranges ranges_;
@@ -333,8 +372,8 @@ std::optional<RegisterPart> part_of_registers(const Variable& variable, const Sh
 
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places) {
   if (place.shared >= 0 && places.pointers[static_cast<std::size_t>(place.shared)].uses > 1)
-    return {place.shared, AffineExpr(place.constant)};
-  return {place.prefix, place.last + AffineExpr(place.constant)};
+    return {place.shared, place.strides + AffineExpr(place.constant)};
+  return {place.prefix, place.last + place.strides + AffineExpr(place.constant)};
 }
 
 }  // namespace isamap

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/cpp/names.h"
+#include "backends/cpp/runtime_numbers.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
@@ -38,8 +39,10 @@ struct Place {
   int shared = -1;  ///< pointer with it; used when its `uses` is above 1
   AffineExpr last;  ///< the innermost group; immediate operands of element statements: the index whose value is read
   std::int64_t constant = 0;
-  AffineExpr offset;  ///< the whole, instruction dims included
-  AffineExpr inside;  ///< variable: element number, row-major
+  AffineExpr strides;  ///< multiples of strides that are arguments, beside `constant`
+  std::vector<std::pair<std::string, AffineExpr>> strided;  ///< subscripts with such strides, which `offset` lacks
+  AffineExpr offset;                                        ///< the whole, instruction dims included
+  AffineExpr inside;                                        ///< variable: element number, row-major
 };
 
 struct Variable {
@@ -75,6 +78,7 @@ struct StorageContext {
   bool instances = false;  ///< loops on units are parallel instances with their own registers
   Names& names;
   Diagnostics& diagnostics;  ///< problems are appended
+  const RuntimeNumbers* numbers = nullptr;
 };
 
 /// `nodes` are expanded (backends/common/expand_loops.h).

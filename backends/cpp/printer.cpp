@@ -15,6 +15,7 @@
 #include "backends/cpp/operand_storage.h"
 #include "backends/cpp/program_state.h"
 #include "backends/cpp/register_hints.h"
+#include "backends/cpp/team.h"
 #include "backends/cpp/types.h"
 
 namespace isamap {
@@ -44,7 +45,13 @@ class Printer {
             diagnostics},
         state_(model, context_, [this](const std::string& text_of) { lines(text_of); }) {}
 
+  void set_numbers(const RuntimeNumbers* numbers) { numbers_ = context_.numbers = numbers; }
+
   void function(const std::vector<Item>& items) {
+    for (std::size_t before = 1; team_ && before != thread_values_.size();) {
+      before = thread_values_.size();
+      add_thread_values(items);
+    }
     state_.function(items, [&] { block(items); });
   }
   const std::string& attributes() const { return state_.attributes(); }
@@ -56,17 +63,23 @@ class Printer {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
     declare_pointers(items);
     const auto starts = starting_variables(items, declared_variables_, model_);
+    const bool divides = team_ && !divided_;
+    bool alone = false;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const auto found = starts.find(i);
       const std::set<int> fresh = found == starts.end() ? std::set<int>{} : found->second;
       declared_variables_.insert(fresh.begin(), fresh.end());
       take_part(items[i], fresh);
+      const bool declared = divides && divide(items[i], fresh, alone);
+      if (divides) divided_ = alone;
       opened_ = opened_by(items, i);
       state_.before_item(i);
-      std::visit([&](const auto& n) { print(n, items[i], condition_.empty() ? fresh : std::set<int>{}); },
+      std::visit([&](const auto& n) { print(n, items[i], condition_.empty() && !declared ? fresh : std::set<int>{}); },
                  items[i].node->is);
     }
     all_take_part();
+    if (divides) divided_ = false;
+    if (alone) join(alone, true);
     declared_pointers_ = pointers_before;
     declared_variables_ = variables_before;
   }
@@ -118,6 +131,50 @@ class Printer {
     --depth_;
     line("}");
     condition_.clear();
+  }
+
+  // Members of a team -------------------------------------------------------------------------------------------------
+
+  bool is_threads(const Item& item) const {
+    const auto* loop = std::get_if<Loop>(&item.node->is);
+    return loop != nullptr && in_threads(*loop, model_);
+  }
+  bool has_threads(const Item& item) const {
+    const auto inside = [this](const Item& inner) { return has_threads(inner); };
+    return is_threads(item) || std::any_of(item.body.begin(), item.body.end(), inside) ||
+           std::any_of(item.otherwise.begin(), item.otherwise.end(), inside);
+  }
+  /// Adds the registers that parallel loops use, and those that they are computed from: each member has its own.
+  void add_thread_values(const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      if (is_threads(item) || sets_thread_value(item))
+        thread_values_.insert(item.variables.begin(), item.variables.end());
+      if (is_threads(item)) continue;
+      add_thread_values(item.body);
+      add_thread_values(item.otherwise);
+    }
+  }
+  bool sets_thread_value(const Item& item) const {
+    return std::holds_alternative<Call>(item.node->is) && !item.places.empty() &&
+           item.places[0].kind == Place::Kind::variable && thread_values_.contains(item.places[0].variable);
+  }
+  /// Outside of parallel loops one member executes (`alone`), and the others wait for it; values in registers that the
+  /// loops use, such as masks, are set by all. True: `fresh` are declared.
+  bool divide(const Item& item, const std::set<int>& fresh, bool& alone) {
+    if (std::holds_alternative<Comment>(item.node->is)) return false;
+    const bool all = has_threads(item) || sets_thread_value(item);
+    if (alone && (all || !fresh.empty())) join(alone, all);
+    if (all || alone) return false;
+    declare(fresh);
+    line(fmt::format("if ({}.number == 0) {{", member_name));
+    ++depth_;
+    return alone = true;
+  }
+  void join(bool& alone, bool wait) {
+    --depth_;
+    line("}");
+    if (wait) line(wait_for_all);
+    alone = false;
   }
 
   /// Reads the instance index, unless the body does not depend on it.
@@ -190,13 +247,14 @@ class Printer {
     if (!number) print_steps(loop, item, {});
   }
   std::string trip_text(const Loop& loop) const {
-    const auto found = row_loops_ != nullptr ? row_loops_->find(loop.variable) : decltype(row_loops_->end()){};
-    if (row_loops_ == nullptr || found == row_loops_->end()) return std::to_string(loop.trip);
-    return found->second == 1 ? rows_name : fmt::format("{} / {}", rows_name, found->second);
+    if (numbers_ != nullptr)
+      if (const auto found = numbers_->trips.find(loop.variable); found != numbers_->trips.end()) return found->second;
+    return std::to_string(loop.trip);
   }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
-    const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
+    const std::string threads = unit && !divided_ ? model_.unit(*unit).threads.loop : "";
+    if (!threads.empty() && team_) return print_share(loop, item, fresh);
     if (threads.empty()) {
       declare(fresh);
       state_.before_loop(item.body);
@@ -227,6 +285,45 @@ class Printer {
     ranges_.erase(loop.variable);
     names_.release(name);
     line("}");
+  }
+  /// A loop whose iterations the members divide. Several that enclose nothing but each other are divided as one.
+  void print_share(const Loop& loop, const Item& item, const std::set<int>& fresh) {
+    const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
+    const bool outermost = digits_.empty(), inner = item.body.size() == 1 && is_threads(item.body.front());
+    digits_.emplace_back(name, loop.trip);
+    if (inner || !outermost)
+      line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{  // instances of {2}", name, loop.trip, loop.unit));
+    else
+      line(fmt::format("for (long {0} = {3}.number; {0} < {1}; {0} += {3}.members) {{  // instances of {2}", name,
+                       loop.trip, loop.unit, member_name));
+    ranges_[loop.variable] = {0, loop.trip - 1};
+    if (!inner && !outermost)
+      line(fmt::format("  if (({0}) % {1}.members != {1}.number) continue;", number_of_digits(), member_name));
+    ++in_unit_;
+    ++depth_;
+    declare(fresh);  // private to each thread
+    --depth_;
+    if (inner) {
+      nested(item.body);
+    } else {
+      divided_ = true;
+      in_thread(item.body);
+      divided_ = false;
+    }
+    --in_unit_;
+    digits_.pop_back();
+    ranges_.erase(loop.variable);
+    names_.release(name);
+    line("}");
+    if (outermost) line(wait_for_all);
+  }
+  /// "k0 * 2 + p1"
+  std::string number_of_digits() const {
+    std::string text;
+    for (const auto& [name, trip] : digits_)
+      text =
+          text.empty() ? name : fmt::format("{} * {} + {}", digits_.size() > 2 ? "(" + text + ")" : text, trip, name);
+    return text;
   }
   void in_thread(const std::vector<Item>& items) {
     ++depth_;
@@ -405,7 +502,7 @@ class Printer {
  public:
   std::set<std::int32_t> const_;  ///< buffers that are `const` in this function
   RegisterHints hints_;
-  const std::map<std::string, std::int64_t>* row_loops_ = nullptr;
+  bool team_ = false;
 
  private:
   const Program& program_;
@@ -423,24 +520,29 @@ class Printer {
   std::map<std::string, std::string> variable_names_;
   std::set<int> declared_pointers_, declared_variables_;
   ProgramState state_;
+  const RuntimeNumbers* numbers_ = nullptr;
   int depth_ = 1, in_unit_ = 0;
+  std::set<int> thread_values_;  ///< variables of parallel loops, outside of which they may be set
+  bool divided_ = false;         ///< of a team: one member executes this, or each its iterations
+  std::vector<std::pair<std::string, std::int64_t>> digits_;  ///< open loops that a team divides, and their trips
 };
 
 }  // namespace
 
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names) {
-  const auto& [program, model, buffers, constant, elements, dialect, row_loops] = context;
+  const auto& [program, model, buffers, constant, elements, dialect, numbers, team] = context;
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   if (dialect == nullptr) *expanded = hoist_guards(std::move(*expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
-  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics}, places);
+  const auto items = find_places(*expanded, {program, model, dialect != nullptr, names, diagnostics, numbers}, places);
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;
-  printer.row_loops_ = row_loops;
+  printer.set_numbers(numbers);
+  printer.team_ = team;
   if (dialect == nullptr) printer.hints_ = register_hints(items, places, program, model);
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;

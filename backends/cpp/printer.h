@@ -9,6 +9,7 @@
 
 #include "backends/cpp/element_text.h"
 #include "backends/cpp/names.h"
+#include "backends/cpp/runtime_numbers.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
@@ -29,12 +30,9 @@ struct BodyContext {
   const std::set<std::int32_t>& constant;   ///< buffers that the function never writes
   ElementText& elements;
   const Dialect* dialect = nullptr;
-  /// Loops over rows, whose trip is `rows` divided by this number (program/row_loops.h); null: there are none.
-  const std::map<std::string, std::int64_t>* row_loops = nullptr;
+  const RuntimeNumbers* numbers = nullptr;  ///< null: there are none
+  bool team = false;  ///< executed by all members of a team (backends/cpp/team.h); parallel loops are not marked
 };
-
-/// The argument with the number of rows.
-inline constexpr const char* rows_name = "rows";
 
 /// The lines of a function body, indented by two spaces. `names`: reserved names.
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const BodyContext& context, Names names);

@@ -6,27 +6,14 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/cpp/block_unit.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/names.h"
+#include "backends/cpp/symbolic_entry.h"
 
 namespace isamap {
 namespace {
-
-/// `a*M + b` with divisions that round down; sizes are not negative, numerators may be.
-std::string size_text(const AffineExpr& e, const std::map<std::string, std::string>& names) {
-  std::string text;
-  for (const AffineTerm& term : e.terms()) {
-    const FloorDiv* div = division(term);
-    const std::string atom =
-        div ? fmt::format("isamap_floor_div({}, {})", size_text(*div->numerator, names), div->divisor)
-            : names.at(std::get<std::string>(term.atom));
-    text +=
-        (text.empty() ? "" : " + ") + (term.coefficient == 1 ? atom : fmt::format("{} * {}", term.coefficient, atom));
-  }
-  if (e.constant() != 0 || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : " + ", e.constant());
-  return text;
-}
 
 class SymbolicUnit {
  public:
@@ -42,8 +29,8 @@ class SymbolicUnit {
     const std::string pack_text = unit.pack.empty() ? "" : pack_entry(unit);
     unit.name = name_;
     const std::string entry_text = entry(unit);
-    unit.text =
-        about() + surrounding_text(model_, around_, functions_) + helpers() + functions_ + pack_text + entry_text;
+    unit.text = about() + surrounding_text(model_, around_, functions_) + symbolic_helpers + functions_ + pack_text +
+                entry_text;
     return unit;
   }
 
@@ -57,8 +44,13 @@ class SymbolicUnit {
     Program body = part.program;
     const bool first = functions_.empty();
     if (!first) body.prepack.clear();  // packed once, alike for all
-    around_.row_loops = part.loops.empty() ? nullptr : &part.loops;
+    RuntimeNumbers numbers;
+    if (!part.loops.empty()) numbers.parameters = {"rows"};
+    for (const auto& [variable, step] : part.loops)
+      numbers.trips[variable] = step == 1 ? "rows" : fmt::format("rows / {}", step);
+    around_.numbers = part.loops.empty() ? nullptr : &numbers;
     auto unit = print_functions(body, model_, function_name(v, part), "static", around_);
+    around_.numbers = nullptr;
     if (!unit) return unit.diagnostics();
     functions_ +=
         comment(fmt::format("{} rows{}\n", part.rows, part.loops.empty() ? "" : " a tile, any number of tiles"), " ") +
@@ -91,32 +83,10 @@ class SymbolicUnit {
     return out + "\n";
   }
 
-  std::string helpers() const {
-    return R"(namespace {
-
-[[maybe_unused]] inline long isamap_floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
-
-int isamap_wrong_size(const char* message, long size) {
-  std::fprintf(stderr, message, size);
-  return 1;
-}
-
-}  // namespace
-
-)";
-  }
-
-  std::string parameters(const std::vector<EntryArgument>& arguments) const {
-    std::string list;
-    for (const EntryArgument& a : arguments)
-      list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
-    return list;
-  }
-
   std::string pack_entry(const TranslationUnit& unit) const {
     std::string list;
     for (const EntryArgument& a : unit.pack) list += (list.empty() ? "" : ", ") + a.name;
-    return fmt::format("extern \"C\" void {}_pack({}) {{\n  {}_pack({});\n}}\n\n", name_, parameters(unit.pack),
+    return fmt::format("extern \"C\" void {}_pack({}) {{\n  {}_pack({});\n}}\n\n", name_, parameter_list(unit.pack),
                        unit.name, list);
   }
 
@@ -131,29 +101,6 @@ int isamap_wrong_size(const char* message, long size) {
       if (step != program_.step.end()) list += fmt::format(" + {} * {}", step->second, at_);
     }
     return list;
-  }
-
-  std::string checks() const {
-    std::string text;
-    const auto fail = [&](const std::string& condition, const std::string& what, const std::string& value) {
-      text += fmt::format("  if ({}) return isamap_wrong_size(\"{}: {}\\n\", {});\n", condition, name_, what, value);
-    };
-    for (const SymbolicSize& size : program_.kernel.facts.sizes) {
-      const std::string& name = sizes_.at(size.name);
-      fail(fmt::format("{0} < {1} || {0} > {2}", name, size.min, size.max),
-           fmt::format("{} = %ld is not in {}..{}", size.name, size.min, size.max), name);
-      if (size.multiple_of > 1)
-        fail(fmt::format("{} % {} != 0", name, size.multiple_of),
-             fmt::format("{} = %ld is not a multiple of {}", size.name, size.multiple_of), name);
-    }
-    for (const SizeFact& fact : program_.kernel.facts.between) {
-      std::string shown = fact.text;
-      for (std::size_t at = 0; (at = shown.find('%', at)) != std::string::npos; at += 2) shown.insert(at, "%");
-      const auto names = fact.nonnegative.names();
-      fail(size_text(fact.nonnegative, sizes_) + " < 0",
-           fmt::format("{} = %ld breaks the fact {}", *names.begin(), shown), sizes_.at(*names.begin()));
-    }
-    return text;
   }
 
   /// The parts of a version: each takes as many rows as it can.
@@ -187,7 +134,7 @@ int isamap_wrong_size(const char* message, long size) {
   std::string entry(const TranslationUnit& unit) {
     Names names;
     for (const EntryArgument& a : unit.arguments) names.unique(a.name);
-    std::string list = parameters(unit.arguments);
+    std::string list = parameter_list(unit.arguments);
     for (const SymbolicSize& size : program_.kernel.facts.sizes) {
       sizes_[size.name] = names.unique(identifier(size.name));
       list += fmt::format("{}long {}", list.empty() ? "" : ", ", sizes_[size.name]);
@@ -195,7 +142,8 @@ int isamap_wrong_size(const char* message, long size) {
     count_ = names.unique("rows");
     at_ = names.unique("row");
     names.unique("n");
-    std::string text = fmt::format("extern \"C\" int {}({}) {{\n", name_, list) + checks();
+    std::string text =
+        fmt::format("extern \"C\" int {}({}) {{\n", name_, list) + size_checks(name_, program_.kernel.facts, sizes_);
     text += fmt::format("  const long {} = {};\n  long {} = 0;\n", count_, size_text(program_.rows, sizes_), at_);
     for (std::size_t v = 0; v < program_.versions.size(); ++v) {
       const bool guarded = program_.versions[v].most_rows >= 0;
@@ -219,7 +167,7 @@ int isamap_wrong_size(const char* message, long size) {
 }  // namespace
 
 Result<TranslationUnit> print_symbolic_cpp(const SymbolicProgram& program, const HardwareModel& model) {
-  return SymbolicUnit(program, model).print();
+  return program.grids.empty() ? SymbolicUnit(program, model).print() : print_block_unit(program, model);
 }
 
 }  // namespace isamap

@@ -3,7 +3,8 @@
 
 Every model is made self-contained first: weights that are inputs or ConstantOfShape become numbers by a fixed seed, so
 that all three see the same constants. Ours is `isamap emit`, compiled by the flags that the emitted file states and
-loaded by ctypes. Rounds are interleaved in one process pinned to one processor; times are medians.
+loaded by ctypes. Rounds are interleaved in one process pinned to one processor; times are medians. --threads 2 gives all
+three two threads and as many processors.
 """
 import argparse
 import ctypes
@@ -211,7 +212,7 @@ def bench(model, options):
     path = os.path.join(folder, name + ".onnx")
     self_contained(find(source, options.root), path, sizes)
     given = inputs_of(path)
-    ours = Ours(options.isamap, path, options.target, folder, [])
+    ours = Ours(options.isamap, path, options.target, folder, ["--threads", str(options.threads)] if options.threads > 1 else [])
     ours.bind(given)
     candidates, notes = {"ours": ours.run}, []
     for peer, make in (("onnxruntime", onnxruntime_peer), ("openvino", openvino_peer)):
@@ -225,12 +226,14 @@ def bench(model, options):
             a, b = a.astype(np.float64), np.asarray(b, np.float64)
             difference = max(difference, float(np.max(np.abs(a - b)) / max(1e-30, np.max(np.abs(b)))) if b.size else 0)
     everywhere = os.sched_getaffinity(0)
-    if options.threads == 1:
-        os.sched_setaffinity(0, {options.processor})
+    first = options.processor
+    for task in os.listdir("/proc/self/task"):  # the threads of all three are there
+        os.sched_setaffinity(int(task), set(range(first, first + options.threads)) & everywhere)
     seconds = measure(candidates, options.seconds)
-    os.sched_setaffinity(0, everywhere)
+    for task in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(task), everywhere)
     peers = [s for n, s in seconds.items() if n != "ours"]
-    return {"family": family, "model": name, "seconds": seconds, "difference": difference, "notes": notes,
+    return {"family": family, "model": name, "threads": options.threads, "seconds": seconds, "difference": difference, "notes": notes,
             "ratio": min(peers) / seconds["ours"] if peers else None,
             "ratio_onnxruntime": seconds.get("onnxruntime", math.nan) / seconds["ours"],
             "emit_seconds": ours.emit_seconds, "compile_seconds": ours.compile_seconds,

@@ -33,6 +33,10 @@ void load_threads(const Node& node, Unit& unit, const std::string& what, Context
   Fields fields(node, "threads", "'threads' of " + what, context);
   unit.threads.loop = fields.text("loop").value_or("");
   unit.threads.flags = fields.texts("flags");
+  unit.threads.param = fields.text("param").value_or("");
+  unit.threads.most = fields.number("most").value_or(0);
+  unit.threads.start = fields.time("start").value_or(0);
+  unit.threads.wait = fields.text("wait").value_or("");
 }
 
 std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {

@@ -23,6 +23,10 @@ namespace isamap {
 struct Threads {
   std::string loop;                ///< text before a loop over instances; empty: they run one after another
   std::vector<std::string> flags;  ///< compiler flags for it
+  std::string param;               ///< parameter of the file that is their number; empty: `--threads` is refused
+  std::int64_t most = 0;           ///< largest number; 0: not stated
+  double start = 0;                ///< cycles from the loop's start to that of its last thread, and to join them
+  std::string wait;                ///< statement in a loop that waits for another thread; empty: none
 };
 
 struct Unit {

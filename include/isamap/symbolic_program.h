@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "isamap/block_program.h"
 #include "isamap/program.h"
 #include "isamap/symbolic.h"
 
@@ -35,6 +36,9 @@ struct SymbolicProgram {
   AffineExpr rows;                        ///< of a call, over the sizes
   std::map<TensorId, std::int64_t> step;  ///< elements from one row to the next, of tensors with rows
   std::vector<RowVersion> versions;       ///< the first whose guard holds; the last has none, so they cover every size
+  /// Kernels without rows: a grid of blocks for each statement, in order; the one version has no parts then.
+  std::vector<Grid> grids = {};
+  Program arguments = {};  ///< of grids: the kernel at the sample sizes and its arguments, without code
 };
 
 /// The smallest number of rows that the parts do not serve; nothing: they serve every number. Each part takes all

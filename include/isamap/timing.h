@@ -22,6 +22,9 @@ std::string_view name(TimingModel model);
 /// The key `timing:` of a hardware file over hwdesc/defaults/timing.yaml, which has unit, meaning and source of each.
 /// `usable`, `ways`, `tlb_entries` and `prefetch_streams` hold for caches that do not state their own.
 struct TimingParameters {
+  /// Of no file: bytes that others touch between two runs of a program, such as the other parts of its model. Constant
+  /// operands are fetched again into caches that hold less; what else a program reads was just written.
+  double between_runs = 0;
   double fetch = 0, most_calls = 0, predicted_trips = 0, access = 0;
   double copy_contiguous = 0, copy_strided = 0, copy_divided = 0;
   double issue_contention = 0, overlap_exponent = 0, exposed_starts = 0, exposed_reloads = 0, load_buffers = 0;

@@ -98,12 +98,18 @@ class CacheModel {
                     static_cast<double>(view_.model->memory(cache).capacity) * lines_of_a_set / layout_.ways(cache));
   }
 
+  /// Constants that others have evicted since the last run.
+  bool is_cold(MemoryId cache, int access) const {
+    return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()].constant &&
+           timing_.between_runs > static_cast<double>(view_.model->memory(cache).capacity);
+  }
+
   /// Bytes into the cache if it holds the tiles below some loops; none if that is the whole nest, since programs run
-  /// repeatedly (warm cache).
+  /// repeatedly (warm cache), but for constants that are cold.
   Moved moved(MemoryId cache, const AccessStreams& accesses, const AccessStream& a, int loops) const {
     const int at = std::min(loops, a.loops);
     // resident: the buffer of fused statements
-    if (loops == 0 || (at <= a.fused_loops && a.fused_loops > 0)) return {};
+    if ((loops == 0 && !is_cold(cache, a.access)) || (at <= a.fused_loops && a.fused_loops > 0)) return {};
     const double elements =
         counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // write-allocate, then write-back
     const LineCost parts = line_cost(cache, accesses, a, at);

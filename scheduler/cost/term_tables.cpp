@@ -12,6 +12,7 @@ namespace terms {
 extern const Term compute, loop_exits, accumulator_restarts, links, cache_fills, memories, ports, core_cache_contention,
     issue_contention, instruction_fetch, prefetch_stream_starts, llc_miss_phases, partial_sum_reloads, single_buffers,
     store_bursts, packing;
+extern const Term thread_starts;
 extern const Term block_calls, block_copies, block_copy_latency, block_links, block_ports, block_chains, block_fetches,
     block_memory, block_prologue, split_sum_initialisation, block_barriers, block_epilogue;
 extern const Term scalar_accesses, scalar_memory, scalar_link, scalar_loads, scalar_latency;
@@ -21,9 +22,12 @@ extern const Term stream, stream_copies;
 
 std::span<const Term* const> terms_of(TimingModel model) {
   using namespace terms;
-  static const std::array overlapped{&compute, &loop_exits, &accumulator_restarts, &links, &cache_fills, &memories};
+  static const std::array overlapped{&compute,     &loop_exits, &accumulator_restarts, &links,
+                                     &cache_fills, &memories,   &thread_starts};
   static const std::array issued_moves{
       &compute, &loop_exits, &accumulator_restarts, &links, &cache_fills, &memories, &ports,
+      // once
+      &thread_starts,
       // contended
       &core_cache_contention, &issue_contention, &instruction_fetch,
       // exposed

@@ -45,6 +45,9 @@ TEST_F(Models, OpenSizesAreNamedAndGiven) {
   EXPECT_EQ(unknown_size.code, 1);
   EXPECT_NE(unknown_size.err.find("the model has no free size 'M'"), std::string::npos) << unknown_size.err;
   EXPECT_EQ(isamap({"explain", path, "--target", "scalar_c", "--sizes", "N=eight"}).code, 2);
+  const Said huge = isamap({"run", path, "--interpret", "--sizes", "N=1000000000000"});
+  EXPECT_EQ(huge.code, 4);
+  EXPECT_NE(huge.err.find("this machine has"), std::string::npos) << huge.err;
 }
 
 TEST_F(Models, LayersBecomeKernelFilesWithTheirBias) {
@@ -212,6 +215,50 @@ TEST_F(Models, OptionsOfModelsAreRefusedForKernels) {
     EXPECT_EQ(said.code, 2) << flag;
     EXPECT_NE(said.err.find("is for models"), std::string::npos) << said.err;
   }
+}
+
+TEST_F(Models, ThreadsAreThoseOfTheMachine) {
+  const std::string graph = input("x", {3}) + node("Relu", {"x"}, "y") + output("y", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    std::vector<std::string> words = {"emit", path, "-o", folder_ / "out"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 2) << said.err;
+    EXPECT_NE(said.err.find(why), std::string::npos) << said.err;
+  };
+  refused({"--target", "x86_avx2", "--threads", "0"}, "'0' is no whole number from 1");
+  refused({"--target", "x86_avx2", "--threads", "33"}, "--threads 33: 'x86_avx2' has at most 32");
+  refused({"--target", "x86_avx2", "--threads", "2", "--set", "cores=4"}, "contradict each other");
+  refused({"--target", "scalar_c", "--threads", "2"}, "'scalar_c' describes no threads");
+  refused({"--target", "systolic16", "--threads", "2"}, "programs in C++ have threads; those of 'systolic16' are");
+  const Said kernel =
+      isamap({"run", "--compute", "y[i] = x[i]", "--dims", "i=8", "--target", "x86_avx2", "--threads", "2"});
+  EXPECT_EQ(kernel.code, 2);
+  EXPECT_NE(kernel.err.find("--threads is for models"), std::string::npos) << kernel.err;
+  EXPECT_EQ(isamap({"run", path, "--interpret", "--threads", "2"}).code, 2);
+  EXPECT_EQ(isamap({"emit", path, "--target", "scalar_c", "--threads", "1", "-o", folder_ / "out"}).code, 0);
+  const Said two = isamap({"emit", path, "--target", "x86_avx2", "--threads", "2", "-o", folder_ / "out"});
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_ / "out/m.json"))["threads"], 2);
+}
+
+TEST_F(Models, AreTunedByTheirLongestParts) {
+  const std::string graph = input("x", {1, 4, 9, 9}) + input("w", {8, 4, 3, 3}) + input("m", {8, 5}) +
+                            node("Conv", {"x", "w"}, "y") + node("Relu", {"y"}, "r") +
+                            node("GlobalAveragePool", {"r"}, "p") + node("Flatten", {"p"}, "f") +
+                            node("MatMul", {"f", "m"}, "o") + output("o", {});
+  const std::string path = folder_.write("m.onnx", onnx_bytes::model(graph));
+  const Said said = isamap({"tune", path, "--target", "scalar_c", "--budget", "evals=20", "--measured", "2", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const auto json = nlohmann::json::parse(said.out);
+  ASSERT_GE(json["part_list"].size(), 1u);
+  EXPECT_EQ(json["part_list"][0]["name"], "y") << said.out;
+  EXPECT_GE(json["part_list"][0]["candidates"], 2);
+  EXPECT_GT(json["seconds"], 0);
+  EXPECT_EQ(isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20"}).code, 0);
+  EXPECT_EQ(isamap({"tune", path, "--target", "systolic16"}).code, 3);
+  EXPECT_EQ(isamap({"tune", path, "--target", "scalar_c", "--store", folder_ / "s"}).code, 2);
 }
 
 TEST_F(Models, PlansAreReadAsExplained) {

@@ -169,6 +169,17 @@ TEST(PartCover, PartsThatNeedEachOtherAreNoPlan) {
     EXPECT_EQ(search_cover(problem, strategy)->cost, 21) << strategy;
 }
 
+TEST(PartCover, StatementsWithoutAPriceStayAlone) {
+  const double never = std::numeric_limits<double>::infinity();
+  PartCoverProblem problem{{{}, {0}}, {{0}, {1}, {0, 1}}, {never, 3, never}};
+  for (const std::string strategy : {"ours", "exact", "greedy", "beam"}) {
+    const auto cover = search_cover(problem, strategy);
+    ASSERT_TRUE(cover) << strategy;
+    EXPECT_EQ(cover->parts, (std::vector<Part>{{{0}}, {{1}}})) << strategy;
+    EXPECT_EQ(cover->cost, never) << strategy;
+  }
+}
+
 TEST(PartCover, UnknownSearchIsNamed) {
   const auto none = search_cover(PartCoverProblem{}, "best");
   ASSERT_FALSE(none);

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/block_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/emit_functions.h"
+#include "backends/cpp/names.h"
+#include "backends/cpp/symbolic_entry.h"
+#include "backends/cpp/types.h"
+
+namespace isamap {
+namespace {
+
+const char* const growing_array = R"(#include <cstdlib>
+
+namespace {
+
+// Memory of a thread that grows and is kept from call to call.
+struct GrowingArray {
+  void* memory = nullptr;
+  long size = 0;
+  GrowingArray() = default;
+  GrowingArray(const GrowingArray&) = delete;
+  GrowingArray& operator=(const GrowingArray&) = delete;
+  ~GrowingArray() { std::free(memory); }
+  void* at(long bytes) {
+    if (bytes <= size && memory != nullptr) return memory;
+    std::free(memory);
+    size = (bytes / 4096 + 1) * 4096;
+    memory = std::aligned_alloc(4096, static_cast<std::size_t>(size));
+    if (memory == nullptr) std::abort();
+    return memory;
+  }
+};
+
+// A run of a dim: which one, its first position, and how many.
+struct Run {
+  long number, at, count;
+};
+
+}  // namespace
+
+)";
+
+class BlockUnit {
+ public:
+  BlockUnit(const SymbolicProgram& program, const HardwareModel& model)
+      : program_(program), model_(model), name_(entry_name(program.arguments.name)) {}
+
+  Diagnostics problems() { return print_blocks(0); }
+
+  Result<TranslationUnit> print() {
+    name_arguments();
+    std::string entry = entry_head();
+    for (std::size_t g = 0; g < program_.grids.size(); ++g) {
+      if (auto problems = print_blocks(g); !problems.empty()) return problems;
+      entry += grid_text(g);
+    }
+    around_.includes.insert("<cstdio>");
+    TranslationUnit unit;
+    unit.name = name_;
+    unit.arguments = arguments_;
+    unit.text = about() + surrounding_text(model_, around_, functions_) + symbolic_helpers + growing_array +
+                functions_ + entry + "  return 0;\n}\n";
+    return unit;
+  }
+
+ private:
+  const Kernel& kernel() const { return program_.kernel.sample; }
+
+  void name_arguments() {
+    Names names;
+    for (const char* taken : {"runs", "many", "left", "at", "blocks", "GrowingArray", "Run"}) names.unique(taken);
+    for (std::size_t b = 0; b < program_.arguments.buffers.size(); ++b) {
+      const Buffer& buffer = program_.arguments.buffers[b];
+      const bool written = role_of(kernel(), buffer.tensor) != Role::input;
+      arguments_.push_back({make_id<BufferId>(b), element_type(model_, buffer.dtype), names.unique(buffer.name),
+                            written, element_span(buffer) * bytes(buffer.dtype)});
+      pointers_[buffer.tensor] = arguments_.back().name;
+    }
+    for (std::size_t t = 0; t < kernel().tensors.size(); ++t)
+      if (const auto id = make_id<TensorId>(t); !pointers_.contains(id))
+        pointers_[id] = names.unique(kernel().tensors[t].name);
+    for (const SymbolicSize& size : program_.kernel.facts.sizes)
+      sizes_[size.name] = names.unique(identifier(size.name));
+  }
+
+  std::string about() const {
+    std::string out =
+        comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it{}\n\nkernel, for {}:", name_,
+                            model_.name, needed_flags(model_).empty() ? "" : "\nneeds " + needed_flags(model_),
+                            isamap::print(program_.kernel.facts)),
+                " ");
+    for (const Computation& statement : kernel().statements)
+      out += comment(print_formula(statement, kernel().tensors), "   ");
+    std::set<std::string> assumptions;
+    for (const Grid& grid : program_.grids) {
+      out += comment("\nblocks:", " ") + comment(isamap::print(grid.schedule), "   ");
+      for (const Block& block : grid.blocks)
+        for (const Assumption& one : block.program.assumptions) assumptions.insert(one.text);
+    }
+    out += comment("\nassumptions:\narguments do not overlap\n", " ");
+    for (const std::string& one : assumptions) out += comment(one, " ");
+    return out + "\n";
+  }
+
+  // Blocks -----------------------------------------------------------------------------------------------------------
+
+  std::string grid_name(std::size_t g) const {
+    return program_.grids.size() == 1 ? name_ : fmt::format("{}_{}", name_, g + 1);
+  }
+  std::string block_name(std::size_t g, std::size_t number) const {
+    return fmt::format("{}_block{}", grid_name(g), number + 1);
+  }
+  static std::string stride_name(const Tensor& tensor, std::size_t axis) {
+    return fmt::format("{}_s{}", identifier(tensor.name), axis);
+  }
+  static std::string count_name(const GridAxis& axis) { return identifier(axis.dim) + "_n"; }
+
+  /// Strides that are arguments of blocks: tensor and axis.
+  static std::vector<std::pair<std::size_t, std::size_t>> runtime_strides(const GridShape& shape) {
+    std::vector<std::pair<std::size_t, std::size_t>> found;
+    for (std::size_t t = 0; t < shape.strides.size(); ++t)
+      for (std::size_t d = 0; d < shape.strides[t].size(); ++d)
+        if (!shape.strides[t][d].is_number()) found.emplace_back(t, d);
+    return found;
+  }
+
+  RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) const {
+    RuntimeNumbers numbers;
+    for (const auto& [t, d] : runtime_strides(shape)) {
+      const std::string name = stride_name(shape.kernel.tensors[t], d);
+      numbers.parameters.push_back(name);
+      for (std::size_t b = 0; b < block.program.buffers.size(); ++b) {
+        const Buffer& buffer = block.program.buffers[b];
+        if (buffer.role != BufferRole::argument || buffer.tensor.index() != t) continue;
+        auto& names = numbers.strides[static_cast<std::int32_t>(b)];
+        names.resize(buffer.extents.size());
+        names[d] = name;
+      }
+    }
+    for (const GridAxis& axis : shape.axes) numbers.parameters.push_back(count_name(axis));
+    for (const auto& [variable, loop] : block.loops) numbers.trips[variable] = trip_text(shape, loop);
+    for (const auto& [extent, at] : block.masked) {
+      const std::string count = count_name(shape.axes[static_cast<std::size_t>(at.first)]);
+      numbers.extents[extent] = "int(" + (at.second == 0 ? count : fmt::format("{} - {}", count, at.second)) + ")";
+    }
+    for (const auto& [id, loops] : block.grown) add_grown(shape, block, id, loops, numbers);
+    for (const std::string& parameter : numbers.parameters) numbers.definitions.push_back("(void)" + parameter + ";");
+    return numbers;
+  }
+  static std::string trip_text(const GridShape& shape, const TileLoop& loop) {
+    const std::string count = count_name(shape.axes[static_cast<std::size_t>(loop.axis)]);
+    return loop.step == 1 ? count : fmt::format("{} / {}", count, loop.step);
+  }
+  /// A local array some of whose axes have a section for each step of a loop.
+  static void add_grown(const GridShape& shape, const Block& block, BufferId id, const std::vector<TileLoop>& loops,
+                        RuntimeNumbers& numbers) {
+    const Buffer& buffer = block.program.buffers[id.index()];
+    std::vector<std::string> names(buffer.extents.size());
+    std::string length = "1";
+    for (std::size_t d = buffer.extents.size(); d-- > 0;) {
+      if (length != "1") {
+        names[d] = fmt::format("{}_s{}", identifier(buffer.name), d);
+        numbers.definitions.push_back(fmt::format("const long {} = {};", names[d], length));
+        length = names[d];
+      }
+      std::int64_t number = buffer.extents[d];
+      if (loops[d].axis >= 0) number = section(block, loops[d], number);
+      if (number != 1 || loops[d].axis < 0)
+        length = length == "1" ? std::to_string(number) : fmt::format("{} * {}", length, number);
+      if (loops[d].axis >= 0) length = fmt::format("{} * ({})", length, trip_text(shape, loops[d]));
+    }
+    numbers.strides[id.value] = std::move(names);
+    numbers.lengths[id.value] = "(" + length + ")";
+  }
+  /// Extent of a grown axis for one step.
+  static std::int64_t section(const Block& block, const TileLoop& loop, std::int64_t extent) {
+    std::int64_t trip = 1;
+    const std::function<void(const std::vector<Node>&)> find = [&](const std::vector<Node>& nodes) {
+      for (const Node& node : nodes)
+        if (const auto* one = std::get_if<Loop>(&node.is)) {
+          const auto known = block.loops.find(one->variable);
+          if (known != block.loops.end() && known->second == loop) trip = one->trip;
+          find(one->body);
+        } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+          find(guard->then);
+          find(guard->otherwise);
+        }
+    };
+    find(block.program.body);
+    return extent / trip;
+  }
+
+  static bool is_used(const Block& block) { return !block.program.buffers.empty(); }
+
+  Diagnostics print_blocks(std::size_t g) {
+    const Grid& grid = program_.grids[g];
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+      if (!is_used(grid.blocks[b])) continue;
+      const RuntimeNumbers numbers = numbers_of(grid.shape, grid.blocks[b]);
+      around_.numbers = &numbers;
+      auto unit = print_functions(grid.blocks[b].program, model_, block_name(g, b), "static", around_);
+      around_.numbers = nullptr;
+      if (!unit) return unit.diagnostics();
+      functions_ += comment(cell_text(grid, b), " ") + unit->text + "\n";
+    }
+    return {};
+  }
+  static std::string cell_text(const Grid& grid, std::size_t number) {
+    const std::size_t count = block_count(grid);
+    std::string text = number < count ? "" : "adds to what is there; ";
+    std::size_t cell = number % count, rest = count;
+    for (const GridAxis& axis : grid.shape.axes) {
+      rest /= axis.runs.size();
+      const DimRun& run = axis.runs[cell / rest % axis.runs.size()];
+      text += axis.dim + ": " +
+              (run.tile > 0          ? fmt::format("{}*n", run.tile)
+               : run.low == run.high ? std::to_string(run.low)
+                                     : fmt::format("{}..{}", run.low, run.high)) +
+              (rest > 1 ? ", " : "");
+    }
+    return text + "\n";
+  }
+
+  // Entry ------------------------------------------------------------------------------------------------------------
+
+  std::string entry_head() const {
+    std::string list = parameter_list(arguments_);
+    for (const SymbolicSize& size : program_.kernel.facts.sizes)
+      list += fmt::format("{}long {}", list.empty() ? "" : ", ", sizes_.at(size.name));
+    std::string text = fmt::format("extern \"C\" int {}({}) {{\n", name_, list);
+    text += size_checks(name_, program_.kernel.facts, sizes_);
+    for (std::size_t t = 0; t < kernel().tensors.size(); ++t) {
+      if (role_of(kernel(), make_id<TensorId>(t)) != Role::intermediate) continue;
+      const Tensor& tensor = kernel().tensors[t];
+      std::string count = std::to_string(bytes(tensor.dtype));
+      for (const AffineExpr& extent : program_.kernel.shapes[t]) count += " * (" + size_text(extent, sizes_) + ")";
+      const std::string& name = pointers_.at(make_id<TensorId>(t));
+      text += fmt::format(
+          "  static thread_local GrowingArray {0}_memory;\n  {1}* const {0} = "
+          "static_cast<{1}*>({0}_memory.at({2}));\n",
+          name, element_type(model_, tensor.dtype), count);
+    }
+    return text;
+  }
+
+  /// Fills `runsA` and `manyA` for an axis.
+  std::string runs_text(const GridAxis& axis, std::size_t a) const {
+    std::string text = fmt::format("    Run runs{}[{}];\n    long many{} = 0;\n    {{\n      long at = 0, left = {};\n",
+                                   a, axis.runs.size() + 1, a, size_text(axis.extent, sizes_));
+    for (std::size_t r = 0; r < axis.runs.size(); ++r) {
+      const DimRun& run = axis.runs[r];
+      if (run.tile == 0) continue;
+      // A sum over nothing starts, too.
+      text += fmt::format(
+          "      if (const long n = left / {0} * {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n}}, at += n, left -= "
+          "n;\n",
+          run.tile, axis.reduced && r == 0 ? " || left == 0" : "", a, r);
+    }
+    std::size_t first = 0;
+    while (first < axis.runs.size() && axis.runs[first].tile > 0) ++first;
+    if (first < axis.runs.size()) {
+      const std::int64_t most = axis.runs.back().high;
+      std::string table = "0";
+      for (std::int64_t rest = 1; rest <= most; ++rest) {
+        std::size_t r = first;
+        while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
+        table += fmt::format(", {}", r);
+      }
+      text += fmt::format(
+          "      static const unsigned char run_of[{0}] = {{{1}}};\n"
+          "      if (left > 0) runs{2}[many{2}++] = {{run_of[left], at, left}};\n",
+          most + 1, table, a);
+    }
+    return text + "    }\n";
+  }
+
+  std::string grid_text(std::size_t g) const {
+    const Grid& grid = program_.grids[g];
+    const GridShape& shape = grid.shape;
+    std::string text = "  {\n";
+    for (const auto& [t, d] : runtime_strides(shape)) {
+      const SizeProduct& stride = shape.strides[t][d];
+      std::string product = std::to_string(stride.number);
+      for (const AffineExpr& factor : stride.factors) product += " * (" + size_text(factor, sizes_) + ")";
+      text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d), product);
+    }
+    for (const auto& [id, copy] : shape.padded) text += padded_text(shape, id, copy);
+    for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(shape.axes[a], a);
+    text += block_table(g);
+    std::string indent = "    ";
+    for (const int axis : grid.order) {
+      text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
+      indent += "  ";
+    }
+    return text + indent + call_text(grid) + "  }\n";
+  }
+  /// A copy with what lies outside, row by row.
+  std::string padded_text(const GridShape& shape, TensorId id, const PaddedCopy& copy) const {
+    const Tensor& tensor = shape.kernel.tensors[id.index()];
+    const std::size_t whole = shape.tensors[id.index()].index();
+    const std::string name = pointers_.at(shape.tensors[id.index()]), type = element_type(model_, tensor.dtype);
+    std::string all = std::to_string(bytes(tensor.dtype)), indent = "      ", inside = "true";
+    std::string from = "0", to = "0";
+    for (std::size_t d = 0; d < copy.low.size(); ++d) all += fmt::format(" * extent{}", d);
+    std::string text;
+    for (std::size_t d = 0; d < copy.low.size(); ++d)
+      text += fmt::format("      const long shape{0} = {1}, extent{0} = {2} > 0 ? {2} : 0;\n", d,
+                          size_text(program_.kernel.shapes[whole][d], sizes_), size_text(copy.extents[d], sizes_));
+    text += fmt::format("      {0}_padded = static_cast<{1}*>({0}_memory.at({2}));\n", name, type, all);
+    for (std::size_t d = 0; d < copy.low.size(); ++d) {
+      text += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})\n", indent, d);
+      indent += "  ";
+      const std::string at = copy.low[d] == 0 ? fmt::format("i{}", d) : fmt::format("(i{} + ({}))", d, copy.low[d]);
+      inside += fmt::format(" && {0} >= 0 && {0} < shape{1}", at, d);
+      from = fmt::format("({}) * shape{} + {}", from, d, at);
+      to = fmt::format("({}) * extent{} + i{}", to, d, d);
+    }
+    text += fmt::format("{}{}_padded[{}] = {} ? {}[{}] : static_cast<{}>({});\n", indent, name, to, inside, name, from,
+                        type, copy.value);
+    return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n    {{\n",
+                       name, type) +
+           text + "    }\n";
+  }
+
+  std::string block_table(std::size_t g) const {
+    const Grid& grid = program_.grids[g];
+    std::string types;
+    for (const TensorId id : grid_arguments(grid)) {
+      const Tensor& tensor = grid.shape.kernel.tensors[id.index()];
+      const bool written = id == grid.shape.kernel.statements[0].write.tensor;
+      types += fmt::format("{}{}{}* __restrict", types.empty() ? "" : ", ", written ? "" : "const ",
+                           element_type(model_, tensor.dtype));
+    }
+    for (std::size_t n = 0; n < runtime_strides(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
+    std::string names;
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b)
+      names += (b == 0 ? "" : ", ") + (is_used(grid.blocks[b]) ? block_name(g, b) : "nullptr");
+    return fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
+  }
+  static std::vector<TensorId> grid_arguments(const Grid& grid) { return arguments(grid.shape.kernel); }
+
+  std::string call_text(const Grid& grid) const {
+    const GridShape& shape = grid.shape;
+    std::string number = "0", starts;
+    for (std::size_t a = 0; a < shape.axes.size(); ++a) {
+      number = a == 0 ? fmt::format("runs{0}[r{0}].number", a)
+                      : fmt::format("({0}) * {1} + runs{2}[r{2}].number", number, shape.axes[a].runs.size(), a);
+      if (shape.axes[a].reduced) starts += fmt::format("{}r{} == 0", starts.empty() ? "" : " && ", a);
+    }
+    if (grid.has_adding_blocks()) number = fmt::format("({} ? 0 : {}) + {}", starts, block_count(grid), number);
+    std::string list;
+    for (const TensorId id : grid_arguments(grid)) {
+      list += (list.empty() ? "" : ", ") + pointers_.at(shape.tensors[id.index()]);
+      if (shape.padded.contains(id)) list += "_padded";
+      const auto& moves = shape.moves[id.index()];
+      for (std::size_t d = 0; d < moves.size(); ++d) {
+        if (moves[d].axis < 0) continue;
+        const SizeProduct& stride = shape.strides[id.index()][d];
+        const std::string step =
+            stride.is_number()
+                ? std::to_string(stride.number * moves[d].factor)
+                : fmt::format("{} * {}", stride_name(shape.kernel.tensors[id.index()], d), moves[d].factor);
+        list += fmt::format(" + {0} * runs{1}[r{1}].at", step, moves[d].axis);
+      }
+    }
+    for (const auto& [t, d] : runtime_strides(shape)) list += ", " + stride_name(shape.kernel.tensors[t], d);
+    for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
+    return fmt::format("blocks[{}]({});\n", number, list);
+  }
+
+  const SymbolicProgram& program_;
+  const HardwareModel& model_;
+  std::string name_;
+  Surroundings around_;
+  std::string functions_;
+  std::vector<EntryArgument> arguments_;
+  std::map<TensorId, std::string> pointers_;
+  std::map<std::string, std::string> sizes_;  ///< names of arguments
+};
+
+}  // namespace
+
+Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model) {
+  SymbolicProgram program;
+  program.grids = {grid};
+  return BlockUnit(program, model).problems();
+}
+
+Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model) {
+  return BlockUnit(program, model).print();
+}
+
+}  // namespace isamap

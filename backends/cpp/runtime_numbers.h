@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Numbers of a lowered program that are arguments of its function: trips, strides, extents, lengths of local arrays.
+//
+// A product of a stride and a loop variable is no affine expression; inside the printer it is one name, `S*i`.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isamap/program.h"
+
+namespace isamap {
+
+struct RuntimeNumbers {
+  std::vector<std::string> parameters;                       ///< names of `long` arguments, after the pointers
+  std::vector<std::string> definitions;                      ///< statements at the start of the function
+  std::map<std::string, std::string> trips;                  ///< by loop variable
+  std::map<std::int32_t, std::vector<std::string>> strides;  ///< by buffer and axis; empty: the program's number
+  std::map<std::int64_t, std::string> extents;               ///< by extent of calls in the program
+  std::map<std::int32_t, std::string> lengths;               ///< elements of local arrays, by buffer
+};
+
+/// The loop variable of a product, or the name itself.
+inline std::string variable_of(const std::string& name) {
+  const std::size_t star = name.find('*');
+  return star == std::string::npos ? name : name.substr(star + 1);
+}
+
+}  // namespace isamap

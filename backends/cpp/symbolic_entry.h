@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What entries with sizes as arguments have in common.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/translation_unit.h"
+#include "isamap/symbolic.h"
+
+namespace isamap {
+
+/// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
+std::string size_text(const AffineExpr& e, const std::map<std::string, std::string>& names);
+
+/// Statements that return 1 with a line on stderr where a size breaks a fact.
+std::string size_checks(const std::string& entry, const SizeFacts& facts,
+                        const std::map<std::string, std::string>& names);
+
+/// "const float* __restrict A, float* __restrict C"
+std::string parameter_list(const std::vector<EntryArgument>& arguments);
+
+/// Functions that these texts call.
+extern const char* const symbolic_helpers;
+
+}  // namespace isamap

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/symbolic_model_unit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/emit_functions.h"
+#include "backends/cpp/names.h"
+#include "backends/cpp/plain_loops.h"
+#include "backends/cpp/symbolic_unit.h"
+#include "backends/cpp/types.h"
+#include "isamap/interpret.h"
+
+namespace isamap {
+namespace {
+
+const char* const sized_interface = R"(#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct NAME NAME;
+
+enum {
+  NAME_ok = 0,
+  NAME_no_file = 1,       /* the file of weights cannot be read */
+  NAME_other_weights = 2, /* it is not the one written with this program, or it is cut off */
+  NAME_no_memory = 3,
+  NAME_bad_argument = 4,  /* a null or misaligned pointer; nothing was written */
+  NAME_wrong_size = 5     /* a size is not in its range: one line on stderr, nothing was written */
+};
+
+/* Maps the weights, which stay read-only and are shared by all who open the file. */
+int NAME_open(NAME** model, const char* weights_file);
+void NAME_close(NAME* model);
+
+/* sizes, in all functions: one number for each of the sizes above, in that order. */
+
+/* Bytes of an arena at these sizes; 0: a size is not in its range. */
+size_t NAME_arena_bytes(const NAME* model, const int64_t sizes[]);
+
+/* Inputs and outputs in the order above, with the shapes of these sizes; none of them overlap. arena: memory at a
+   multiple of NAME_ARENA_ALIGN that holds nothing from call to call, one for each call at a time, and then nothing is
+   allocated; null: the model's own, which grows with the sizes and is kept. */
+int NAME_run(NAME* model, const int64_t sizes[], const void* const inputs[], void* const outputs[], void* arena);
+
+/* Writes the extents of an input or output and returns their number, or -1. shape may be null. */
+int NAME_input_shape(const NAME* model, const int64_t sizes[], int input, int64_t shape[]);
+int NAME_output_shape(const NAME* model, const int64_t sizes[], int output, int64_t shape[]);
+
+#ifdef NAME_PROFILE
+/* Compiled with -DNAME_PROFILE: seconds spent in each part since NAME_open, in runs with the model's own arena.
+   Returns the number of parts; seconds may be null. */
+int NAME_profile(const NAME* model, double seconds[]);
+const char* NAME_part(int part);
+/* Called after each part of such a run, for each of its results. */
+void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* result, size_t bytes), void* user);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+)";
+
+const char* const sized_open = R"(
+struct NAME {
+  void* mapped;
+  std::size_t length;
+  const unsigned char* weights;
+  void* arena;
+  std::size_t arena_bytes;
+#ifdef NAME_PROFILE
+  double seconds[PARTS + 1];
+  void (*after)(void*, int, const void*, std::size_t);
+  void* user;
+#endif
+};
+
+namespace {
+
+struct WeightsHeader {
+  char magic[8];
+  std::uint64_t bytes, hash;
+};
+
+bool fits(const WeightsHeader& header, std::size_t length) {
+  return std::memcmp(header.magic, "MAGIC", 8) == 0 && header.hash == HASH && header.bytes == WEIGHTS &&
+         length == WEIGHTS + 64;
+}
+
+#ifdef NAME_PROFILE
+double isamap_now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+#endif
+
+// Kept from call to call; what it held is lost when it grows.
+bool grow(NAME* model, std::size_t bytes) {
+  if (model->arena_bytes >= bytes) return true;
+  std::free(model->arena);
+  const std::size_t unit = bytes >= (2 << 20) ? 2 << 20 : 4096, all = (bytes + unit) / unit * unit;
+  model->arena = std::aligned_alloc(unit, all);
+  model->arena_bytes = model->arena == nullptr ? 0 : bytes;
+#ifdef MADV_HUGEPAGE
+  if (model->arena != nullptr && unit > 4096) madvise(model->arena, all, MADV_HUGEPAGE);
+#endif
+  return model->arena != nullptr;
+}
+
+}  // namespace
+
+extern "C" int NAME_open(NAME** model, const char* weights_file) {
+  if (model == nullptr || weights_file == nullptr) return NAME_bad_argument;
+  *model = nullptr;
+  const int file = open(weights_file, O_RDONLY);
+  if (file < 0) return NAME_no_file;
+  struct stat about;
+  const bool known = fstat(file, &about) == 0;
+  const std::size_t length = known ? static_cast<std::size_t>(about.st_size) : 0;
+  if (length < sizeof(WeightsHeader)) {
+    close(file);
+    return known ? NAME_other_weights : NAME_no_file;
+  }
+  void* const mapped = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) return NAME_no_memory;
+  WeightsHeader header;
+  std::memcpy(&header, mapped, sizeof header);
+  NAME* const made = fits(header, length) ? static_cast<NAME*>(std::calloc(1, sizeof(NAME))) : nullptr;
+  if (made == nullptr) {
+    munmap(mapped, length);
+    return fits(header, length) ? NAME_no_memory : NAME_other_weights;
+  }
+  made->mapped = mapped;
+  made->length = length;
+  made->weights = static_cast<const unsigned char*>(mapped) + 64;
+  *model = made;
+  return NAME_ok;
+}
+
+extern "C" void NAME_close(NAME* model) {
+  if (model == nullptr) return;
+  munmap(model->mapped, model->length);
+  std::free(model->arena);
+  std::free(model);
+}
+
+#ifdef NAME_PROFILE
+extern "C" int NAME_profile(const NAME* model, double* seconds) {
+  for (int part = 0; part < PARTS && seconds != nullptr; ++part) seconds[part] = model->seconds[part];
+  return PARTS;
+}
+
+extern "C" const char* NAME_part(int part) { return part < 0 || part >= PARTS ? "" : part_names[part]; }
+
+extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*, std::size_t), void* user) {
+  model->after = after;
+  model->user = user;
+}
+#endif
+)";
+
+void put(std::string& text, const std::string& word, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
+    text.replace(at, word.size(), by);
+}
+
+std::string in_quotes(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+ModelProgram only_weights(const SymbolicModelProgram& model) {
+  ModelProgram weights;
+  weights.weights = model.weights;
+  return weights;
+}
+
+/// A pointer argument of a part: its place among SymbolicCall::arguments.
+struct SizedArgument {
+  std::size_t place = 0;
+  TensorId tensor;  ///< none: packed ahead of time
+  std::string type;
+  bool written = false;
+  std::int64_t align = 1;
+};
+
+struct SizedPart {
+  std::string function;
+  std::vector<SizedArgument> arguments;
+  bool sized = true;  ///< the sizes follow the pointers
+};
+
+class SizedModelPrinter {
+ public:
+  SizedModelPrinter(const SymbolicModelProgram& model, const HardwareModel& machine)
+      : model_(model), machine_(machine), name_(entry_name(model.name)) {
+    aligns_in_.resize(model.inputs.size(), 1);
+    aligns_out_.resize(model.outputs.size(), 1);
+    for (const SymbolicSize& size : model.facts.sizes) sizes_[size.name] = names_.unique("n_" + identifier(size.name));
+  }
+
+  Result<ModelUnit> print() {
+    for (std::size_t p = 0; p < model_.programs.size(); ++p)
+      if (auto problems = part(p); !problems.empty()) return problems;
+    around_.includes.insert({"<cstdlib>", "<cstring>", "<cstdio>"});
+    const std::string calls = run_entry();
+    const std::string code = affine_helpers() + code_ + spaces_ + tables() + opening() + size_functions() + calls;
+    ModelUnit unit;
+    unit.name = name_;
+    unit.text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nfor {}\n"
+                                    "\nassumptions:\ninputs, outputs and the arena do not overlap\n",
+                                    name_, machine_.name, needed_flags(machine_), isamap::print(model_.facts)),
+                        " ") +
+                assumptions() + "\n#include \"" + name_ + ".h\"\n\n#include <fcntl.h>\n#include <sys/mman.h>\n" +
+                "#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n";
+    for (const std::string& include : includes_) unit.text += include + "\n";
+    unit.text += surrounding_text(machine_, around_, code) + code;
+    unit.header = header();
+    return unit;
+  }
+
+ private:
+  std::string named(std::string text) const {
+    put(text, "NAME", name_);
+    return text;
+  }
+
+  Diagnostics part(std::size_t p) {
+    const SymbolicPartProgram& part = model_.programs[p];
+    SizedPart made{fmt::format("{}_part_{}", name_, p), {}, true};
+    Diagnostics problems = part.fixed  ? fixed(*part.fixed, made)
+                           : part.rows ? rows(*part.rows, made)
+                                       : loops(part, made);
+    parts_.push_back(std::move(made));
+    return problems;
+  }
+
+  void take(const TranslationUnit& unit, const Program& program, SizedPart& made) {
+    for (const EntryArgument& a : unit.arguments) {
+      const Buffer& buffer = program.buffers[a.buffer.index()];
+      made.arguments.push_back({a.buffer.index(), buffer.ahead_of_time ? TensorId{} : buffer.tensor, a.type, a.written,
+                                std::max<std::int64_t>(buffer.align, bytes(buffer.dtype))});
+    }
+    for (const Assumption& one : program.assumptions) assumed_.insert(one.text);
+  }
+
+  Diagnostics fixed(Program program, SizedPart& made) {
+    program.name = made.function;
+    program.prepack.clear();
+    made.sized = false;
+    auto unit = print_functions(program, machine_, made.function, "static", around_);
+    if (!unit) return unit.diagnostics();
+    take(*unit, program, made);
+    code_ += comment("\n" + isamap::print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
+    return {};
+  }
+
+  /// Its file becomes a namespace, so that its helpers are its own.
+  Diagnostics rows(const SymbolicProgram& program, SizedPart& made) {
+    SymbolicProgram renamed = program;
+    for (RowVersion& version : renamed.versions)
+      for (RowPart& part : version.parts) part.program.name = made.function;
+    auto unit = print_symbolic_cpp(renamed, machine_);
+    if (!unit) return unit.diagnostics();
+    take(*unit, renamed.versions[0].parts[0].program, made);
+    std::string body;
+    for (std::size_t start = 0; start < unit->text.size();) {
+      const std::size_t end = std::min(unit->text.find('\n', start), unit->text.size());
+      const std::string line = unit->text.substr(start, end - start);
+      start = end + 1;
+      if (line.starts_with("#include"))
+        includes_.insert(line);
+      else
+        body += line + "\n";
+    }
+    put(body, "extern \"C\" ", "[[maybe_unused]] static ");
+    spaces_ += fmt::format("namespace in_{0} {{\n\n{1}\n}}  // namespace in_{0}\n\n", made.function, body);
+    made.function = fmt::format("in_{0}::{0}", unit->name);
+    return {};
+  }
+
+  Diagnostics loops(const SymbolicPartProgram& part, SizedPart& made) {
+    auto text = print_plain_loops(part.kernel, machine_, made.function, model_.strict_float, around_);
+    if (!text) return text.diagnostics();
+    const Kernel& kernel = part.kernel.sample;
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      const Tensor& tensor = kernel.tensors[t];
+      made.arguments.push_back({t, make_id<TensorId>(t), element_type(machine_, tensor.dtype),
+                                role_of(kernel, make_id<TensorId>(t)) != Role::input, bytes(tensor.dtype)});
+    }
+    code_ += *text + "\n";
+    return {};
+  }
+
+  std::string assumptions() const {
+    std::string text;
+    for (const std::string& one : assumed_) text += comment(one, " ");
+    return text;
+  }
+
+  static std::string pointer(const ModelPlace& place) {
+    switch (place.in) {
+      case ModelPlace::In::nowhere:
+        return "nullptr";
+      case ModelPlace::In::input:
+        return fmt::format("inputs[{}]", place.at);
+      case ModelPlace::In::output:
+        return fmt::format("outputs[{}]", place.at);
+      case ModelPlace::In::arena:
+        return fmt::format("arena + slots[{}]", place.at);
+      case ModelPlace::In::weights:
+        return fmt::format("weights + {}", place.at);
+    }
+    return "nullptr";
+  }
+
+  std::string call_text(const SymbolicCall& call) {
+    const SizedPart& part = parts_[call.program];
+    std::string list;
+    for (const SizedArgument& a : part.arguments) {
+      const ModelPlace& place = call.arguments[a.place];
+      if (place.in == ModelPlace::In::input || place.in == ModelPlace::In::output) {
+        auto& align =
+            (place.in == ModelPlace::In::input ? aligns_in_ : aligns_out_)[static_cast<std::size_t>(place.at)];
+        align = std::max(align, a.align);
+      }
+      const std::string type = fmt::format("{}{}*", a.written ? "" : "const ", a.type);
+      list += (list.empty() ? "" : ", ") + (place.in == ModelPlace::In::nowhere
+                                                ? fmt::format("static_cast<{}>(nullptr)", type)
+                                                : fmt::format("({})({})", type, pointer(place)));
+    }
+    if (part.sized)
+      for (const SymbolicSize& size : model_.facts.sizes) list += ", " + sizes_.at(size.name);
+    return fmt::format("{}({});", part.function, list);
+  }
+
+  std::string bytes_text(const SymbolicPort& tensor) const {
+    return fmt::format("static_cast<std::size_t>({}) * {}", count_text(tensor.shape, sizes_), bytes(tensor.dtype));
+  }
+
+  std::string fill_text(const SymbolicFill& fill) const {
+    TensorData one{fill.tensor.dtype, {1}, {}};
+    one.bytes.resize(static_cast<std::size_t>(bytes(one.dtype)));
+    one.set(0, fill.value);
+    if (std::all_of(one.bytes.begin(), one.bytes.end(), [](std::uint8_t b) { return b == 0; }))
+      return fmt::format("  std::memset({}, 0, {});\n", pointer(fill.place), bytes_text(fill.tensor));
+    return fmt::format(
+        "  {{\n    const unsigned char one[] = {{{}}};\n    unsigned char* const to = (unsigned char*)({});\n    for "
+        "(std::size_t i = 0; i < {}; i += sizeof one) std::memcpy(to + i, one, sizeof one);\n  }}\n",
+        fmt::join(one.bytes, ", "), pointer(fill.place), bytes_text(fill.tensor));
+  }
+
+  /// Results of a call, for who observes it.
+  std::string results_text(std::size_t c) const {
+    const SymbolicCall& call = model_.calls[c];
+    const SymbolicKernel& kernel = model_.programs[call.program].kernel;
+    std::string text;
+    for (const TensorId id : traced_tensors(kernel.sample))
+      for (const SizedArgument& a : parts_[call.program].arguments)
+        if (a.tensor == id)
+          text += fmt::format("  NAME_RESULT({}, {}, {})\n", c, pointer(call.arguments[a.place]),
+                              bytes_text({"", kernel.sample.tensors[id.index()].dtype, kernel.shapes[id.index()]}));
+    return text;
+  }
+
+  std::string run_entry() {
+    std::string calls, checks;
+    for (std::size_t c = 0; c < model_.calls.size(); ++c) {
+      for (const SymbolicFill& fill : model_.calls[c].fill) calls += fill_text(fill);
+      calls += fmt::format("  {}  // {}\n  NAME_AFTER({})\n{}", call_text(model_.calls[c]),
+                           comment_text(model_.calls[c].name), c, results_text(c));
+    }
+    for (const auto& [list, aligns] : {std::pair("inputs", &aligns_in_), {"outputs", &aligns_out_}})
+      for (std::size_t i = 0; i < aligns->size(); ++i)
+        checks += fmt::format(
+            "  if ({0}[{1}] == nullptr || reinterpret_cast<std::uintptr_t>({0}[{1}]) % {2} != 0) return "
+            "NAME_bad_argument;\n",
+            list, i, (*aligns)[i]);
+    return named(fmt::format(R"(
+extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
+                        void* own_arena) {{
+  if (model == nullptr || sizes == nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
+{}  if (reinterpret_cast<std::uintptr_t>(own_arena) % {} != 0) return NAME_bad_argument;
+  if (!sizes_fit(sizes, true)) return NAME_wrong_size;
+{}  std::size_t slots[{}];
+  const std::size_t bytes = place_slots(sizes, slots);
+  if (own_arena == nullptr && !grow(model, bytes)) return NAME_no_memory;
+  char* const arena = static_cast<char*>(own_arena == nullptr ? model->arena : own_arena);
+  const unsigned char* const weights = model->weights;
+  (void)arena;
+  (void)weights;
+#ifdef NAME_PROFILE
+  double begun = isamap_now();
+#define NAME_AFTER(part) \
+  if (own_arena == nullptr) model->seconds[part] += isamap_now() - begun;
+#define NAME_RESULT(part, at, bytes) \
+  if (own_arena == nullptr && model->after != nullptr) model->after(model->user, part, at, bytes); \
+  begun = isamap_now();
+#else
+#define NAME_AFTER(part)
+#define NAME_RESULT(part, at, bytes)
+#endif
+{}  return NAME_ok;
+}}
+)",
+                             checks, place_align, numbers(), model_.slots.size() + 1, calls));
+  }
+
+  /// The sizes of a call by their names.
+  std::string numbers() const {
+    std::string text;
+    for (std::size_t i = 0; i < model_.facts.sizes.size(); ++i)
+      text += fmt::format("  [[maybe_unused]] const long {} = sizes[{}];\n", sizes_.at(model_.facts.sizes[i].name), i);
+    return text;
+  }
+
+  std::string size_checks() const {
+    std::string text;
+    const auto check = [&](const std::string& condition, const std::string& what, const std::string& value) {
+      text +=
+          fmt::format("  if ({}) {{\n    if (tell) std::fprintf(stderr, \"{}: {}\\n\", {});\n    return false;\n  }}\n",
+                      condition, name_, what, value);
+    };
+    for (const SymbolicSize& size : model_.facts.sizes) {
+      const std::string& name = sizes_.at(size.name);
+      check(fmt::format("{0} < {1} || {0} > {2}", name, size.min, size.max),
+            fmt::format("{} = %ld is not in {}..{}", size.name, size.min, size.max), name);
+      if (size.multiple_of > 1)
+        check(fmt::format("{} % {} != 0", name, size.multiple_of),
+              fmt::format("{} = %ld is not a multiple of {}", size.name, size.multiple_of), name);
+    }
+    return text;
+  }
+
+  std::string slots_text() const {
+    std::string text;
+    for (std::size_t i = 0; i < model_.slots.size(); ++i) {
+      text += fmt::format("  slots[{}] = end;\n  {{\n    std::size_t most = 0;\n", i);
+      std::set<std::string> seen;
+      for (const SymbolicPort& tensor : model_.slots[i].tensors)
+        if (seen.insert(bytes_text(tensor)).second)
+          text += fmt::format("    if (const std::size_t n = {}; n > most) most = n;\n", bytes_text(tensor));
+      text += fmt::format("    end += (most + {0}) / {1} * {1};\n  }}\n", place_align - 1, place_align);
+    }
+    return text;
+  }
+
+  std::string shape_function(const char* kind, const std::vector<SymbolicPort>& ports) const {
+    std::string cases;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      std::string list;
+      for (std::size_t d = 0; d < ports[i].shape.size(); ++d)
+        list += fmt::format("      if (shape != nullptr) shape[{}] = {};\n", d, affine_text(ports[i].shape[d], sizes_));
+      cases += fmt::format("    case {}:\n{}      return {};\n", i, list, ports[i].shape.size());
+    }
+    return fmt::format(
+        "\nextern \"C\" int NAME_{}_shape(const NAME*, const std::int64_t* sizes, int number, std::int64_t* shape) {{\n"
+        "  if (sizes == nullptr || !sizes_fit(sizes, false)) return -1;\n{}  switch (number) {{\n{}    default:\n      "
+        "return -1;\n  }}\n}}\n",
+        kind, numbers(), cases);
+  }
+
+  std::string size_functions() const {
+    return named(
+        fmt::format("\nnamespace {{\n\nbool sizes_fit(const std::int64_t* sizes, bool tell) {{\n{}{}  (void)tell;\n  "
+                    "return true;\n}}\n\n// Where the slots of the arena begin, and its bytes.\n"
+                    "std::size_t place_slots(const std::int64_t* sizes, std::size_t* slots) {{\n{}"
+                    "  std::size_t end = 0;\n{}  (void)slots;\n  return end;\n}}\n\n}}  // namespace\n",
+                    numbers(), size_checks(), numbers(), slots_text()) +
+        fmt::format("\nextern \"C\" std::size_t NAME_arena_bytes(const NAME*, const std::int64_t* sizes) {{\n"
+                    "  std::size_t slots[{}];\n  if (sizes == nullptr || !sizes_fit(sizes, false)) return 0;\n"
+                    "  const std::size_t bytes = place_slots(sizes, slots);\n  return bytes > 0 ? bytes : {};\n}}\n",
+                    model_.slots.size() + 1, place_align) +
+        shape_function("input", model_.inputs) + shape_function("output", model_.outputs));
+  }
+
+  std::string tables() const {
+    std::string names;
+    for (const SymbolicCall& call : model_.calls) names += "    " + in_quotes(call.name) + ",\n";
+    return fmt::format(
+        "\nnamespace {{\n\n#ifdef {}_PROFILE\nconst char* const part_names[] = {{\n{}    \"\"}};\n#endif\n\n}}  // "
+        "namespace\n",
+        name_, names);
+  }
+
+  std::string opening() const {
+    std::string text = sized_open;
+    put(text, "PARTS", std::to_string(model_.calls.size()));
+    put(text, "MAGIC", weights_magic);
+    put(text, "HASH", fmt::format("{:#x}u", weights_hash(only_weights(model_))));
+    put(text, "WEIGHTS", std::to_string(model_.weights.size()) + "u");
+    return named(text);
+  }
+
+  std::string header() const {
+    const std::string guard = "ISAMAP_MODEL_" + upper(name_) + "_H";
+    std::string text = fmt::format(
+        "/* {}: a model, printed by isamap for {}, to be called from C and C++; belongs to whoever ran it.\n\n"
+        "   Sizes of a call:\n",
+        name_, machine_.name);
+    for (std::size_t i = 0; i < model_.facts.sizes.size(); ++i)
+      text += fmt::format("     {}: {}\n", i, comment_text(isamap::print(model_.facts.sizes[i])));
+    text += ports("Inputs", model_.inputs, aligns_in_) + ports("Outputs", model_.outputs, aligns_out_) +
+            fmt::format("*/\n#ifndef {0}\n#define {0}\n\n", guard) +
+            fmt::format(
+                "#define NAME_SIZES {}\n#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n"
+                "#define NAME_ARENA_ALIGN {}\n",
+                model_.facts.sizes.size(), model_.inputs.size(), model_.outputs.size(), place_align);
+    return named(text + "\n" + sized_interface);
+  }
+
+  static std::string ports(const char* title, const std::vector<SymbolicPort>& ports,
+                           const std::vector<std::int64_t>& aligns) {
+    std::string text = fmt::format("   {}:\n", title);
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      std::string shape;
+      for (const AffineExpr& axis : ports[i].shape) shape += (shape.empty() ? "" : ", ") + isamap::print(axis);
+      text += fmt::format("     {}: {}, {}[{}], at a multiple of {}\n", i, comment_text(ports[i].name),
+                          name(ports[i].dtype), comment_text(shape), aligns[i]);
+    }
+    return text;
+  }
+
+  const SymbolicModelProgram& model_;
+  const HardwareModel& machine_;
+  std::string name_;
+  Surroundings around_;
+  Names names_;
+  std::map<std::string, std::string> sizes_;
+  std::vector<SizedPart> parts_;  ///< by program
+  std::string code_, spaces_;
+  std::set<std::string> includes_, assumed_;
+  std::vector<std::int64_t> aligns_in_, aligns_out_;
+};
+
+}  // namespace
+
+Result<ModelUnit> print_symbolic_model(const SymbolicModelProgram& model, const HardwareModel& machine) {
+  return SizedModelPrinter(model, machine).print();
+}
+
+std::vector<TensorId> traced_tensors(const Kernel& part) {
+  std::vector<TensorId> list;
+  for (std::size_t t = 0; t < part.tensors.size(); ++t)
+    if (role_of(part, make_id<TensorId>(t)) == Role::output) list.push_back(make_id<TensorId>(t));
+  return list;
+}
+
+std::string weights_file(const SymbolicModelProgram& model) { return weights_file(only_weights(model)); }
+
+}  // namespace isamap

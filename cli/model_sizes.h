@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Whole models at several sizes: `run MODEL.onnx --dims seq=1..512 --sizes seq=1,37,512`, `emit` with --dims.
+
+#include <nlohmann/json.hpp>
+
+#include "backends/cpp/model_unit.h"
+#include "cli/models.h"
+#include "driver/part_store.h"
+#include "isamap/frontends.h"
+#include "planner/plan.h"
+
+namespace isamap::cli {
+
+struct ModelSizes {
+  SizeFacts facts;             ///< of the sizes that are known at the call
+  Bindings fixed;              ///< the others
+  std::vector<Bindings> runs;  ///< with the fixed ones
+  /// Sizes of the file that must equal one of these, as its operators show: by name, the size that they equal.
+  std::map<std::string, std::string> tied;
+};
+
+/// Does the command line ask for several sizes of a model, by --dims or a list in --sizes? Empty with `code` ok: it
+/// does not; otherwise an error was reported. Without --dims the facts are the range of the list; without --sizes the
+/// runs are those at min, likely and max.
+std::optional<ModelSizes> model_sizes(const Options& options, Exit& code);
+
+/// One program for all sizes where there is one, else one for each size, and why.
+Exit run_model_sizes(const Options& options, const ModelSizes& sizes);
+Exit emit_model_sizes(const Options& options, const ModelSizes& sizes);
+
+/// import onnx MODEL --dims ... -o FOLDER: kernel files with `dims:` of facts.
+Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes);
+
+// In models.cpp: a kernel file for each layer, or a note why there is none.
+Exit write_layers(const Options& options, const LayerList& layers,
+                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files);
+
+// Of one size; in model_programs.cpp.
+
+struct ModelAnswer {
+  nlohmann::ordered_json json;
+  std::string text;
+};
+/// Empty: the problem is reported and `code` set.
+std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code);
+/// Writes NAME.h, NAME.cpp, NAME.weights, NAME.json to the folder of -o.
+Exit deliver_model(const Options& options, const ModelUnit& unit, const std::string& weights,
+                   const nlohmann::ordered_json& json);
+PartStoreOptions part_options(const Options& options, const HardwareModel& machine);
+/// --plan, or the search with few evaluations.
+Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
+                          PartStoreOptions with);
+
+}  // namespace isamap::cli

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Compiles grids of blocks (include/isamap/block_program.h).
+
+#include "driver/symbolic_compile.h"
+
+namespace isamap {
+
+/// For each statement: searches a schedule at likely sizes, finds the tiles whose number may be any, and lowers a block
+/// for each combination of runs. A schedule that does not lower so loses its copies in memory and its prefetches.
+SymbolicCompilation compile_blocks(const SymbolicKernel& kernel, const HardwareModel& model,
+                                   const CompileOptions& options);
+
+}  // namespace isamap

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// At which sizes a model is imported, and what its constants are at all of them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "driver/symbolic_model.h"
+#include "frontends/lifted_sizes.h"
+#include "frontends/size_facts.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+// Steps from the likely size: far ones show the slope, neighbours what strided windows round.
+const std::vector<std::int64_t> kFewSteps = {1, 3, 64}, kAllSteps = {1, 2, 3, 4, 5, 8, 33, 64};
+constexpr std::int64_t kSmallestSample = 2;  ///< axes of one element are left out by the importer
+
+/// Sizes at which one symbol is sampled, the likely one first.
+std::vector<std::int64_t> samples_of(const SymbolicSize& size, const std::vector<std::int64_t>& steps_of) {
+  const std::int64_t step = size.multiple_of;
+  const std::int64_t low = round_up(std::max(size.min, kSmallestSample), step);
+  const std::int64_t high = std::max(floor_div(size.max, step) * step, low);
+  std::int64_t base = sample_of(size);
+  for (const std::int64_t likely : size.likely)
+    if (base < low) base = likely;
+  base = std::clamp(base, low, high);
+  std::vector<std::int64_t> values{base};
+  for (const std::int64_t steps : steps_of)
+    for (const std::int64_t value : {base + steps * step, base - steps * step})
+      if (value >= low && value <= high) values.push_back(value);
+  return values;
+}
+
+std::string shown(const Bindings& sizes) {
+  std::string text;
+  for (const auto& [name, value] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
+/// The sample with the largest sizes.
+std::size_t largest_of(const std::vector<Bindings>& sizes) {
+  std::size_t most = 0;
+  for (std::size_t n = 1; n < sizes.size(); ++n)
+    if (std::all_of(sizes[n].begin(), sizes[n].end(),
+                    [&](const auto& s) { return s.second >= sizes[most].at(s.first); }))
+      most = n;
+  return most;
+}
+
+Result<std::vector<TensorData>> constants_of(const Model& model) {
+  std::vector<TensorData> data(model.kernel.tensors.size());
+  for (const Weight& weight : model.weights) {
+    auto values = values_of(weight, model.kernel.tensors[weight.tensor.index()]);
+    if (!values) return values.diagnostics();
+    data[weight.tensor.index()] = std::move(*values);
+  }
+  return data;
+}
+
+/// Is `small` what `large` holds at the same subscripts?
+bool begins_with(const TensorData& large, const TensorData& small) {
+  if (large.dtype != small.dtype || large.shape.size() != small.shape.size()) return false;
+  for (std::size_t d = 0; d < large.shape.size(); ++d)
+    if (small.shape[d] > large.shape[d]) return false;
+  if (large.shape == small.shape) return large.bytes == small.bytes;
+  const std::int64_t width = bytes(large.dtype), count = small.count();
+  const std::int64_t row = small.shape.empty() ? 1 : std::max<std::int64_t>(small.shape.back(), 1);
+  for (std::int64_t first = 0; first < count; first += row) {
+    std::int64_t at = 0, rest = first / row, factor = large.shape.back();
+    for (std::size_t d = small.shape.size() - 1; d-- > 0;) {
+      at += rest % small.shape[d] * factor;
+      rest /= small.shape[d];
+      factor *= large.shape[d];
+    }
+    if (std::memcmp(small.bytes.data() + first * width, large.bytes.data() + at * width,
+                    static_cast<std::size_t>(row * width)) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// Constants that reads beyond their shape, or statements that write all of them, would see the extent of.
+bool extent_matters(const Kernel& kernel, std::size_t tensor) {
+  if (kernel.tensors[tensor].outside) return true;
+  for (const Computation& statement : kernel.statements)
+    for (const Access& read : statement.reads)
+      if (read.tensor.index() == tensor && (read.outside || read.computed)) return true;
+  return false;
+}
+
+std::optional<Diagnostic> different(const Model& a, const Model& b, const Bindings& at_a, const Bindings& at_b) {
+  const bool alike =
+      a.kernel.statements.size() == b.kernel.statements.size() && a.kernel.tensors.size() == b.kernel.tensors.size() &&
+      std::equal(a.kernel.tensors.begin(), a.kernel.tensors.end(), b.kernel.tensors.begin(),
+                 [](const Tensor& x, const Tensor& y) {
+                   return x.name == y.name && x.shape.size() == y.shape.size() && x.constant == y.constant;
+                 });
+  if (alike) return std::nullopt;
+  return error(fmt::format("the model has other statements at {} than at {}", shown(at_a), shown(at_b)),
+               "bind a size with --sizes");
+}
+
+}  // namespace
+
+std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all) {
+  const std::vector<std::int64_t>& steps = all ? kAllSteps : kFewSteps;
+  Bindings base, together, largest;
+  for (const SymbolicSize& size : facts.sizes) {
+    const auto values = samples_of(size, steps);
+    base[size.name] = values.front();
+    together[size.name] = values.back();
+    largest[size.name] = size.max_stated ? floor_div(size.max, size.multiple_of) * size.multiple_of
+                                         : *std::max_element(values.begin(), values.end());
+  }
+  std::vector<Bindings> list{base};
+  for (const SymbolicSize& size : facts.sizes)
+    for (const std::int64_t value : samples_of(size, steps)) {
+      list.push_back(base);
+      list.back()[size.name] = value;
+    }
+  list.push_back(together);
+  list.push_back(largest);
+  std::vector<Bindings> distinct;
+  for (const Bindings& one : list)
+    if (std::find(distinct.begin(), distinct.end(), one) == distinct.end()) distinct.push_back(one);
+  return distinct;
+}
+
+namespace {
+
+/// Is every extent a sum of sizes times numbers? Then few samples suffice.
+bool is_affine(const SampledModel& sampled) {
+  SizeFit fit(sampled.sizes);
+  for (std::size_t t = 0; t < sampled.models[0].kernel.tensors.size(); ++t)
+    for (std::size_t d = 0; d < sampled.models[0].kernel.tensors[t].shape.size(); ++d) {
+      std::vector<std::int64_t> values;
+      for (const Model& model : sampled.models) values.push_back(model.kernel.tensors[t].shape[d]);
+      const auto e = fit.fit(values);
+      if (!e) return false;
+      for (const AffineTerm& term : e->terms())
+        if (division(term)) return false;
+    }
+  return true;
+}
+
+Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> sizes, const ModelImporter& import) {
+  SampledModel sampled{facts, std::move(sizes), {}, {}};
+  sampled.models.resize(sampled.sizes.size());
+  std::set<std::size_t> grown;  // constants whose shape depends on the sizes
+  const std::size_t most = largest_of(sampled.sizes);
+  for (std::size_t k = 0; k < sampled.sizes.size(); ++k) {
+    const std::size_t n = k == 0 ? most : k <= most ? k - 1 : k;  // the largest sizes first
+    auto model = import(sampled.sizes[n]);
+    if (!model) return model.diagnostics();
+    auto constants = constants_of(*model);
+    if (!constants) return constants.diagnostics();
+    model->weights.clear();
+    sampled.models[n] = std::move(*model);
+    if (k == 0) {
+      sampled.constants = std::move(*constants);
+      continue;
+    }
+    if (auto problem = different(sampled.models[n], sampled.models[most], sampled.sizes[n], sampled.sizes[most]))
+      return *problem;
+    Kernel& kernel = sampled.models[n].kernel;
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      if (!kernel.tensors[t].constant) continue;
+      if (!begins_with(sampled.constants[t], (*constants)[t]))
+        return error(fmt::format("the constant {} is another one at {} than at {}", kernel.tensors[t].name,
+                                 shown(sampled.sizes[n]), shown(sampled.sizes[most])),
+                     "bind a size with --sizes");
+      if (kernel.tensors[t].shape == sampled.constants[t].shape) continue;
+      kernel.tensors[t].shape = sampled.constants[t].shape;
+      grown.insert(t);
+    }
+  }
+  const Kernel& kernel = sampled.models[0].kernel;
+  for (const std::size_t t : grown) {
+    const bool unlimited =
+        std::any_of(facts.sizes.begin(), facts.sizes.end(), [](const SymbolicSize& s) { return !s.max_stated; });
+    if (unlimited)
+      return error(fmt::format("the constant {} grows with a size that has no maximum", kernel.tensors[t].name),
+                   "state it: --dims " + facts.sizes.front().name + "=1..512");
+    if (extent_matters(kernel, t))
+      return error(fmt::format("the extent of the constant {} depends on the sizes", kernel.tensors[t].name),
+                   "bind a size with --sizes");
+  }
+  return sampled;
+}
+
+}  // namespace
+
+Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
+  auto few = sampled_at(facts, sample_sizes(facts, false), import);
+  if (!few || is_affine(*few)) return few;
+  return sampled_at(facts, sample_sizes(facts, true), import);
+}
+
+}  // namespace isamap

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/symbolic_model_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "backends/cpp/symbolic_model_unit.h"
+#include "frontends/layers.h"
+#include "support/stopwatch.h"
+
+namespace isamap {
+namespace {
+
+class SizedRun {
+ public:
+  SizedRun(const CompiledSymbolicModelParts& compiled, const Model& model, std::vector<TensorData> data, ModelRun& run)
+      : compiled_(compiled), model_(model), run_(run) {
+    run_.data = std::move(data);
+  }
+
+  /// Results of a part against the interpreter, on what the parts before it left.
+  bool compare_part(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
+    const std::vector<std::size_t>& statements = compiled_.parts[p].statements;
+    const Kernel kernel =
+        statements.size() == model_.kernel.statements.size() ? model_.kernel : cut(model_.kernel, statements, "part");
+    std::vector<TensorData> found = taken(kernel), expected = found;
+    const std::vector<TensorId> written = traced_tensors(kernel);
+    for (std::size_t i = 0; i < written.size() && i < arrays.size(); ++i) found[written[i].index()].bytes = arrays[i];
+    interpret(kernel, expected);
+    const Comparison same = compare(kernel, expected, found);
+    run_.parts.emplace_back().max_error = same.max_error;
+    run_.max_error = std::max(run_.max_error, same.max_error);
+    if (!same.equal) return wrong(compiled_.parts[p].name + ": wrong: " + same.first_difference);
+    for (const TensorId id : written) {
+      TensorData& of_model = run_.data[place_.at(kernel.tensors[id.index()].name)];
+      of_model.bytes = std::move(found[id.index()].bytes);
+    }
+    return true;
+  }
+
+  /// Outputs of the whole, where the model has other statements at these sizes.
+  bool compare_outputs(const std::vector<std::vector<std::vector<std::uint8_t>>>& arrays) {
+    std::vector<TensorData> expected = run_.data;
+    interpret(model_.kernel, expected);
+    for (std::size_t o = 0; o < model_.outputs.size(); ++o) {
+      const std::size_t t = model_.outputs[o].index();
+      if (!take_output(o, arrays, run_.data[t]))
+        return wrong("output '" + model_.file_names.at(model_.outputs[o]) + "' has another size");
+      if (!alike(expected[t], run_.data[t], model_.file_names.at(model_.outputs[o]))) return false;
+    }
+    run_.parts.resize(compiled_.parts.size());
+    return true;
+  }
+
+  void index_names() {
+    for (std::size_t t = 0; t < model_.kernel.tensors.size(); ++t) place_[model_.kernel.tensors[t].name] = t;
+  }
+
+ private:
+  bool wrong(const std::string& why) {
+    run_.code = Exit::wrong_result;
+    run_.problems = {error(why)};
+    return false;
+  }
+
+  std::vector<TensorData> taken(const Kernel& kernel) const {
+    std::vector<TensorData> data;
+    for (const Tensor& tensor : kernel.tensors) {
+      data.push_back(run_.data[place_.at(tensor.name)]);
+      data.back().shape = tensor.shape;
+    }
+    return data;
+  }
+
+  /// The last call that writes output `o` left it so.
+  bool take_output(std::size_t o, const std::vector<std::vector<std::vector<std::uint8_t>>>& arrays,
+                   TensorData& into) const {
+    for (std::size_t c = arrays.size(); c-- > 0;) {
+      const SymbolicCall& call = compiled_.program.calls[c];
+      const SymbolicPartProgram& code = compiled_.program.programs[call.program];
+      const std::vector<TensorId> written = traced_tensors(code.kernel.sample);
+      for (std::size_t i = 0; i < written.size(); ++i) {
+        const ModelPlace place = place_of(call, code, written[i]);
+        if (place != ModelPlace{ModelPlace::In::output, static_cast<std::int64_t>(o)}) continue;
+        if (arrays[c][i].size() != into.bytes.size()) return false;
+        into.bytes = arrays[c][i];
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static ModelPlace place_of(const SymbolicCall& call, const SymbolicPartProgram& code, TensorId id) {
+    const Program* const program = argument_program(code);
+    if (!program) return call.arguments[id.index()];
+    for (std::size_t b = 0; b < program->buffers.size(); ++b)
+      if (program->buffers[b].role == BufferRole::argument && !program->buffers[b].ahead_of_time &&
+          program->buffers[b].tensor == id)
+        return call.arguments[b];
+    return {};
+  }
+
+  bool alike(const TensorData& expected, const TensorData& found, const std::string& name) {
+    for (std::int64_t i = 0; i < found.count(); ++i) {
+      const Scalar a = expected.get(i), b = found.get(i);
+      const bool real = is_float(found.dtype);
+      const double x = real ? a.real : double(a.integer), y = real ? b.real : double(b.integer);
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      run_.max_error = std::max(run_.max_error, std::fabs(x - y));
+      if (!(std::fabs(x - y) <= 1e-5 + 1e-3 * std::fabs(x)))
+        return wrong(fmt::format("wrong: element {} of output '{}' is {}, not {}", i, name, y, x));
+    }
+    return true;
+  }
+
+  const CompiledSymbolicModelParts& compiled_;
+  const Model& model_;
+  ModelRun& run_;
+  std::map<std::string, std::size_t> place_;
+};
+
+bool has_statements_of(const Model& a, const Model& b) {
+  return a.kernel.statements.size() == b.kernel.statements.size() &&
+         std::equal(a.kernel.tensors.begin(), a.kernel.tensors.end(), b.kernel.tensors.begin(), b.kernel.tensors.end(),
+                    [](const Tensor& x, const Tensor& y) {
+                      return x.name == y.name && x.shape.size() == y.shape.size() && x.constant == y.constant;
+                    });
+}
+
+}  // namespace
+
+ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, SymbolicModelRunner& runner,
+                            const SampledModel& sampled, const Bindings& sizes, const Model& model,
+                            std::vector<TensorData> data, double min_seconds) {
+  ModelRun run;
+  run.whole = true;
+  std::vector<TensorData> inputs;
+  for (const TensorId id : model.inputs) inputs.push_back(data[id.index()]);
+  bool by_parts = has_statements_of(model, sampled.models[0]);
+  for (const auto& [name, value] : sizes) by_parts = by_parts && value > 1;
+  const Model stored = by_parts ? in_order(model, compiled.plan.order) : model;
+  if (by_parts) data = in_order(std::move(data), compiled.plan.order);
+  begin_shared_outputs(stored.kernel, data);
+  SizedRun checked(compiled, stored, std::move(data), run);
+  checked.index_names();
+  std::vector<std::vector<std::vector<std::uint8_t>>> all;
+  const Stopwatch watch;
+  const auto outcome = runner.run(sizes, inputs, min_seconds, [&](std::size_t p, const auto& arrays) {
+    if (by_parts) return checked.compare_part(p, arrays);
+    all.push_back(arrays);
+    return true;
+  });
+  if (!outcome) {
+    run.code = Exit::wrong_result;
+    run.problems = outcome.diagnostics();
+    return run;
+  }
+  run.executed = outcome->executed;
+  for (const auto& [reason, code] : {std::pair(outcome->missing, Exit::missing),
+                                     {outcome->limit, Exit::limit},
+                                     {outcome->environment, Exit::missing}})
+    if (!reason.empty()) {
+      run.code = code;
+      run.problems = {error("not run: " + reason)};
+      return run;
+    }
+  if (!by_parts && !checked.compare_outputs(all)) return run;
+  run.seconds = outcome->seconds;
+  run.seconds_compiling = outcome->compiling;
+  run.seconds_running = watch.seconds() - outcome->compiling;
+  run.arena_bytes = outcome->arena_bytes;
+  run.text_bytes = outcome->text_bytes;
+  run.weights_bytes = static_cast<std::int64_t>(compiled.program.weights.size());
+  for (std::size_t p = 0; p < run.parts.size() && p < outcome->part_seconds.size(); ++p)
+    run.parts[p].seconds = outcome->part_seconds[p];
+  return run;
+}
+
+}  // namespace isamap

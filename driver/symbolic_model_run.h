@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A model that was compiled for all sizes, executed at some sizes and compared with the interpreter.
+
+#include "backends/symbolic_model_runner.h"
+#include "driver/run_model.h"
+#include "driver/symbolic_model.h"
+
+namespace isamap {
+
+/// `model`, `data`: imported at these very sizes, with the orders of the file, so that what was lifted from samples is
+/// compared with an import of its own: part by part where it has the statements of the samples, else (an axis of one
+/// element is left out) by the outputs of the whole, within 0.1 %. Stops at the first part that is wrong.
+ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, SymbolicModelRunner& runner,
+                            const SampledModel& sampled, const Bindings& sizes, const Model& model,
+                            std::vector<TensorData> data, double min_seconds);
+
+}  // namespace isamap

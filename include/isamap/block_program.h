@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A program for all sizes as a grid of blocks: any dim of a statement may be symbolic, and strides with it.
+//
+// Each symbolic dim of a statement is cut into runs: tiles of a constant size, any number of them, then what a tile
+// leaves, exactly or under a mask whose lanes are counted at the call. The runs of all dims form a grid, and a block is
+// the code of one cell: lowered for constant extents, with loops over tiles whose trip may be any number
+// (program/tile_loops.h), and with strides that are arguments. So
+//
+//   the cells of parallel dims write disjoint parts of the output, and the runs of reduced dims are added up in order:
+//   the first one starts the sum, the others have a block that adds to what is there.
+//
+// Runs cover every extent (`uncovered_extent`), and each block is right for its cell, so the grid is right for all.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isamap/program.h"
+#include "isamap/schedule.h"
+#include "isamap/symbolic.h"
+
+namespace isamap {
+
+/// A product of a number and expressions over sizes: the stride of a tensor axis.
+struct SizeProduct {
+  std::int64_t number = 1;
+  std::vector<AffineExpr> factors;
+  bool is_number() const { return factors.empty(); }
+};
+std::int64_t evaluate(const SizeProduct& product, const Bindings& sizes);
+
+/// One stretch of a dim.
+struct DimRun {
+  std::int64_t tile = 0;  ///< above 0: any number of tiles of so many positions
+  std::int64_t low = 0,
+               high = 0;  ///< without a tile: serves low .. high positions; a mask counts them where these differ
+};
+
+struct GridAxis {
+  std::string dim;    ///< of the statement
+  AffineExpr extent;  ///< over sizes
+  bool reduced = false;
+  std::int64_t multiple = 1;  ///< divides every extent, by the facts
+  std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
+};
+
+/// The smallest extent that the runs do not serve; nothing: they serve every one.
+std::optional<std::int64_t> uncovered_extent(const GridAxis& axis);
+
+/// How a tensor axis moves with a grid axis: `factor` positions a position of it.
+struct AxisMove {
+  int axis = -1;  ///< -1: with none
+  std::int64_t factor = 0;
+};
+
+/// A tensor that is read beyond its edges is copied with the values that lie outside, from subscript `low` on.
+struct PaddedCopy {
+  std::vector<std::int64_t> low;    ///< by axis
+  std::vector<AffineExpr> extents;  ///< of the copy, over sizes
+  double value = 0;
+};
+
+/// One statement as a kernel of its own, and how its tensors lie. The axes have no runs yet.
+struct GridShape {
+  Kernel kernel;                                   ///< at the sample sizes
+  std::vector<TensorId> tensors;                   ///< of the whole kernel, by tensor of `kernel`
+  std::vector<GridAxis> axes;                      ///< the symbolic dims, in order
+  std::vector<std::vector<AxisMove>> moves;        ///< by tensor and axis
+  std::vector<std::vector<SizeProduct>> strides;   ///< by tensor and axis
+  std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
+  std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
+};
+/// An error says what stands against a grid of blocks, and which size to bind.
+Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
+
+/// The kernel of a block with so many positions along each axis. Strides that are symbolic are odd numbers in it, so
+/// that nothing is derived from them. `adds`: the output starts at what is there.
+Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds);
+
+/// A loop over tiles: `step` positions of a grid axis each time.
+struct TileLoop {
+  int axis = -1;
+  std::int64_t step = 1;
+  bool operator==(const TileLoop&) const = default;
+};
+
+struct Block {
+  Program program;                        ///< without buffers: the cell never needs this block
+  std::map<std::string, TileLoop> loops;  ///< by loop variable: its trip is the count of the axis / step
+  /// Local buffers that grow with counts, by buffer and axis: extent = nominal extent / nominal trip * count / step.
+  /// Axis -1: the extent is a number.
+  std::map<BufferId, std::vector<TileLoop>> grown;
+  /// Extents of calls that are known at the call: by number in the program, the grid axis, and what to subtract from
+  /// its count.
+  std::map<std::int64_t, std::pair<int, std::int64_t>> masked;
+};
+
+struct Grid {
+  GridShape shape;  ///< with runs
+  std::vector<Block>
+      blocks;  ///< by run of each axis, the last axis fastest; those that start the sum, then those that add
+  std::vector<int> order;  ///< axes, outermost loop of the grid first
+  Schedule schedule;
+  bool has_adding_blocks() const;
+};
+std::size_t block_count(const Grid& grid);  ///< of those that start the sum
+
+}  // namespace isamap

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of all bands: which rows every part computes in each of them, what its buffers hold, and which bands are
+// one loop.
+//
+// With b rows of the last part in a band, a part whose rows are read by steps of s computes s*b of them (times the
+// steps behind it), after a lead of L rows in front of the first band, so that in every band the rows of the windows
+// are there: L = max(0, s*(L' - 1) + high + 1), L' the reader's lead. Each call computes that many rows; a call that
+// would go beyond the last row begins earlier instead.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "planner/bands.h"
+
+namespace isamap {
+namespace {
+
+struct RowRange {
+  std::int64_t first = 0, end = 0;
+};
+
+/// A tensor between parts of the group.
+struct Band {
+  std::vector<std::size_t> writers;  ///< parts that write it, ascending
+  std::int64_t rows = 0;             ///< of the tensor
+  std::optional<double> outside;     ///< of rows beyond it, where some are read
+  std::vector<std::int64_t> begins;  ///< by band: the tensor's row at the start of the buffer
+};
+
+/// By how much the rows of the calls grow from one band to the next; nothing: the steps differ otherwise.
+std::optional<std::vector<std::map<TensorId, std::int64_t>>> moves_between(const std::vector<BandStep>& a,
+                                                                           const std::vector<BandStep>& b) {
+  if (a.size() != b.size()) return std::nullopt;
+  std::vector<std::map<TensorId, std::int64_t>> moves;
+  for (std::size_t s = 0; s < a.size(); ++s) {
+    BandStep same = b[s];
+    same.at = a[s].at;
+    if (!(same == a[s])) return std::nullopt;
+    auto& move = moves.emplace_back();
+    for (const auto& [id, at] : a[s].at) move[id] = b[s].at.at(id) - at;
+  }
+  return moves;
+}
+
+/// Bands that differ only in their rows, as one loop.
+std::vector<BandLoop> joined(const std::vector<BandLoop>& bands) {
+  std::vector<BandLoop> loops;
+  const std::vector<BandStep>* before = nullptr;  // of the band before
+  for (const BandLoop& one : bands) {
+    const auto moves = before == nullptr ? std::nullopt : moves_between(*before, one.steps);
+    if (moves && (loops.back().times == 1 || loops.back().moves == *moves)) {
+      loops.back().moves = *moves;
+      ++loops.back().times;
+    } else {
+      loops.push_back({1, one.steps, std::vector<std::map<TensorId, std::int64_t>>(one.steps.size())});
+    }
+    before = &one.steps;
+  }
+  return loops;
+}
+
+class BandScheduler {
+ public:
+  BandScheduler(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by)
+      : kernel_(kernel), parts_(parts), by_(by) {}
+
+  Result<BandSchedule> run() {
+    for (const Part& part : parts_) {
+      auto rows = rows_of(kernel_, part);
+      if (!rows) return rows.diagnostics();
+      rows_.push_back(std::move(*rows));
+    }
+    if (parts_.size() < 2) return error("bands are of two parts or more");
+    if (by_ < 1 || by_ > rows_.back().rows)
+      return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
+    if (!find_bands() || !find_paces()) return problems_;
+    find_needs();
+    find_calls();
+    place_buffers();
+    for (std::int64_t band = 0; band < bands(); ++band)
+      if (!steps_of(band)) return problems_;
+    schedule_.loops = joined(schedule_.loops);
+    return std::move(schedule_);
+  }
+
+ private:
+  bool fail(const std::string& message) {
+    problems_ = {error(message)};
+    return false;
+  }
+  std::int64_t bands() const { return (rows_.back().rows + by_ - 1) / by_; }
+  const Tensor& tensor(TensorId id) const { return kernel_.tensors[id.index()]; }
+  std::vector<std::size_t> writers_of(TensorId id) const {
+    const auto found = writers_.find(id);
+    return found == writers_.end() ? std::vector<std::size_t>{} : found->second;
+  }
+  bool is_buffer(TensorId id) const { return bands_.contains(id); }
+
+  /// Only this group touches it.
+  bool stays_inside(TensorId id) const {
+    if (role_of(kernel_, id) != Role::intermediate) return false;
+    std::set<std::size_t> inside;
+    for (const Part& part : parts_) inside.insert(part.statements.begin(), part.statements.end());
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      const Computation& statement = kernel_.statements[s];
+      const bool touches =
+          statement.write.tensor == id || std::any_of(statement.reads.begin(), statement.reads.end(),
+                                                      [&](const Access& read) { return read.tensor == id; });
+      if (touches && !inside.contains(s)) return false;
+    }
+    return true;
+  }
+
+  bool find_bands() {
+    for (std::size_t p = 0; p < rows_.size(); ++p)
+      for (const TensorId id : rows_[p].writes) {
+        writers_[id].push_back(p);
+        if (stays_inside(id)) bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
+      }
+    for (const PartRows& part : rows_) {
+      for (const TensorId id : part.unsliced)
+        if (writers_.contains(id)) return fail(fmt::format("every row reads all of '{}'", tensor(id).name));
+      for (const RowWindow& window : part.reads) {
+        if (!writers_.contains(window.tensor)) continue;
+        if (window.axis != row_axis(tensor(window.tensor)))
+          return fail(fmt::format("'{}' is not read along its outermost axis", tensor(window.tensor).name));
+        if (!is_buffer(window.tensor)) continue;
+        Band& band = bands_[window.tensor];
+        const bool beyond = window.low < 0 || window.step * (part.rows - 1) + window.high >= band.rows;
+        if (!beyond) continue;
+        if (band.outside && band.outside != window.outside)
+          return fail(fmt::format("'{}' is read with two values outside of it", tensor(window.tensor).name));
+        band.outside = window.outside;
+      }
+    }
+    return true;
+  }
+
+  /// Rows of a band and lead, from the last part to the first.
+  bool find_paces() {
+    pace_.assign(rows_.size(), 0);
+    lead_.assign(rows_.size(), 0);
+    pace_.back() = by_;
+    for (std::size_t p = rows_.size(); p-- > 0;) {
+      if (pace_[p] == 0)
+        return fail(fmt::format("no part behind '{}' in the group reads its rows",
+                                kernel_.statements[parts_[p].statements.back()].name));
+      for (const RowWindow& window : rows_[p].reads) {
+        for (const std::size_t w : writers_of(window.tensor)) {
+          const std::int64_t pace = std::min(rows_[w].rows, pace_[p] * window.step);
+          if (pace_[w] != 0 && pace_[w] != pace)
+            return fail(fmt::format("'{}' is read at two paces", tensor(window.tensor).name));
+          pace_[w] = pace;
+          lead_[w] = std::max(lead_[w], window.step * (lead_[p] - 1) + window.high + 1);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Rows of a part that somebody needs.
+  void find_needs() {
+    need_.assign(rows_.size(), 0);
+    for (std::size_t p = rows_.size(); p-- > 0;) {
+      const bool whole =
+          std::any_of(rows_[p].writes.begin(), rows_[p].writes.end(), [&](TensorId id) { return !is_buffer(id); });
+      need_[p] = whole ? rows_[p].rows : std::min(need_[p], rows_[p].rows);
+      for (const RowWindow& window : rows_[p].reads)
+        for (const std::size_t w : writers_of(window.tensor))
+          need_[w] = std::max(need_[w], read_by(window, {0, need_[p]}).end);
+    }
+  }
+
+  /// Rows of a part that are there after a band.
+  std::int64_t done(std::size_t p, std::int64_t band) const {
+    if (band < 0) return 0;
+    return band + 1 == bands() ? need_[p] : std::min(need_[p], (band + 1) * pace_[p] + lead_[p]);
+  }
+
+  std::int64_t done(const Band& of, std::int64_t band) const {
+    std::int64_t most = 0;
+    for (const std::size_t w : of.writers) most = std::max(most, done(w, band));
+    return most;
+  }
+
+  void find_calls() {
+    calls_.resize(rows_.size());
+    for (std::size_t p = 0; p < rows_.size(); ++p)
+      for (std::int64_t band = 0; band < bands(); ++band) {
+        auto& calls = calls_[p].emplace_back();
+        const std::int64_t end = done(p, band);
+        std::int64_t first = done(p, band - 1);
+        if (const std::int64_t rest = (end - first) % pace_[p]; rest != 0) {
+          calls.push_back(first == 0 ? RowRange{0, rest} : RowRange{first + rest - pace_[p], first + rest});
+          first += rest;
+        }
+        for (; first < end; first += pace_[p]) calls.push_back({first, first + pace_[p]});
+      }
+  }
+
+  static RowRange read_by(const RowWindow& window, const RowRange& rows) {
+    return {window.step * rows.first + window.low, window.step * (rows.end - 1) + window.high + 1};
+  }
+
+  /// Rows of a tensor that a band touches; first >= end: none.
+  RowRange touched(TensorId id, std::int64_t band) const {
+    RowRange all{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    const auto add = [&](const RowRange& rows) {
+      all.first = std::min(all.first, rows.first);
+      all.end = std::max(all.end, rows.end);
+    };
+    const auto at = static_cast<std::size_t>(band);
+    for (const std::size_t w : writers_of(id))
+      for (const RowRange& call : calls_[w][at]) add(call);
+    for (std::size_t p = 0; p < rows_.size(); ++p)
+      for (const RowWindow& window : rows_[p].reads)
+        if (window.tensor == id)
+          for (const RowRange& call : calls_[p][at]) add(read_by(window, call));
+    return all;
+  }
+
+  /// A buffer begins at the first row that this band or a later one touches.
+  void place_buffers() {
+    for (auto& [id, band] : bands_) {
+      band.begins.assign(static_cast<std::size_t>(bands()), 0);
+      std::int64_t first = std::numeric_limits<std::int64_t>::max(), most = 0;
+      for (std::int64_t b = bands(); b-- > 0;) {
+        const RowRange rows = touched(id, b);
+        first = std::min(first, rows.first);
+        band.begins[static_cast<std::size_t>(b)] = first;
+        most = std::max(most, std::max(rows.end, done(band, b)) - first);
+      }
+      schedule_.buffers[id] = most;
+    }
+  }
+
+  bool steps_of(std::int64_t band) {
+    std::vector<BandStep> steps;
+    for (std::size_t p = 0; p < rows_.size(); ++p) {
+      for (const TensorId id : rows_[p].writes)
+        if (is_buffer(id) && bands_.at(id).writers[0] == p) prepare(id, band, steps);
+      for (const RowRange& call : calls_[p][static_cast<std::size_t>(band)])
+        if (!add_call(p, call, band, steps)) return false;
+    }
+    schedule_.loops.push_back({1, std::move(steps), {}});
+    return true;
+  }
+
+  /// Rows that are read again move to the start of the buffer; rows beyond the tensor get their value.
+  void prepare(TensorId id, std::int64_t band, std::vector<BandStep>& steps) const {
+    const Band& of = bands_.at(id);
+    const std::int64_t begin = of.begins[static_cast<std::size_t>(band)], end = touched(id, band).end;
+    const auto fill = [&](std::int64_t first, std::int64_t last) {
+      if (first < last)
+        steps.push_back({BandStep::Kind::fill, id, first - begin, last - first, of.outside.value_or(0), of.writers[0]});
+    };
+    if (band > 0) {
+      const std::int64_t before = of.begins[static_cast<std::size_t>(band) - 1], kept = done(of, band - 1) - begin;
+      if (begin > before && kept > 0)
+        steps.push_back({BandStep::Kind::move, id, begin - before, kept, 0, of.writers[0]});
+    } else {
+      fill(begin, 0);
+    }
+    fill(of.rows, end);
+  }
+
+  bool add_call(std::size_t p, const RowRange& rows, std::int64_t band, std::vector<BandStep>& steps) {
+    BandKernel kernel{p, rows.end - rows.first, {}, {}};
+    BandStep step{BandStep::Kind::call, {}, 0, kernel.rows, 0, p};
+    const auto begin = [&](TensorId id) { return bands_.at(id).begins[static_cast<std::size_t>(band)]; };
+    for (const RowWindow& window : rows_[p].reads) {
+      const RowRange read = read_by(window, rows);
+      const std::int64_t all = tensor(window.tensor).shape[static_cast<std::size_t>(window.axis)];
+      const bool buffer = is_buffer(window.tensor);
+      kernel.above.push_back(buffer ? 0 : std::max<std::int64_t>(0, -read.first));
+      kernel.below.push_back(buffer ? 0 : std::max<std::int64_t>(0, read.end - all));
+      if (kernel.above.back() + kernel.below.back() >= read.end - read.first)
+        return fail(fmt::format("a band reads only rows outside of '{}'", tensor(window.tensor).name));
+      step.at[window.tensor] = buffer ? read.first - begin(window.tensor) : std::max<std::int64_t>(0, read.first);
+    }
+    for (const TensorId id : rows_[p].writes) step.at[id] = rows.first - (is_buffer(id) ? begin(id) : 0);
+    const auto known = std::find(schedule_.kernels.begin(), schedule_.kernels.end(), kernel);
+    step.kernel = static_cast<std::size_t>(known - schedule_.kernels.begin());
+    if (known == schedule_.kernels.end()) schedule_.kernels.push_back(std::move(kernel));
+    steps.push_back(std::move(step));
+    return true;
+  }
+
+  const Kernel& kernel_;
+  const std::vector<Part>& parts_;
+  std::int64_t by_;
+  std::vector<PartRows> rows_;                             ///< by part
+  std::map<TensorId, std::vector<std::size_t>> writers_;   ///< of tensors that the group writes: the parts
+  std::map<TensorId, Band> bands_;                         ///< of those that only the group touches
+  std::vector<std::int64_t> pace_, lead_, need_;           ///< by part
+  std::vector<std::vector<std::vector<RowRange>>> calls_;  ///< by part and band
+  BandSchedule schedule_;
+  Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by) {
+  return BandScheduler(kernel, parts, by).run();
+}
+
+std::vector<std::int64_t> call_counts(const BandSchedule& schedule) {
+  std::vector<std::int64_t> counts(schedule.kernels.size(), 0);
+  for (const BandLoop& loop : schedule.loops)
+    for (const BandStep& step : loop.steps)
+      if (step.kind == BandStep::Kind::call) counts[step.kernel] += loop.times;
+  return counts;
+}
+
+}  // namespace isamap

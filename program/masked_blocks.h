@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Two blocks that differ in the extents of calls only: one program serves both, with the extents known at the call.
+
+#include <optional>
+#include <set>
+
+#include "isamap/program.h"
+
+namespace isamap {
+
+/// The extents of `a` that are larger by `more` in `b`, if the programs are equal but for these and for the shapes of
+/// arguments, and if no other extent of `a` has the same number. Empty: they are equal.
+std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Program& b, std::int64_t more);
+
+}  // namespace isamap

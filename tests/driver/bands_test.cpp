@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts in bands of rows as emitted programs: compared with the interpreter, and found where a cache is small.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "backends/model_runner.h"
+#include "driver/plan_model.h"
+#include "driver/run_model.h"
+#include "ir/parse.h"
+#include "isamap/hardware.h"
+#include "planner/traffic.h"
+#include "tests/scratch.h"
+
+namespace isamap {
+namespace {
+
+/// An image, an expansion of its channels, a depthwise window with a stride, a projection with a residual, a sum over
+/// everything: bands may hold all but the last.
+Model model_of_windows() {
+  Model model;
+  model.kernel = *parse_kernel(R"(kernel windows
+tensor X: f32[1,2,33,3] outside 0
+tensor W0: f32[4,2,3] constant
+tensor T0: f32[1,33,3,4]
+tensor W1: f32[4,8] constant
+tensor T1: f32[1,33,3,8] outside 0
+tensor W2: f32[8,3,3] constant
+tensor T2: f32[1,17,3,8]
+tensor W3: f32[8,4] constant
+tensor T3: f32[1,17,3,4]
+tensor R: f32[1,17,3,4]
+tensor T4: f32[1,17,3,4]
+tensor Y: f32[4]
+stem: T0[n,p,q,k] += X[n,c,p + r - 1,q] * W0[k,c,r] over n: 1, p: 33, q: 3, k: 4, c: 2, r: 3
+expand: T1[n,p,q,k] += T0[n,p,q,c] * W1[c,k] over n: 1, p: 33, q: 3, k: 8, c: 4
+depthwise: T2[n,p,q,c] += T1[n,2*p + r - 1,q + s - 1,c] * W2[c,r,s] over n: 1, p: 17, q: 3, c: 8, r: 3, s: 3
+project: T3[n,p,q,k] += T2[n,p,q,c] * W3[c,k] over n: 1, p: 17, q: 3, k: 4, c: 8
+residual: T4[n,p,q,k] = T3[n,p,q,k] + R[n,p,q,k] over n: 1, p: 17, q: 3, k: 4
+sums: Y[k] += T4[n,p,q,k] over k: 4, n: 1, p: 17, q: 3
+)");
+  model.inputs = {make_id<TensorId>(0), make_id<TensorId>(9)};
+  model.outputs = {make_id<TensorId>(11)};
+  model.file_names = {{model.inputs[0], "x"}, {model.inputs[1], "r"}, {model.outputs[0], "y"}};
+  return model;
+}
+
+/// Scalar code behind caches of a few lines, the second of which is filled slowly.
+HardwareModel machine_with_small_caches() {
+  std::ifstream in(std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/scalar_c.yaml");
+  std::stringstream text;
+  text << in.rdbuf();
+  std::string yaml = text.str();
+  const auto put = [&](const std::string& old, const std::string& by) {
+    const std::size_t at = yaml.find(old);
+    ASSERT_NE(at, std::string::npos) << old;
+    yaml.replace(at, old.size(), by);
+  };
+  put("capacity: 1MiB", "capacity: 4KiB");
+  put("capacity: 32KiB", "capacity: 512B");
+  put("links:\n",
+      "links:\n  - {name: fill_l2, from: ram, to: l2, bandwidth: 0.25B/cycle}\n"
+      "  - {name: fill_l1, from: l2, to: l1, bandwidth: 16B/cycle}\n");
+  const std::string path = scratch("small_caches.yaml");
+  std::ofstream(path) << yaml;
+  auto loaded = load_hardware(path, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  EXPECT_TRUE(loaded) << (loaded ? "" : render(loaded.diagnostics()));
+  return loaded->model;
+}
+
+class BandedModels : public testing::Test {
+ protected:
+  BandedModels() : model_(model_of_windows()), machine_(machine_with_small_caches()), store_(machine_, options()) {
+    data_ = random_data(model_.kernel, Fill::real, 3);
+  }
+  static PartStoreOptions options() {
+    PartStoreOptions options;
+    options.compile.schedule.max_evaluations = 10;
+    return options;
+  }
+  /// Each statement a part.
+  ModelPlan plan_with(std::vector<BandGroup> bands) const {
+    ModelPlan plan;
+    plan.parts = apart(model_.kernel);
+    plan.bands = std::move(bands);
+    EXPECT_TRUE(verify(plan, model_.kernel).empty());
+    return plan;
+  }
+  double error_of(const ModelRun& run) const {
+    std::vector<TensorData> expected = data_;
+    interpret(model_.kernel, expected);
+    double error = 0;
+    for (std::int64_t i = 0; i < 4; ++i)
+      error = std::max(error, std::abs(run.data[11].get(i).real - expected[11].get(i).real));
+    return error;
+  }
+  Model model_;
+  HardwareModel machine_;
+  PartStore store_;
+  std::vector<TensorData> data_;
+};
+
+TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
+  const CompiledModel whole = compile_model(model_, plan_with({}), store_);
+  const auto stored = link_model(model_, whole, data_, machine_);
+  ASSERT_TRUE(stored);
+  for (const std::vector<BandGroup>& bands :
+       {std::vector<BandGroup>{{0, 5, 2}}, {{0, 5, 5}}, {{0, 2, 4}, {2, 2, 3}}, {{1, 3, 1}}, {{2, 3, 17}}}) {
+    const CompiledModel compiled = compile_model(model_, plan_with(bands), store_);
+    ASSERT_EQ(compiled.code, Exit::ok);
+    const ModelRun run = run_model(model_, compiled, machine_, data_, {});
+    ASSERT_EQ(run.code, Exit::ok) << (run.problems.empty() ? "" : run.problems.front().message);
+    EXPECT_EQ(run.parts.size(), 6u);
+    EXPECT_LT(error_of(run), 1e-3);
+    if (bands[0].by < 5) {
+      EXPECT_LT(run.arena_bytes, stored->arena_bytes);
+    }
+    EXPECT_LT(activation_bytes(model_.kernel, bands_as_parts(compiled.plan)),
+              activation_bytes(model_.kernel, compiled.plan.parts));
+  }
+}
+
+/// The rows that a band keeps for the next: without one of them the output is another.
+TEST_F(BandedModels, ARowLessOfTheHaloIsSeen) {
+  const CompiledModel compiled = compile_model(model_, plan_with({{0, 5, 4}}), store_);
+  auto linked = link_model(model_, compiled, data_, machine_);
+  ASSERT_TRUE(linked);
+  const auto output = [&] {
+    std::vector<std::vector<TracedArray>> traced(6);
+    traced[5] = {{linked->calls[5].arguments.back(), 4 * 4}};
+    for (const ModelPlace& place : linked->calls[5].arguments)
+      if (place.in == ModelPlace::In::output) traced[5][0].place = place;
+    std::vector<std::uint8_t> found;
+    EXPECT_TRUE(run_model_program(*linked, machine_, {data_[0], data_[9]}, traced, 0,
+                                  [&](std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays) {
+                                    if (part == 5) found = arrays[0];
+                                    return true;
+                                  }));
+    return found;
+  };
+  const std::vector<std::uint8_t> right = output();
+  ASSERT_EQ(linked->bands.size(), 1u);
+  std::size_t moves = 0;
+  for (ModelBandLoop& loop : linked->bands[0].loops)
+    for (ModelBandStep& step : loop.steps)
+      if (auto* rows = std::get_if<MovedRows>(&step.is)) rows->bytes = 0, ++moves;
+  ASSERT_GT(moves, 0u);
+  EXPECT_NE(output(), right);
+}
+
+TEST_F(BandedModels, TheSearchFindsThemWhereTheCacheIsSmall) {
+  const ModelPlan plan = plan_model(model_, store_, {});
+  EXPECT_FALSE(plan.bands.empty());
+  EXPECT_TRUE(verify(plan, model_.kernel).empty());
+  PlanOptions without;
+  without.band_kernels = 0;
+  const ModelPlan other = plan_model(model_, store_, without);
+  EXPECT_TRUE(other.bands.empty());
+  EXPECT_LT(plan.cost, other.cost);
+  const Model stored = in_order(model_, plan.order);
+  const ModelRun run =
+      run_model(stored, compile_model(stored, plan, store_), machine_, in_order(data_, plan.order), {});
+  EXPECT_EQ(run.code, Exit::ok) << (run.problems.empty() ? "" : run.problems.front().message);
+}
+
+TEST_F(BandedModels, NoBandsWhereEverythingFits) {
+  const HardwareModel large = load_hardware("x86_avx512", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+  PartStore store(large, options());
+  EXPECT_TRUE(plan_model(model_, store, {}).bands.empty());
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitted models on a team of threads: every part against the interpreter, runs at the same time, and what is too small
+// to be distributed.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "backends/common/process.h"
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/model_unit.h"
+#include "driver/plan_model.h"
+#include "driver/run_model.h"
+#include "ir/parse.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "tests/scratch.h"
+
+namespace isamap {
+namespace {
+
+/// Odd sizes: a product with an activation, a pool-like maximum, a sum over rows, which is scalar code, and two writers
+/// of one tensor, which begins at zero.
+Model odd_model() {
+  Model model;
+  model.kernel = *parse_kernel(R"(kernel odd
+tensor X: f32[37,29]
+tensor W: f32[29,45] constant
+tensor T: f32[37,45]
+tensor R: f32[37,45]
+tensor V: f32[45,29] constant
+tensor U: f32[37,29]
+tensor Z: f32[37,29]
+tensor S: f32[37]
+tensor Y: f32[74,29]
+first: T[i,j] += X[i,k] * W[k,j] over i: 37, j: 45, k: 29
+relu: R[i,j] = max(T[i,j], 0) over i: 37, j: 45
+second: U[i,j] += R[i,k] * V[k,j] over i: 37, j: 29, k: 45
+residual: Z[i,j] = U[i,j] + X[i,j] over i: 37, j: 29
+rows: S[i] += Z[i,j] * X[i,j] over i: 37, j: 29
+upper: Y[i,j] = Z[i,j] * S[i] over i: 37, j: 29
+lower: Y[37 + i,j] = U[i,j] over i: 37, j: 29
+)");
+  model.inputs = {make_id<TensorId>(0)};
+  model.outputs = {make_id<TensorId>(8)};
+  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
+  return model;
+}
+
+class ModelThreads : public testing::Test {
+ protected:
+  /// The fastest machine of these that this processor is, with so many threads, and what it takes to start them.
+  static HardwareModel machine(int threads, const std::string& start) {
+    const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+    LoadOptions options;
+    options.params = {{"cores", std::to_string(threads)}};
+    for (const char* name : {"x86_avx512", "x86_avx2"}) {
+      const std::string file = scratch("threads.yaml"), base = std::string(name) + ".yaml";
+      std::filesystem::copy_file(folder + "/" + base, scratch(base), std::filesystem::copy_options::overwrite_existing);
+      std::ofstream(file) << "hardware: threads\nextends: " << base
+                          << "\nunits:\n  - {name: core, threads: {start: " << start << "}}\n";
+      auto loaded = load_hardware(file, {folder}, options);
+      EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+      if (loaded && availability(loaded->model).how == ExecutionMode::native) return loaded->model;
+    }
+    return {};
+  }
+  static CompiledModel compiled(const Model& model, const HardwareModel& on) {
+    PartStoreOptions options;
+    options.compile.schedule.max_evaluations = 60;
+    options.compile.schedule.objective = Objective::cycles;
+    PartStore store(on, options);
+    return compile_model(model, chain_plan(model.kernel), store);
+  }
+  static std::string text_of(const Model& model, const HardwareModel& on, const std::vector<TensorData>& data) {
+    const auto linked = link_model(model, compiled(model, on), data, on);
+    EXPECT_TRUE(linked);
+    const auto unit = print_model(*linked, on);
+    EXPECT_TRUE(unit) << render(unit.diagnostics());
+    return unit->text;
+  }
+  const Model model_ = odd_model();
+  const std::vector<TensorData> data_ = random_data(model_.kernel, Fill::real, 3);
+};
+
+TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
+  for (const int threads : {2, 3, 5}) {
+    const HardwareModel on = machine(threads, "0cycles");
+    if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+    EXPECT_NE(text_of(model_, on, data_).find("+= team.members"), std::string::npos) << "no part is distributed";
+    const ModelRun run = run_model(model_, compiled(model_, on), on, data_, {});
+    ASSERT_EQ(run.code, Exit::ok) << threads << ": " << render(run.problems);
+    EXPECT_TRUE(run.whole);
+    std::vector<TensorData> expected = data_;
+    interpret(model_.kernel, expected);
+    for (std::int64_t i = 0; i < expected[8].count(); ++i)
+      ASSERT_NEAR(run.data[8].get(i).real, expected[8].get(i).real, 1e-2) << i;
+  }
+}
+
+TEST_F(ModelThreads, SmallPartsStayOnTheCallingThread) {
+  const HardwareModel on = machine(2, "1000000cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const std::string text = text_of(model_, on, data_);
+  EXPECT_EQ(text.find("pthread"), std::string::npos);
+  EXPECT_EQ(text.find("omp"), std::string::npos);
+}
+
+TEST_F(ModelThreads, TheTextWaitsAsTheMachineSays) {
+  const HardwareModel on = machine(2, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const std::string text = text_of(model_, on, data_);
+  EXPECT_NE(text.find("    _mm_pause();\n"), std::string::npos);
+  EXPECT_NE(text.find("-pthread"), std::string::npos);
+  EXPECT_EQ(text.find("omp"), std::string::npos) << "models have threads of their own";
+}
+
+/// Two threads run one model in arenas of their own, again and again: one of them has the team, the other is alone.
+TEST_F(ModelThreads, RunsAtTheSameTimeAgree) {
+  const HardwareModel on = machine(2, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const auto linked = link_model(model_, compiled(model_, on), data_, on);
+  ASSERT_TRUE(linked);
+  const auto unit = print_model(*linked, on);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  const std::string folder = scratch("concurrent/");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "odd.h") << unit->header;
+  std::ofstream(folder + "odd.cpp") << unit->text;
+  std::ofstream(folder + "odd.weights") << weights_file(*linked);
+  std::ofstream(folder + "main.cpp") << R"(#include "odd.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+namespace {
+odd* model;
+bool again(int seed) {
+  static thread_local float x[odd_INPUT_0_BYTES / 4], y[odd_OUTPUT_0_BYTES / 4], first[odd_OUTPUT_0_BYTES / 4];
+  for (int i = 0; i < int(odd_INPUT_0_BYTES / 4); ++i) x[i] = float((i * 7 + seed) % 11) - 5;
+  const void* in[] = {x};
+  void *out[] = {first}, *arena = nullptr;
+  if (posix_memalign(&arena, odd_ARENA_ALIGN, odd_arena_bytes(model, nullptr) + odd_ARENA_ALIGN) != 0) return false;
+  bool same = odd_run(model, nullptr, in, out, arena) == odd_ok;
+  out[0] = y;
+  for (int i = 0; i < 500 && same; ++i) {
+    std::memset(y, 0xff, sizeof y);
+    same = odd_run(model, nullptr, in, out, arena) == odd_ok && std::memcmp(y, first, sizeof y) == 0;
+  }
+  std::free(arena);
+  return same;
+}
+}
+int main() {
+  for (int times = 0; times < 5; ++times) {  // threads are started and ended each time
+    if (odd_open(&model, "odd.weights") != odd_ok) return 1;
+    bool one = false, other = false;
+    std::thread a([&] { one = again(1); }), b([&] { other = again(4); });
+    a.join();
+    b.join();
+    if (!one || !other) return 2;
+    odd_close(model);
+  }
+  std::puts("agree");
+}
+)";
+  auto command = compile_command(on, {folder + "main.cpp", folder + "odd.cpp"}, folder + "main");
+  command.emplace_back("-pthread");
+  const auto made = run_process(command, {120, 0, 0}, folder + "log");
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const auto ran = run_process({"/bin/sh", "-c", "cd '" + folder + "' && ./main"}, {60, 0, 0}, folder + "log");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.output, "agree\n");
+}
+
+TEST_F(ModelThreads, TunedSchedulesAreTaken) {
+  const char* const before = std::getenv("ISAMAP_CACHE");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("ISAMAP_CACHE", scratch("cache").c_str(), 1);
+  const HardwareModel on = load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+  PartStoreOptions options;
+  options.compile.schedule.max_evaluations = 20;
+  options.compiled_as = "as compiled";
+  options.tuned_as = "as tuned";
+  const Kernel part = compiled(model_, on).parts.front().kernel;
+  PartStore first(on, options);
+  first.add({part});
+  EXPECT_EQ(first.searched, 1u);
+  Schedule other = first.find(part)->scheduled->schedule;
+  options.compile.schedule.seed = 5;
+  options.compile.schedule.max_evaluations = 3;
+  options.compiled_as = "otherwise";
+  PartStore different(on, options);
+  different.add({part});
+  other = different.find(part)->scheduled->schedule;
+  ASSERT_NE(other.nests, first.find(part)->scheduled->schedule.nests);
+  first.keep_tuned(part, other);
+  options.compiled_as = "as compiled";
+  PartStore second(on, options);
+  second.add({part});
+  EXPECT_EQ(second.searched, 0u);
+  EXPECT_EQ(second.find(part)->scheduled->schedule.nests, other.nests);
+  options.tuned_as.clear();  // as while plans are compared
+  PartStore third(on, options);
+  third.add({part});
+  EXPECT_EQ(third.find(part)->scheduled->schedule.nests, first.find(part)->scheduled->schedule.nests);
+  if (before == nullptr)
+    ::unsetenv("ISAMAP_CACHE");
+  else
+    ::setenv("ISAMAP_CACHE", kept.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bands of rows, executed step by step by the interpreter: whatever the windows are, they give what whole parts give.
+
+#include "planner/bands.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ir/parse.h"
+#include "isamap/interpret.h"
+#include "planner/orders.h"
+#include "planner/plan_file.h"
+
+namespace isamap {
+namespace {
+
+/// Windows of three statements in a row: element-wise, a window of `taps` rows, a pool of 3 rows, a residual.
+struct Windows {
+  std::int64_t rows = 13, taps = 3, step = 1, dilation = 1, above = 1, below = 1;
+  std::int64_t pool_step = 1;
+  std::int64_t middle() const { return (rows + above + below - dilation * (taps - 1) - 1) / step + 1; }
+  std::int64_t last() const { return (middle() + 2 - 3) / pool_step + 1; }
+};
+
+Kernel kernel_of(const Windows& w) {
+  return *parse_kernel(fmt::format(R"(kernel windows
+tensor X: f32[1,{rows},3]
+tensor W: f32[{taps},3] constant
+tensor Z: f32[1,{last},3]
+tensor T: f32[1,{rows},3] outside 0
+tensor U: f32[1,{middle},3] outside -1000
+tensor V: f32[1,{last},3]
+tensor Y: f32[1,{last},3]
+first: T[n,p,c] = X[n,p,c] + 1 over n: 1, p: {rows}, c: 3
+window: U[n,p,c] += T[n,{step}*p + {dilation}*r - {above},c] * W[r,c] over n: 1, p: {middle}, c: 3, r: {taps}
+pool: V[n,p,c] max= U[n,{pool_step}*p + r - 1,c] over n: 1, p: {last}, c: 3, r: 3
+sum: Y[n,p,c] = V[n,p,c] + Z[n,p,c] over n: 1, p: {last}, c: 3
+)",
+                                   fmt::arg("rows", w.rows), fmt::arg("taps", w.taps), fmt::arg("step", w.step),
+                                   fmt::arg("dilation", w.dilation), fmt::arg("above", w.above),
+                                   fmt::arg("middle", w.middle()), fmt::arg("last", w.last()),
+                                   fmt::arg("pool_step", w.pool_step)));
+}
+
+/// Arrays of whole tensors and of buffers, and the steps of bands on them.
+class Bands {
+ public:
+  Bands(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule,
+        std::vector<TensorData> data)
+      : kernel_(kernel), parts_(parts), schedule_(schedule), arrays_(std::move(data)) {
+    for (std::size_t t = 0; t < arrays_.size(); ++t) {
+      const TensorId id = make_id<TensorId>(t);
+      axis_[id] = row_axis(kernel.tensors[t]);
+      if (const auto rows = schedule.buffers.find(id); rows != schedule.buffers.end())
+        arrays_[t].shape[static_cast<std::size_t>(axis_[id])] = rows->second;
+      if (role_of(kernel, id) == Role::input) continue;
+      arrays_[t].bytes.assign(static_cast<std::size_t>(arrays_[t].count()) * 4, 0);
+      for (std::int64_t i = 0; i < arrays_[t].count(); ++i)
+        if (writer_count(kernel, id) == 1) arrays_[t].set(i, {std::numeric_limits<double>::quiet_NaN(), 0});
+    }
+  }
+
+  std::vector<TensorData> run() {
+    for (const BandLoop& loop : schedule_.loops)
+      for (std::int64_t time = 0; time < loop.times; ++time)
+        for (std::size_t s = 0; s < loop.steps.size(); ++s) execute(loop.steps[s], loop.moves[s], time);
+    return arrays_;
+  }
+
+ private:
+  void execute(const BandStep& step, const std::map<TensorId, std::int64_t>& moves, std::int64_t time) {
+    if (step.kind == BandStep::Kind::call) return call(step, moves, time);
+    TensorData& buffer = arrays_[step.tensor.index()];
+    const std::int64_t size = buffer.count() / buffer.shape[static_cast<std::size_t>(axis_[step.tensor])];
+    ASSERT_LE((step.from + step.rows) * size, buffer.count());
+    if (step.kind == BandStep::Kind::move)
+      std::memmove(buffer.bytes.data(), buffer.bytes.data() + step.from * size * 4,
+                   static_cast<std::size_t>(step.rows * size * 4));
+    for (std::int64_t i = 0; i < step.rows * size && step.kind == BandStep::Kind::fill; ++i)
+      buffer.set(step.from * size + i, {step.value, 0});
+  }
+
+  void call(const BandStep& step, const std::map<TensorId, std::int64_t>& moves, std::int64_t time) {
+    const BandKernel& which = schedule_.kernels[step.kernel];
+    const Kernel kernel = cut_rows(kernel_, parts_[which.part], which);
+    Kernel checked = kernel;  // `output` is of tensors that it writes
+    for (std::size_t t = 0; t < checked.tensors.size(); ++t)
+      checked.tensors[t].output = checked.tensors[t].output && role_of(kernel, make_id<TensorId>(t)) != Role::input;
+    EXPECT_FALSE(has_errors(verify(checked))) << print(kernel);
+    const auto rows = rows_of(kernel_, parts_[which.part]);
+    for (const RowWindow& window : rows->reads) axis_[window.tensor] = window.axis;
+    std::vector<TensorData> data;
+    for (const Tensor& tensor : kernel.tensors) {
+      data.push_back(make_data(tensor));
+      copy(tensor.name, step, moves, time, data.back(), true);
+    }
+    interpret(kernel, data);
+    for (std::size_t t = 0; t < data.size(); ++t)
+      if (role_of(kernel, make_id<TensorId>(t)) == Role::output)  // inout: with what was there
+        copy(kernel.tensors[t].name, step, moves, time, data[t], false);
+  }
+
+  /// Rows between an array and the data of a call.
+  void copy(const std::string& name, const BandStep& step, const std::map<TensorId, std::int64_t>& moves,
+            std::int64_t time, TensorData& rows, bool in) {
+    std::size_t t = 0;
+    while (kernel_.tensors[t].name != name) ++t;
+    const TensorId id = make_id<TensorId>(t);
+    TensorData& array = arrays_[t];
+    const auto at = step.at.find(id);
+    const std::int64_t first = at == step.at.end() ? 0 : at->second + moves_of(moves, id) * time;
+    const int axis = at == step.at.end() ? 0 : axis_[id];
+    std::int64_t inner = 1, outer = 1;
+    for (std::size_t d = 0; d < array.shape.size(); ++d)
+      (static_cast<int>(d) < axis   ? outer
+       : static_cast<int>(d) > axis ? inner
+                                    : inner) *= static_cast<int>(d) == axis ? 1 : array.shape[d];
+    const std::int64_t all = array.count() / outer, count = rows.count() / outer;
+    ASSERT_GE(first, 0) << name;
+    ASSERT_LE(first * inner + count, all) << name;
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t in_array = o * all + first * inner + i, in_rows = o * count + i;
+        if (in)
+          rows.set(in_rows, array.get(in_array));
+        else
+          array.set(in_array, rows.get(in_rows));
+      }
+  }
+  static std::int64_t moves_of(const std::map<TensorId, std::int64_t>& moves, TensorId id) {
+    const auto found = moves.find(id);
+    return found == moves.end() ? 0 : found->second;
+  }
+
+  const Kernel& kernel_;
+  const std::vector<Part>& parts_;
+  const BandSchedule& schedule_;
+  std::vector<TensorData> arrays_;
+  std::map<TensorId, int> axis_;
+};
+
+std::vector<Part> single_parts(const Kernel& kernel) {
+  std::vector<Part> parts;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) parts.push_back({{s}});
+  return parts;
+}
+
+/// Do the outputs of bands equal those of the kernel?
+bool same_in_bands(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
+  std::vector<TensorData> expected = random_data(kernel, Fill::real, 5);
+  const std::vector<TensorData> found = Bands(kernel, parts, schedule, expected).run();
+  interpret(kernel, expected);
+  for (std::size_t t = 0; t < expected.size(); ++t)
+    if (role_of(kernel, make_id<TensorId>(t)) == Role::output && found[t].bytes != expected[t].bytes) return false;
+  return true;
+}
+
+TEST(Bands, EveryWindowGivesWhatWholePartsGive) {
+  const std::vector<Windows> cases = {
+      {13, 3, 1, 1, 1, 1},    {13, 3, 2, 1, 1, 1}, {14, 3, 2, 1, 1, 1, 2}, {14, 3, 2, 1, 0, 1},    {13, 3, 1, 1, 0, 0},
+      {15, 3, 1, 2, 2, 2},    {15, 3, 1, 2, 0, 0}, {16, 5, 1, 1, 2, 2, 2}, {17, 5, 2, 1, 2, 1, 2}, {13, 1, 2, 1, 0, 0},
+      {13, 1, 1, 1, 0, 0},    {12, 2, 2, 1, 0, 0}, {9, 3, 3, 1, 0, 0},     {4, 3, 1, 1, 1, 1},     {3, 3, 1, 1, 1, 1},
+      {16, 7, 2, 1, 3, 2, 2}, {11, 3, 1, 3, 3, 3}, {13, 4, 1, 1, 3, 0},    {13, 4, 1, 1, 0, 3},    {20, 1, 3, 1, 0, 0},
+  };
+  for (const Windows& w : cases) {
+    const Kernel kernel = kernel_of(w);
+    ASSERT_FALSE(has_errors(verify(kernel))) << print(kernel);
+    const std::vector<Part> parts = single_parts(kernel);
+    for (std::int64_t by = 1; by <= w.last(); ++by)
+      for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>(0, 4), {0, 3}, {1, 2}, {0, 2}, {1, 3}}) {
+        const std::vector<Part> some(parts.begin() + static_cast<std::ptrdiff_t>(first),
+                                     parts.begin() + static_cast<std::ptrdiff_t>(first + count));
+        std::vector<std::size_t> statements;
+        for (const Part& part : some) statements.push_back(part.statements.front());
+        Kernel alone = kernel;  // the group's tensors and statements, the others gone
+        for (std::size_t s = kernel.statements.size(); s-- > 0;)
+          if (s < first || s >= first + count) alone.statements.erase(alone.statements.begin() + std::ptrdiff_t(s));
+        const std::vector<Part> renumbered = single_parts(alone);
+        const std::int64_t rows = alone.tensors[alone.statements.back().write.tensor.index()].shape[1];
+        if (by > rows) continue;
+        const auto schedule = band_schedule(alone, renumbered, by);
+        ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message << "\n" << print(alone);
+        EXPECT_TRUE(same_in_bands(alone, renumbered, *schedule)) << print(alone) << "bands of " << by;
+      }
+  }
+}
+
+TEST(Bands, OneLoopRunsMostOfThem) {
+  const Kernel kernel = kernel_of({64, 3, 1, 1, 1, 1});
+  const auto schedule = band_schedule(kernel, single_parts(kernel), 4);
+  ASSERT_TRUE(schedule);
+  std::int64_t longest = 0, all = 0;
+  for (const BandLoop& loop : schedule->loops) longest = std::max(longest, loop.times), all += loop.times;
+  EXPECT_EQ(all, 16);
+  EXPECT_GE(longest, 13);
+  EXPECT_EQ(schedule->buffers.size(), 3u);
+  for (const auto& [id, rows] : schedule->buffers) EXPECT_LE(rows, 7) << "4 rows, a halo of 2, the end";
+}
+
+TEST(Bands, RowsThatOthersReadAreStored) {
+  Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
+  kernel.tensors[4].output = true;  // U is wanted by the caller, and still read row by row
+  const auto schedule = band_schedule(kernel, single_parts(kernel), 2);
+  ASSERT_TRUE(schedule);
+  EXPECT_FALSE(schedule->buffers.contains(make_id<TensorId>(4)));
+  EXPECT_TRUE(same_in_bands(kernel, single_parts(kernel), *schedule));
+}
+
+/// Two branches write one tensor, which a window reads; the first of them is a window too.
+TEST(Bands, BranchesMayWriteOneTensor) {
+  const Kernel kernel = *parse_kernel(R"(kernel branches
+tensor X: f32[12,3]
+tensor W: f32[3] constant
+tensor S: f32[12,3] outside 0
+tensor A: f32[12,3]
+tensor C: f32[12,7] outside 0
+tensor Y: f32[6,7]
+squeeze: S[p,c] = X[p,c] + 1 over p: 12, c: 3
+sum: A[p,c] += S[p + r - 1,c] * W[r] over p: 12, c: 3, r: 3
+one: C[p,c] = S[p,c] * 2 over p: 12, c: 3
+other: C[p,c + 4] = max(A[p,c], 0) over p: 12, c: 3
+window: Y[p,c] += C[2*p + r - 1,c] * W[r] over p: 6, c: 7, r: 3
+)");
+  const std::vector<Part> parts = {{{0}}, {{1}}, {{2}}, {{3}}, {{4}}};
+  for (std::int64_t by = 1; by <= 6; ++by) {
+    const auto schedule = band_schedule(kernel, parts, by);
+    ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+    EXPECT_EQ(schedule->buffers.size(), 3u);
+    EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << by;
+  }
+}
+
+/// The image has channels outermost: rows of the first part are no rows of its storage.
+TEST(Bands, InputsMayHaveTheirRowsInside) {
+  const Kernel kernel = *parse_kernel(R"(kernel image
+tensor X: f32[1,2,9,4] outside 0
+tensor W: f32[3,2,3] constant
+tensor T: f32[1,5,4,3]
+tensor Y: f32[1,5,4,3]
+first: T[n,p,q,k] += X[n,c,2*p + r - 1,q] * W[k,c,r] over n: 1, p: 5, q: 4, k: 3, c: 2, r: 3
+second: Y[n,p,q,k] = max(T[n,p,q,k], 0) over n: 1, p: 5, q: 4, k: 3
+)");
+  for (std::int64_t by = 1; by <= 5; ++by) {
+    const auto schedule = band_schedule(kernel, single_parts(kernel), by);
+    ASSERT_TRUE(schedule);
+    EXPECT_TRUE(same_in_bands(kernel, single_parts(kernel), *schedule)) << by;
+  }
+}
+
+TEST(Bands, AHaloWithoutARowIsSeen) {
+  const Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
+  auto schedule = band_schedule(kernel, single_parts(kernel), 3);
+  ASSERT_TRUE(schedule);
+  ASSERT_TRUE(same_in_bands(kernel, single_parts(kernel), *schedule));
+  std::size_t moves = 0;
+  for (BandLoop& loop : schedule->loops)
+    for (BandStep& step : loop.steps)
+      if (step.kind == BandStep::Kind::move && step.rows > 1) --step.rows, ++moves;
+  EXPECT_GT(moves, 0u);
+  EXPECT_FALSE(same_in_bands(kernel, single_parts(kernel), *schedule));
+}
+
+TEST(Bands, RefusalsSayWhy) {
+  const auto why = [](const char* text, std::int64_t by = 2) {
+    const Kernel kernel = *parse_kernel(text);
+    const auto schedule = band_schedule(kernel, single_parts(kernel), by);
+    return schedule ? "" : schedule.diagnostics()[0].message;
+  };
+  EXPECT_EQ(why(R"(kernel k
+tensor X: f32[8,3]
+tensor T: f32[8,3]
+tensor Y: f32[8,3]
+a: T[p,c] = X[p,c] + 1 over p: 8, c: 3
+b: Y[p,c] = T[7 - p,c] * 2 over p: 8, c: 3
+)"),
+            "'b' does not read 'T' row by row");
+  EXPECT_EQ(why(R"(kernel k
+tensor X: f32[8,3]
+tensor T: f32[8,3]
+tensor Y: f32[8,3]
+a: T[p,c] = X[p,c] + 1 over p: 8, c: 3
+b: Y[p,c] += T[r,c] * X[p,c] over p: 8, c: 3, r: 8
+)"),
+            "every row reads all of 'T'");
+  EXPECT_EQ(why(R"(kernel k
+tensor X: f32[8,3]
+tensor T: f32[8,3]
+tensor Y: f32[3]
+a: T[p,c] = X[p,c] + 1 over p: 8, c: 3
+b: Y[c] += T[p,c] over c: 3, p: 8
+)"),
+            "'T' is not read along its outermost axis");
+  EXPECT_EQ(why(R"(kernel k
+tensor X: f32[8,3]
+tensor T: f32[8,3]
+tensor Y: f32[8,3]
+a: T[p,c] = X[p,c] + 1 over p: 8, c: 3
+b: Y[p,c] = X[p,c] * 2 over p: 8, c: 3
+)"),
+            "no part behind 'a' in the group reads its rows");
+  const char* two = R"(kernel k
+tensor X: f32[8,3]
+tensor T: f32[8,3]
+tensor Y: f32[8,3]
+a: T[p,c] = X[p,c] + 1 over p: 8, c: 3
+b: Y[p,c] = T[p,c] * 2 over p: 8, c: 3
+)";
+  EXPECT_EQ(why(two, 9), "bands of 9 rows, but the last part has 8");
+  EXPECT_EQ(why(two, 8), "");
+}
+
+TEST(Bands, PlansAreReadAsTheyAreWritten) {
+  const Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
+  const std::string text = R"(plan: windows
+machine: any
+parts:
+  - [first]
+  - [window]
+  - [pool]
+  - [sum]
+bands:
+  - {parts: [first, window], by: 4, halo: kept}
+  - {parts: [pool, sum], by: 13, halo: kept}
+)";
+  const auto plan = parse_plan(text, "plan.yaml", kernel);
+  ASSERT_TRUE(plan) << render(plan.diagnostics());
+  ASSERT_EQ(plan->bands.size(), 2u);
+  EXPECT_EQ(plan->bands[1], (BandGroup{2, 2, 13}));
+  EXPECT_EQ(print(*plan, kernel, "any"), text);
+  const auto refusal = [&](const std::string& bands) {
+    const auto read = parse_plan(text.substr(0, text.find("bands:")) + "bands:\n" + bands, "plan.yaml", kernel);
+    return read ? "" : render(read.diagnostics());
+  };
+  const auto has = [](const std::string& all, const std::string& part) { return all.find(part) != std::string::npos; };
+  EXPECT_TRUE(has(refusal("  - {parts: [first, windw], by: 4}\n"), "no part begins with 'windw'"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, windw], by: 4}\n"), "plan.yaml:9:21"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, pool], by: 4}\n"), "'pool' is not the part behind 'first'"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first], by: 4}\n"), "expected two parts or more"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 0}\n"), "expected rows of a band"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 14}\n"), "bands of 14 rows, but the last part has 13"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 4, halo: none}\n"), "expected 'kept', found 'none'"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window]}\n"), "by"));
+  EXPECT_TRUE(
+      has(refusal("  - {parts: [first, window], by: 4}\n  - {parts: [window, pool], by: 4}\n"), "each part in one"));
+  EXPECT_TRUE(has(refusal("  first\n"), "expected groups of parts"));
+}
+
+}  // namespace
+}  // namespace isamap
