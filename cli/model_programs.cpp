@@ -20,6 +20,7 @@
 #include "driver/run_model.h"
 #include "driver/tune_model.h"
 #include "hwdesc/model/program_language.h"
+#include "mapper/instruction_tree.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "report/model_report.h"
@@ -210,7 +211,9 @@ class Builder {
     }
     code_ = Exit::ok;
     Stopwatch watch;
-    auto prepared = prepare(options_, code_);
+    auto prepared = prepare(options_, code_, [&](const Computation& statement, const std::vector<Tensor>& tensors) {
+      return cheapest_tree(statement, tensors, *machine).has_value();
+    });
     if (!prepared) return std::nullopt;
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};

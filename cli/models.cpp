@@ -131,7 +131,7 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::optional<Prepared> prepare(const Options& options, Exit& code) {
+std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
@@ -153,6 +153,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code) {
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
+  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);

@@ -19,10 +19,10 @@ namespace {
 
 using Set = std::vector<std::size_t>;
 
-/// Element-wise on what the statement before it wrote: every point of its own element, as many as were written.
-bool continues(const Kernel& kernel, std::size_t s) {
+/// Element-wise on what an earlier statement wrote: every point of its own element, as many as were written.
+bool continues(const Kernel& kernel, std::size_t s, std::size_t earlier) {
   const Computation& statement = kernel.statements[s];
-  const TensorId before = kernel.statements[s - 1].write.tensor;
+  const TensorId before = kernel.statements[earlier].write.tensor;
   const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
                                  [&](const Access& read) { return read.tensor == before; });
   const bool reduces = statement.reduction != Reduction::assign ||
@@ -265,11 +265,29 @@ class ModelPlanner {
 ModelPlan chain_plan(const Kernel& kernel) {
   constexpr std::size_t most_statements = 12;
   ModelPlan plan;
-  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    const bool joins = s > 0 && (!kernel.repeats.empty() ||
-                                 (plan.parts.back().statements.size() < most_statements && continues(kernel, s)));
-    if (!joins) plan.parts.emplace_back();
-    plan.parts.back().statements.push_back(s);
+  const std::size_t count = kernel.statements.size();
+  if (!kernel.repeats.empty()) {
+    plan.parts.emplace_back().statements.resize(count);
+    std::iota(plan.parts.back().statements.begin(), plan.parts.back().statements.end(), std::size_t{0});
+    return plan;
+  }
+  const auto before = predecessors(kernel);
+  std::vector<bool> taken(count, false);
+  // Statements of other branches may be written in between: those that do not need each other change places.
+  const auto next = [&](std::size_t last) {
+    for (std::size_t t = last + 1; t < count; ++t)
+      if (!taken[t] && std::all_of(before[t].begin(), before[t].end(), [&](std::size_t b) { return taken[b]; }) &&
+          continues(kernel, t, last))
+        return t;
+    return count;
+  };
+  for (std::size_t s = 0; s < count; ++s) {
+    if (taken[s]) continue;
+    std::vector<std::size_t>& chain = plan.parts.emplace_back().statements;
+    for (std::size_t t = s; t < count; t = chain.size() < most_statements ? next(t) : count) {
+      taken[t] = true;
+      chain.push_back(t);
+    }
   }
   return plan;
 }

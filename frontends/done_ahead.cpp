@@ -5,34 +5,11 @@
 #include <cstring>
 #include <set>
 
+#include "frontends/dropped_statements.h"
 #include "frontends/linear_bodies.h"
 
 namespace isamap {
 namespace {
-
-void keep_tensors(Model& model, const std::vector<bool>& used) {
-  std::vector<TensorId> renumbered(used.size());
-  std::vector<Tensor> kept;
-  for (std::size_t t = 0; t < used.size(); ++t) {
-    if (!used[t]) continue;
-    renumbered[t] = make_id<TensorId>(kept.size());
-    kept.push_back(std::move(model.kernel.tensors[t]));
-  }
-  model.kernel.tensors = std::move(kept);
-  const auto renumber = [&](TensorId& id) { id = renumbered[id.index()]; };
-  for (Computation& statement : model.kernel.statements) {
-    renumber(statement.write.tensor);
-    for (Access& read : statement.reads) renumber(read.tensor);
-  }
-  std::erase_if(model.weights, [&](const Weight& weight) { return !used[weight.tensor.index()]; });
-  for (Weight& weight : model.weights) renumber(weight.tensor);
-  for (auto* list : {&model.inputs, &model.outputs})
-    for (TensorId& id : *list) renumber(id);
-  std::map<TensorId, std::string> names;
-  for (auto& [id, name] : model.file_names)
-    if (used[id.index()]) names[renumbered[id.index()]] = name;
-  model.file_names = std::move(names);
-}
 
 constexpr std::int64_t small_weight = 1 << 20;  ///< bytes that any constant may have
 constexpr std::int64_t most_growth = 4;         ///< of a constant over what it is computed from
@@ -149,7 +126,7 @@ class Ahead {
     for (std::size_t s = 0; s < kernel().statements.size(); ++s)
       if (!gone_[s]) hoist(s);
     if (!weights_.problems.empty()) return weights_.problems;
-    drop_unused();
+    drop_statements(model_, gone_);
     return copies_ ? composed(model_) : std::move(model_);
   }
 
@@ -250,17 +227,9 @@ class Ahead {
     auto merged = linear::merged(statement(s), *outer, statement(*producer), *inner, kernel().tensors, read.tensor);
     if (!merged) return false;
     statement(s) = std::move(*merged);
-    take_origin(*producer, s);
+    take_origin(model_, *producer, s);
     gone_[*producer] = true;
     return true;
-  }
-
-  void take_origin(std::size_t from, std::size_t into) {
-    const Origin& taken = model_.origins[from];
-    std::vector<std::string> nodes = taken.nodes;
-    for (const std::string& node : model_.origins[into].nodes)
-      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-    model_.origins[into].nodes = std::move(nodes);
   }
 
   /// The factor of a sum of products becomes one of its constant operand.
@@ -281,7 +250,7 @@ class Ahead {
       const ScalarExpr one = linear::number(1, DType::f64);
       statement(s) = linear::with_body(statement(s), body, one, body.offset);
       copies_ = copies_ || linear::is_number(body.offset, 0);
-      take_origin(*producer, s);
+      take_origin(model_, *producer, s);
       return;
     }
   }
@@ -323,26 +292,6 @@ class Ahead {
       gone_[s] = true;
       for (const Access& read : statement(s).reads) --readers[read.tensor.index()];
     }
-  }
-
-  void drop_unused() {
-    std::vector<bool> used(kernel().tensors.size(), false);
-    std::vector<std::size_t> number(gone_.size() + 1, 0);
-    std::vector<Computation> statements;
-    std::vector<Origin> origins;
-    for (std::size_t s = 0; s < gone_.size(); ++s) {
-      number[s + 1] = number[s] + (gone_[s] ? 0 : 1);
-      if (gone_[s]) continue;
-      for (int a = 0; a < access_count(statement(s)); ++a) used[access_of(statement(s), a).tensor.index()] = true;
-      statements.push_back(std::move(statement(s)));
-      origins.push_back(std::move(model_.origins[s]));
-    }
-    kernel().statements = std::move(statements);
-    model_.origins = std::move(origins);
-    for (Repeat& repeat : kernel().repeats) repeat.first = number[repeat.first];
-    for (const auto* list : {&model_.inputs, &model_.outputs})
-      for (const TensorId id : *list) used[id.index()] = true;
-    keep_tensors(model_, used);
   }
 
   Model model_;

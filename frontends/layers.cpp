@@ -221,7 +221,7 @@ Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, con
     if (inside.contains(s)) continue;
     const Computation& other = kernel.statements[s];
     for (const Access& read : other.reads)
-      if (written.contains(read.tensor) && role_of(part, renumbered.at(read.tensor)) == Role::intermediate)
+      if (written.contains(read.tensor))  // not only of intermediates: such outputs should stay in the caches
         part.tensors[renumbered.at(read.tensor).index()].output = true;
     // What others write too starts with what they left there.
     if (written.contains(other.write.tensor)) part.tensors[renumbered.at(other.write.tensor).index()].inout = true;
@@ -234,7 +234,14 @@ Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, con
 Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std::string& name) {
   std::vector<std::size_t> statements(count);
   std::iota(statements.begin(), statements.end(), first);
-  return cut(kernel, statements, name);
+  Kernel layer = cut(kernel, statements, name);
+  for (std::size_t t = 0; t < layer.tensors.size(); ++t)  // by itself, it has no part that reads its outputs
+    layer.tensors[t].output =
+        layer.tensors[t].output && std::any_of(layer.statements.begin(), layer.statements.end(), [&](const auto& s) {
+          return std::any_of(s.reads.begin(), s.reads.end(),
+                             [&](const Access& read) { return read.tensor.index() == t; });
+        });
+  return layer;
 }
 
 LayerList layers_of(const Model& model) {

@@ -217,6 +217,40 @@ std::optional<Computation> merged(const Computation& outer, const Body& outer_bo
   return result;
 }
 
+std::optional<Computation> inlined(const Computation& outer, int through, const Computation& inner,
+                                   const std::vector<Tensor>& tensors) {
+  const Access& read_of_inner = outer.reads[static_cast<std::size_t>(through)];
+  const Tensor& between = tensors[read_of_inner.tensor.index()];
+  if (!is_plain(outer) || !is_plain(inner) || inner.body.type != between.dtype) return std::nullopt;
+  const auto by = subscripts(inner, read_of_inner, between);
+  if (!by || !lies_inside(read_of_inner, outer, between)) return std::nullopt;
+  std::set<std::string> walked;
+  for (const auto& [dim, subscript] : *by) {
+    const auto own = subscript.as_dim();
+    if (extent_of(inner, dim) > 1 && (!own || !walked.insert(*own).second)) return std::nullopt;
+  }
+  for (const Dim& dim : outer.domain.dims)
+    if (dim.extent > 1 && !walked.contains(dim.name)) return std::nullopt;  // computed again along it
+  Computation result = outer;
+  const int count = static_cast<int>(outer.reads.size());
+  for (Access read : inner.reads) {
+    substitute_in(read, *by, ranges_of(outer.domain));
+    result.reads.push_back(std::move(read));
+  }
+  ScalarExpr body = inner.body;
+  renumber(body, [&](int r) { return r + count; });
+  const auto replace = [&](ScalarExpr& e, const auto& again) -> void {
+    if (const auto* leaf = std::get_if<Read>(&e.op); leaf != nullptr && leaf->access == through)
+      e = body;
+    else
+      for (ScalarExpr& arg : e.args) again(arg, again);
+  };
+  replace(result.body, replace);
+  result = tidied(std::move(result));
+  if (!is_sound(result, tensors)) return std::nullopt;
+  return result;
+}
+
 std::optional<Computation> scaled_operand(const Computation& sum, int operand, const Computation& consumer,
                                           const Body& body, const std::vector<Tensor>& tensors) {
   constexpr std::int64_t most_copies = 2;
@@ -311,6 +345,20 @@ Computation with_part(const Computation& statement, const ScalarExpr& part, cons
       e = read(number, part.type);
     else
       for (ScalarExpr& arg : e.args) again(arg, again);
+  };
+  replace(result.body, replace);
+  return tidied(std::move(result));
+}
+
+Computation with_numbers(const Computation& statement, const std::vector<std::pair<ScalarExpr, double>>& parts) {
+  Computation result = statement;
+  const auto replace = [&](ScalarExpr& e, const auto& again) -> void {
+    for (const auto& [part, value] : parts)
+      if (e == part) {
+        e = number(value, part.type);
+        return;
+      }
+    for (ScalarExpr& arg : e.args) again(arg, again);
   };
   replace(result.body, replace);
   return tidied(std::move(result));

@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "isamap/kernel.h"
 
@@ -36,6 +38,11 @@ Computation with_body(const Computation& statement, const Body& body, const Scal
 std::optional<Computation> merged(const Computation& outer, const Body& outer_body, const Computation& inner,
                                   const Body& inner_body, const std::vector<Tensor>& tensors, TensorId between);
 
+/// `outer` with the body of `inner` in place of its access `through` to what `inner` writes: the same points, each
+/// rounded as before. Nothing: they do not have the same points, or `inner` does not write every element once.
+std::optional<Computation> inlined(const Computation& outer, int through, const Computation& inner,
+                                   const std::vector<Tensor>& tensors);
+
 /// The constant operand `read` of `sum`, times the factor of the statement that alone reads the sum: a statement over
 /// the dims that the operand uses. Nothing: the factor varies along other dims, or the operand is no factor of every
 /// term.
@@ -50,5 +57,7 @@ std::vector<Dim> dims_of(const Computation& statement, const ScalarExpr& part);
 Computation statement_over(const Computation& statement, const ScalarExpr& body, const std::vector<Dim>& dims);
 /// The statement with a read in place of a part.
 Computation with_part(const Computation& statement, const ScalarExpr& part, const Access& by);
+/// The statement with numbers in place of these parts.
+Computation with_numbers(const Computation& statement, const std::vector<std::pair<ScalarExpr, double>>& parts);
 
 }  // namespace isamap::linear

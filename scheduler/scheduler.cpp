@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/recurrence.h"
 #include "isamap/search.h"
 #include "mapper/instruction_tree.h"
@@ -92,6 +93,20 @@ std::string memory_use_key(const Nest& nest) {
       for (const TiledLoop& w : loop->loops) key += fmt::format("{} {} ", w.dim, w.tile);
     if (stage != nullptr) key += fmt::format("x{} ", stage->buffers), own = false;
   }
+  return key;
+}
+
+/// Key of the registers of a nest: the tiles of its unrolled loops, of all others what they cover.
+std::string register_tile_key(const Nest& nest) {
+  std::map<std::string, std::int64_t> covered, tiles;
+  for (const Line& line : nest.lines)
+    if (const auto* loop = std::get_if<For>(&line.is))
+      for (const TiledLoop& w : loop->loops) {
+        if (loop->unroll && covered.contains(w.dim)) tiles[w.dim] = covered[w.dim] / std::max<std::int64_t>(w.tile, 1);
+        covered[w.dim] = w.tile;
+      }
+  std::string key;
+  for (const auto& [dim, tile] : tiles) key += fmt::format("{} {} ", dim, tile);
   return key;
 }
 
@@ -219,16 +234,32 @@ class ScheduleRun {
 
   double objective_of(const Scheduled& one) const { return value(sum_of(one.statement_costs), options_.objective); }
 
+  /// Is the result of the statement fused, and, where registers limit that, does every consumer after it take a tile
+  /// from registers?
+  bool fusion_fits(std::size_t s) const {
+    const auto fused = [&](std::size_t n, const auto& how) {
+      const auto& lines = result_.schedule.nests[n].lines;
+      return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+        const auto* stage = std::get_if<Stage>(&line.is);
+        return stage != nullptr && how(*stage);
+      });
+    };
+    if (!fused(s, [](const Stage& stage) { return !stage.then.empty(); })) return false;
+    if (runs_blocks_in_waves(model_)) return true;
+    const auto from_registers = [&](const Stage& stage) {
+      const auto memory = model_.find_memory(stage.memory);
+      return !stage.from.empty() && memory && model_.memory(*memory).is_register();
+    };
+    for (std::size_t t = s + 1; t < kernel_.statements.size(); ++t)
+      if (kernel_.statements[t].reduction == Reduction::assign && !fused(t, from_registers)) return false;
+    return true;
+  }
+
   /// If fusion did not fit in memory, retry with other producer tiles, as long as these alone cost less than the best
   /// so far.
   void retry_fusion_with_other_tiles(const FusionInput& input, const Scheduled& apart) {
     for (std::size_t s = 0; s < other_tiles_.size(); ++s) {
-      const auto& lines = result_.schedule.nests[s].lines;
-      if (std::any_of(lines.begin(), lines.end(), [](const Line& line) {
-            const auto* stage = std::get_if<Stage>(&line.is);
-            return stage != nullptr && !stage->then.empty();
-          }))
-        continue;
+      if (fusion_fits(s)) continue;
       for (const Statement& one : other_tiles_[s]) {
         if (value(one.cost, options_.objective) >= objective_of(result_)) break;
         Scheduled other = apart;
@@ -260,8 +291,13 @@ class ScheduleRun {
     auto strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
                         : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
     if (!strategy) return strategy.diagnostics();
+    // In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
+    // ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
+    Schedule beside = result_.schedule;
+    if (is_host_code(model_) && whole_.repeats.empty())
+      for (std::size_t s = 0; s < beside.nests.size(); ++s) beside.nests[s] = scalar_nest(kernel_.statements[s]);
     const auto lowers = [&](const Nest& nest) {
-      Schedule trial = result_.schedule;
+      Schedule trial = beside;
       trial.nests[id.index()] = nest;
       return lower(trial, whole_, model_, DoLines::trusted).diagnostics();  // mappings are proved
     };
@@ -330,7 +366,7 @@ class ScheduleRun {
     if (options_.must_lower) loop.refuse = lowers;
     if (options_.fuse && options_.must_lower && has_consumer(id))
       loop.runner_up_if = [](const Mapping& mapping) { return !fuses_dims(mapping); };
-    if (loop.runner_up_if && runs_blocks_in_waves(model_)) loop.key = memory_use_key;
+    if (loop.runner_up_if) loop.key = runs_blocks_in_waves(model_) ? memory_use_key : register_tile_key;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     if (options_.watch) loop.watch = options_.watch;

@@ -24,11 +24,13 @@ std::int64_t bytes_of(const Tensor& tensor) {
   return size;
 }
 
-/// Do the tensors of a statement exceed the private caches of a core?
+/// Do the tensors of a statement exceed the private caches of a core, or every cache if the output is read next?
 bool outgrow_caches(const Kernel& kernel, const Computation& statement, const HardwareModel& model) {
+  const bool shared = kernel.tensors[statement.write.tensor.index()].output;
   std::int64_t own = 0, all = bytes_of(kernel.tensors[statement.write.tensor.index()]);
   for (const Memory& m : model.memories())
-    if (m.kind == MemoryKind::cache && m.per.valid() && model.unit(m.per).scalar) own = std::max(own, m.capacity);
+    if (m.kind == MemoryKind::cache && (shared || (m.per.valid() && model.unit(m.per).scalar)))
+      own = std::max(own, m.capacity);
   std::set<TensorId> read;
   for (const Access& a : statement.reads)
     if (read.insert(a.tensor).second) all += bytes_of(kernel.tensors[a.tensor.index()]);

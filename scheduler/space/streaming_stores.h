@@ -9,9 +9,10 @@
 
 namespace isamap {
 
-/// Can the output of a statement use streaming stores? Its tensors exceed the caches of a core: otherwise consumers
-/// would hit them there. No statement reads the output, its rows are whole lines, and the machine has a store over a
-/// link that bypasses the caches, completed by a fence.
+/// Can the output of a statement use streaming stores? Its tensors exceed the caches of a core, those of an output that
+/// another part of a model reads next (Tensor::output) every cache: otherwise consumers would hit them there. No
+/// statement reads the output, its rows are whole lines, and the machine has a store over a link that bypasses the
+/// caches, completed by a fence.
 bool can_stream_stores(const Kernel& kernel, StatementId statement, const HardwareModel& model);
 
 /// Streaming-store instructions for tiles in these registers; empty: none, or not applicable.

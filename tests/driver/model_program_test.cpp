@@ -129,6 +129,26 @@ TEST_F(ModelPrograms, PlansOfTheSearchAreLegalAndNotDearer) {
   EXPECT_LE(plan.bound, plan.cost);
 }
 
+TEST(ChainPlan, StatementsOfOtherBranchesDoNotCutAChain) {
+  const Kernel kernel = *parse_kernel(R"(kernel branches
+tensor X: f32[7,9]
+tensor W: f32[9,9] constant
+tensor T: f32[7,9]
+tensor U: f32[7,9]
+tensor R: f32[7,9]
+tensor S: f32[7,9]
+tensor Y: f32[7,9]
+first: T[i,j] += X[i,k] * W[k,j] over i: 7, j: 9, k: 9
+second: U[i,j] += X[i,k] * W[j,k] over i: 7, j: 9, k: 9
+relu: R[i,j] = max(T[i,j], 0) over i: 7, j: 9
+other: S[i,j] = max(U[i,j], 1) over i: 7, j: 9
+both: Y[i,j] = R[i,j] + S[i,j] over i: 7, j: 9
+)");
+  const ModelPlan plan = chain_plan(kernel);
+  EXPECT_TRUE(verify(plan, kernel).empty());
+  EXPECT_EQ(plan.parts, (std::vector<Part>{{{0, 2}}, {{1, 3, 4}}}));
+}
+
 TEST_F(ModelPrograms, ResultsDoNotDependOnTheNumberOfJobs) {
   PartStoreOptions several = options();
   several.jobs = 3;

@@ -158,6 +158,27 @@ TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
 }
 
 /// The search fuses by itself, on machines with vectors and with scalar code, and the result is right.
+/// 28 sums leave too few registers for the operands of a long body: the search fuses a smaller tile of sums.
+TEST(TileFusion, TheSearchShrinksTheTileForAConsumerWithManyOperands) {
+  const HardwareModel model = machine("x86_avx512");
+  const auto kernel = parse_kernel_yaml(
+      "kernel: hard_swish\ndims: {I: 160, J: 192, K: 192}\ntensors:\n  A: {shape: [I, K]}\n"
+      "  W: {shape: [K, J], constant: true}\n  B: {shape: [J], constant: true}\n  S: {shape: [], constant: true}\n"
+      "  V: {shape: [], constant: true}\n  T: {shape: [I, J]}\n  X: {shape: [I, J]}\n  Y: {shape: [I, J]}\ncompute:\n"
+      "  - {name: mm, compute: \"T[i,j] += A[i,k] * W[k,j]\"}\n"
+      "  - {name: bias, compute: \"X[i,j] = T[i,j] + B[j]\"}\n"
+      "  - {name: act, compute: \"Y[i,j] = X[i,j] * min(max(X[i,j] + 3.0, 0.0), 6.0) * S[] + V[]\"}\n",
+      "hard_swish.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto mapped = enumerate_mappings(*kernel, model, {});
+  ASSERT_TRUE(mapped);
+  const auto found = schedule(*kernel, *mapped, model, {});
+  ASSERT_TRUE(found) << render(found.diagnostics());
+  const std::string text = print(found->schedule);
+  EXPECT_NE(text.find("stage T in vec from mm"), std::string::npos) << text;
+  EXPECT_NE(text.find("stage X in vec from bias"), std::string::npos) << text;
+}
+
 TEST(TileFusion, TheSearchHandsTilesOn) {
   const Kernel kernel = linear(61, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
                                "  V: {shape: [M, N], dtype: f32}\n");

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise statements inlined into their consumers: what remains is stated, and computes the same bits.
+
+#include "frontends/inlined_producers.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "tests/frontends/outputs_of.h"
+
+namespace isamap {
+namespace {
+
+/// A model of these lines; `lo` and `hi` are weights with the values 0 and 6, other inputs are the caller's.
+Model model_in(const std::string& text) {
+  Model model;
+  const auto kernel = parse_kernel(text);
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  if (!kernel) return model;
+  model.kernel = *kernel;
+  EXPECT_EQ(render(verify(model.kernel)), "");
+  const std::vector<Role> roles = roles_of(model.kernel);
+  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
+    Tensor& tensor = model.kernel.tensors[t];
+    const auto id = make_id<TensorId>(t);
+    if (roles[t] == Role::output) model.outputs.push_back(id);
+    if (roles[t] != Role::input) continue;
+    if (tensor.name != "lo" && tensor.name != "hi") {
+      model.inputs.push_back(id);
+      continue;
+    }
+    tensor.constant = true;
+    TensorData values = make_data(tensor);
+    values.set(0, {tensor.name == "lo" ? 0.0 : 6.0, 0});
+    Weight weight;
+    weight.tensor = id;
+    weight.values = std::make_shared<TensorData>(std::move(values));
+    model.weights.push_back(weight);
+  }
+  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s)
+    model.origins.push_back({{"node " + std::to_string(s)}, "", "", "", s});
+  return model;
+}
+
+std::vector<TensorData> outputs_in(const Model& model) {
+  Random random(3);
+  std::vector<TensorData> inputs;
+  for (const TensorId id : model.inputs)
+    inputs.push_back(random_data(model.kernel.tensors[id.index()], Fill::real, random));
+  return isamap::outputs_of(model, inputs);
+}
+
+std::string inlined(const Model& model, const ComputesWhole& whole) {
+  const Model less = inlined_producers(model, whole);
+  EXPECT_EQ(less.origins.size(), less.kernel.statements.size());
+  EXPECT_EQ(render(verify(less.kernel)), "");
+  EXPECT_EQ(outputs_in(model), outputs_in(less));
+  std::string text;
+  for (const Computation& statement : less.kernel.statements)
+    text += print_formula(statement, less.kernel.tensors) + "\n";
+  return text;
+}
+
+bool always(const Computation&, const std::vector<Tensor>&) { return true; }
+bool never(const Computation&, const std::vector<Tensor>&) { return false; }
+
+const std::string hard_swish = R"(kernel hard_swish
+tensor X: f32[7,9]
+tensor B: f32[9]
+tensor lo: f32[]
+tensor hi: f32[]
+tensor A: f32[7,9]
+tensor S: f32[7,9]
+tensor C: f32[7,9]
+tensor Y: f32[9,7]
+s0: A[i,j] = X[i,j] + B[j] over i: 7, j: 9
+s1: S[i,j] = A[i,j] + 3 over i: 7, j: 9
+s2: C[j,i] = min(max(S[j,i], lo[]), hi[]) over i: 9, j: 7
+s3: Y[j,i] = A[i,j] * C[i,j] over i: 7, j: 9
+)";
+
+TEST(InlinedProducers, AValueWithTwoConsumersStaysAndTheOthersBecomeOneBody) {
+  EXPECT_EQ(inlined(model_in(hard_swish), always),
+            "A[i,j] = X[i,j] + B[j]\n"
+            "Y[j,i] = A[i,j] * min(max(A[i,j] + 3, 0), 6)\n");
+}
+
+TEST(InlinedProducers, OnlyIntoWhatTheTargetComputesWhole) {
+  EXPECT_EQ(inlined(model_in(hard_swish), never),
+            "A[i,j] = X[i,j] + B[j]\n"
+            "S[i,j] = A[i,j] + 3\n"
+            "C[j,i] = min(max(S[j,i], 0), 6)\n"
+            "Y[j,i] = A[i,j] * C[i,j]\n");
+}
+
+TEST(InlinedProducers, OriginsAreThoseOfAllStatements) {
+  const Model less = inlined_producers(model_in(hard_swish), always);
+  ASSERT_EQ(less.origins.size(), 2u);
+  EXPECT_EQ(less.origins[1].nodes, (std::vector<std::string>{"node 1", "node 2", "node 3"}));
+}
+
+TEST(InlinedProducers, NotIntoSumsWindowsOrBroadcasts) {
+  const std::string text = R"(kernel kept
+tensor X: f32[8]
+tensor E: f32[8]
+tensor S: f32[]
+tensor F: f32[8]
+tensor W: f32[6]
+tensor G: f32[8]
+tensor M: f32[8,3]
+s0: E[i] = X[i] * X[i] over i: 8
+s1: S[] += E[i] over i: 8
+s2: F[i] = X[i] + 1 over i: 8
+s3: W[i] = F[i + 2] * 2 over i: 6
+s4: G[i] = X[i] + 2 over i: 8
+s5: M[i,j] = G[i] * 2 over i: 8, j: 3
+)";
+  EXPECT_EQ(inlined(model_in(text), always),
+            "E[i] = X[i] * X[i]\n"
+            "S[] += E[i]\n"
+            "F[i] = X[i] + 1\n"
+            "W[i] = F[i + 2] * 2\n"
+            "G[i] = X[i] + 2\n"
+            "M[i,j] = G[i] * 2\n");
+}
+
+}  // namespace
+}  // namespace isamap
