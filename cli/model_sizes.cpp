@@ -9,6 +9,8 @@
 #include "cli/json.h"
 #include "cli/sizes.h"
 #include "driver/symbolic_model_run.h"
+#include "frontends/layers.h"
+#include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "frontends/size_ranges.h"
 #include "planner/plan_file.h"
@@ -29,6 +31,14 @@ struct SizedModel {
   Diagnostics why_not;
 };
 
+/// What an import needs: the fixed sizes, these, and those that are tied to them.
+Bindings all_sizes(const ModelSizes& sizes, const Bindings& some) {
+  Bindings all = sizes.fixed;
+  for (const auto& [name, value] : some) all[name] = value;
+  for (const auto& [name, other] : sizes.tied) all[name] = all.at(other);
+  return all;
+}
+
 /// False: the problem is reported and `code` set.
 bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Exit& code) {
   code = Exit::wrong_input;
@@ -44,11 +54,8 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
   if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;
-  auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) {
-    Bindings all = sizes.fixed;
-    all.insert(symbols.begin(), symbols.end());
-    return model_at(options, all);
-  });
+  auto sampled =
+      sample_model(sizes.facts, [&](const Bindings& symbols) { return model_at(options, all_sizes(sizes, symbols)); });
   if (!sampled) return not_possible(sampled.diagnostics());
   made.sampled = std::move(*sampled);
   made.importing = watch.seconds();
@@ -120,11 +127,11 @@ SizedAnswer failed(SizedAnswer answer, Exit code, const Diagnostics& problems) {
   return answer;
 }
 
-SizedAnswer run_at(const Options& options, const Bindings& sizes, const SizedModel& model,
+SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindings& sizes, const SizedModel& model,
                    SymbolicModelRunner& runner) {
   SizedAnswer answer{sizes, 1, Exit::ok, {}, {}};
   Options one = options;
-  one.onnx.sizes = sizes_text(sizes);
+  one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   const Stopwatch watch;
   auto prepared = prepare(one, answer.code);
   if (!prepared) {
@@ -146,10 +153,10 @@ SizedAnswer run_at(const Options& options, const Bindings& sizes, const SizedMod
 }
 
 /// The model compiled for this size only.
-SizedAnswer compile_and_run_at(const Options& options, const Bindings& sizes, int version) {
+SizedAnswer compile_and_run_at(const Options& options, const ModelSizes& asked, const Bindings& sizes, int version) {
   SizedAnswer answer{sizes, version, Exit::ok, {}, {}};
   Options one = options;
-  one.onnx.sizes = sizes_text(sizes);
+  one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   one.json = false;  // failures are rows here
   auto ran = run_model_once(one, answer.code);
   if (!ran) {
@@ -278,6 +285,72 @@ bool runs_fit(const SizeFacts& facts, const std::vector<Bindings>& runs) {
   return true;
 }
 
+/// Names and contradictions, before anything is compiled: the places of all sizes stand below. False: reported.
+bool importable(const Options& options, const ModelSizes& sizes, Exit& code) {
+  for (const Bindings& run : {sizes.runs.front(), sizes.runs.back()}) {
+    const Bindings all = all_sizes(sizes, run);
+    const auto model = model_at(options, all);
+    if (model) continue;
+    Diagnostics problems = model.diagnostics();
+    if (const auto free = free_sizes(options.kernel_file))
+      for (const FreeSize& size : *free)
+        if (const auto value = all.find(size.name); value != all.end())
+          for (const std::string& place : size.places)
+            problems.front().notes.push_back(fmt::format("{} = {} is {}", size.name, value->second, place));
+    code = fail(Exit::wrong_input, problems);
+    return false;
+  }
+  code = Exit::ok;
+  return true;
+}
+
+/// Is the model sound where `name` equals `other`, at two sizes, and not where it is one more? Further sizes of which
+/// nothing is known are taken to equal `other` too.
+bool must_equal(const Options& options, const std::vector<FreeSize>& free, Bindings sizes, const std::string& name,
+                const std::string& other) {
+  std::vector<std::string> unknown;
+  for (const FreeSize& size : free)
+    if (!sizes.contains(size.name) && !size.batch) unknown.push_back(size.name);
+  const std::int64_t base = sizes.at(other);
+  for (const auto& [value, excess, sound] :
+       {std::tuple(base, 0, true), std::tuple(base + 1, 0, true), std::tuple(base, 1, false)}) {
+    for (const std::string& one : unknown) sizes[one] = value;
+    sizes[other] = value;
+    sizes[name] = value + excess;
+    if (static_cast<bool>(model_at(options, sizes)) != sound) return false;
+  }
+  return true;
+}
+
+/// Sizes of the file of which nothing is said are tied to others by the operators, or have no value.
+/// False: one has none, which is reported.
+bool tie_others(const Options& options, ModelSizes& made, Exit& code) {
+  const auto free = free_sizes(options.kernel_file);
+  if (!free) {
+    code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, free.diagnostics());
+    return false;
+  }
+  Bindings known = made.fixed;
+  for (const SymbolicSize& size : made.facts.sizes) known[size.name] = std::max<std::int64_t>(sample_of(size), 2);
+  for (const FreeSize& size : *free) {
+    if (known.contains(size.name)) continue;
+    for (const SymbolicSize& other : made.facts.sizes)
+      if (!made.tied.contains(size.name) && must_equal(options, *free, known, size.name, other.name))
+        made.tied[size.name] = other.name;
+    if (made.tied.contains(size.name)) {
+      known[size.name] = known.at(made.tied[size.name]);
+      fmt::print(stderr, "note: size {} equals {}, as the model's operators require\n", size.name,
+                 made.tied[size.name]);
+      continue;
+    }
+    if (size.batch) continue;  // the importer takes 1
+    code = fail(Exit::wrong_input, fmt::format("size {} ({}) has no value", size.name, size.places.front()),
+                fmt::format("--sizes {0}=32, or a range: --dims {0}=1..512", size.name));
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
@@ -312,25 +385,25 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
   }
   made.runs = std::move(*runs);
   code = Exit::ok;
+  if (!tie_others(options, made, code)) return std::nullopt;
   return made;
 }
 
 Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
   if (only_for_one_size(options)) return Exit::usage;
   Exit code = Exit::ok;
-  for (const Bindings& run : {sizes.runs.front(), sizes.runs.back()})  // names and contradictions, before anything else
-    if (const auto model = model_at(options, run); !model) return fail(Exit::wrong_input, model.diagnostics());
+  if (!importable(options, sizes, code)) return code;
   SizedModel model;
   if (!build(options, sizes, model, code)) return code;
   std::vector<SizedAnswer> answers;
   int compilations = 0;
   if (model.compiled) {
     const auto runner = make_symbolic_model_runner(model.compiled->program, *model.machine);
-    for (const Bindings& run : sizes.runs) answers.push_back(run_at(options, run, model, *runner));
+    for (const Bindings& run : sizes.runs) answers.push_back(run_at(options, sizes, run, model, *runner));
     compilations = runner->compilations();
   } else {
     for (const Bindings& run : sizes.runs)
-      answers.push_back(compile_and_run_at(options, run, static_cast<int>(answers.size()) + 1));
+      answers.push_back(compile_and_run_at(options, sizes, run, static_cast<int>(answers.size()) + 1));
     compilations = static_cast<int>(answers.size());
   }
   code = worst_code(answers);
@@ -360,8 +433,7 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
 
 Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
   Exit code = Exit::ok;
-  if (const auto model = model_at(options, sizes.runs.front()); !model)
-    return fail(Exit::wrong_input, model.diagnostics());
+  if (!importable(options, sizes, code)) return code;
   SizedModel model;
   if (!build(options, sizes, model, code)) return code;
   if (!model.compiled) return fail(Exit::no_answer, model.why_not);
@@ -396,6 +468,36 @@ Exit emit_model_sizes(const Options& options, const ModelSizes& sizes) {
                          {"plan", print(model.compiled->plan, model.sampled->models[0].kernel, model.machine->name)},
                          {"part_list", json_of_parts(*model.compiled)}};
   return deliver_model(options, *unit, weights_file(program), json);
+}
+
+Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes) {
+  std::vector<Bindings> symbols = sample_sizes(sizes.facts, true);
+  std::vector<LayerList> lists;
+  for (const Bindings& sample : symbols) {
+    const auto model = imported_at(options, all_sizes(sizes, sample));
+    if (!model) return fail(Exit::wrong_input, model.diagnostics());
+    lists.push_back(layers_of(*model));
+  }
+  SizeFit fit(symbols);
+  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  for (std::size_t l = 0; l < lists[0].layers.size(); ++l) {
+    const Layer& layer = lists[0].layers[l];
+    if (!layer.kernel) continue;
+    std::vector<KernelAt> samples;
+    for (std::size_t n = 0; n < lists.size(); ++n)
+      if (l < lists[n].layers.size() && lists[n].layers[l].name == layer.name && lists[n].layers[l].kernel)
+        samples.push_back({symbols[n], &*lists[n].layers[l].kernel});
+    if (samples.size() != lists.size()) {
+      files.emplace_back(&layer, error("it is another layer at other sizes"));
+      continue;
+    }
+    const auto kernel = lifted(sizes.facts, samples, fit);
+    if (!kernel)
+      files.emplace_back(&layer, kernel.diagnostics());
+    else
+      files.emplace_back(&layer, kernel_file(*kernel));
+  }
+  return write_layers(options, lists[0], files);
 }
 
 }  // namespace isamap::cli

@@ -7,6 +7,7 @@
 #include "backends/cpp/model_unit.h"
 #include "cli/models.h"
 #include "driver/part_store.h"
+#include "isamap/frontends.h"
 #include "planner/plan.h"
 
 namespace isamap::cli {
@@ -15,6 +16,8 @@ struct ModelSizes {
   SizeFacts facts;             ///< of the sizes that are known at the call
   Bindings fixed;              ///< the others
   std::vector<Bindings> runs;  ///< with the fixed ones
+  /// Sizes of the file that must equal one of these, as its operators show: by name, the size that they equal.
+  std::map<std::string, std::string> tied;
 };
 
 /// Does the command line ask for several sizes of a model, by --dims or a list in --sizes? Empty with `code` ok: it
@@ -25,6 +28,13 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code);
 /// One program for all sizes where there is one, else one for each size, and why.
 Exit run_model_sizes(const Options& options, const ModelSizes& sizes);
 Exit emit_model_sizes(const Options& options, const ModelSizes& sizes);
+
+/// import onnx MODEL --dims ... -o FOLDER: kernel files with `dims:` of facts.
+Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes);
+
+// In models.cpp: a kernel file for each layer, or a note why there is none.
+Exit write_layers(const Options& options, const LayerList& layers,
+                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files);
 
 // Of one size; in model_programs.cpp.
 

@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/model_files.h"
+#include "cli/model_sizes.h"
 #include "driver/execute.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
@@ -96,11 +97,15 @@ bool read_model_options(const Options& options, ModelOptions& with) {
 
 }  // namespace
 
-Result<Model> model_at(const Options& options, const Bindings& sizes) {
+Result<Model> imported_at(const Options& options, const Bindings& sizes) {
   ModelOptions with;
   if (!read_model_options(options, with)) return error("--fix is wrong");
   with.sizes = sizes;
-  const auto model = import_model(options.kernel_file, with);
+  return import_model(options.kernel_file, with);
+}
+
+Result<Model> model_at(const Options& options, const Bindings& sizes) {
+  const auto model = imported_at(options, sizes);
   if (!model) return model;
   Diagnostics problems;
   for (const RefusedNode& refusal : model->refused)
@@ -200,25 +205,33 @@ std::optional<Model> load_model(const Options& options, Exit& code) {
 Exit verb_import_onnx(const Options& options) {
   if (options.output.empty()) return fail(Exit::usage, "the files are written to a folder", "-o FOLDER");
   Exit code = Exit::ok;
+  if (const auto sizes = model_sizes(options, code)) return import_layers_at_sizes(options, *sizes);
+  if (code != Exit::ok) return code;
   const auto model = load_model(options, code);
   if (!model) return code;
+  const LayerList layers = layers_of(*model);
+  for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", refusals_of(*model));
+  std::vector<std::pair<const Layer*, Result<std::string>>> files;
+  for (const Layer& layer : layers.layers)
+    if (layer.kernel) files.emplace_back(&layer, kernel_file(*layer.kernel));
+  return write_layers(options, layers, files);
+}
+
+Exit write_layers(const Options& options, const LayerList& layers,
+                  const std::vector<std::pair<const Layer*, Result<std::string>>>& files) {
   std::error_code problem;
   fs::create_directories(options.output, problem);
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
-  const LayerList layers = layers_of(*model);
-  for (const std::string& note : layers.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print(stderr, "{}", refusals_of(*model));
   std::string written;
-  for (const Layer& layer : layers.layers) {
-    if (!layer.kernel) continue;
-    const auto text = kernel_file(*layer.kernel);
+  for (const auto& [layer, text] : files) {
     if (!text) {
-      fmt::print(stderr, "note: {}: {}\n", layer.name, text.diagnostics().front().message);
+      fmt::print(stderr, "note: {}: {}\n", layer->name, text.diagnostics().front().message);
       continue;
     }
-    const std::string path = (fs::path(options.output) / (layer.name + ".yaml")).string();
-    const std::string head = layer.node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer.node, layers.name);
+    const std::string path = (fs::path(options.output) / (layer->name + ".yaml")).string();
+    const std::string head = layer->node.empty() ? "" : fmt::format("# node '{}' of {}\n", layer->node, layers.name);
     if (const auto done = write_file(path, head + *text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
   }

@@ -31,6 +31,8 @@ struct Prepared {
 /// Empty: what is wrong or refused is reported, and `code` set.
 std::optional<Prepared> prepare(const Options& options, Exit& code);
 
+/// The model at these sizes as the file says it; nothing is printed.
+Result<Model> imported_at(const Options& options, const Bindings& sizes);
 /// The model at these sizes, ready to be executed; nothing is printed. Errors: those of the import, and refused nodes.
 Result<Model> model_at(const Options& options, const Bindings& sizes);
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/cpp/names.h"
 #include "backends/cpp/symbolic_unit.h"
 #include "cli/json.h"
@@ -34,6 +36,58 @@ Json parts_json(const RowVersion& version) {
   return json;
 }
 
+/// "14*n", "1..13": what a run serves.
+std::string run_text(const DimRun& run) {
+  if (run.tile > 0) return fmt::format("{}*n", run.tile);
+  return run.low == run.high ? std::to_string(run.low) : fmt::format("{}..{}", run.low, run.high);
+}
+
+/// The fact that would leave no rest of the tiles; empty: there is none, or the extent is no single size.
+std::string fact_against_rests(const GridAxis& axis) {
+  std::int64_t tile = 1;
+  bool rests = false;
+  for (const DimRun& run : axis.runs) {
+    tile = std::max(tile, run.tile);
+    rests = rests || run.tile == 0 || run.tile == 1;
+  }
+  const auto name = axis.extent.as_dim();
+  return rests && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
+}
+
+Json grids_json(const SymbolicProgram& program) {
+  Json json = Json::array();
+  for (const Grid& grid : program.grids) {
+    Json axes = Json::array();
+    for (const GridAxis& axis : grid.shape.axes) {
+      Json runs = Json::array();
+      for (const DimRun& run : axis.runs) runs.push_back(run_text(run));
+      axes.push_back({{"dim", axis.dim}, {"extent", print(axis.extent)}, {"runs", runs}, {"sum", axis.reduced}});
+    }
+    json.push_back({{"axes", axes}, {"blocks", grid.blocks.size()}, {"schedule", print(grid.schedule)}});
+  }
+  return json;
+}
+
+/// Which dims need code for what tiles leave, and the facts that would remove it.
+std::vector<std::string> rests_text(const SymbolicProgram& program) {
+  std::vector<std::string> lines;
+  if (const auto size = program.rows.as_dim(); size && !program.versions.empty())
+    for (const RowPart& part : program.versions.back().parts)
+      if (part.rows > 1 && !part.loops.empty() && &part == &program.versions.back().parts.front())
+        lines.push_back(
+            fmt::format("rows leave a rest of their tiles; the fact {}: {{multiple_of: {}}} would remove its "
+                        "code",
+                        *size, part.rows));
+  for (const Grid& grid : program.grids)
+    for (const GridAxis& axis : grid.shape.axes)
+      if (const std::string fact = fact_against_rests(axis); !fact.empty()) {
+        const std::string line =
+            fmt::format("{} leaves a rest of its tiles; the fact {} would remove its code", axis.dim, fact);
+        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+      }
+  return lines;
+}
+
 Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel& model) {
   const SymbolicProgram& program = *compiled.program;
   Json json = document();
@@ -46,11 +100,18 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
   for (std::size_t v = 0; v < program.versions.size(); ++v) {
     const std::string guard = guard_text(program, program.versions[v]);
     bodies += program.versions[v].parts.size();
+    for (const Grid& grid : program.grids) bodies += grid.blocks.size();
     json["versions"].push_back({{"when", guard.empty() ? Json::array() : Json::array({guard})},
                                 {"found_at", compiled.found_at[v]},
                                 {"parts", parts_json(program.versions[v])},
                                 {"schedule", print(compiled.schedules[v])}});
     if (!guard.empty()) json["guards"].push_back(guard);
+  }
+  if (!program.grids.empty()) {
+    json["versions"][0].erase("parts");
+    json["versions"][0].erase("found_at");
+    json["versions"][0]["grids"] = grids_json(program);
+    json["guards"] = rests_text(program);
   }
   json["bodies"] = bodies;
   json["unknown"] = 0;
@@ -78,6 +139,24 @@ Exit refused_flags(const std::vector<std::pair<std::string, bool>>& flags) {
       return fail(Exit::usage, fmt::format("{} is for kernels whose sizes are numbers", flag),
                   "bind them with --sizes");
   return Exit::ok;
+}
+
+/// Of `schedule`: the runs of each statement's dims, and its schedule.
+std::string grids_text(const SymbolicProgram& program) {
+  std::string text = fmt::format("# {} for {}: one version, a grid of blocks for each statement\n",
+                                 program.kernel.sample.name, isamap::print(program.kernel.facts));
+  for (const std::string& line : rests_text(program)) text += "# " + line + "\n";
+  for (std::size_t g = 0; g < program.grids.size(); ++g) {
+    const Grid& grid = program.grids[g];
+    text += fmt::format("{}# {} blocks:", g == 0 ? "" : "---\n", grid.blocks.size());
+    for (const GridAxis& axis : grid.shape.axes) {
+      text += fmt::format(" {}:", axis.dim);
+      for (const DimRun& run : axis.runs) text += " " + run_text(run);
+      if (&axis != &grid.shape.axes.back()) text += ";";
+    }
+    text += "\n" + print(grid.schedule);
+  }
+  return text;
 }
 
 }  // namespace
@@ -122,6 +201,7 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
   if (!compiled) return code;
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
+  if (!program.grids.empty()) return deliver(options, grids_text(program));
   std::string text =
       fmt::format("# {} for {}: {} version{}, the last one for every size\n", kernel.sample.name,
                   isamap::print(kernel.facts), program.versions.size(), program.versions.size() == 1 ? "" : "s");
@@ -134,6 +214,23 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
     text += "\n" + print(compiled->schedules[v]);
   }
   return deliver(options, text);
+}
+
+Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
+  Exit code = Exit::ok;
+  std::optional<HardwareModel> model;
+  const auto compiled = compiled_for_all(options, kernel, model, code);
+  if (!compiled) return code;
+  if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
+  const SymbolicProgram& program = *compiled->program;
+  std::size_t bodies = 0;
+  for (const RowVersion& version : program.versions) bodies += version.parts.size();
+  for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
+                                 program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),
+                                 program.versions.size(), program.versions.size() == 1 ? "" : "s", bodies);
+  for (const std::string& line : rests_text(program)) text += "  " + line + "\n";
+  return deliver(options, text + "  mappings and reasons are those of one size: bind sizes with --sizes\n");
 }
 
 }  // namespace isamap::cli

@@ -16,5 +16,7 @@ std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, c
 
 Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel);
 Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel);
+/// What is left to the call, and the facts that would remove it.
+Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel);
 
 }  // namespace isamap::cli

@@ -14,6 +14,8 @@
 #include "cli/json.h"
 #include "cli/listed.h"
 #include "cli/models.h"
+#include "cli/sizes.h"
+#include "cli/symbolic_verbs.h"
 #include "ir/recurrence.h"
 #include "mapper/instruction_tree.h"
 #include "mapper/layout_advice.h"
@@ -141,6 +143,10 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 Exit verb_explain(const Options& options, const std::string& folder) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) return explain_model(options);
   Exit code = Exit::ok;
+  if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
+    return code;
+  else if (symbolic)
+    return explain_symbolic(options, *symbolic);
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
   const HardwareModel& model = inputs->model;

@@ -53,6 +53,7 @@ std::vector<VerbRow> verbs_import() {
            [](Flags& flags) {
              flags.text("MODEL", flags.options.kernel_file, "model (.onnx)").required();
              flags.model();
+             flags.text("--dims", flags.options.dims, "seq=1..512,batch=1: kernel files for all these sizes");
            },
            verb_import_onnx, true},
           {510, "import timeloop", "a Timeloop problem, architecture and mapping",

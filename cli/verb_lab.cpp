@@ -37,11 +37,15 @@ Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& option
   return lab::parse_strategies(all);
 }
 
-/// Streams lines, so that an interrupted run keeps its results; with -o to that file.
+/// Streams lines, so that an interrupted run keeps its results; with -o to that file, behind its first `kept` bytes.
 class Lines {
  public:
-  explicit Lines(const std::string& path)
-      : path_(path), file_(path.empty() ? stdout : std::fopen(path.c_str(), "wb")) {}
+  Lines(const std::string& path, std::size_t kept)
+      : path_(path), file_(path.empty() ? stdout : std::fopen(path.c_str(), kept > 0 ? "ab" : "wb")) {
+    std::error_code failed;
+    if (kept > 0 && file_) std::filesystem::resize_file(path, kept, failed);
+    if (failed) error_ = failed.value();
+  }
   ~Lines() {
     if (file_ && file_ != stdout) std::fclose(file_);
   }
@@ -169,14 +173,24 @@ void add_lab_run_flags(Flags& flags) {
 
 namespace {
 
+/// The same command goes on with the file that it began.
+lab::WrittenBefore left_by_a_killed_run(const Options& options, const lab::Suite& suite, const lab::RunOptions& run) {
+  std::error_code none;
+  if (options.output.empty() || !std::filesystem::is_regular_file(options.output, none)) return {};
+  const auto text = read_lab_file(options.output);
+  return text ? lab::written_before(*text, options.suite, suite, run) : lab::WrittenBefore{};
+}
+
 Exit verb_lab_run(const Options& options) {
   Exit code = Exit::ok;
   const auto run = lab_run_options(options, code);
   if (!run) return code;
   const auto suite = lab_suite(options, code);
   if (!suite) return code;
-  Lines lines(options.output);
+  const lab::WrittenBefore before = left_by_a_killed_run(options, *suite, *run);
+  Lines lines(options.output, before.bytes);
   if (!lines.ok()) return lines.problem();
+  if (before.trials > 0) tell(fmt::format("{}: goes on behind {} trials", options.output, before.trials));
   answer_interrupts();
   Progress progress;
   std::size_t finished = 0, expected = 0;
@@ -187,7 +201,8 @@ Exit verb_lab_run(const Options& options) {
         finished = done;
         expected = all;
         return go_on_with_something();
-      });
+      },
+      before);
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   if (interrupted() && finished < expected && lines.ok())
     return fail(Exit::limit, fmt::format("interrupted: {} of {} trials are written", finished, expected));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "backends/cpp/block_unit.h"
@@ -25,7 +26,27 @@ constexpr std::size_t kMostBlocks = 600;
 
 using BlockCounts = std::vector<std::int64_t>;
 
-/// One schedule for the grid of one statement; `for_rests`: schedules for the blocks of rests, the first that lowers.
+/// The order of the schedule's loops; reduced axes are innermost where it has none.
+std::vector<int> order_of(const Schedule& schedule, const std::vector<GridAxis>& axes) {
+  std::vector<int> order;
+  const auto add = [&](std::size_t axis) {
+    if (const int a = static_cast<int>(axis); std::find(order.begin(), order.end(), a) == order.end())
+      order.push_back(a);
+  };
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* loop = std::get_if<For>(&line.is))
+        for (const TiledLoop& tiled : loop->loops)
+          for (std::size_t axis = 0; axis < axes.size(); ++axis)
+            if (tiled.dim == axes[axis].dim) add(axis);
+  for (const bool reduced : {false, true})
+    for (std::size_t axis = 0; axis < axes.size(); ++axis)
+      if (axes[axis].reduced == reduced) add(axis);
+  return order;
+}
+
+/// One schedule for the grid of one statement; `for_rests`: schedules for the blocks of rests, the first that lowers;
+/// the last one is scalar.
 class GridBuilder {
  public:
   GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options, Schedule schedule,
@@ -47,7 +68,7 @@ class GridBuilder {
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || adds) && cell < block_count(grid_); ++cell)
         if (!add_block(cell, adding)) return std::nullopt;
-    find_order();
+    grid_.order = order_of(grid_.schedule, axes());
     if (!unprintable_blocks(grid_, model_).empty()) return std::nullopt;
     return std::move(grid_);
   }
@@ -59,6 +80,8 @@ class GridBuilder {
   /// Tiles of the axis in the schedule, the largest first.
   BlockCounts tiles_of(std::size_t axis) const {
     std::set<std::int64_t, std::greater<>> tiles{1};
+    for (const VectorizedReduction& lanes : grid_.schedule.lanes)
+      if (lanes.dim == axes()[axis].dim) tiles.insert(lanes.lanes * lanes.depth);
     for (const Nest& nest : grid_.schedule.nests)
       for (const Line& line : nest.lines)
         if (const auto* loop = std::get_if<For>(&line.is))
@@ -116,19 +139,34 @@ class GridBuilder {
     return true;
   }
 
+  /// What the smallest tile leaves are multiples of this.
+  std::int64_t rest_step(std::size_t axis) const {
+    const std::int64_t multiple = axes()[axis].multiple;
+    for (const DimRun& run : axes()[axis].runs)
+      if (run.tile % multiple != 0) return 1;
+    return multiple;
+  }
+
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
     const std::int64_t tile = runs.back().tile;
     if (tile - 1 > kMostBlockRests) return false;
+    const std::size_t tiles = runs.size();
     std::optional<Program> last;
-    for (std::int64_t rest = 1; rest < tile; ++rest) {
+    const std::int64_t step = rest_step(axis);
+    for (std::int64_t rest = step; rest < tile; rest += step) {
       BlockCounts counts = walked_counts();
       counts[axis] = rest;
       std::optional<Program> program;
-      for (std::size_t n = 0; n < for_rests_.size() && !program; ++n) program = lowered(for_rests_[n], counts, false);
-      if (!program) return false;
-      if (last && masked_extents(*last, *program, 1))
+      for (std::size_t n = 0; n + 1 < for_rests_.size() && !program; ++n)
+        program = lowered(for_rests_[n], counts, false);
+      if (!program) {  // position by position
+        runs.resize(tiles);
+        runs.push_back({1, 0, 0});
+        return true;
+      }
+      if (last && masked_extents(*last, *program, step))
         runs.back().high = rest;
       else
         runs.push_back({0, rest, rest});
@@ -147,20 +185,56 @@ class GridBuilder {
     return axes()[axis].runs[cell % axes()[axis].runs.size()];
   }
 
+  /// The first cell along all reduced axes never adds.
+  bool only_starts(std::size_t cell) const {
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      if (axes()[axis].reduced && &run_of(cell, axis) != &axes()[axis].runs.front()) return false;
+    return true;
+  }
+
   bool add_block(std::size_t cell, bool adding) {
+    if (adding && only_starts(cell)) {
+      grid_.blocks.emplace_back();
+      return true;
+    }
     BlockCounts tiles;
     for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
     // Copies are worth their time where all axes have many positions.
     const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
     if (all_tiles && add_block(cell, tiles, adding, grid_.schedule)) return true;
-    return std::any_of(for_rests_.begin(), for_rests_.end(),
-                       [&](const Schedule& schedule) { return add_block(cell, tiles, adding, schedule); });
+    const auto rests = by_price(cell, tiles);
+    return std::any_of(rests.begin(), rests.end(),
+                       [&](const Schedule* schedule) { return add_block(cell, tiles, adding, *schedule); });
   }
+  /// The schedules for rests, the cheapest first where the other axes have their likely extents.
+  std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
+    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
+    BlockCounts counts;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
+      const std::int64_t extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
+      counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
+                                       : sample_of(run_of(cell, axis), rest_step(axis)));
+    }
+    const Kernel kernel = block_kernel(grid_.shape, counts, false);
+    std::vector<std::pair<double, const Schedule*>> priced;
+    for (const Schedule& schedule : for_rests_) {
+      const bool legal = !has_errors(verify(schedule, kernel, model_));
+      const auto cost =
+          legal ? evaluate(schedule, kernel, model_, options_.schedule.costs) : Result<Evaluation>(Diagnostics{});
+      priced.emplace_back(cost ? cost->total.cycles : std::numeric_limits<double>::max(), &schedule);
+    }
+    std::stable_sort(priced.begin(), priced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<const Schedule*> schedules;
+    for (const auto& [cycles, schedule] : priced) schedules.push_back(schedule);
+    return schedules;
+  }
+
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
     for (const std::int64_t steps : kBlockSteps) {
       BlockCounts counts;
       for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps) : sample_of(run_of(cell, axis)));
+        counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
+                                         : sample_of(run_of(cell, axis), rest_step(axis)));
       auto program = lowered(schedule, counts, adding);
       if (!program) continue;
       auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
@@ -174,7 +248,9 @@ class GridBuilder {
   }
 
   /// Of a run without tiles: the number of positions that its block is lowered for.
-  static std::int64_t sample_of(const DimRun& run) { return run.low + (run.high - run.low) / 2; }
+  static std::int64_t sample_of(const DimRun& run, std::int64_t step) {
+    return run.low + (run.high - run.low) / 2 / step * step;
+  }
 
   /// Every number that a masked run serves gives the same block but for extents.
   bool add_masks(std::size_t cell, const BlockCounts& counts, bool adding, const Schedule& schedule,
@@ -182,37 +258,22 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
       const DimRun& run = run_of(cell, axis);
       if (run.tile > 0 || run.low == run.high) continue;
-      for (const std::int64_t rest : {run.low, run.low + 1, run.high - 1, run.high}) {
+      const std::int64_t step = rest_step(axis), sample = sample_of(run, step);
+      for (const std::int64_t rest : {run.low, run.low + step, run.high - step, run.high}) {
         // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
-        if (rest == sample_of(run) || rest == 1) continue;
+        if (rest == sample || rest == 1) continue;
         BlockCounts other = counts;
         other[axis] = rest;
         const auto program = lowered(schedule, other, adding);
-        const auto extents = program ? masked_extents(block.program, *program, rest - sample_of(run)) : std::nullopt;
+        const auto extents = program ? masked_extents(block.program, *program, rest - sample) : std::nullopt;
         if (!extents) return false;
         for (const std::int64_t extent : *extents) {
-          const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample_of(run) - extent};
+          const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
           if (block.masked.emplace(extent, from).first->second != from) return false;
         }
       }
     }
     return true;
-  }
-
-  /// The order of the schedule's loops; reduced axes are innermost where it has none.
-  void find_order() {
-    for (const Nest& nest : grid_.schedule.nests)
-      for (const Line& line : nest.lines)
-        if (const auto* loop = std::get_if<For>(&line.is))
-          for (const TiledLoop& tiled : loop->loops)
-            for (std::size_t axis = 0; axis < axes().size(); ++axis)
-              if (tiled.dim == axes()[axis].dim) add_to_order(static_cast<int>(axis));
-    for (const bool reduced : {false, true})
-      for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        if (axes()[axis].reduced == reduced) add_to_order(static_cast<int>(axis));
-  }
-  void add_to_order(int axis) {
-    if (std::find(grid_.order.begin(), grid_.order.end(), axis) == grid_.order.end()) grid_.order.push_back(axis);
   }
 
   const HardwareModel& model_;
@@ -284,8 +345,9 @@ class BlockCompiler {
       BlockCounts counts;
       for (const GridAxis& axis : shape.axes)
         counts.push_back(std::max(least, std::min(evaluate(axis.extent, kernel_.at), kMostPositions)));
-      const Compilation compiled = compile(block_kernel(shape, counts, false), model_, options_);
-      if (!compiled.program) {
+      const Kernel kernel = block_kernel(shape, counts, false);
+      Compilation compiled = compile(kernel, model_, options_);
+      if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;
       }
@@ -316,9 +378,29 @@ class BlockCompiler {
       for (const Schedule& one : {copies, plain})
         if (const Schedule more = with_loops(shape, one, tile); more != one)
           tried.emplace_back(more, std::vector{with_loops(shape, plain, tile), more});
-    for (const auto& [main, rests] : tried)
+    const Schedule scalar = scalar_schedule(shape, schedule);
+    tried.push_back({scalar, {}});
+    for (auto& [main, rests] : tried) {
+      rests.push_back(scalar);
       if (auto grid = GridBuilder(shape, model_, options_, main, rests).run()) return grid;
+    }
     return std::nullopt;
+  }
+  static Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
+    const Computation& statement = shape.kernel.statements[0];
+    Nest nest;
+    for (const Dim& dim : statement.domain.dims) {
+      For loop;
+      loop.loops = {{dim.name, 1}};
+      nest.lines.push_back(Line{loop});
+    }
+    Do element;
+    element.statement = statement.name;
+    nest.lines.push_back(Line{element});
+    schedule.splits.clear();
+    schedule.lanes.clear();
+    schedule.nests = {nest};
+    return schedule;
   }
   /// Without prefetches and chosen moves; `all`: without copies in addressed memories, too.
   Schedule reduced(Schedule schedule, bool all) const {

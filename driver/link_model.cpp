@@ -65,6 +65,7 @@ class Linker {
       const CompiledBands* bands = bands_of(compiled_, p);
       auto made = call(compiled_.parts[p].name, compiled_.parts[p].program, kernel_of(p), workspace_at_[p]);
       if (!made) return made.diagnostics();
+      made->seconds = compiled_.parts[p].predicted_cycles / machine_.clock_hz;
       linked_.calls.push_back(std::move(*made));
       if (bands == nullptr || p + 1 < bands->group.first + bands->group.count) continue;
       auto loops = bands_of_calls(*bands);
@@ -195,7 +196,7 @@ class Linker {
 
   Result<PartCall> call(const std::string& name, std::size_t number, const Kernel& kernel, std::int64_t workspace) {
     const Program& program = linked_.programs[number];
-    PartCall made{name, number, std::vector<ModelPlace>(program.buffers.size()), {}, {}};
+    PartCall made{name, number, std::vector<ModelPlace>(program.buffers.size()), {}, {}, 0};
     if (workspaces_[number] > 0) made.workspace = {ModelPlace::In::arena, workspace};
     std::vector<BufferId> packed;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

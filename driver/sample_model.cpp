@@ -8,18 +8,19 @@
 #include <set>
 
 #include "driver/symbolic_model.h"
+#include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
 
-// Steps from the likely size: neighbours show what strided windows round, far ones the slope.
-constexpr std::int64_t kSampleSteps[] = {1, 2, 3, 4, 5, 8, 33, 64};
+// Steps from the likely size: far ones show the slope, neighbours what strided windows round.
+const std::vector<std::int64_t> kFewSteps = {1, 3, 64}, kAllSteps = {1, 2, 3, 4, 5, 8, 33, 64};
 constexpr std::int64_t kSmallestSample = 2;  ///< axes of one element are left out by the importer
 
 /// Sizes at which one symbol is sampled, the likely one first.
-std::vector<std::int64_t> samples_of(const SymbolicSize& size) {
+std::vector<std::int64_t> samples_of(const SymbolicSize& size, const std::vector<std::int64_t>& steps_of) {
   const std::int64_t step = size.multiple_of;
   const std::int64_t low = round_up(std::max(size.min, kSmallestSample), step);
   const std::int64_t high = std::max(floor_div(size.max, step) * step, low);
@@ -28,7 +29,7 @@ std::vector<std::int64_t> samples_of(const SymbolicSize& size) {
     if (base < low) base = likely;
   base = std::clamp(base, low, high);
   std::vector<std::int64_t> values{base};
-  for (const std::int64_t steps : kSampleSteps)
+  for (const std::int64_t steps : steps_of)
     for (const std::int64_t value : {base + steps * step, base - steps * step})
       if (value >= low && value <= high) values.push_back(value);
   return values;
@@ -38,30 +39,6 @@ std::string shown(const Bindings& sizes) {
   std::string text;
   for (const auto& [name, value] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
   return text;
-}
-
-/// All sizes in the middle, each size moved alone, all of them moved together, and the largest ones.
-std::vector<Bindings> sample_sizes(const SizeFacts& facts) {
-  Bindings base, together, largest;
-  for (const SymbolicSize& size : facts.sizes) {
-    const auto values = samples_of(size);
-    base[size.name] = values.front();
-    together[size.name] = values.back();
-    largest[size.name] = size.max_stated ? floor_div(size.max, size.multiple_of) * size.multiple_of
-                                         : *std::max_element(values.begin(), values.end());
-  }
-  std::vector<Bindings> list{base};
-  for (const SymbolicSize& size : facts.sizes)
-    for (const std::int64_t value : samples_of(size)) {
-      list.push_back(base);
-      list.back()[size.name] = value;
-    }
-  list.push_back(together);
-  list.push_back(largest);
-  std::vector<Bindings> distinct;
-  for (const Bindings& one : list)
-    if (std::find(distinct.begin(), distinct.end(), one) == distinct.end()) distinct.push_back(one);
-  return distinct;
 }
 
 /// The sample with the largest sizes.
@@ -129,8 +106,49 @@ std::optional<Diagnostic> different(const Model& a, const Model& b, const Bindin
 
 }  // namespace
 
-Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
-  SampledModel sampled{facts, sample_sizes(facts), {}, {}};
+std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all) {
+  const std::vector<std::int64_t>& steps = all ? kAllSteps : kFewSteps;
+  Bindings base, together, largest;
+  for (const SymbolicSize& size : facts.sizes) {
+    const auto values = samples_of(size, steps);
+    base[size.name] = values.front();
+    together[size.name] = values.back();
+    largest[size.name] = size.max_stated ? floor_div(size.max, size.multiple_of) * size.multiple_of
+                                         : *std::max_element(values.begin(), values.end());
+  }
+  std::vector<Bindings> list{base};
+  for (const SymbolicSize& size : facts.sizes)
+    for (const std::int64_t value : samples_of(size, steps)) {
+      list.push_back(base);
+      list.back()[size.name] = value;
+    }
+  list.push_back(together);
+  list.push_back(largest);
+  std::vector<Bindings> distinct;
+  for (const Bindings& one : list)
+    if (std::find(distinct.begin(), distinct.end(), one) == distinct.end()) distinct.push_back(one);
+  return distinct;
+}
+
+namespace {
+
+/// Is every extent a sum of sizes times numbers? Then few samples suffice.
+bool is_affine(const SampledModel& sampled) {
+  SizeFit fit(sampled.sizes);
+  for (std::size_t t = 0; t < sampled.models[0].kernel.tensors.size(); ++t)
+    for (std::size_t d = 0; d < sampled.models[0].kernel.tensors[t].shape.size(); ++d) {
+      std::vector<std::int64_t> values;
+      for (const Model& model : sampled.models) values.push_back(model.kernel.tensors[t].shape[d]);
+      const auto e = fit.fit(values);
+      if (!e) return false;
+      for (const AffineTerm& term : e->terms())
+        if (division(term)) return false;
+    }
+  return true;
+}
+
+Result<SampledModel> sampled_at(const SizeFacts& facts, std::vector<Bindings> sizes, const ModelImporter& import) {
+  SampledModel sampled{facts, std::move(sizes), {}, {}};
   sampled.models.resize(sampled.sizes.size());
   std::set<std::size_t> grown;  // constants whose shape depends on the sizes
   const std::size_t most = largest_of(sampled.sizes);
@@ -172,6 +190,14 @@ Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& i
                    "bind a size with --sizes");
   }
   return sampled;
+}
+
+}  // namespace
+
+Result<SampledModel> sample_model(const SizeFacts& facts, const ModelImporter& import) {
+  auto few = sampled_at(facts, sample_sizes(facts, false), import);
+  if (!few || is_affine(*few)) return few;
+  return sampled_at(facts, sample_sizes(facts, true), import);
 }
 
 }  // namespace isamap

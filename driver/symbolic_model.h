@@ -25,6 +25,10 @@ struct SampledModel {
   std::vector<TensorData> constants;  ///< by tensor; others are empty
 };
 
+/// Where a model is imported: at the likely sizes, with each size moved alone, all of them moved together, and at the
+/// largest ones. `all`: with the neighbours that show what strided windows round.
+std::vector<Bindings> sample_sizes(const SizeFacts& facts, bool all);
+
 /// Imports at sizes of at least 2, since axes of one element are left out. Constants of another shape or with other
 /// values at other sizes (tables of positions, masks) become those of the largest sizes, if those of smaller ones are
 /// their first rows. Errors: those of an import; models with other statements or constants at other sizes, in words.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "isamap/backend.h"
+#include "isamap/mapper.h"
 #include "isamap/scheduler.h"
 #include "jobs/device.h"
 #include "scheduler/measure.h"
@@ -65,16 +66,20 @@ class PartTuning {
   /// The fastest, if it is faster than `now`.
   std::shared_ptr<const Compilation> faster_than(std::shared_ptr<const Compilation> now, TunedPart& report) {
     add(std::move(now));
-    const StatementId statement = largest_statement(kernel_);
-    for (const Point& point : promising(statement)) {
-      if (options_.stopped()) break;
-      CompileOptions with = options_.compile;
-      with.schedule.known.resize(kernel_.statements.size());
-      with.schedule.known[statement.index()] = {point};
-      with.schedule.stop_after.assign(kernel_.statements.size(), with.schedule.max_evaluations);
-      with.schedule.stop_after[statement.index()] = 1;
-      add(std::make_shared<const Compilation>(compile(kernel_, machine_, with)));
+    // Without splits of the kernel, which have points of their own; what there is may have one.
+    if (const auto mappings = enumerate_mappings(kernel_, machine_, options_.compile.map)) {
+      const StatementId statement = largest_statement(kernel_);
+      for (const Point& point : promising(statement, *mappings)) {
+        if (options_.stopped()) break;
+        ScheduleOptions with = options_.compile.schedule;
+        with.known.resize(kernel_.statements.size());
+        with.known[statement.index()] = {point};
+        with.stop_after.assign(kernel_.statements.size(), with.max_evaluations);
+        with.stop_after[statement.index()] = 1;
+        if (const auto scheduled = schedule(kernel_, *mappings, machine_, with)) add(scheduled->schedule);
+      }
     }
+    if (candidates_.size() == 1) search_again();
     time(report);
     if (!options_.stopped() && best_) {
       variants(*candidates_[*best_]);
@@ -84,14 +89,29 @@ class PartTuning {
   }
 
  private:
-  std::vector<Point> promising(StatementId statement) {
+  std::vector<Point> promising(StatementId statement, const MapResult& mappings) {
     PromisingPoints points(statement, options_.measured);
-    CompileOptions with = options_.compile;
-    with.schedule.watch = [&](const Trial& trial) { points.add(trial); };
-    const Compilation searched = compile(kernel_, machine_, with);
-    return searched.program ? points.points() : std::vector<Point>{};
+    ScheduleOptions with = options_.compile.schedule;
+    with.watch = [&](const Trial& trial) { points.add(trial); };
+    const auto searched = schedule(kernel_, mappings, machine_, with);
+    return searched ? points.points() : std::vector<Point>{};
   }
 
+  /// Where the statement maps only after a split of the kernel: searches from other seeds.
+  void search_again() {
+    constexpr std::size_t most = 4;
+    for (std::size_t seed = 1; seed <= std::min(most, options_.measured) && !options_.stopped(); ++seed) {
+      CompileOptions with = options_.compile;
+      with.schedule.seed += seed;
+      add(std::make_shared<const Compilation>(compile(kernel_, machine_, with)));
+    }
+  }
+
+  void add(const Schedule& schedule) {
+    CompileOptions by_hand = options_.compile;
+    by_hand.hand_written = schedule;
+    add(std::make_shared<const Compilation>(compile(kernel_, machine_, by_hand)));
+  }
   void add(std::shared_ptr<const Compilation> one) {
     if (!one->program) return;
     const auto same = [&](const auto& other) {
@@ -105,10 +125,9 @@ class PartTuning {
     const Kernel kernel = scheduled_kernel_of(kernel_, schedule);
     for (std::size_t s = 0; s < schedule.nests.size(); ++s)
       for (const TuningVariant& variant : tuning_variants(schedule, s, kernel, machine_)) {
-        CompileOptions by_hand = options_.compile;
-        by_hand.hand_written = schedule;
-        by_hand.hand_written->nests[s] = variant.nest;
-        add(std::make_shared<const Compilation>(compile(kernel_, machine_, by_hand)));
+        Schedule with = schedule;
+        with.nests[s] = variant.nest;
+        add(with);
       }
   }
 
@@ -140,11 +159,11 @@ class PartTuning {
   std::optional<std::size_t> best_;
 };
 
-/// Seconds of each program, all its calls together.
+/// Seconds of each program, all its calls together; parts in bands have programs of their own, which are not tuned.
 std::vector<double> seconds_of_programs(const CompiledModel& compiled, const ModelRun& run) {
   std::vector<double> seconds(compiled.programs.size());
   for (std::size_t p = 0; p < compiled.parts.size() && p < run.parts.size(); ++p)
-    seconds[compiled.parts[p].program] += run.parts[p].seconds;
+    if (bands_of(compiled, p) == nullptr) seconds[compiled.parts[p].program] += run.parts[p].seconds;
   return seconds;
 }
 

@@ -72,6 +72,14 @@ std::string operator_in_words(const std::string& op);
 /// be said.
 Result<Model> import_model(const std::string& path, const ModelOptions& options = {});
 
+/// A size that the file leaves open.
+struct FreeSize {
+  std::string name;                 ///< in ModelOptions::sizes
+  std::vector<std::string> places;  ///< "axis 1 of input 'ids'"
+  bool batch = false;               ///< the first axis of an input: 1 where nothing is said
+};
+Result<std::vector<FreeSize>> free_sizes(const std::string& path);
+
 /// The same model without copies between statements (ir/compose.h).
 Model composed(const Model& model);
 

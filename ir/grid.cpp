@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
+#include "ir/facts.h"
 #include "isamap/block_program.h"
 
 namespace isamap {
@@ -42,7 +45,8 @@ class GridFinder {
     for (std::size_t d = 0; d < symbolic_.extents.size(); ++d) {
       if (symbolic_.extents[d].is_constant()) continue;
       const Dim& dim = statement_.domain.dims[d];
-      shape_.axes.push_back({dim.name, symbolic_.extents[d], dim.kind == DimKind::reduction, {}});
+      shape_.axes.push_back(
+          {dim.name, symbolic_.extents[d], dim.kind == DimKind::reduction, divisor_of(symbolic_.extents[d]), {}});
     }
     for (const AffineExpr& value : symbolic_.values)
       for (const GridAxis& axis : shape_.axes)
@@ -61,6 +65,17 @@ class GridFinder {
       if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), axis.extent);
     return std::nullopt;
   }
+  /// Divides the extent at all sizes.
+  std::int64_t divisor_of(const AffineExpr& extent) const {
+    std::int64_t divisor = std::abs(extent.constant());
+    for (const AffineTerm& term : extent.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
+      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
+    }
+    return std::max<std::int64_t>(std::abs(divisor), 1);
+  }
+
   const Tensor& tensor(const Access& access) const { return kernel_.sample.tensors[access.tensor.index()]; }
 
   /// The tensors of this statement, in the order of the kernel.
@@ -92,11 +107,13 @@ class GridFinder {
 
   std::vector<SizeProduct> strides(std::size_t t) const {
     const std::vector<AffineExpr>& extents = kernel_.shapes[t];
+    if (kernel_.strides[t].empty()) return dense_strides(extents);
     std::vector<SizeProduct> found(extents.size());
-    if (!kernel_.strides[t].empty()) {
-      for (std::size_t d = 0; d < extents.size(); ++d) found[d] = product_of(kernel_.strides[t][d], {});
-      return found;
-    }
+    for (std::size_t d = 0; d < extents.size(); ++d) found[d] = product_of(kernel_.strides[t][d], {});
+    return found;
+  }
+  static std::vector<SizeProduct> dense_strides(const std::vector<AffineExpr>& extents) {
+    std::vector<SizeProduct> found(extents.size());
     for (std::size_t d = extents.size(); d-- > 1;) found[d - 1] = product_of(extents[d], found[d]);
     return found;
   }
@@ -140,23 +157,70 @@ class GridFinder {
         return against("along two dims", shape_.axes[static_cast<std::size_t>(move.axis)].extent);
       known = move;
     }
-    if (a > 0 && outside_of(access, kernel_.sample.tensors) && leaves_shape(access))
-      return refuse(fmt::format("statement {} reads '{}' beyond its edges", statement_.name, tensor(access).name), {});
+    return a > 0 && outside_of(access, kernel_.sample.tensors) ? pad(a) : std::nullopt;
+  }
+  /// A padded copy of what access `a` reads, unless no size leaves the shape.
+  std::optional<Diagnostic> pad(std::size_t a) {
+    const Access& access = access_of(statement_, static_cast<int>(a));
+    Access& own = shape_.kernel.statements[0].reads[a - 1];
+    const auto refused = [&](const std::string& why) {
+      return refuse(fmt::format("'{}', which is read beyond its edges, {}", tensor(access).name, why), {});
+    };
+    PaddedCopy copy;
+    copy.value = *outside_of(access, kernel_.sample.tensors);
+    bool leaves = false;
+    for (std::size_t d = 0; d < own.index.size(); ++d) {
+      const auto range = range_of(symbolic_.index[a][d]);
+      if (!range) return refused("has a subscript with divisions");
+      copy.low.push_back(range->first);
+      copy.extents.push_back(range->second - range->first + 1);
+      leaves = leaves || range->first < 0 ||
+               !Facts(kernel_.facts).nonnegative(kernel_.shapes[access.tensor.index()][d] - 1 - range->second);
+    }
+    if (!leaves) return std::nullopt;
+    if (access.computed) return refused("has computed subscripts");
+    for (std::size_t b = 0; b < symbolic_.index.size(); ++b)
+      if (b != a && access_of(statement_, static_cast<int>(b)).tensor == access.tensor) return refused("is read twice");
+    const std::size_t t = own.tensor.index();
+    const DType type = shape_.kernel.tensors[t].dtype;
+    if (copy.value != 0 && type != DType::f32 && type != DType::f64)
+      return refused("has a value outside that is not 0");
+    for (std::size_t d = 0; d < own.index.size(); ++d) {
+      own.index[d] = own.index[d] - copy.low[d];
+      shape_.symbolic_extent[t][d] = !copy.extents[d].is_constant();
+      if (copy.extents[d].is_constant()) shape_.kernel.tensors[t].shape[d] = copy.extents[d].constant();
+    }
+    shape_.strides[t] = dense_strides(copy.extents);
+    shape_.kernel.tensors[t].outside.reset();
+    shape_.kernel.tensors[t].strides.clear();
+    own.outside.reset();
+    shape_.padded[own.tensor] = std::move(copy);
     return std::nullopt;
+  }
+  /// Smallest and largest value of a subscript; dims start at 0.
+  std::optional<std::pair<std::int64_t, AffineExpr>> range_of(const AffineExpr& index) const {
+    std::int64_t low = index.constant();
+    AffineExpr high = index.constant();
+    for (const AffineTerm& term : index.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const int d = name != nullptr && name->starts_with('$') ? statement_.domain.find(name->substr(1)) : -1;
+      if (d < 0) return std::nullopt;
+      const AffineExpr& extent = symbolic_.extents[static_cast<std::size_t>(d)];
+      if (term.coefficient > 0) {
+        high += term.coefficient * (extent - 1);
+      } else if (extent.is_constant()) {
+        low += term.coefficient * (extent.constant() - 1);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return std::pair(low, high);
   }
   /// An earlier access of the same tensor.
   bool reads_other(std::size_t a) const {
     for (std::size_t b = 0; b < a; ++b)
       if (access_of(statement_, static_cast<int>(b)).tensor == access_of(statement_, static_cast<int>(a)).tensor)
         return true;
-    return false;
-  }
-  bool leaves_shape(const Access& access) const {
-    const Ranges ranges = ranges_of(statement_.domain);
-    for (std::size_t d = 0; d < access.index.size(); ++d) {
-      const auto range = bounds(access.index[d], ranges);
-      if (!range || range->low < 0 || range->high >= tensor(access).shape[d]) return true;
-    }
     return false;
   }
 
@@ -210,7 +274,8 @@ Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& cou
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
   std::int64_t first = 0;
   for (const DimRun& run : axis.runs) first = std::max(first, run.tile);
-  for (std::int64_t extent = 0; extent < std::max<std::int64_t>(first, 1); ++extent) {
+  for (std::int64_t extent = 0; extent < std::lcm(std::max<std::int64_t>(first, 1), axis.multiple);
+       extent += axis.multiple) {
     std::int64_t left = extent;
     for (const DimRun& run : axis.runs)
       if (run.tile > 0) left %= run.tile;

@@ -39,6 +39,15 @@ struct Job {
   std::uint64_t seed;
 };
 
+std::vector<Job> jobs_of(const Suite& suite, const RunOptions& options) {
+  std::vector<Job> jobs;
+  for (const Instance& instance : suite.instances)
+    for (const StrategyChoice& strategy : options.strategies)
+      for (std::int64_t s = 0; s < options.seeds; ++s)
+        jobs.push_back({&instance, &strategy, options.seed + static_cast<std::uint64_t>(s)});
+  return jobs;
+}
+
 /// Emits results in the order of the jobs.
 class InOrder {
  public:
@@ -150,16 +159,14 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
 
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string&)>& write,
-                const std::function<bool(std::size_t, std::size_t)>& progress) {
+                const std::function<bool(std::size_t, std::size_t)>& progress, const WrittenBefore& before) {
   const auto costs = costs_of(options.cost);
   if (!costs) return costs.diagnostics();
   if (Diagnostics problems = check_strategies(suite, options); has_errors(problems)) return problems;
-  std::vector<Job> jobs;
-  for (const Instance& instance : suite.instances)
-    for (const StrategyChoice& strategy : options.strategies)
-      for (std::int64_t s = 0; s < options.seeds; ++s)
-        jobs.push_back({&instance, &strategy, options.seed + static_cast<std::uint64_t>(s)});
-  write(json_of_header(suite_name, suite, options));
+  std::vector<Job> jobs = jobs_of(suite, options);
+  const std::size_t all = jobs.size();
+  jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(before.trials));
+  if (before.bytes == 0) write(json_of_header(suite_name, suite, options));
   InOrder results(jobs.size(), write);
   Diagnostics failed;
   std::mutex mutex;
@@ -167,7 +174,7 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
   const auto ask = [&] {
     if (!progress) return;
     const std::lock_guard lock(mutex);
-    if (!stop && !progress(results.done(), jobs.size())) stop = true;
+    if (!stop && !progress(before.trials + results.done(), all)) stop = true;
   };
   std::atomic<LabClock::time_point> asked{LabClock::now()};
   const TrialLimits limits{options.evaluations, [&] {
@@ -190,6 +197,24 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
     ask();
   });
   return failed;
+}
+
+WrittenBefore written_before(const std::string& text, const std::string& suite_name, const Suite& suite,
+                             const RunOptions& options) {
+  const std::string header = json_of_header(suite_name, suite, options);
+  if (!text.starts_with(header)) return {};
+  WrittenBefore before{header.size(), 0};
+  for (const Job& job : jobs_of(suite, options)) {
+    const std::size_t end = text.find('\n', before.bytes);
+    if (end == std::string::npos) break;
+    const auto line = parse_trials(header + text.substr(before.bytes, end + 1 - before.bytes), "");
+    if (!line || line->results.size() != 1) break;
+    const TrialResult& trial = line->results.front();
+    if (trial.instance != job.instance->name || trial.strategy != job.strategy->text || trial.seed != job.seed) break;
+    before.bytes = end + 1;
+    ++before.trials;
+  }
+  return before;
 }
 
 std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }

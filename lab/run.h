@@ -68,13 +68,23 @@ Result<CostModelFactory> costs_of(const std::string& text);
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
                               const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
+/// The start of a file of trials that a run would write again: its bytes, and the trials in them.
+struct WrittenBefore {
+  std::size_t bytes = 0, trials = 0;
+};
+/// What an earlier `run` of this suite with these options left in `text` when it was killed: whole lines in the order
+/// of the trials. No bytes: another run.
+WrittenBefore written_before(const std::string& text, const std::string& suite_name, const Suite& suite,
+                             const RunOptions& options);
+
 /// JSON lines: a header, then a trial each, in the order instance, strategy, seed. `write` receives each line once
 /// those before it are complete. Errors: a strategy or cost model that cannot be made, or fails. `progress` is asked
 /// after each trial and every few tens of milliseconds within trials, by one thread at a time; false ends the run, and
-/// unfinished trials are left out.
+/// unfinished trials are left out. `before`: lines that are there already and are not written again.
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string& line)>& write,
-                const std::function<bool(std::size_t done, std::size_t all)>& progress = {});
+                const std::function<bool(std::size_t done, std::size_t all)>& progress = {},
+                const WrittenBefore& before = {});
 
 /// A file written by `run`; a truncated last line is ignored.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);

@@ -36,6 +36,7 @@ struct PartCall {
   std::vector<ModelPlace> arguments;  ///< by buffer of the program: those that are arguments
   std::vector<FilledTensor> fill;     ///< before the call
   ModelPlace workspace;               ///< of its local arrays
+  double seconds = 0;                 ///< predicted; 0: unknown
 };
 
 /// Rows of a buffer that the next band reads again.

@@ -120,7 +120,7 @@ class TileLoopFinder {
     if (!stays_in(index, variable, section, ranges)) return false;
     auto& axes = found_.grown.try_emplace(ref.buffer, std::vector<TileLoop>(buffer.extents.size())).first->second;
     if (axes[d].axis < 0 && !seen_.contains({ref.buffer, d})) axes[d] = loop;
-    return axes[d] == loop;
+    return axes[d].axis == loop.axis;  // the extent says how large a section is for each position
   }
 
   void use(const Ref& ref, const Ranges& ranges) {

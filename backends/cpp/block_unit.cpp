@@ -197,9 +197,12 @@ class BlockUnit {
     return extent / trip;
   }
 
+  static bool is_used(const Block& block) { return !block.program.buffers.empty(); }
+
   Diagnostics print_blocks(std::size_t g) {
     const Grid& grid = program_.grids[g];
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+      if (!is_used(grid.blocks[b])) continue;
       const RuntimeNumbers numbers = numbers_of(grid.shape, grid.blocks[b]);
       around_.numbers = &numbers;
       auto unit = print_functions(grid.blocks[b].program, model_, block_name(g, b), "static", around_);
@@ -288,6 +291,7 @@ class BlockUnit {
       for (const AffineExpr& factor : stride.factors) product += " * (" + size_text(factor, sizes_) + ")";
       text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d), product);
     }
+    for (const auto& [id, copy] : shape.padded) text += padded_text(shape, id, copy);
     for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(shape.axes[a], a);
     text += block_table(g);
     std::string indent = "    ";
@@ -297,6 +301,34 @@ class BlockUnit {
     }
     return text + indent + call_text(grid) + "  }\n";
   }
+  /// A copy with what lies outside, row by row.
+  std::string padded_text(const GridShape& shape, TensorId id, const PaddedCopy& copy) const {
+    const Tensor& tensor = shape.kernel.tensors[id.index()];
+    const std::size_t whole = shape.tensors[id.index()].index();
+    const std::string name = pointers_.at(shape.tensors[id.index()]), type = element_type(model_, tensor.dtype);
+    std::string all = std::to_string(bytes(tensor.dtype)), indent = "      ", inside = "true";
+    std::string from = "0", to = "0";
+    for (std::size_t d = 0; d < copy.low.size(); ++d) all += fmt::format(" * extent{}", d);
+    std::string text;
+    for (std::size_t d = 0; d < copy.low.size(); ++d)
+      text += fmt::format("      const long shape{0} = {1}, extent{0} = {2} > 0 ? {2} : 0;\n", d,
+                          size_text(program_.kernel.shapes[whole][d], sizes_), size_text(copy.extents[d], sizes_));
+    text += fmt::format("      {0}_padded = static_cast<{1}*>({0}_memory.at({2}));\n", name, type, all);
+    for (std::size_t d = 0; d < copy.low.size(); ++d) {
+      text += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})\n", indent, d);
+      indent += "  ";
+      const std::string at = copy.low[d] == 0 ? fmt::format("i{}", d) : fmt::format("(i{} + ({}))", d, copy.low[d]);
+      inside += fmt::format(" && {0} >= 0 && {0} < shape{1}", at, d);
+      from = fmt::format("({}) * shape{} + {}", from, d, at);
+      to = fmt::format("({}) * extent{} + i{}", to, d, d);
+    }
+    text += fmt::format("{}{}_padded[{}] = {} ? {}[{}] : static_cast<{}>({});\n", indent, name, to, inside, name, from,
+                        type, copy.value);
+    return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n    {{\n",
+                       name, type) +
+           text + "    }\n";
+  }
+
   std::string block_table(std::size_t g) const {
     const Grid& grid = program_.grids[g];
     std::string types;
@@ -308,7 +340,8 @@ class BlockUnit {
     }
     for (std::size_t n = 0; n < runtime_strides(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
     std::string names;
-    for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + block_name(g, b);
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b)
+      names += (b == 0 ? "" : ", ") + (is_used(grid.blocks[b]) ? block_name(g, b) : "nullptr");
     return fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
   }
   static std::vector<TensorId> grid_arguments(const Grid& grid) { return arguments(grid.shape.kernel); }
@@ -325,6 +358,7 @@ class BlockUnit {
     std::string list;
     for (const TensorId id : grid_arguments(grid)) {
       list += (list.empty() ? "" : ", ") + pointers_.at(shape.tensors[id.index()]);
+      if (shape.padded.contains(id)) list += "_padded";
       const auto& moves = shape.moves[id.index()];
       for (std::size_t d = 0; d < moves.size(); ++d) {
         if (moves[d].axis < 0) continue;

@@ -247,24 +247,30 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 // Vectorizable forms of functions (float_NAME): printed instead of calls of the library for f32.
 std::vector<Helper> function_helpers() {
   return {
-      {"split_exponent", {"bits_as"}, {}, split_exponent_text},
+      {"word_of", {}, {"<cstddef>"}, word_of_text},
+      {"split_exponent", {"bits_as", "word_of"}, {}, split_exponent_text},
+      {"magnitude", {"bits_as", "word_of"}, {}, magnitude_text},
+      {"with_sign", {"bits_as", "word_of"}, {}, with_sign_text},
       {"each_lane",
-       {},
-       {},
-       R"(// A function of floats on each lane of a register: compilers vectorise the loop and keep it in registers.
+       {"word_of"},
+       {"<type_traits>"},
+       R"(// A function of floats on each lane of a register; at once if it takes vectors of them.
 template <class V, class F> [[gnu::always_inline]] inline V each_lane(V v, F f) {
-  constexpr unsigned count = sizeof(V) / sizeof(float);
-  alignas(V) float lane[count];
-  __builtin_memcpy(lane, &v, sizeof v);
-  for (unsigned i = 0; i < count; ++i) lane[i] = f(lane[i]);
-  __builtin_memcpy(&v, lane, sizeof v);
+  using lanes = typename lanes_of<sizeof(V)>::real;
+  lanes x;
+  __builtin_memcpy(&x, &v, sizeof v);
+  if constexpr (std::is_invocable_r_v<lanes, F, lanes>)
+    x = f(x);
+  else
+    for (unsigned i = 0; i < sizeof(V) / sizeof(float); ++i) x[i] = f(x[i]);
+  __builtin_memcpy(&v, &x, sizeof v);
   return v;
 }
 )"},
       {"float_exp", {"split_exponent"}, {}, float_exp_text},
-      {"float_sigmoid", {"float_exp"}, {"<cmath>"}, float_sigmoid_text},
-      {"float_tanh", {"split_exponent"}, {"<cmath>"}, float_tanh_text},
-      {"float_erf", {"split_exponent"}, {"<cmath>"}, float_erf_text},
+      {"float_sigmoid", {"float_exp", "magnitude"}, {}, float_sigmoid_text},
+      {"float_tanh", {"split_exponent", "magnitude", "with_sign"}, {}, float_tanh_text},
+      {"float_erf", {"split_exponent", "magnitude", "with_sign"}, {}, float_erf_text},
   };
 }
 

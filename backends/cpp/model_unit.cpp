@@ -486,7 +486,7 @@ class ModelPrinter {
     const auto begins = [&](std::size_t c, bool all) {
       if (c > 0 && all) text += "    [[fallthrough]];\n";
       if (c == 0 || all) text += fmt::format("  case {}:\n", c);
-      if (all) text += fmt::format("    isamap_join(team, given, {});\n", c);
+      if (all) text += fmt::format("    isamap_join(team, given, {}, {:.3g});\n", c, model_.calls[c].seconds);
     };
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
       if (const ModelBands* bands = bands_at(c)) {

@@ -15,6 +15,7 @@ namespace {
 
 using Spelled = std::map<std::string, std::string>;
 
+const char* const not_vectorized = "asm volatile(\"\");";
 constexpr int kLanes = 16;  ///< partial sums of a reduction along memory
 
 struct NoLoops {
@@ -57,8 +58,9 @@ class StatementLoops {
     if (sums && inner_sums) {
       accumulate(*inner);
     } else {
-      for (const std::size_t d : reduced_) open(d);
-      if (inner) open(*inner);
+      for (const std::size_t d : reduced_)
+        if (d != inner.value_or(d + 1)) open(d);
+      if (inner) open(*inner, !moves_across(*inner));
       line(combined(place(0), place(0)));
     }
     while (depth_ > 2) close();
@@ -67,10 +69,13 @@ class StatementLoops {
 
  private:
   void line(const std::string& code) { text_ += std::string(2 * static_cast<std::size_t>(depth_), ' ') + code + "\n"; }
-  void open(std::size_t d) {
+  /// Only loops along memory may be vectorized: for others GCC 12 loads groups of elements that reach beyond the last
+  /// one, into what may be another page.
+  void open(std::size_t d, bool along_memory = false) {
     const std::string& name = dim_name(d);
     line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{", name, affine_text(symbolic_.extents[d], names_)));
     ++depth_;
+    if (!along_memory) line(not_vectorized);
   }
   void close() {
     --depth_;
@@ -93,6 +98,12 @@ class StatementLoops {
         }
       }
     return found;
+  }
+
+  bool moves_across(std::size_t d) const {
+    for (int a = 0; a < access_count(statement_); ++a)
+      if (movement(a, d) == 2) return true;
+    return false;
   }
 
   /// The dim that moves most accesses along memory and the fewest across it. Nothing: no dims.
@@ -182,8 +193,8 @@ class StatementLoops {
   void accumulate(std::size_t inner) {
     const Tensor& tensor = kernel_.sample.tensors[statement_.write.tensor.index()];
     const std::string type = element_type(machine_, tensor.dtype);
-    const bool lanes = !in_order_ && statement_.reduction == Reduction::add &&
-                       (tensor.dtype == DType::f32 || tensor.dtype == DType::f64);
+    const bool across = moves_across(inner), lanes = !in_order_ && !across && statement_.reduction == Reduction::add &&
+                                                     (tensor.dtype == DType::f32 || tensor.dtype == DType::f64);
     line(fmt::format("{} sum = {};", type, element(0)));
     if (lanes) line(fmt::format("{} lanes[{}] = {{}};", type, kLanes));
     const int outer = depth_;
@@ -198,7 +209,10 @@ class StatementLoops {
       line("    " + combined("lanes[lane]", "lanes[lane]"));
       line("  }");
     }
-    line(fmt::format("for (long {0} = {0}_0; {0} < {1}; ++{0}) {2}", name, extent, combined("sum", "sum")));
+    line(fmt::format("for (long {0} = {0}_0; {0} < {1}; ++{0}) {{", name, extent));
+    if (across) line(std::string("  ") + not_vectorized);
+    line("  " + combined("sum", "sum"));
+    line("}");
     while (depth_ > outer) close();
     if (lanes) line(fmt::format("for (long lane = 0; lane < {}; ++lane) sum += lanes[lane];", kLanes));
     line(element(0) + " = sum;");

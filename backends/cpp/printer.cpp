@@ -48,6 +48,10 @@ class Printer {
   void set_numbers(const RuntimeNumbers* numbers) { numbers_ = context_.numbers = numbers; }
 
   void function(const std::vector<Item>& items) {
+    for (std::size_t before = 1; team_ && before != thread_values_.size();) {
+      before = thread_values_.size();
+      add_thread_values(items);
+    }
     state_.function(items, [&] { block(items); });
   }
   const std::string& attributes() const { return state_.attributes(); }
@@ -140,10 +144,25 @@ class Printer {
     return is_threads(item) || std::any_of(item.body.begin(), item.body.end(), inside) ||
            std::any_of(item.otherwise.begin(), item.otherwise.end(), inside);
   }
-  /// Outside of parallel loops one member executes (`alone`), and the others wait for it. True: `fresh` are declared.
+  /// Adds the registers that parallel loops use, and those that they are computed from: each member has its own.
+  void add_thread_values(const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      if (is_threads(item) || sets_thread_value(item))
+        thread_values_.insert(item.variables.begin(), item.variables.end());
+      if (is_threads(item)) continue;
+      add_thread_values(item.body);
+      add_thread_values(item.otherwise);
+    }
+  }
+  bool sets_thread_value(const Item& item) const {
+    return std::holds_alternative<Call>(item.node->is) && !item.places.empty() &&
+           item.places[0].kind == Place::Kind::variable && thread_values_.contains(item.places[0].variable);
+  }
+  /// Outside of parallel loops one member executes (`alone`), and the others wait for it; values in registers that the
+  /// loops use, such as masks, are set by all. True: `fresh` are declared.
   bool divide(const Item& item, const std::set<int>& fresh, bool& alone) {
     if (std::holds_alternative<Comment>(item.node->is)) return false;
-    const bool all = has_threads(item);
+    const bool all = has_threads(item) || sets_thread_value(item);
     if (alone && (all || !fresh.empty())) join(alone, all);
     if (all || alone) return false;
     declare(fresh);
@@ -503,7 +522,8 @@ class Printer {
   ProgramState state_;
   const RuntimeNumbers* numbers_ = nullptr;
   int depth_ = 1, in_unit_ = 0;
-  bool divided_ = false;  ///< of a team: one member executes this, or each its iterations
+  std::set<int> thread_values_;  ///< variables of parallel loops, outside of which they may be set
+  bool divided_ = false;         ///< of a team: one member executes this, or each its iterations
   std::vector<std::pair<std::string, std::int64_t>> digits_;  ///< open loops that a team divides, and their trips
 };
 

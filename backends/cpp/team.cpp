@@ -29,6 +29,7 @@ struct isamap_team {
 struct isamap_member {
   isamap_team* team;  // null: another run has it
   int number, members;
+  double patience = 0;  // seconds that this run may still wait for the others to awake
 };
 
 struct isamap_thread {
@@ -37,19 +38,20 @@ struct isamap_thread {
   int number;
 };
 
+double isamap_clock() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
 // Until the number is not `known` any more; false: not within this time.
 bool isamap_actively(const std::atomic<unsigned>& number, unsigned known) {
   constexpr double active = 200e-6;
-  const auto now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  };
   for (int i = 0; i < 256; ++i) {
     if (number.load(std::memory_order_acquire) != known) return true;
     WAIT
   }
-  for (const double end = now() + active; now() < end; sched_yield())
+  for (const double end = isamap_clock() + active; isamap_clock() < end; sched_yield())
     for (int i = 0; i < 64; ++i) {
       if (number.load(std::memory_order_acquire) != known) return true;
       WAIT
@@ -85,14 +87,24 @@ void isamap_wait_for_all(const isamap_member& member) {
   }
 }
 
-// The others, if they are awake, execute the parts of this call from here.
-void isamap_join(isamap_member& member, const void* call, int from) {
+// The others, if they are awake, execute the parts of this call from here. To wait for them pays for as long as the part
+// takes with them.
+void isamap_join(isamap_member& member, const void* call, int from, double seconds) {
   isamap_team* const team = member.team;
   if (member.members > 1 || team == nullptr || team->members < 2) return;
 #ifdef NAME_PROFILE  // what is verified and timed is executed by all
   for (; team->awake.load() + 1 < team->members; sched_yield()) isamap_change(team, team->word);
 #endif
-  if (team->awake.load() + 1 < team->members) return;
+  if (team->awake.load() + 1 < team->members) {
+    const double begun = isamap_clock(), longest = seconds < member.patience ? seconds : member.patience;
+    double waited = 0;
+    while (team->awake.load() + 1 < team->members && waited < longest) {
+      sched_yield();
+      waited = isamap_clock() - begun;
+    }
+    member.patience -= waited;
+    if (team->awake.load() + 1 < team->members) return;
+  }
   team->call = call;
   team->from = from;
   member.members = team->members;
@@ -102,9 +114,9 @@ void isamap_join(isamap_member& member, const void* call, int from) {
 
 // A run begins: takes the team if it is free, and wakes its threads.
 isamap_member isamap_take(isamap_team* team) {
-  if (team->taken.exchange(true)) return {nullptr, 0, 1};
+  if (team->taken.exchange(true)) return {nullptr, 0, 1, 0};
   if (team->awake.load() + 1 < team->members) isamap_change(team, team->word);
-  return {team, 0, 1};
+  return {team, 0, 1, 100e-6};
 }
 
 void isamap_release(const isamap_member& member) {
@@ -123,7 +135,7 @@ void* isamap_other(void* given) {
     if (team->ending.load()) return nullptr;
     if (team->job.load() == job) continue;
     ++job;
-    team->execute(team->call, {team, self.number, team->members}, team->from);
+    team->execute(team->call, {team, self.number, team->members, 0}, team->from);
   }
 }
 

@@ -87,17 +87,26 @@ bool onnx_supported() { return true; }
 
 namespace {
 
-/// Names in the options that the file does not have.
-Diagnostics unknown_names(const importing::ModelFile& file, const ModelOptions& options) {
-  std::set<std::string> inputs, sizes;
-  for (const importing::Declared& input : file.graph.inputs) {
-    inputs.insert(input.name);
+std::vector<FreeSize> free_sizes_of(const importing::ModelFile& file) {
+  std::vector<FreeSize> sizes;
+  for (const importing::Declared& input : file.graph.inputs)
     for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {
       if ((*input.shape)[d] >= 0) continue;
       const bool symbol = d < input.symbols.size() && !input.symbols[d].empty();
-      sizes.insert(symbol ? input.symbols[d] : input.name + "." + std::to_string(d));
+      const std::string name = symbol ? input.symbols[d] : input.name + "." + std::to_string(d);
+      auto known = std::find_if(sizes.begin(), sizes.end(), [&](const FreeSize& s) { return s.name == name; });
+      if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, false});
+      known->places.push_back(fmt::format("axis {} of input '{}'", d, input.name));
+      known->batch = known->batch || (d == 0 && input.shape->size() >= 2);
     }
-  }
+  return sizes;
+}
+
+/// Names in the options that the file does not have.
+Diagnostics unknown_names(const importing::ModelFile& file, const ModelOptions& options) {
+  std::set<std::string> inputs, sizes;
+  for (const importing::Declared& input : file.graph.inputs) inputs.insert(input.name);
+  for (const FreeSize& size : free_sizes_of(file)) sizes.insert(size.name);
   Diagnostics problems;
   const auto check = [&](const std::string& name, const std::set<std::string>& known, const char* what) {
     if (known.contains(name)) return;
@@ -117,6 +126,12 @@ Diagnostics unknown_names(const importing::ModelFile& file, const ModelOptions& 
 }
 
 }  // namespace
+
+Result<std::vector<FreeSize>> free_sizes(const std::string& path) {
+  const auto file = importing::read_model_file(path);
+  if (!file) return file.diagnostics();
+  return free_sizes_of(*file);
+}
 
 Result<Model> import_model(const std::string& path, const ModelOptions& options) {
   const auto file = importing::read_model_file(path);
@@ -162,6 +177,10 @@ Result<Model> import_model(const std::string& path, const ModelOptions&) {
 }
 
 Result<NamedData> load_tensor(const std::string& path) {
+  return error_at({path, 0, 0}, "this isamap was built without ONNX");
+}
+
+Result<std::vector<FreeSize>> free_sizes(const std::string& path) {
   return error_at({path, 0, 0}, "this isamap was built without ONNX");
 }
 

@@ -41,7 +41,8 @@ struct GridAxis {
   std::string dim;    ///< of the statement
   AffineExpr extent;  ///< over sizes
   bool reduced = false;
-  std::vector<DimRun> runs;  ///< tiles by falling size, then the others by rising `low`
+  std::int64_t multiple = 1;  ///< divides every extent, by the facts
+  std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
 };
 
 /// The smallest extent that the runs do not serve; nothing: they serve every one.
@@ -53,6 +54,13 @@ struct AxisMove {
   std::int64_t factor = 0;
 };
 
+/// A tensor that is read beyond its edges is copied with the values that lie outside, from subscript `low` on.
+struct PaddedCopy {
+  std::vector<std::int64_t> low;    ///< by axis
+  std::vector<AffineExpr> extents;  ///< of the copy, over sizes
+  double value = 0;
+};
+
 /// One statement as a kernel of its own, and how its tensors lie. The axes have no runs yet.
 struct GridShape {
   Kernel kernel;                                   ///< at the sample sizes
@@ -61,6 +69,7 @@ struct GridShape {
   std::vector<std::vector<AxisMove>> moves;        ///< by tensor and axis
   std::vector<std::vector<SizeProduct>> strides;   ///< by tensor and axis
   std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
+  std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
@@ -77,9 +86,10 @@ struct TileLoop {
 };
 
 struct Block {
-  Program program;
+  Program program;                        ///< without buffers: the cell never needs this block
   std::map<std::string, TileLoop> loops;  ///< by loop variable: its trip is the count of the axis / step
   /// Local buffers that grow with counts, by buffer and axis: extent = nominal extent / nominal trip * count / step.
+  /// Axis -1: the extent is a number.
   std::map<BufferId, std::vector<TileLoop>> grown;
   /// Extents of calls that are known at the call: by number in the program, the grid axis, and what to subtract from
   /// its count.

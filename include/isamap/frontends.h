@@ -26,6 +26,9 @@ Result<Kernel> without_symbols(Result<SymbolicKernel> read);
 /// Text from which parse_kernel_yaml reads the same tensors and statements (the order of dims may differ); an error if
 /// a file cannot express it: cut domains, one iterator with two extents.
 Result<std::string> kernel_file(const Kernel& kernel);
+/// The same with `dims:` of facts and shapes as expressions; sizes are upper case there. The file is read back and
+/// compared at the least, likely and largest sizes.
+Result<std::string> kernel_file(const SymbolicKernel& kernel);
 
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
 Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,

@@ -86,6 +86,32 @@ TEST_P(Functions, AreCloseToFloat64) { expect_close(GetParam(), 509, 11); }
 
 TEST_P(Functions, HeavyOfEveryFloat) { expect_close(GetParam(), 1, 0); }
 
+/// The function on the lanes of a register.
+void expect_close_lanes(const std::string& function, const std::string& name, int lanes) {
+  const HardwareModel model = machine(name);
+  if (availability(model).how != ExecutionMode::native) return;
+  const Kernel kernel = *kernel_from_formula("O[i] = " + function + "(X[i])", "i=" + std::to_string(length), "");
+  const auto schedule =
+      parse_schedule("schedule: lanes\nnests:\n  -\n    - for i by " + std::to_string(lanes) +
+                         "\n    - stage X in vec\n    - stage O in vec\n    - do s0 with " + function + "_f32(j=i)\n",
+                     "schedule", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  auto loaded = load_program(*program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> x(length), y(length);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(i * 65521 + 11));
+  ASSERT_FALSE(loaded->call({{x.data(), DType::f32, {length}, {}}, {y.data(), DType::f32, {length}, {}}}));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_LE(units_off(y[i], expected(function, x[i])), most_units) << function << " of " << x[i] << " on " << name;
+}
+
+TEST_P(Functions, OfLanes) {
+  expect_close_lanes(GetParam(), "x86_avx2", 8);
+  expect_close_lanes(GetParam(), "x86_avx512", 16);
+}
+
 TEST_P(Functions, OfWhatIsSpecial) {
   const HardwareModel model = machine("scalar_c");
   auto loaded = load_program(element_wise(GetParam(), model), model);

@@ -154,7 +154,7 @@ TEST_P(VectorCode, OfFunctions) {
       machine_code(default_program(*kernel_from_formula(std::string("O[i] = ") + GetParam(), "i=4096", ""), model),
                    model, folder.path());
   const auto lines = lines_of(listing);
-  EXPECT_EQ(innermost_loops(lines, std::regex("^vmulps .*%zmm")).size(), 1U) << listing;
+  EXPECT_EQ(innermost_loops(lines, std::regex("^v(mul|fn?madd[0-9]+)ps .*%zmm")).size(), 1U) << listing;
   for (const CodeLine& line : lines) EXPECT_FALSE(line.text.starts_with("call")) << line.text;
 }
 

@@ -116,17 +116,63 @@ TEST(DynamicSizes, OneCompilationRunsAListOfSizes) {
 
 TEST(DynamicSizes, OtherKernelsAreCompiledForEachSizeAndSaySo) {
   const Folder folder;
-  const std::string kernel = folder.write(
-      "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: 40, K: {min: 1, max: 64}"));
+  const std::string kernel =
+      folder.write("k.yaml",
+                   "kernel: k\ndims: {M: {max: 64, likely: 8}}\ntensors: {A: {shape: [M]}, C: {shape: [M]}}\n"
+                   "compute: ['C[i] = A[i] * f32(value(i))']\n");
   const Said said =
-      isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=4,K=1,7", "--budget", "evals=20", "--json"});
+      isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=1,7", "--budget", "evals=20", "--json"});
   const Json json = parsed(said);
   EXPECT_EQ(json["recompiles"], 1);
-  EXPECT_EQ(json["recompiled_because"],
-            "no program for all sizes: dimension 1 of 'A' is K, and only the outermost one may be symbolic");
+  EXPECT_EQ(json["recompiled_because"], "no program for all sizes: statement s0 uses value(i)");
   const Said refused = isamap({"emit", kernel, "--target", "x86_avx2"});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_NE(refused.err.find("hint: bind sizes: --sizes K=64"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("hint: bind sizes: --sizes M=8"), std::string::npos) << refused.err;
+}
+
+TEST(DynamicSizes, AnyDimMayBeSymbolic) {
+  const Folder folder;
+  const std::string open = std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"),
+                                              "N: {max: 90, likely: 40}, K: {max: 64, likely: 24}");
+  const std::string kernel = folder.write("k.yaml", open), file = folder / "out.cpp";
+  const Said said = isamap(
+      {"run", kernel, "--target", "x86_avx2", "--sizes", "M=0,5,N=1,33,K=0,7", "--budget", "evals=40", "--json"});
+  const Json json = parsed(said);
+  ASSERT_EQ(json["runs"].size(), 8U) << said.err;
+  EXPECT_EQ(json["recompiles"], 0);
+  EXPECT_FALSE(json.contains("recompiled_because"));
+  EXPECT_EQ(json["versions"], 1);
+  if (said.code != 77) {
+    EXPECT_EQ(json["correct"], true);
+  }
+  const Said wrong = isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=1,2,N=91,K=1", "-o", file});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_EQ(wrong.err, kernel + ":2:56: N = 91 is not in 0..90\n");
+}
+
+TEST(DynamicSizes, FactsRemoveTheCodeOfRests) {
+  const Folder folder;
+  const auto schedule = [&](const std::string& facts) {
+    return isamap({"schedule",
+                   folder.write("k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"),
+                                                             "N: {max: 960, likely: 96" + facts + "}, K: 24")),
+                   "--target", "x86_avx2", "--budget", "evals=40"})
+        .out;
+  };
+  const std::string open = schedule("");
+  std::smatch tile;
+  ASSERT_TRUE(std::regex_search(open, tile, std::regex("the fact N: \\{multiple_of: ([0-9]+)\\} would"))) << open;
+  const std::string stated = schedule(", multiple_of: " + std::string(tile[1]));
+  EXPECT_EQ(stated.find("the fact N:"), std::string::npos) << stated;
+}
+
+TEST(DynamicSizes, ExplainNamesTheFactsThatWouldRemoveCode) {
+  const Folder folder;
+  const std::string kernel = folder.write(
+      "k.yaml", std::regex_replace(rows_of_a_product, std::regex("N: 40, K: 24"), "N: {max: 90, likely: 40}, K: 24"));
+  const Said said = isamap({"explain", kernel, "--target", "x86_avx2"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("j leaves a rest of its tiles; the fact N: {multiple_of: "), std::string::npos) << said.out;
 }
 
 TEST(DynamicSizes, EmitHasOneEntryWithTheSizes) {

@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
 
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
@@ -26,6 +29,42 @@ bool whole(const std::vector<TensorData>& data) {
     for (std::int64_t i = 0; i < tensor.count(); ++i)
       if (is_float(tensor.dtype) && tensor.get(i).real != std::floor(tensor.get(i).real)) return false;
   return true;
+}
+
+const std::string executed_file = ISAMAP_SOURCE_DIR "/tests/conformance/executed.txt";
+
+/// Of the lines `MODEL EXAMPLE` of executed.txt those of a model.
+std::vector<std::string> listed_examples(const std::string& model) {
+  std::vector<std::string> examples;
+  std::ifstream file(executed_file);
+  for (std::string name, example; file >> name >> example;)
+    if (name == model) examples.push_back(example);
+  return examples;
+}
+
+/// The examples with the most features that those before them have not, at sizes that do not divide.
+std::vector<std::string> chosen_examples(const HardwareModel& model) {
+  constexpr int most_executed = 3;
+  std::map<std::string, std::set<std::string>> made_of;
+  for (const std::string& example : example_names())
+    if (const auto variant = odd(example))
+      if (const Compiled compiled = compile(variant->kernel, model); compiled.program)
+        made_of[example] = features(*compiled.program, model);
+  std::set<std::string> executed;
+  std::vector<std::string> examples;
+  while (examples.size() < most_executed && !made_of.empty()) {
+    const auto unseen = [&](const auto& one) {
+      return std::count_if(one.second.begin(), one.second.end(),
+                           [&](const std::string& feature) { return !executed.contains(feature); });
+    };
+    const auto next = std::max_element(made_of.begin(), made_of.end(),
+                                       [&](const auto& a, const auto& b) { return unseen(a) < unseen(b); });
+    if (unseen(*next) == 0) break;
+    examples.push_back(next->first);
+    executed.merge(next->second);
+    made_of.erase(next);
+  }
+  return examples;
 }
 
 class Execution : public testing::TestWithParam<std::string> {
@@ -87,43 +126,18 @@ class Execution : public testing::TestWithParam<std::string> {
     }
   }
 
-  static constexpr int most_executed = 3;
   static constexpr const char* as_it_is = "";  ///< on a GPU, where one is
   HardwareModel model_;
   std::unique_ptr<Runner> runner_;
   std::vector<std::string> deliveries_;
 };
 
-/// Compiling takes most of the time, so few examples of a model are executed: those whose programs are made of most
-/// that the ones before have not. HeavyExecution executes all.
+/// Compiling and searching take most of the time, so few examples of a model are executed: those of executed.txt, whose
+/// programs are made of most that the ones before have not. HeavyExecution executes all, and looks for them anew.
 TEST_P(Execution, SizesThatDoNotDivide) {
-  struct Choice {
-    Variant variant;
-    Compiled compiled;
-    std::set<std::string> made_of;
-  };
-  std::vector<Choice> choices;
-  for (const std::string& example : example_names()) {
-    const auto variant = odd(example);
-    if (!variant) continue;
-    Compiled compiled = compile(variant->kernel, model_);
-    if (!compiled.program) continue;
-    auto made_of = features(*compiled.program, model_);
-    choices.push_back({*variant, std::move(compiled), std::move(made_of)});
-  }
-  std::set<std::string> executed;
-  for (int i = 0; i < most_executed; ++i) {
-    const auto unseen = [&](const Choice& c) {
-      return std::count_if(c.made_of.begin(), c.made_of.end(),
-                           [&](const std::string& one) { return !executed.contains(one); });
-    };
-    const auto next = std::max_element(choices.begin(), choices.end(),
-                                       [&](const Choice& a, const Choice& b) { return unseen(a) < unseen(b); });
-    if (next == choices.end() || unseen(*next) == 0) break;
-    execute(next->variant, next->compiled);
-    executed.merge(next->made_of);
-    choices.erase(next);
-  }
+  const std::vector<std::string> examples = listed_examples(GetParam());
+  EXPECT_FALSE(examples.empty()) << "ISAMAP_UPDATE_GOLDEN=1 test_conformance --gtest_filter=*ExecutedFile* lists some";
+  for (const std::string& example : examples) take(odd(example));
 }
 
 /// Its packed input is indexed backwards (u - r): a pointer that left its array for a moment gave wrong results.
@@ -189,6 +203,23 @@ TEST_P(HeavyExecution, SizesOfOneAndZero) {
     take(ones(example));
     for (const Variant& variant : zeros(example)) take(variant);
   }
+}
+
+/// With ISAMAP_UPDATE_GOLDEN=1 the list is written anew.
+TEST(ExecutedFile, Written) {
+  const char* asked = std::getenv("ISAMAP_UPDATE_GOLDEN");
+  if (asked == nullptr || std::string(asked) != "1") {
+    EXPECT_TRUE(std::ifstream(executed_file).good()) << "ISAMAP_UPDATE_GOLDEN=1 writes " << executed_file;
+    return;
+  }
+  std::ofstream file(executed_file);
+  for (const std::string& name : fixed_model_names())
+    for (const std::string& example : chosen_examples(load_model(name))) file << name << " " << example << "\n";
+}
+
+TEST_P(HeavyExecution, ListedExamplesAreMadeOfMost) {
+  EXPECT_EQ(listed_examples(GetParam()), chosen_examples(model_))
+      << "ISAMAP_UPDATE_GOLDEN=1 test_conformance --gtest_filter=*ExecutedFile* renews " << executed_file;
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, Execution, testing::ValuesIn(fixed_model_names()), model_of_case);

@@ -138,6 +138,37 @@ TEST(Trials, AreTheSameForAnyNumberOfThreadsAndReadBack) {
   EXPECT_FALSE(parse_trials(text + "{}\n" + text, "trials"));
 }
 
+TEST(Trials, AKilledRunGoesOnBehindItsWholeLines) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small) << render(small.diagnostics());
+  RunOptions options;
+  options.strategies = *parse_strategies("random,greedy");
+  options.seeds = 2;
+  options.evaluations = 40;
+  std::string whole;
+  ASSERT_FALSE(has_errors(run("small", *small, options, [&](const std::string& line) { whole += line; })));
+  const std::size_t header = whole.find('\n') + 1, first = whole.find('\n', header) + 1;
+  const std::size_t third = whole.find('\n', whole.find('\n', first) + 1) + 1;
+  for (const std::size_t killed_at : {header - 1, header, header + 5, first, third + 7, whole.size()}) {
+    const WrittenBefore before = written_before(whole.substr(0, killed_at), "small", *small, options);
+    EXPECT_EQ(before.bytes, killed_at < header ? 0 : whole.rfind('\n', killed_at - 1) + 1) << killed_at;
+    EXPECT_EQ(before.trials, killed_at < first          ? 0
+                             : killed_at < third        ? 1
+                             : killed_at < whole.size() ? 3
+                                                        : small->instances.size() * 4);
+    std::string text = whole.substr(0, before.bytes);
+    std::size_t lines = 0, told = 0;
+    run(
+        "small", *small, options, [&](const std::string& line) { text += line, ++lines; },
+        [&](std::size_t done, std::size_t) { return told = done, true; }, before);
+    EXPECT_EQ(text, whole) << killed_at;
+    EXPECT_EQ(lines, small->instances.size() * 4 - before.trials + (before.bytes == 0 ? 1 : 0));
+    EXPECT_TRUE(lines == 0 || told == small->instances.size() * 4) << told;
+  }
+  options.evaluations = 41;
+  EXPECT_EQ(written_before(whole, "small", *small, options).bytes, 0u) << "another run";
+}
+
 TEST(Trials, NoiseIsToldAndTruthIsRecorded) {
   const auto small = suite_named("small");
   ASSERT_TRUE(small);

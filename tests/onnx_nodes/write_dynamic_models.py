@@ -82,10 +82,9 @@ def cnn(path):
     x = g("Relu", g("Conv", "x", g.filters(8, 3, 3, 3), g.weight(8), strides=[2, 2], pads=[1, 1, 1, 1]))
     x = g("Clip", g("Conv", x, g.filters(8, 1, 3, 3), g.weight(8), group=8, pads=[1, 1, 1, 1]),
           g.constant(np.float32(0)), g.constant(np.float32(6)))
-    y = g("Conv", x, g.filters(16, 8, 1, 1), g.weight(16))
-    y = g("Add", y, g("Conv", g("Relu", y), g.filters(16, 16, 1, 1), g.weight(16)))
+    y = g("Add", x, g("Conv", x, g.filters(8, 8, 1, 1), g.weight(8)))
     y = g("Flatten", g("GlobalAveragePool", y))
-    y = g("Softmax", g("Gemm", y, g.weight(16, 10), g.weight(10)), axis=-1)
+    y = g("Gemm", y, g.weight(8, 10), g.weight(10))
     g.save(path, [("x", TensorProto.FLOAT, ["batch", 3, 16, 16])], [(y, ["batch", 10])])
 
 

@@ -114,6 +114,23 @@ TEST(Terms, LoopExitsMispredictFromEightTripsOn) {
   EXPECT_EQ(product("4", "4").cycles("loop exits"), 20);     // of its 8 parts; 4 steps inside are predicted
 }
 
+TEST(Terms, ParallelLoopsStartTheirThreads) {
+  const std::string file = scratch("two_threads.yaml");
+  std::filesystem::copy_file(std::string(ISAMAP_SOURCE_DIR) + "/tests/scheduler/data/vector8.yaml",
+                             scratch("vector8.yaml"), std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(file) << "hardware: two_threads\nextends: vector8.yaml\nunits:\n"
+                         "  - {name: core, count: 2, threads: {loop: \"#pragma\", start: 100cycles}}\n";
+  auto loaded = load_hardware(file, {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const auto sum = [&](const std::vector<std::string>& lines) {
+    return Priced(formula("Y[r,i] = X[r,i] + Z[r,i]", "r=3,i=100"), loaded->model, lines).cycles("start of threads");
+  };
+  const std::vector<std::string> body = {"for i by 1", "do s0 with scalar"};
+  EXPECT_EQ(sum({"for i by 50 on core", "for r by 1", body[0], body[1]}), 100);
+  EXPECT_EQ(sum({"for r by 1", "for i by 50 on core", body[0], body[1]}), 300) << "once for each row";
+  EXPECT_EQ(sum({"for r by 1", body[0], body[1]}), 0);
+}
+
 TEST(Terms, AccumulatorsRestartWhereTheReductionIsSplit) {
   EXPECT_EQ(product("4").cycles("accumulator restarts"), 0);
   EXPECT_EQ(product("4", "16").cycles("accumulator restarts"), 2 * 2 * 2 * (4 + 5));

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models at several sizes: one compilation, each size compared with an import of its own.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cli/program.h"
+#include "tests/frontends/onnx_bytes.h"
+
+namespace isamap::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string dynamic_models = ISAMAP_SOURCE_DIR "/tests/data/";
+
+Json run_at_sizes(const std::string& model, const std::vector<std::string>& sizes, int code = 0) {
+  std::vector<std::string> words{"run", model, "--target", "x86_avx2", "--budget", "evals=20", "--json"};
+  words.insert(words.end(), sizes.begin(), sizes.end());
+  const Said said = isamap(words);
+  EXPECT_EQ(said.code, code) << said.err;
+  return Json::parse(said.out, nullptr, false);
+}
+
+/// One compilation, everything right; and how many parts have which code.
+std::map<std::string, int> codes_of_one_compilation(const Json& json, std::size_t runs) {
+  EXPECT_EQ(json.value("correct", false), true) << json.dump(1);
+  EXPECT_EQ(json.value("versions", 0), 1);
+  EXPECT_EQ(json.value("recompiles", -1), 0) << json.value("recompiled_because", "");
+  EXPECT_EQ(json.value("unknown", -1), 0);
+  EXPECT_EQ(json.at("runs").size(), runs);
+  for (const Json& run : json.at("runs")) {
+    EXPECT_EQ(run.at("executed"), "native");
+    EXPECT_EQ(run.at("correct"), true);
+    EXPECT_EQ(run.at("version"), 1);
+  }
+  std::map<std::string, int> codes;
+  for (const Json& part : json.at("part_list")) ++codes[part.at("code")];
+  return codes;
+}
+
+TEST(ModelSizes, LengthsOfATransformer) {
+  const Json json = run_at_sizes(dynamic_models + "dynamic_transformer.onnx",
+                                 {"--dims", "batch=1,seq=1..64", "--sizes", "seq=1,2,37,64"});
+  const auto codes = codes_of_one_compilation(json, 4);
+  EXPECT_GE(codes.at("rows"), 20) << "norms and products have a row for each token";
+  EXPECT_EQ(json["runs"][2]["sizes"], (Json{{"batch", 1}, {"seq", 37}}));
+}
+
+TEST(ModelSizes, BatchesOfAConvolutionNetwork) {
+  const Json json =
+      run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..8", "--sizes", "batch=1,3,8"});
+  const auto codes = codes_of_one_compilation(json, 3);
+  EXPECT_EQ(codes.size(), 1u) << json["part_list"].dump(1);
+  EXPECT_GE(codes.at("rows"), 4);
+}
+
+TEST(ModelSizes, ImagesOfAFullyConvolutionalNetwork) {
+  const Json json = run_at_sizes(dynamic_models + "dynamic_fcn.onnx",
+                                 {"--dims", "H=4..128/4@32,W=4..128/4@40", "--sizes", "H=8,36,W=4,52"});
+  codes_of_one_compilation(json, 4);
+  EXPECT_GT(json["runs"][3]["arena_bytes"], json["runs"][0]["arena_bytes"]);
+}
+
+/// y = relu(x) + x of [N, 6].
+std::string open_rows_model() {
+  using namespace onnx_bytes;
+  return onnx_bytes::model(input("x", {unknown, 6}) + node("Relu", {"x"}, "a") + node("Add", {"a", "x"}, "y") +
+                           output("y", {unknown, 6}));
+}
+
+TEST(ModelSizes, AListWithoutFactsIsTheirRange) {
+  const Folder folder;
+  const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--sizes", "N=1,9,30"});
+  codes_of_one_compilation(json, 3);
+}
+
+TEST(ModelSizes, FactsWithoutAListAreRunAtTheirEnds) {
+  const Folder folder;
+  const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--dims", "N=2..40@7"});
+  codes_of_one_compilation(json, 3);
+  EXPECT_EQ(json["runs"][0]["sizes"]["N"], 2);
+  EXPECT_EQ(json["runs"][1]["sizes"]["N"], 7);
+  EXPECT_EQ(json["runs"][2]["sizes"]["N"], 40);
+}
+
+TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
+  const auto told = [&](const std::string& dims, const std::string& sizes, const std::string& verb = "run") {
+    const Said said = isamap({verb, model, "--target", "x86_avx2", "--dims", dims, "--sizes", sizes, "-o", out});
+    EXPECT_EQ(said.code, 1) << said.err;
+    EXPECT_EQ(said.out, "");
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"m.onnx"});
+    return said.err;
+  };
+  EXPECT_EQ(told("N=1..64", "N=3,65"), "--dims: N = 65 is not in 1..64\n");
+  EXPECT_EQ(told("N=4..64/4", "N=5"), "--dims: N = 5 is not a multiple of 4\n");
+  EXPECT_EQ(told("N=1..64", "N=-1"), "the size N=-1 is negative\n");
+  EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "size M has no value (M in 1..3)\n  hint: --sizes M=3\n");
+  EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));
+  EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);
+}
+
+/// y = a + b of [2, seq] and [2, ?].
+std::string sum_of_two_open_inputs() {
+  using namespace onnx_bytes;
+  const auto input_of = [](const std::string& name, const std::string& symbol) {
+    return text(
+        11, text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, number(1, 2)) + text(1, text(2, symbol))))));
+  };
+  return onnx_bytes::model(input_of("a", "seq") + input_of("b", "other") + node("Add", {"a", "b"}, "y") +
+                           output("y", {2, unknown}));
+}
+
+TEST(ModelSizes, OperatorsTieSizes) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", sum_of_two_open_inputs());
+  const Said said = isamap(
+      {"run", model, "--target", "x86_avx2", "--budget", "evals=20", "--dims", "seq=2..40", "--sizes", "seq=3,8"});
+  EXPECT_EQ(said.code, 0);
+  EXPECT_NE(said.err.find("note: size other equals seq, as the model's operators require\n"), std::string::npos)
+      << said.err;
+}
+
+TEST(ModelSizes, ContradictionsNameTheirPlaces) {
+  const Folder folder;
+  const Said said = isamap({"run", folder.write("m.onnx", sum_of_two_open_inputs()), "--target", "x86_avx2", "--dims",
+                            "seq=2..40,other=2..40", "--sizes", "seq=3,other=5,6"});
+  EXPECT_EQ(said.code, 1);
+  EXPECT_NE(said.err.find("node 0 (Add)"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("note: seq = 3 is axis 1 of input 'a'\n"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("note: other = 5 is axis 1 of input 'b'\n"), std::string::npos) << said.err;
+}
+
+TEST(ModelSizes, LayersAreKernelFilesWithFacts) {
+  const Folder folder;
+  const Said said = isamap({"import", "onnx", dynamic_models + "dynamic_transformer.onnx", "--dims",
+                            "batch=1,seq=1..64@16", "-o", folder / "layers"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const std::string kernel = folder / "layers/matmul_0.yaml";
+  EXPECT_NE(read_file(kernel).find("dims: {SEQ: {min: 1, max: 64, likely: [16]}}"), std::string::npos)
+      << read_file(kernel);
+  EXPECT_EQ(isamap({"map", kernel, "--target", "x86_avx2"}).code, 0);
+}
+
+TEST(ModelSizes, WhatHasNoProgramForAllSizesIsCompiledForEach) {
+  using namespace onnx_bytes;
+  const Folder folder;  // the count of elements is a product of sizes: [N, N] seen as [N*N]
+  const std::string model =
+      folder.write("m.onnx", onnx_bytes::model(input("x", {unknown, unknown}) + constant("s", {1}, {-1}) +
+                                               node("Reshape", {"x", "s"}, "a") + node("Relu", {"a"}, "y") +
+                                               output("y", {unknown})));
+  const Json json = run_at_sizes(model, {"--sizes", "N=2,5"});
+  EXPECT_EQ(json.value("correct", false), true);
+  EXPECT_EQ(json.value("recompiles", -1), 1);
+  EXPECT_EQ(json.value("versions", -1), 2);
+  EXPECT_EQ(json.value("recompiled_because", ""), "axis 0 of y is no affine expression of the sizes");
+}
+
+TEST(ModelSizes, AnEmittedModelTakesItsSizesAtTheCall) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", open_rows_model()), out = folder / "out";
+  const Said said = isamap({"emit", model, "--target", "x86_avx2", "--dims", "N=0..40", "-o", out});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json about = Json::parse(read_file(out + "/m.json"));
+  EXPECT_EQ(about["sizes"], (Json{{"N", {{"min", 0}, {"max", 40}}}}));
+  EXPECT_EQ(about["outputs"][0]["shape"], (Json{"N", 6}));
+  const std::string main = folder.write("main.cpp", R"(#include "m.h"
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  m* model = 0;
+  if (argc != 2 || m_open(&model, argv[1]) != m_ok) return 10;
+  for (int64_t n = 0; n <= 40; n += 1 + n / 3) {
+    float x[240], y[241];
+    int64_t shape[2] = {-1, -1};
+    for (int i = 0; i < 240; ++i) x[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < 241; ++i) y[i] = 99;
+    const void* in[] = {x};
+    void* out[] = {y};
+    if (m_arena_bytes(model, &n) == 0) return 11;
+    if (m_output_shape(model, &n, 0, shape) != 2 || shape[0] != n || shape[1] != 6) return 12;
+    if (m_run(model, &n, in, out, 0) != m_ok) return 13;
+    for (int i = 0; i < 6 * n; ++i)
+      if (y[i] != x[i] + (x[i] > 0 ? x[i] : 0)) return 14;
+    for (int i = 6 * (int)n; i < 241; ++i)
+      if (y[i] != 99) return 15;
+    const int64_t wrong = 41;
+    if (m_run(model, &wrong, in, out, 0) != m_wrong_size || m_arena_bytes(model, &wrong) != 0) return 16;
+  }
+  m_close(model);
+  return 0;
+}
+)");
+  const std::string program = folder / "program";
+  const std::string build = "g++ -std=c++17 -O1 -mavx2 -mfma -I" + out + " " + out + "/m.cpp " + main + " -o " +
+                            program + " && " + program + " " + out + "/m.weights 2>/dev/null";
+  EXPECT_EQ(std::system(build.c_str()) / 256, 0);
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

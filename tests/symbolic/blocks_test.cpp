@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grids of blocks: any dim may be symbolic. The oracle (a block with trips is the program that lowering makes for these
+// numbers), runs at many sizes with one compilation at the edge of guard pages, and mutants that must be caught.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backends/compiled_runner.h"
+#include "driver/execute.h"
+#include "driver/symbolic_compile.h"
+#include "isamap/frontends.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "program/masked_blocks.h"
+#include "program/tile_loops.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& vector_machine() {
+  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  return model;
+}
+
+SymbolicKernel symbolic_kernel(const std::string& text) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+const std::string product = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+const std::string scores = R"(kernel: scores
+dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
+tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}
+compute:
+  - P[h,s,t] += Q[h,s,d] * K[h,t,d]
+)";
+
+const std::string values = R"(kernel: values
+dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
+tensors: {P: {shape: [H, S, T]}, V: {shape: [H, T, D]}, O: {shape: [H, S, D]}}
+compute:
+  - O[h,s,d] += P[h,s,t] * V[h,t,d]
+)";
+
+const std::string padded_convolution = R"(kernel: conv
+dims: {N: {max: 4, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
+tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, O: {shape: [N, 5, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)";
+
+const std::string strided_depthwise = R"(kernel: depthwise
+dims: {H: {max: 60, likely: 15}, W: {max: 60, likely: 15}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
+tensors: {I: {shape: [H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [P, Q, 20]}}
+compute:
+  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
+)";
+
+const std::string row_softmax = R"(kernel: softmax
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - H[i] max= X[i,j]
+  - E[i,j] = exp(X[i,j] - H[i])
+  - L[i] += E[i,j]
+  - Y[i,j] = E[i,j] / L[i]
+)";
+
+/// Several tests use one program.
+const SymbolicCompilation& grid_of(const std::string& text) {
+  static std::map<std::string, SymbolicCompilation> known;
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 60;
+  SymbolicCompilation result = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
+  EXPECT_TRUE(result.program) << render(result.problems);
+  return known[text] = std::move(result);
+}
+
+Result<Checked> run_grid(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
+  auto bound = isamap::bind(kernel, sizes);
+  if (!bound) return bound.diagnostics();
+  Program program;
+  program.name = bound->name;
+  program.kernel = std::move(*bound);
+  runner.set_sizes(sizes);
+  return run_and_compare(program, runner, availability(vector_machine()).how, 1, 0, {});
+}
+
+bool native() { return availability(vector_machine()).how == ExecutionMode::native; }
+
+/// Each size takes 0, 1 and random values; `most` runs.
+void run_sizes(const std::string& text, int most) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(text);
+  const SymbolicCompilation& compiled = grid_of(text);
+  ASSERT_TRUE(compiled.program);
+  ASSERT_FALSE(compiled.program->grids.empty());
+  const auto runner = make_symbolic_runner(*compiled.program, vector_machine());
+  std::mt19937 random(11);
+  for (int n = 0; n < most; ++n) {
+    Bindings sizes;
+    std::string shown;
+    for (const SymbolicSize& size : kernel.facts.sizes) {
+      const std::int64_t high = n % 3 == 0 ? std::min<std::int64_t>(size.max, 9) : std::min<std::int64_t>(size.max, 70);
+      sizes[size.name] = n < 2 ? std::max<std::int64_t>(n, size.min)
+                               : std::uniform_int_distribution<std::int64_t>(size.min, high)(random);
+      shown += size.name + " = " + std::to_string(sizes[size.name]) + " ";
+    }
+    const auto checked = run_grid(*runner, kernel, sizes);
+    ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
+  }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) { run_sizes(product, 40); }
+TEST(SymbolicBlocks, Scores) { run_sizes(scores, 20); }
+TEST(SymbolicBlocks, Values) { run_sizes(values, 20); }
+TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(padded_convolution, 20); }
+TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(strided_depthwise, 20); }
+TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(row_softmax, 20); }
+
+TEST(SymbolicBlocks, RunsCoverEveryExtent) {
+  for (const std::string& text : {product, scores, values, padded_convolution, strided_depthwise, row_softmax}) {
+    ASSERT_TRUE(grid_of(text).program);
+    for (const Grid& grid : grid_of(text).program->grids)
+      for (const GridAxis& axis : grid.shape.axes) {
+        EXPECT_EQ(uncovered_extent(axis), std::nullopt) << axis.dim;
+        for (std::size_t r = 0; r < axis.runs.size(); ++r) {  // mutant: a run less leaves an extent
+          GridAxis less = axis;
+          less.runs.erase(less.runs.begin() + static_cast<std::ptrdiff_t>(r));
+          const bool is_larger_tile = axis.runs[r].tile > 0 && r + 1 < axis.runs.size() && axis.runs[r + 1].tile > 0;
+          if (!is_larger_tile) {
+            EXPECT_NE(uncovered_extent(less), std::nullopt) << axis.dim << " run " << r;
+          }
+        }
+      }
+  }
+}
+
+void drop_comments_of(std::vector<Node>& nodes) {
+  std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Comment>(node.is); });
+  for (Node& node : nodes)
+    if (auto* loop = std::get_if<Loop>(&node.is)) drop_comments_of(loop->body);
+}
+
+void set_trips_of(std::vector<Node>& nodes, const Block& block, const std::vector<std::int64_t>& counts) {
+  for (Node& node : nodes)
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      if (const auto found = block.loops.find(loop->variable); found != block.loops.end())
+        loop->trip = counts[static_cast<std::size_t>(found->second.axis)] / found->second.step;
+      set_trips_of(loop->body, block, counts);
+    }
+}
+
+/// With trips set, the first block is node by node the program that lowering makes for these numbers.
+TEST(SymbolicBlocks, ABlockWithTripsIsTheProgramOfItsNumbers) {
+  for (const std::string& text : {product, values, padded_convolution}) {
+    ASSERT_TRUE(grid_of(text).program);
+    const Grid& grid = grid_of(text).program->grids[0];
+    for (const std::int64_t steps : {4, 5, 9}) {
+      std::vector<std::int64_t> counts;
+      for (std::size_t a = 0; a < grid.shape.axes.size(); ++a)
+        counts.push_back((steps + static_cast<std::int64_t>(a)) * grid.shape.axes[a].runs[0].tile);
+      const auto lowered = lower(grid.schedule, block_kernel(grid.shape, counts, false), vector_machine());
+      ASSERT_TRUE(lowered) << render(lowered.diagnostics());
+      Program with = grid.blocks[0].program, without = *lowered;
+      set_trips_of(with.body, grid.blocks[0], counts);
+      drop_comments_of(with.body);
+      drop_comments_of(without.body);
+      EXPECT_TRUE(with.body == without.body) << print(with, vector_machine()) << "\nand\n"
+                                             << print(without, vector_machine());
+    }
+  }
+}
+
+TEST(SymbolicBlocks, MutantsAreCaught) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(product);
+  ASSERT_TRUE(grid_of(product).program);
+  const SymbolicProgram& right = *grid_of(product).program;
+  const auto is_right = [&](const SymbolicProgram& program, const Bindings& sizes) {
+    const auto checked = run_grid(*make_symbolic_runner(program, vector_machine()), kernel, sizes);
+    return checked && checked->correct;
+  };
+  const Bindings sizes{{"M", 61}, {"N", 67}, {"K", 33}};
+  ASSERT_TRUE(is_right(right, sizes));
+  SymbolicProgram wider = right;  // a mask of one lane more
+  bool masked = false;
+  for (Block& block : wider.grids[0].blocks)
+    for (auto& [extent, from] : block.masked) from.second -= 1, masked = true;
+  ASSERT_TRUE(masked);
+  EXPECT_FALSE(is_right(wider, sizes) && is_right(wider, {{"M", 1}, {"N", 1}, {"K", 1}}));
+  SymbolicProgram moved = right;  // another stride
+  moved.grids[0].shape.strides[0][0].number += 1;
+  EXPECT_FALSE(is_right(moved, sizes));
+  SymbolicProgram more = right;  // loops of another trip
+  for (auto& [variable, loop] : more.grids[0].blocks[0].loops) loop.step *= 2;
+  EXPECT_FALSE(is_right(more, sizes));
+}
+
+TEST(SymbolicBlocks, ALoopWhoseVariableHasOtherUsesIsNone) {
+  ASSERT_TRUE(grid_of(product).program);
+  const Grid& grid = grid_of(product).program->grids[0];
+  std::vector<std::int64_t> tiles, counts;
+  for (const GridAxis& axis : grid.shape.axes)
+    tiles.push_back(axis.runs[0].tile), counts.push_back(32 * axis.runs[0].tile);
+  auto program = lower(grid.schedule, block_kernel(grid.shape, counts, false), vector_machine());
+  ASSERT_TRUE(program);
+  EXPECT_TRUE(tile_loops(*program, vector_machine(), grid.shape, counts, tiles));
+  std::vector<std::int64_t> others = counts;
+  others[0] += tiles[0];
+  EXPECT_FALSE(tile_loops(*program, vector_machine(), grid.shape, others, tiles));
+  const std::function<void(std::vector<Node>&)> guard = [&](std::vector<Node>& nodes) {  // the last step would differ
+    for (Node& node : nodes)
+      if (auto* loop = std::get_if<Loop>(&node.is)) {
+        guard(loop->body);
+        loop->body = {Node{Guard{{AffineExpr(1) - AffineExpr::dim(loop->variable)}, loop->body, {}, ""}}};
+      }
+  };
+  guard(program->body);
+  EXPECT_FALSE(tile_loops(*program, vector_machine(), grid.shape, counts, tiles));
+}
+
+TEST(SymbolicBlocks, ProgramsThatDifferInMasksOnly) {
+  const Grid& grid = grid_of(product).program->grids[0];
+  const auto at = [&](std::int64_t columns) {
+    return *lower(grid.schedule, block_kernel(grid.shape, {2, columns, 40}, false), vector_machine());
+  };
+  EXPECT_EQ(masked_extents(at(3), at(5), 2), (std::set<std::int64_t>{3}));
+  EXPECT_EQ(masked_extents(at(3), at(5), 1), std::nullopt);
+  EXPECT_EQ(masked_extents(at(3), at(8), 5), std::nullopt);  // a whole register is no masked one
+}
+
+TEST(SymbolicBlocks, RefusalsNameTheSizeToBind) {
+  const auto why = [](const std::string& tensors, const std::string& statement) {
+    const auto shape = grid_shape(symbolic_kernel("kernel: k\ndims: {M: {max: 64, likely: 8}}\ntensors: " + tensors +
+                                                  "\ncompute: ['" + statement + "']\n"),
+                                  0);
+    return shape ? "" : shape.diagnostics().front().message + "; " + shape.diagnostics().front().hint;
+  };
+  EXPECT_EQ(why("{A: {shape: [M]}, C: {shape: [M]}}", "C[i] = A[i] * f32(value(i))"),
+            "no program for all sizes: statement s0 uses value(i); bind sizes: --sizes M=8");
+  EXPECT_EQ(why("{A: {shape: [M, M]}, C: {shape: [M]}}", "C[i] = A[i,i]"), "");
+}
+
+}  // namespace
+}  // namespace isamap
