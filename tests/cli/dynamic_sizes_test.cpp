@@ -147,7 +147,7 @@ TEST(DynamicSizes, AnyDimMayBeSymbolic) {
   }
   const Said wrong = isamap({"run", kernel, "--target", "x86_avx2", "--sizes", "M=1,2,N=91,K=1", "-o", file});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_EQ(wrong.err, kernel + ":2:56: N = 91 is not in 0..90\n");
+  EXPECT_EQ(wrong.err, kernel + ":2:52: N = 91 is not in 0..90\n");
 }
 
 TEST(DynamicSizes, FactsRemoveTheCodeOfRests) {
