@@ -52,6 +52,10 @@ class GridFinder {
       for (const GridAxis& axis : shape_.axes)
         if (value.names().contains(symbolic_dim(axis.dim)))
           return refuse(fmt::format("statement {} uses value({})", statement_.name, axis.dim), axis.extent);
+    for (const AffineExpr& value : symbolic_.values)
+      for (const SymbolicSize& size : kernel_.facts.sizes)
+        if (value.names().contains(size.name))
+          return refuse(fmt::format("statement {} computes with {}", statement_.name, size.name), value);
     for (std::size_t other = 0; other < kernel_.sample.statements.size(); ++other)
       if (other != number_ && kernel_.sample.statements[other].write.tensor == statement_.write.tensor)
         return refuse(fmt::format("two statements write '{}'", tensor(statement_.write).name), {});

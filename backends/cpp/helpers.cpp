@@ -247,7 +247,7 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 // Vectorizable forms of functions (float_NAME): printed instead of calls of the library for f32.
 std::vector<Helper> function_helpers() {
   return {
-      {"word_of", {}, {"<cstddef>"}, word_of_text},
+      {"word_of", {}, {}, word_of_text},
       {"split_exponent", {"bits_as", "word_of"}, {}, split_exponent_text},
       {"magnitude", {"bits_as", "word_of"}, {}, magnitude_text},
       {"with_sign", {"bits_as", "word_of"}, {}, with_sign_text},

@@ -16,7 +16,7 @@ namespace isamap {
 
 inline constexpr const char* word_of_text =
     R"(// A float and its bits, and vectors of as many bytes as V.
-template <std::size_t Bytes> struct lanes_of {
+template <unsigned Bytes> struct lanes_of {
   typedef float real __attribute__((vector_size(Bytes)));
   typedef std::int32_t whole __attribute__((vector_size(Bytes)));
   typedef std::uint32_t bits __attribute__((vector_size(Bytes)));

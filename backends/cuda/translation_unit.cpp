@@ -57,6 +57,22 @@ template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at, c
 
 )";
 
+/// Function objects of namespaces are on the host: "constexpr struct F { .. } f;" becomes a struct, and f makes an
+/// object at each call.
+std::string without_objects(std::string text) {
+  const std::string begin = "constexpr struct ", end = "\n} ";
+  for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) {
+    text.erase(at, std::string("constexpr ").size());
+    const std::size_t type = at + std::string("struct ").size(), close = text.find(end, at);
+    const std::size_t name = close + end.size(), semicolon = text.find(';', name);
+    const std::string macro = fmt::format("\n}};\n#define {} {}{{}}", text.substr(name, semicolon - name),
+                                          text.substr(type, text.find(' ', type) - type));
+    text.replace(close, semicolon + 1 - close, macro);
+    at = close + macro.size();
+  }
+  return text;
+}
+
 class KernelFile {
  public:
   KernelFile(const Program& program, const HardwareModel& model, UnitId grid)
@@ -423,7 +439,7 @@ class KernelFile {
     // some are used by the emulation only
     const std::string helpers =
         replaced(helper_text(elements_.used_helpers(), code), "[[maybe_unused]] inline ", "inline ");
-    text += replaced(helpers, "inline ", "[[maybe_unused]] __host__ __device__ inline ");
+    text += without_objects(replaced(helpers, "inline ", "[[maybe_unused]] __host__ __device__ inline "));
     if (!wrappers_.device().empty())
       text += "#if defined(__CUDACC__)\n" + wrappers_.device() + "#else\n" + wrappers_.host() + "#endif\n\n";
     return text;

@@ -57,7 +57,7 @@ void expect_right(const Kernel& kernel, const Schedule& schedule, const Hardware
 }
 
 const std::vector<std::string> kernels = {
-    "kernel: product\ndims: {M: 45, N: 150, K: 33}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+    "kernel: product\ndims: {M: 91, N: 200, K: 81}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
     "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
     "kernel: one\ndims: {M: 1, N: 1, K: 1}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
     "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
