@@ -229,7 +229,15 @@ class ScheduleRun {
       other.mappings[s] = std::move(unfused_dims_[s]->mapping);
     }
     fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
-    if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
+    if (objective_of(other) < objective_of(result_) && lowers(other)) result_ = std::move(other);
+  }
+
+  bool lowers_beside(Schedule others, StatementId id, const Nest& nest) const {
+    others.nests[id.index()] = nest;
+    return !has_errors(lower(others, whole_, model_, DoLines::trusted).diagnostics());
+  }
+  bool lowers(const Scheduled& one) const {
+    return !has_errors(lower(one.schedule, whole_, model_, DoLines::trusted).diagnostics());
   }
 
   double objective_of(const Scheduled& one) const { return value(sum_of(one.statement_costs), options_.objective); }
@@ -267,7 +275,7 @@ class ScheduleRun {
         other.statement_costs[s] = one.cost;
         other.mappings[s] = one.mapping;
         fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
-        if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
+        if (objective_of(other) < objective_of(result_) && lowers(other)) result_ = std::move(other);
       }
     }
   }
@@ -293,8 +301,10 @@ class ScheduleRun {
     if (!strategy) return strategy.diagnostics();
     // In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
     // ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
+    // Only what is set ahead of all nests, such as broadcast constants, adds up: then the search begins again.
     Schedule beside = result_.schedule;
-    if (is_host_code(model_) && whole_.repeats.empty())
+    const bool alone = options_.must_lower && id.index() > 0 && is_host_code(model_) && whole_.repeats.empty();
+    if (alone)
       for (std::size_t s = 0; s < beside.nests.size(); ++s) beside.nests[s] = scalar_nest(kernel_.statements[s]);
     const auto lowers = [&](const Nest& nest) {
       Schedule trial = beside;
@@ -307,6 +317,13 @@ class ScheduleRun {
     };
     const LoopOptions loop = loop_options(id, lowers, out_of_time);
     Found found = search(space, **strategy, costs_, loop);
+    if (alone && found.best && !lowers_beside(result_.schedule, id, found.best->nest)) {
+      beside = result_.schedule;
+      strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
+                     : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
+      if (!strategy) return strategy.diagnostics();
+      found = search(space, **strategy, costs_, loop);
+    }
     result_.stopped = result_.stopped || found.stopped;
     if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
       fallback_search(space, found, loop);
