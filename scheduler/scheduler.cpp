@@ -232,6 +232,11 @@ class ScheduleRun {
     if (objective_of(other) < objective_of(result_) && lowers(other)) result_ = std::move(other);
   }
 
+  Result<std::unique_ptr<SearchStrategy>> new_strategy(const SearchSpace& space) const {
+    return options_.user_strategy ? options_.user_strategy(space, options_.strategy_options, options_.seed)
+                                  : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
+  }
+
   bool lowers_beside(Schedule others, StatementId id, const Nest& nest) const {
     others.nests[id.index()] = nest;
     return !has_errors(lower(others, whole_, model_, DoLines::trusted).diagnostics());
@@ -296,12 +301,10 @@ class ScheduleRun {
     if (options_.space.double_buffered && !space.hierarchy_point(space.first()))
       return error("--space double-buffered requires a linear memory hierarchy", "see docs/search.md");
     const bool own = static_cast<bool>(options_.user_strategy);
-    auto strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
-                        : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
+    auto strategy = new_strategy(space);
     if (!strategy) return strategy.diagnostics();
     // In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
     // ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
-    // Only what is set ahead of all nests, such as broadcast constants, adds up: then the search begins again.
     Schedule beside = result_.schedule;
     const bool alone = options_.must_lower && id.index() > 0 && is_host_code(model_) && whole_.repeats.empty();
     if (alone)
@@ -319,12 +322,10 @@ class ScheduleRun {
     Found found = search(space, **strategy, costs_, loop);
     if (alone && found.best && !lowers_beside(result_.schedule, id, found.best->nest)) {
       beside = result_.schedule;
-      strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
-                     : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
+      strategy = new_strategy(space);
       if (!strategy) return strategy.diagnostics();
       found = search(space, **strategy, costs_, loop);
     }
-    result_.stopped = result_.stopped || found.stopped;
     if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
       fallback_search(space, found, loop);
     if (has_errors(found.failure)) return found.failure;

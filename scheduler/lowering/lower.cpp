@@ -9,6 +9,7 @@
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/access_name.h"
+#include "ir/liveness.h"
 #include "ir/regions.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
@@ -26,6 +27,37 @@
 namespace isamap {
 
 namespace {
+
+/// Does the node, or one inside it, touch the buffer?
+bool touches(const Node& node, BufferId buffer) {
+  bool found = false;
+  for_each_ref(node, [&](const Ref& ref) { found = found || ref.buffer == buffer; });
+  const auto any = [&](const std::vector<Node>& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const Node& one) { return touches(one, buffer); });
+  };
+  if (const auto* loop = std::get_if<Loop>(&node.is)) return found || any(loop->body);
+  if (const auto* guard = std::get_if<Guard>(&node.is)) return found || any(guard->then) || any(guard->otherwise);
+  return found;
+}
+
+BufferId written_by(const Node& fill) {
+  if (const auto* element = std::get_if<Element>(&fill.is)) return element->write.buffer;
+  return std::get<Call>(fill.is).operands[0].buffer;
+}
+
+/// Masks and constants are set ahead of the nest that reads them first, so that their registers are free before it.
+std::vector<Node> before_first_use(const std::vector<Node>& fills, std::vector<Node> body) {
+  std::vector<bool> is_fill(body.size(), false);
+  for (auto fill = fills.rbegin(); fill != fills.rend(); ++fill) {
+    const BufferId buffer = written_by(*fill);
+    auto at = std::find_if(body.begin(), body.end(), [&](const Node& node) { return touches(node, buffer); });
+    if (at == body.end()) at = body.begin();
+    while (at != body.begin() && is_fill[static_cast<std::size_t>(at - body.begin()) - 1]) --at;
+    is_fill.insert(is_fill.begin() + (at - body.begin()), true);
+    body.insert(at, *fill);
+  }
+  return body;
+}
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
@@ -269,7 +301,10 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
   append_fences(program.body, model);
-  program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
+  if (is_host_code(model))
+    program.body = before_first_use(lowering.mask_fills, std::move(program.body));
+  else
+    program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   return std::move(program);
 }
 
