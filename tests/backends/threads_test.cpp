@@ -149,7 +149,7 @@ TEST(Threads, SumsAreNotDealtOut) {
   if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
   const Kernel kernel = kernel_of(kernels[0]);
   const auto schedule = parse_schedule(
-      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for k by 11 on core\n  - for i by 7\n"
+      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for k by 27 on core\n  - for i by 7\n"
       "  - stage C in vec\n  - for k by 1\n  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n"
       "  - do s0 with fma_f32_bcast(j=j)\n",
       "s.yaml", kernel, model);
