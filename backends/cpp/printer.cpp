@@ -62,7 +62,7 @@ class Printer {
   void print(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
     declare_pointers(items);
-    const auto starts = starting_variables(items, declared_variables_, model_);
+    auto starts = starting_variables(items, declared_variables_, model_);
     const bool divides = team_ && !divided_;
     bool alone = false;
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -72,6 +72,7 @@ class Printer {
       take_part(items[i], fresh);
       const bool declared = divides && divide(items[i], fresh, alone);
       if (divides) divided_ = alone;
+      if (is_threads(items[i]) && !divided_) end_with(i, items, fresh, starts);
       opened_ = opened_by(items, i);
       state_.before_item(i);
       std::visit([&](const auto& n) { print(n, items[i], condition_.empty() && !declared ? fresh : std::set<int>{}); },
@@ -106,6 +107,17 @@ class Printer {
   }
 
   // Participating threads ---------------------------------------------------------------------------------------------
+
+  /// What a parallel loop declares is private to each of its iterations: the next item that uses it declares its own.
+  static void end_with(std::size_t loop, const std::vector<Item>& items, const std::set<int>& fresh,
+                       std::map<std::size_t, std::set<int>>& starts) {
+    for (const int variable : fresh)
+      for (std::size_t next = loop + 1; next < items.size(); ++next)
+        if (items[next].variables.contains(variable)) {
+          starts[next].insert(variable);
+          break;
+        }
+  }
 
   /// Consecutive statements of the same threads share one condition.
   void take_part(const Item& item, const std::set<int>& fresh) {
