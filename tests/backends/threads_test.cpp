@@ -160,6 +160,24 @@ TEST(Threads, SumsAreNotDealtOut) {
             "for k on core: its instances would write the same elements of C at once");
 }
 
+/// A register between two calls that a parallel loop and the loop behind it use: each declares its own.
+TEST(Threads, RegistersOfParallelLoopsAreDeclaredAnewBehindThem) {
+  const HardwareModel model = with_cores(2);
+  if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
+  const Kernel kernel = kernel_of(
+      "kernel: two\ndims: {M: 64, N: 48}\ntensors:\n  X: {shape: [M, N], dtype: f32}\n  B: {shape: [N], dtype: f32}\n"
+      "  Y: {shape: [M, N], dtype: f32}\n  V: {shape: [M, N], dtype: f32}\ncompute:\n"
+      "  - Y[i,j] = max(X[i,j] + B[j], 0)\n  - V[a,b] = max(Y[a,b] + B[b], 0)\n");
+  const auto schedule = parse_schedule(
+      "schedule: s\nkernel: two\ntarget: x86_avx512\nnests:\n  -\n    - for i by 32 on core\n    - for j by 16\n"
+      "    - for i by 1\n    - stage Y in vec\n    - stage X in vec\n    - stage B in vec\n"
+      "    - do s0 with add_f32.relu_f32(j=j)\n  -\n    - for b by 16\n    - for a by 1\n    - stage Y in vec\n"
+      "    - stage B in vec\n    - stage V in vec\n    - do s1 with add_f32.relu_f32(j=b)\n",
+      "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  expect_right(kernel, *schedule, model);
+}
+
 TEST(Threads, ShareASum) {
   const HardwareModel model = with_cores(4);
   if (!model.find_instruction("add_up_f32")) GTEST_SKIP() << "this processor has no AVX-512";
