@@ -117,7 +117,9 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
     one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
     return true;
   }
-  one.why_not = one.compiled->problems.empty() ? "no schedule" : one.compiled->problems.front().message;
+  one.why_not = one.compiled->problems.empty()
+                    ? "no program for all sizes: not every block of it lowers; bind sizes with --sizes"
+                    : one.compiled->problems.front().message;
   return true;
 }
 
