@@ -30,14 +30,7 @@ class GridFinder {
   }
 
  private:
-  /// `of`: an expression whose sizes would have to be numbers.
-  Diagnostic refuse(const std::string& why, const AffineExpr& of) const {
-    std::string sizes;
-    for (const SymbolicSize& size : kernel_.facts.sizes)
-      if (of.is_constant() || of.names().contains(size.name))
-        sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", size.name, kernel_.at.at(size.name));
-    return error_at(kernel_.sample.where, "no program for all sizes: " + why, "bind sizes: --sizes " + sizes);
-  }
+  Diagnostic refuse(const std::string& why, const AffineExpr& of) const { return not_for_all_sizes(kernel_, why, of); }
 
   std::optional<Diagnostic> find_axes() {
     if (!kernel_.sample.repeats.empty()) return refuse("the steps of a recurrence need the step before", {});

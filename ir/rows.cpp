@@ -25,14 +25,7 @@ class RowFinder {
   }
 
  private:
-  /// `of`: an expression whose sizes would have to be numbers.
-  Diagnostic refuse(const std::string& why, const AffineExpr& of) const {
-    std::string sizes;
-    for (const SymbolicSize& size : kernel_.facts.sizes)
-      if (of.is_constant() || of.names().contains(size.name))
-        sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", size.name, kernel_.at.at(size.name));
-    return error_at(kernel_.sample.where, "no program for all sizes: " + why, "bind sizes: --sizes " + sizes);
-  }
+  Diagnostic refuse(const std::string& why, const AffineExpr& of) const { return not_for_all_sizes(kernel_, why, of); }
 
   const Tensor& tensor(std::size_t t) const { return kernel_.sample.tensors[t]; }
 

@@ -76,6 +76,14 @@ std::optional<Diagnostic> broken_fact(const SizeFacts& facts, const Bindings& si
   return std::nullopt;
 }
 
+Diagnostic not_for_all_sizes(const SymbolicKernel& kernel, const std::string& why, const AffineExpr& of) {
+  std::string sizes;
+  for (const SymbolicSize& size : kernel.facts.sizes)
+    if (of.is_constant() || of.names().contains(size.name))
+      sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", size.name, kernel.at.at(size.name));
+  return error_at(kernel.sample.where, "no program for all sizes: " + why, "bind sizes: --sizes " + sizes);
+}
+
 Result<Kernel> bind(const SymbolicKernel& kernel, const Bindings& sizes) {
   for (const SymbolicSize& size : kernel.facts.sizes)
     if (!sizes.contains(size.name)) return error_at(size.where, fmt::format("size {} has no value", size.name));

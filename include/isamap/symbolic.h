@@ -76,6 +76,9 @@ Result<Kernel> bind(const SymbolicKernel& kernel, const Bindings& sizes);
 /// message has a counterexample. What `verify(sample)` finds is not repeated.
 Diagnostics verify(const SymbolicKernel& kernel);
 
+/// The refusal of a program for all sizes; `of`: an expression whose sizes would have to be numbers.
+Diagnostic not_for_all_sizes(const SymbolicKernel& kernel, const std::string& why, const AffineExpr& of);
+
 /// An iterator as it is written in SymbolicStatement: `$i`.
 inline std::string symbolic_dim(const std::string& name) { return "$" + name; }
 
