@@ -67,29 +67,37 @@ class CoroutineStrategy final : public SearchStrategy {
       answer();
       coroutine_->resume();
       if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
-      SearchCoroutine::promise_type& promise = coroutine_->promise();
-      for (Point& point : promise.asked)
-        if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
-      for (const Point& point : promise.asked)
-        if (!known_.find(point) && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
-          queue_.push_back(point);
+      enqueue(coroutine_->promise().asked);
       if (!queue_.empty()) return;
+    }
+  }
+
+  /// Those that are not known, each once.
+  void enqueue(std::vector<Point>& asked) {
+    known_answers_.clear();
+    for (Point& point : asked) {
+      if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
+      known_answers_.push_back(known_.find(point));
+      if (!known_answers_.back() && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
+        queue_.push_back(point);
     }
   }
 
   void answer() {
     SearchCoroutine::promise_type& promise = coroutine_->promise();
     promise.answers.clear();
-    for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
+    for (std::size_t p = 0; p < promise.asked.size(); ++p)
+      promise.answers.push_back(known_answers_[p] ? *known_answers_[p] : *known_.find(promise.asked[p]));
   }
 
   const SearchSpace& space_;
   History known_;
   Random random_;
   std::deque<Point> queue_;
-  std::size_t outstanding_ = 0;               ///< asked, not yet told
-  std::optional<SearchCoroutine> coroutine_;  ///< the initial sampling, then the body
-  SearchBody body_;                           ///< empty once called
+  std::size_t outstanding_ = 0;                              ///< asked, not yet told
+  std::vector<const std::optional<double>*> known_answers_;  ///< to what the coroutine asks; null: not known then
+  std::optional<SearchCoroutine> coroutine_;                 ///< the initial sampling, then the body
+  SearchBody body_;                                          ///< empty once called
 };
 
 }  // namespace

@@ -29,6 +29,13 @@ std::vector<std::string> numbers(const std::vector<std::int64_t>& values) {
   return labels;
 }
 
+/// The dim of the fused statement that starts with this dim; empty: it is a later digit of one.
+std::string fused_dim(const Computation& fused, const std::string& dim) {
+  for (const Dim& d : fused.domain.dims)
+    if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
+  return "";
+}
+
 }  // namespace
 
 CpuDecisions::CpuDecisions(const Kernel& of_kernel, StatementId of, std::vector<Mapping> chosen_from,
@@ -38,6 +45,7 @@ CpuDecisions::CpuDecisions(const Kernel& of_kernel, StatementId of, std::vector<
       mappings(std::move(chosen_from)),
       model(&machine),
       options(wanted),
+      ready_(mappings.size()),
       routes_(kernel, machine) {
   prepared_.resize(mappings.size());
   make_decisions();
@@ -164,14 +172,17 @@ std::vector<CpuTemplate::OnUnit> CpuDecisions::loopable_units() const {
 }
 
 const PreparedMapping& CpuDecisions::prepare(std::size_t m) const {
+  if (const PreparedMapping* ready = ready_[m].load(std::memory_order_acquire)) return *ready;
   const std::lock_guard lock(mutex_);
   if (!prepared_[m]) prepared_[m] = make(mappings[m]);
+  ready_[m].store(prepared_[m].get(), std::memory_order_release);
   return *prepared_[m];
 }
 
 std::unique_ptr<PreparedMapping> CpuDecisions::make(const Mapping& mapping) const {
   auto p = std::make_unique<PreparedMapping>();
   p->statement = fuse(unfused(), mapping);
+  for (const Dim& dim : unfused().domain.dims) p->fused_dims.push_back(fused_dim(p->statement, dim.name));
   const InstructionForm form = instruction_form(mapping, *model);
   const Instruction& instruction = *form;
   p->pairing = pair(p->statement, form, mapping);
@@ -186,12 +197,6 @@ std::unique_ptr<PreparedMapping> CpuDecisions::make(const Mapping& mapping) cons
     p->notes = p->routes.back().reasons;
   }
   return p;
-}
-
-std::string CpuDecisions::fused_dim(const PreparedMapping& p, const std::string& dim) const {
-  for (const Dim& d : p.statement.domain.dims)
-    if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
-  return "";
 }
 
 std::int64_t CpuDecisions::extent(const PreparedMapping& p, const std::string& dim) const {
@@ -225,7 +230,7 @@ CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) 
   form.streaming_stores = streaming_at_ && point.choice[*streaming_at_] > 0;
   std::string outermost;
   for (std::size_t d = 0; d < dims; ++d) {
-    const std::string dim = fused_dim(p, unfused().domain.dims[d].name);
+    const std::string& dim = p.fused_dims[d];
     if (dim.empty()) continue;
     form.register_tile[dim] =
         tile(form, p, dim, register_steps[static_cast<std::size_t>(point.choice[register_at(d)])]);
@@ -247,7 +252,7 @@ CpuTemplate CpuDecisions::form_of(const PreparedMapping& p, const Point& point) 
   for (std::size_t u = 0; u < units.size(); ++u)
     for (std::size_t d = 0; d < dims; ++d) {
       CpuTemplate::OnUnit on = units[u];
-      on.dim = fused_dim(p, unfused().domain.dims[d].name);
+      on.dim = p.fused_dims[d];
       if (const auto choice = this->outermost(d); choice && *choice == point.choice[unit_at(u)] && !on.dim.empty())
         form.units.push_back(on);
     }

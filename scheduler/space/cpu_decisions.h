@@ -5,6 +5,7 @@
 // Decisions have the same names and order for every mapping, so that a point stays meaningful when its mapping changes;
 // what a mapping lacks (a second digit, a memory level) is read as its first value.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +32,9 @@ inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,
 struct PreparedMapping {
   Computation statement;
   Pairing pairing;
-  std::vector<Routes> routes;  ///< by access of the statement
-  std::string problem;         ///< non-empty: no route for some operand
+  std::vector<Routes> routes;           ///< by access of the statement
+  std::vector<std::string> fused_dims;  ///< by dim of the unfused one: the dim that starts with it; empty: none does
+  std::string problem;                  ///< non-empty: no route for some operand
   std::vector<std::string> notes;
 };
 
@@ -68,8 +70,6 @@ class CpuDecisions {
   /// The choice that makes a dim outermost; nothing for reductions, which are inside.
   std::optional<int> outermost(std::size_t dim) const;
   const PreparedMapping& prepare(std::size_t m) const;
-  /// The dim of the fused statement that starts with this dim; empty: it is a later digit of one.
-  std::string fused_dim(const PreparedMapping& p, const std::string& dim) const;
   CpuTemplate form_of(const PreparedMapping& p, const Point& point) const;
 
  private:
@@ -91,6 +91,7 @@ class CpuDecisions {
   std::optional<std::size_t> streaming_at_;  ///< decision on streaming stores; nothing: not possible
   std::optional<std::size_t> blocked_at_;    ///< decisions on the blocked dim and its block; nothing: no long dim
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
+  mutable std::vector<std::atomic<const PreparedMapping*>> ready_;  ///< asked for every point: without the mutex
   mutable RouteTable routes_;
   mutable std::mutex mutex_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "isamap/interpret.h"
 #include "isamap/search.h"
@@ -24,6 +25,14 @@ constexpr std::size_t good_tiles = 12;  ///< candidates of a random change
 constexpr double another_tile = 0.15;   ///< share of changes that replace the register tile
 constexpr std::size_t other_tiles = 6;  ///< further register tiles among the starts of each promising mapping
 
+/// Order of mappings and routes, of which a search has few.
+struct FirstChoices {
+  using is_transparent = void;
+  bool operator()(std::span<const int> a, std::span<const int> b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+  }
+};
+
 class CpuPoints final : public SpaceTemplate {
  public:
   CpuPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
@@ -39,9 +48,12 @@ class CpuPoints final : public SpaceTemplate {
   Result<Nest> build(const Point& point) const override;
 
  private:
+  using RegisterChoices = std::vector<std::pair<std::size_t, int>>;  ///< decisions and their values
   Point start_at(Point point, std::size_t register_tile = 0) const;
-  const std::vector<RegisterTile>& register_tiles(const Point& point) const;
-  void set_registers(Point& point, const RegisterTile& steps) const;
+  /// Of a repaired point.
+  const std::vector<RegisterChoices>& register_tiles(const Point& point) const;
+  RegisterChoices register_choices(const PreparedMapping& p, const RegisterTile& steps) const;
+  static void set_registers(Point& point, const RegisterChoices& choices);
   Point distributed(Point point) const;
   Point two_buffers(Point point) const;
   std::vector<Point> variants(const Point& start) const;
@@ -49,7 +61,7 @@ class CpuPoints final : public SpaceTemplate {
   Point shrink_levels(Point point) const;
   CpuDecisions choices_;
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<int>, std::vector<RegisterTile>> register_tiles_;  ///< by mapping and routes
+  mutable std::map<std::vector<int>, std::vector<RegisterChoices>, FirstChoices> register_tiles_;
 };
 
 Point CpuPoints::repair(Point point) const {
@@ -143,7 +155,7 @@ std::vector<Point> CpuPoints::variants(const Point& start) const {
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
   if (!s.units.empty()) points.push_back(distributed(start));
   for (std::size_t d = 0; d < s.dims; ++d) {
-    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+    const std::string& dim = p.fused_dims[d];
     const auto outermost = s.outermost(d);
     if (dim.empty() || !outermost || !p.pairing.digit_of.contains(dim)) continue;
     Point order = start;
@@ -187,44 +199,49 @@ Point CpuPoints::start_at(Point point, std::size_t register_tile) const {
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
   const auto& tiles = register_tiles(point);
   if (!tiles.empty()) set_registers(point, tiles[std::min(register_tile, tiles.size() - 1)]);
-  for (std::size_t d = 0; d < s.dims; ++d) {
-    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+  for (std::size_t d = 0; d < s.dims; ++d)
     for (std::size_t level = 0; level < s.levels; ++level)
-      point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
-  }
+      point.choice[s.level_at(level, d)] = p.fused_dims[d].empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
   return shrink_levels(repair(std::move(point)));
 }
 
-const std::vector<RegisterTile>& CpuPoints::register_tiles(const Point& point) const {
-  Point key = repair({});  // only mapping and routes matter
-  key.choice[0] = point.choice[0];
-  for (std::size_t a = 0; a < choices_.accesses; ++a)
-    key.choice[choices_.route_at(a)] = point.choice[choices_.route_at(a)];
+const std::vector<CpuPoints::RegisterChoices>& CpuPoints::register_tiles(const Point& point) const {
+  const std::span key(point.choice.data(), 1 + choices_.accesses);  // mapping and routes come first
   const std::lock_guard lock(mutex_);
-  const auto [at, added] = register_tiles_.try_emplace(key.choice);
+  const auto known = register_tiles_.find(key);
+  if (known != register_tiles_.end()) return known->second;
+  std::vector<RegisterChoices>& made = register_tiles_[std::vector<int>(key.begin(), key.end())];
   const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
-  if (added && p.problem.empty())
-    at->second = good_register_tiles(choices_.form_of(p, key), register_steps, good_tiles);
-  return at->second;
+  if (!p.problem.empty()) return made;
+  Point plain = repair({});
+  std::copy(key.begin(), key.end(), plain.choice.begin());
+  for (const RegisterTile& tile : good_register_tiles(choices_.form_of(p, plain), register_steps, good_tiles))
+    made.push_back(register_choices(p, tile));
+  return made;
 }
 
-void CpuPoints::set_registers(Point& point, const RegisterTile& steps) const {
-  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+CpuPoints::RegisterChoices CpuPoints::register_choices(const PreparedMapping& p, const RegisterTile& steps) const {
+  RegisterChoices choices;
   for (std::size_t d = 0; d < choices_.dims; ++d) {
-    const auto it = steps.find(choices_.fused_dim(p, choices_.unfused().domain.dims[d].name));
+    const auto it = steps.find(p.fused_dims[d]);
     if (it == steps.end()) continue;
     const auto above = std::upper_bound(register_steps.begin(), register_steps.end(), it->second);
-    point.choice[choices_.register_at(d)] = static_cast<int>(above - register_steps.begin()) - 1;
+    choices.emplace_back(choices_.register_at(d), static_cast<int>(above - register_steps.begin()) - 1);
   }
+  return choices;
+}
+
+void CpuPoints::set_registers(Point& point, const RegisterChoices& choices) {
+  for (const auto& [decision, choice] : choices) point.choice[decision] = choice;
 }
 
 // Register tiles also change as a whole: single changes lead through worse tiles.
 Point CpuPoints::changed(const Point& point, Random& random) const {
   if (choices_.mappings.empty() || random.unit() >= another_tile)
     return changed_choice(choices_.decisions, point, random);
-  const auto& tiles = register_tiles(repair(point));
-  if (tiles.empty()) return changed_choice(choices_.decisions, point, random);
   Point other = repair(point);
+  const auto& tiles = register_tiles(other);
+  if (tiles.empty()) return changed_choice(choices_.decisions, point, random);
   set_registers(other, tiles[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(tiles.size()) - 1))]);
   return repair(std::move(other));
 }
@@ -241,7 +258,7 @@ Point CpuPoints::shrink_levels(Point point) const {
     std::size_t largest = s.dims;
     std::int64_t most = 1;
     for (std::size_t d = 0; d < s.dims; ++d) {
-      const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+      const std::string& dim = p.fused_dims[d];
       if (dim.empty()) continue;
       const std::int64_t steps = form.tiles[*level].at(dim) / step_of(form, dim);
       if (steps > most) most = steps, largest = d;

@@ -18,14 +18,25 @@ struct SearchSpace::State {
   StatementId statement;
   const HardwareModel* model;
   std::unique_ptr<SpaceTemplate> form;
+  std::vector<std::size_t> subjects;  ///< by decision: the number of its subject, in order of appearance
+
+  void number_subjects() {
+    std::vector<std::string> names;
+    for (const Decision& decision : form->decisions()) {
+      const auto at = std::find(names.begin(), names.end(), decision.subject);
+      subjects.push_back(static_cast<std::size_t>(at - names.begin()));
+      if (at == names.end()) names.push_back(decision.subject);
+    }
+  }
 };
 
 SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
                          const HardwareModel& model, const SpaceOptions& options)
-    : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr})) {
+    : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr, {}})) {
   state_->form = hierarchy_points(kernel, statement, mappings, model, options);
   if (!state_->form) state_->form = gpu_points(kernel, statement, mappings, model, options);
   if (!state_->form) state_->form = cpu_points(kernel, statement, std::move(mappings), model, options);
+  state_->number_subjects();
 }
 SearchSpace::~SearchSpace() = default;
 SearchSpace::SearchSpace(SearchSpace&&) noexcept = default;
@@ -154,11 +165,11 @@ bool one_hot(const Decision& decision) { return !decision.ordered() && decision.
 }  // namespace
 
 Point changed_choice(const std::vector<Decision>& decisions, Point point, Random& random) {
-  std::vector<std::size_t> free;
-  for (std::size_t d = 0; d < decisions.size(); ++d)
-    if (decisions[d].labels.size() > 1) free.push_back(d);
-  if (free.empty()) return point;
-  const std::size_t d = free[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(free.size()) - 1))];
+  const auto free = [](const Decision& decision) { return decision.labels.size() > 1; };
+  const auto count = std::count_if(decisions.begin(), decisions.end(), free);
+  if (count == 0) return point;
+  std::size_t d = 0;
+  for (std::int64_t before = random.between(0, count - 1); !free(decisions[d]) || before-- > 0;) ++d;
   const int last = static_cast<int>(decisions[d].labels.size()) - 1;
   int& choice = point.choice[d];
   if (decisions[d].ordered() && random.unit() < 0.8) {
@@ -172,7 +183,8 @@ Point changed_choice(const std::vector<Decision>& decisions, Point point, Random
 
 Point SearchSpace::mutate(const Point& given, std::uint64_t seed) const {
   if (mappings().empty()) return repair(given);
-  const Point point = in_space(given, decisions()) ? given : repair(given);
+  Point repaired;
+  const Point& point = inside(form(), given, repaired);
   constexpr int most_draws = 64;  // repair may undo a change
   Random random(seed);
   for (int draw = 0; draw < most_draws; ++draw) {
@@ -183,18 +195,16 @@ Point SearchSpace::mutate(const Point& given, std::uint64_t seed) const {
 }
 
 Point SearchSpace::crossover(const Point& one, const Point& other, std::uint64_t seed) const {
-  const Point a = in_space(one, decisions()) ? one : repair(one);
-  const Point b = in_space(other, decisions()) ? other : repair(other);
+  Point repaired_one, repaired_other;
+  Point child = inside(form(), one, repaired_one);
+  const Point& b = inside(form(), other, repaired_other);
   Random random(seed);
-  std::vector<std::pair<std::string, bool>> sides;  // subject -> from b
-  const auto side = [&](const std::string& of) {
-    for (const auto& [name, from_b] : sides)
-      if (name == of) return from_b;
-    return sides.emplace_back(of, random.unit() < 0.5).second;
-  };
-  Point child = a;
+  std::vector<bool> from_b;  // by subject
+  from_b.reserve(child.choice.size());
   for (std::size_t d = 0; d < child.choice.size(); ++d) {
-    const bool together = side(decisions()[d].subject);
+    const std::size_t subject = state_->subjects[d];
+    if (subject == from_b.size()) from_b.push_back(random.unit() < 0.5);
+    const bool together = from_b[subject];
     const bool alone = random.unit() < 0.1;
     if (together != alone) child.choice[d] = b.choice[d];
   }
