@@ -139,13 +139,16 @@ std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ran
   return Interval{ceil_div(scaled.low, relaxed.scale), floor_div(scaled.high, relaxed.scale)};
 }
 
+bool has_several_divisions(const AffineExpr& e) {  // they are the last terms
+  return e.terms().size() > 1 && division(e.terms()[e.terms().size() - 2]) != nullptr;
+}
+
 std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& ranges) {
   const auto direct = sum_of_terms(depth, e, ranges);
   if (!direct || depth <= 0 || e.terms().size() < 2 || e.is_linear()) return direct;
   Interval best = *direct;
-  const bool several = e.terms().size() > 1 && division(e.terms()[e.terms().size() - 2]) != nullptr;
   for (const Order order : {Order::last, Order::longest}) {
-    if (order == Order::longest && !several) break;
+    if (order == Order::longest && !has_several_divisions(e)) break;
     if (const auto relaxed = relaxed_bounds(depth, e, ranges, order))
       best = {std::max(best.low, relaxed->low), std::min(best.high, relaxed->high)};
   }
@@ -205,7 +208,6 @@ bool all_multiples(const AffineExpr& e, std::int64_t d) {
 /// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. Nothing: there is no such pair.
 std::optional<AffineExpr> with_quotient_named(const AffineExpr& e, Ranges& ranges) {
   const std::vector<AffineTerm> all = divisions(e, Order::last);
-  if (all.size() < 2) return std::nullopt;
   for (const AffineTerm& small : all)
     for (const AffineTerm& large : all) {
       const FloorDiv &a = *division(small), &b = *division(large);
@@ -229,7 +231,7 @@ std::optional<AffineExpr> with_quotient_named(const AffineExpr& e, Ranges& range
 
 std::optional<Interval> bounds(const AffineExpr& e, const Ranges& ranges) {
   const auto direct = bounds_to(relaxed_depth, e, ranges);
-  if (!direct) return direct;
+  if (!direct || !has_several_divisions(e)) return direct;
   Ranges more = ranges;
   const auto named = with_quotient_named(e, more);
   const auto other = named ? bounds(*named, more) : std::nullopt;

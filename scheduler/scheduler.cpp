@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "hwdesc/model/program_language.h"
@@ -110,20 +111,23 @@ std::string register_tile_key(const Nest& nest) {
   return key;
 }
 
-/// Costs of nests of any statement, by a model made for the space of the statement on first use.
+/// Costs of nests of any statement, by a model made for the space of the statement on first use. Of one thread.
 class StatementCosts final : public CostModel {
  public:
-  using SpaceOf = std::function<const SearchSpace&(StatementId)>;
-  StatementCosts(const CostModelFactory& make, SpaceOf space_of) : make_(make), space_of_(std::move(space_of)) {}
+  using ModelOf = std::function<Result<std::unique_ptr<CostModel>>(StatementId)>;
+  explicit StatementCosts(ModelOf make) : make_(std::move(make)) {}
 
   Result<Cost> estimate(const Candidate& candidate) override {
-    auto& model = models_[candidate.statement.index()];
+    auto& [model, facts] = models_[candidate.statement.index()];
     if (!model) {
-      auto made = make_(space_of_(candidate.statement));
+      auto made = make_(candidate.statement);
       if (!made) return wrong_ = made.diagnostics();
       model = std::move(*made);
+      facts = statement_facts(*candidate.kernel, candidate.statement, *candidate.model);
     }
-    auto cost = model->estimate(candidate);
+    Candidate known = candidate;
+    known.facts = facts;
+    auto cost = model->estimate(known);
     if (!cost) return cost;
     wrong_ = not_a_cost(*cost);
     if (!wrong_.empty()) return wrong_;
@@ -133,10 +137,9 @@ class StatementCosts final : public CostModel {
   const Diagnostics& wrong() const { return wrong_; }
 
  private:
-  const CostModelFactory& make_;
+  ModelOf make_;
   Diagnostics wrong_;
-  SpaceOf space_of_;
-  std::map<std::size_t, std::unique_ptr<CostModel>> models_;
+  std::map<std::size_t, std::pair<std::unique_ptr<CostModel>, std::shared_ptr<StatementFacts>>> models_;
 };
 
 /// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.
@@ -212,24 +215,36 @@ class ScheduleRun {
   /// Fusion needs plain dims: if the best nest of a statement fuses dims of the statement, the best one that does not
   /// is tried as well.
   void fuse() {
-    const FusionInput input{
-        kernel_,          whole_,
-        model_,           options_.objective,
-        statement_costs_, [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
-    Scheduled other = result_;
     const Scheduled apart = result_;
-    fuse_statements(input, result_.schedule, result_.statement_costs, result_.mappings);
-    retry_fusion_with_other_tiles(input, apart);
-    if (std::none_of(unfused_dims_.begin(), unfused_dims_.end(), [](const auto& one) { return one.has_value(); }))
-      return;
-    for (std::size_t s = 0; s < unfused_dims_.size(); ++s) {
-      if (!unfused_dims_[s]) continue;
-      other.schedule.nests[s] = std::move(unfused_dims_[s]->nest);
-      other.statement_costs[s] = std::move(unfused_dims_[s]->cost);
-      other.mappings[s] = std::move(unfused_dims_[s]->mapping);
-    }
-    fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
-    if (objective_of(other) < objective_of(result_) && lowers(other)) result_ = std::move(other);
+    std::vector<Scheduled> starts{apart};
+    if (std::any_of(unfused_dims_.begin(), unfused_dims_.end(), [](const auto& one) { return one.has_value(); }))
+      starts.push_back(with_unfused_dims(apart));
+    for_each_in_parallel(*workers_, starts.size(), [&](std::size_t i) { fuse(starts[i]); });
+    result_ = std::move(starts.front());
+    retry_fusion_with_other_tiles(apart);
+    if (starts.size() == 1) return;
+    if (objective_of(starts[1]) < objective_of(result_) && lowers(starts[1])) result_ = std::move(starts[1]);
+  }
+
+  /// Called by several threads.
+  void fuse(Scheduled& one) {
+    StatementCosts costs{[this](StatementId id) { return model_of(id); }};
+    const FusionInput input{kernel_, whole_,
+                            model_,  options_.objective,
+                            costs,   [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
+    fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
+  }
+
+  static void replace(Scheduled& in, std::size_t s, const Statement& by) {
+    in.schedule.nests[s] = by.nest;
+    in.statement_costs[s] = by.cost;
+    in.mappings[s] = by.mapping;
+  }
+
+  Scheduled with_unfused_dims(Scheduled other) const {
+    for (std::size_t s = 0; s < unfused_dims_.size(); ++s)
+      if (unfused_dims_[s]) replace(other, s, *unfused_dims_[s]);
+    return other;
   }
 
   Result<std::unique_ptr<SearchStrategy>> new_strategy(const SearchSpace& space) const {
@@ -269,18 +284,28 @@ class ScheduleRun {
   }
 
   /// If fusion did not fit in memory, retry with other producer tiles, as long as these alone cost less than the best
-  /// so far.
-  void retry_fusion_with_other_tiles(const FusionInput& input, const Scheduled& apart) {
+  /// so far. As many at a time as there are workers, accepted in order: their number changes nothing.
+  void retry_fusion_with_other_tiles(const Scheduled& apart) {
+    const auto too_costly = [&](const Statement& one) {
+      return value(one.cost, options_.objective) >= objective_of(result_);
+    };
     for (std::size_t s = 0; s < other_tiles_.size(); ++s) {
       if (fusion_fits(s)) continue;
-      for (const Statement& one : other_tiles_[s]) {
-        if (value(one.cost, options_.objective) >= objective_of(result_)) break;
-        Scheduled other = apart;
-        other.schedule.nests[s] = one.nest;
-        other.statement_costs[s] = one.cost;
-        other.mappings[s] = one.mapping;
-        fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
-        if (objective_of(other) < objective_of(result_) && lowers(other)) result_ = std::move(other);
+      const std::vector<Statement>& tiles = other_tiles_[s];
+      const auto end = static_cast<std::size_t>(std::find_if(tiles.begin(), tiles.end(), too_costly) - tiles.begin());
+      const auto at_once = static_cast<std::size_t>(workers_->jobs());
+      bool ended = false;
+      for (std::size_t from = 0; from < end && !ended; from += at_once) {
+        std::vector<Scheduled> others(std::min(at_once, end - from), apart);
+        for_each_in_parallel(*workers_, others.size(), [&](std::size_t i) {
+          replace(others[i], s, tiles[from + i]);
+          fuse(others[i]);
+        });
+        for (std::size_t i = 0; i < others.size() && !ended; ++i) {
+          ended = too_costly(tiles[from + i]);
+          if (!ended && objective_of(others[i]) < objective_of(result_) && lowers(others[i]))
+            result_ = std::move(others[i]);
+        }
       }
     }
   }
@@ -480,15 +505,22 @@ class ScheduleRun {
     return *space;
   }
 
+  /// Factories of users, and the spaces, are of one thread at a time.
+  Result<std::unique_ptr<CostModel>> model_of(StatementId id) {
+    const std::lock_guard lock(making_);
+    return costs_(space_of(id));
+  }
+
   const Kernel& kernel_;
   const Kernel& whole_;
   const MapResult& mappings_;
   const HardwareModel& model_;
   const ScheduleOptions& options_;
   const CostModelFactory& costs_;
+  std::mutex making_;
   const std::shared_ptr<Workers> workers_;
   std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< by statement, on demand
-  StatementCosts statement_costs_{costs_, [this](StatementId id) -> const SearchSpace& { return space_of(id); }};
+  StatementCosts statement_costs_{[this](StatementId id) { return model_of(id); }};
   Scheduled result_;
   std::vector<std::vector<Statement>> other_tiles_;  ///< by statement: best nests with other tiles, for fusion
   /// by statement: the best nest that fuses no dims, if the best of all does

@@ -259,12 +259,12 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
 std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
                            const std::vector<AffineExpr>& nonnegative) {
   for (std::size_t i = 0; i < index.size(); ++i) {
+    if (isamap::nonnegative(index[i], ranges, nonnegative) &&
+        isamap::nonnegative(AffineExpr(buffer.extents[i] - 1) - index[i], ranges, nonnegative))
+      continue;
     const auto range = bounds(index[i], ranges);
-    const bool low = isamap::nonnegative(index[i], ranges, nonnegative),
-               high = isamap::nonnegative(AffineExpr(buffer.extents[i] - 1) - index[i], ranges, nonnegative);
-    if (!low || !high)
-      return fmt::format("axis {} of {} has {} elements; {} reaches {}..{}", i, buffer.name, buffer.extents[i],
-                         print(index[i]), range ? range->low : 0, range ? range->high : 0);
+    return fmt::format("axis {} of {} has {} elements; {} reaches {}..{}", i, buffer.name, buffer.extents[i],
+                       print(index[i]), range ? range->low : 0, range ? range->high : 0);
   }
   return "";
 }
