@@ -110,7 +110,7 @@ HardwareModel completing(const std::string& object, const std::string& number = 
   const std::size_t begin = text.find("  - {name: streaming"), end = text.find('\n', begin);
   EXPECT_LT(begin, end);
   text.replace(begin, end - begin, "  - " + object);
-  const std::string path = scratch("passing.yaml");
+  const std::string path = scratch("streaming.yaml");
   std::ofstream(path) << text;
   LoadOptions options;
   options.params = {{"cores", number}};
@@ -130,7 +130,7 @@ TEST(StreamingStores, StoresThatNothingAwaitsAreRefused) {
   EXPECT_NE(said.message.find("stage C in vec: no move transfers C_vec from vec to ram"), std::string::npos)
       << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
-  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'passing', and stores are followed by fences only");
+  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'streaming', and stores are followed by fences only");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
