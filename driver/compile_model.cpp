@@ -49,10 +49,9 @@ class ModelCompiler {
     for (const Part& part : made_.plan.parts) made_.parts.push_back(described(model_, part));
     for (const BandGroup& group : made_.plan.bands) cut_bands(group);
     for (std::size_t p = 0; p < made_.parts.size(); ++p)
-      if (bands_of(made_, p) == nullptr) made_.parts[p].program = program_of(made_.parts[p].kernel, p);
+      if (bands_of(made_, p) == nullptr) made_.parts[p].program = program_of(made_.parts[p].kernel, p, Between::model);
     for (CompiledPart& part : made_.parts) part.same_as = first_of_[part.program];
-    store_.add(kernels_);
-    for (const Kernel& kernel : kernels_) made_.programs.push_back(store_.find(kernel));
+    compile_all();
     for (std::size_t p = 0; p < made_.parts.size(); ++p) price(p);
     made_.seconds = watch.seconds();
     return std::move(made_);
@@ -60,20 +59,30 @@ class ModelCompiler {
 
  private:
   /// Equal kernels are one program.
-  std::size_t program_of(const Kernel& kernel, std::size_t part) {
-    const auto [known, is_new] = programs_.try_emplace(key_of(kernel), first_of_.size());
+  std::size_t program_of(const Kernel& kernel, std::size_t part, Between between) {
+    const auto [known, is_new] = programs_.try_emplace({key_of(kernel), between}, first_of_.size());
     if (is_new) {
       first_of_.push_back(part);
-      kernels_.push_back(kernel);
+      kernels_.emplace_back(kernel, between);
     }
     return known->second;
+  }
+
+  void compile_all() {
+    for (const Between between : {Between::model, Between::bands}) {
+      std::vector<Kernel> some;
+      for (const auto& [kernel, runs_between] : kernels_)
+        if (runs_between == between) some.push_back(kernel);
+      store_.add(some, between);
+    }
+    for (const auto& [kernel, between] : kernels_) made_.programs.push_back(store_.find(kernel, between));
   }
 
   void cut_bands(const BandGroup& group) {
     CompiledBands bands{group, {}, {}, {}, {}};
     const auto begin = made_.plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
     const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
-    bands.schedule = *band_schedule(model_.kernel, parts, group.by);
+    bands.schedule = *band_schedule(model_.kernel, parts, group.by, group.along);
     std::vector<std::size_t> all;
     for (const Part& part : parts) all.insert(all.end(), part.statements.begin(), part.statements.end());
     std::sort(all.begin(), all.end());
@@ -83,8 +92,8 @@ class ModelCompiler {
     for (std::size_t k = 0; k < bands.schedule.kernels.size(); ++k) {
       const BandKernel& kernel = bands.schedule.kernels[k];
       const std::size_t part = group.first + kernel.part;
-      bands.kernels.push_back(cut_rows(model_.kernel, made_.plan.parts[part], kernel));
-      bands.programs.push_back(program_of(bands.kernels.back(), part));
+      bands.kernels.push_back(cut_rows(model_.kernel, made_.plan.parts[part], bands.schedule, k));
+      bands.programs.push_back(program_of(bands.kernels.back(), part, Between::bands));
       if (calls[k] <= most[kernel.part]) continue;
       most[kernel.part] = calls[k];
       made_.parts[part].program = bands.programs.back();
@@ -125,9 +134,9 @@ class ModelCompiler {
   const Model& model_;
   PartStore& store_;
   CompiledModel made_;
-  std::map<std::string, std::size_t> programs_;  ///< by canonical text
-  std::vector<std::size_t> first_of_;            ///< by program: the part that it is compiled for
-  std::vector<Kernel> kernels_;                  ///< by program
+  std::map<std::pair<std::string, Between>, std::size_t> programs_;  ///< by canonical text
+  std::vector<std::size_t> first_of_;                                ///< by program: the part that it is compiled for
+  std::vector<std::pair<Kernel, Between>> kernels_;                  ///< by program
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/link_bands.h"
 
-#include <map>
+#include <algorithm>
+#include <cstring>
 
 namespace isamap {
 namespace {
@@ -26,7 +27,7 @@ class BandLinker {
           one.steps.push_back({call, filled_or_moved(step)});
           continue;
         }
-        auto at = call_of(step, loop.moves[s]);
+        auto at = call_of(loop, s);
         if (!at) return at.diagnostics();
         one.steps.push_back({call, std::move(*at)});
       }
@@ -39,21 +40,23 @@ class BandLinker {
 
   /// From one row to the next, in the part that reads or writes the tensor.
   std::int64_t row_bytes_in(std::size_t part, TensorId id) const {
-    const auto rows = rows_of(with_.kernel, compiled_.plan.parts[bands_.group.first + part]);
+    const auto rows = rows_of(with_.kernel, compiled_.plan.parts[bands_.group.first + part], bands_.schedule.axes);
     for (const RowWindow& window : rows->reads)
       if (window.tensor == id) return row_bytes(tensor(id), window.axis);
-    return row_bytes(tensor(id), row_axis(tensor(id)));
+    return row_bytes(tensor(id), row_axis(with_.kernel, bands_.schedule.axes, id));
   }
 
-  Result<PartCall> call_of(const BandStep& step, const std::map<TensorId, std::int64_t>& moves) {
+  Result<PartCall> call_of(const BandLoop& loop, std::size_t number) {
+    const BandStep& step = loop.steps[number];
+    const std::map<TensorId, std::int64_t>& moves = loop.moves[number];
     const Compilation& compilation = *compiled_.programs[bands_.programs[step.kernel]];
-    auto made = with_.call(step.kernel);
+    auto made = with_.call(step.kernel, sliced_constants(compiled_, bands_, with_.kernel, loop, number));
     if (!made) return made;
     const Kernel& kernel = bands_.kernels[step.kernel];
     for (std::size_t b = 0; b < made->arguments.size(); ++b) {
       const Buffer& buffer = compilation.program->buffers[b];
       ModelPlace& place = made->arguments[b];
-      if (buffer.ahead_of_time || place.in == ModelPlace::In::nowhere) continue;
+      if (buffer.ahead_of_time || place.in == ModelPlace::In::nowhere || place.in == ModelPlace::In::weights) continue;
       const TensorId id = number_.at(kernel.tensors[buffer.tensor.index()].name);
       const auto row = step.at.find(id);
       if (row == step.at.end()) continue;
@@ -66,7 +69,7 @@ class BandLinker {
 
   std::variant<PartCall, FilledTensor, MovedRows> filled_or_moved(const BandStep& step) const {
     const Tensor& of = tensor(step.tensor);
-    const std::int64_t size = row_bytes(of, row_axis(of));
+    const std::int64_t size = row_bytes(of, row_axis(with_.kernel, bands_.schedule.axes, step.tensor));
     const ModelPlace start = with_.place(step.tensor);
     ModelPlace from = start;
     from.offset = step.from * size;
@@ -82,6 +85,35 @@ class BandLinker {
 };
 
 }  // namespace
+
+SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBands& bands, const Kernel& kernel,
+                                 const BandLoop& loop, std::size_t step) {
+  SlicedConstants found;
+  const BandStep& call = loop.steps[step];
+  const auto rows = rows_of(kernel, compiled.plan.parts[bands.group.first + call.part], bands.schedule.axes);
+  for (const RowWindow& window : rows->reads) {
+    if (!kernel.tensors[window.tensor.index()].constant) continue;
+    ConstantSlices& slices = found[window.tensor];
+    slices.axis = window.axis;
+    slices.rows = window.step * (call.rows - 1) + window.high - window.low + 1;
+    const auto move = loop.moves[step].find(window.tensor);
+    for (std::int64_t band = 0; band < loop.times; ++band)
+      slices.first.push_back(call.at.at(window.tensor) + (move == loop.moves[step].end() ? 0 : band * move->second));
+  }
+  return found;
+}
+
+std::vector<std::uint8_t> slice(const TensorData& data, int axis, std::int64_t first, std::int64_t rows) {
+  std::int64_t outer = 1, inner = bytes(data.dtype);
+  for (std::size_t d = 0; d < data.shape.size(); ++d)
+    if (static_cast<int>(d) != axis) (static_cast<int>(d) < axis ? outer : inner) *= data.shape[d];
+  std::vector<std::uint8_t> made(static_cast<std::size_t>(outer * rows * inner));
+  const std::int64_t all = data.shape[static_cast<std::size_t>(axis)];
+  for (std::int64_t o = 0; o < outer; ++o)
+    std::memcpy(made.data() + o * rows * inner, data.bytes.data() + (o * all + first) * inner,
+                static_cast<std::size_t>(rows * inner));
+  return made;
+}
 
 Result<ModelBands> link_bands(const CompiledModel& compiled, const CompiledBands& bands, const BandLinking& with) {
   return BandLinker(compiled, bands, with).run();

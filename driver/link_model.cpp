@@ -63,7 +63,8 @@ class Linker {
     if (auto problems = place_tensors(); !problems.empty()) return problems;
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
       const CompiledBands* bands = bands_of(compiled_, p);
-      auto made = call(compiled_.parts[p].name, compiled_.parts[p].program, kernel_of(p), workspace_at_[p]);
+      auto made = call(compiled_.parts[p].name, compiled_.parts[p].program, kernel_of(p), workspace_at_[p],
+                       bands ? first_slices(*bands, p) : SlicedConstants{});
       if (!made) return made.diagnostics();
       made->seconds = compiled_.parts[p].predicted_cycles / machine_.clock_hz;
       linked_.calls.push_back(std::move(*made));
@@ -100,6 +101,17 @@ class Linker {
     return bands->kernels[static_cast<std::size_t>(at - bands->programs.begin())];
   }
 
+  /// Of constants: what the program of this part reads where it is first called.
+  SlicedConstants first_slices(const CompiledBands& bands, std::size_t p) const {
+    for (const BandLoop& loop : bands.schedule.loops)
+      for (std::size_t s = 0; s < loop.steps.size(); ++s)
+        if (loop.steps[s].kind == BandStep::Kind::call &&
+            bands.programs[loop.steps[s].kernel] == compiled_.parts[p].program &&
+            bands.group.first + loop.steps[s].part == p)
+          return sliced_constants(compiled_, bands, model_.kernel, loop, s);
+    return {};
+  }
+
   /// First and last call that run in turns with this one: the others of its bands.
   std::pair<std::size_t, std::size_t> turns_of(std::size_t p) const {
     const CompiledBands* bands = bands_of(compiled_, p);
@@ -112,7 +124,11 @@ class Linker {
     const Tensor& tensor = model_.kernel.tensors[id.index()];
     const auto rows = bands->schedule.buffers.find(id);
     return rows == bands->schedule.buffers.end() ? element_count(tensor) * bytes(tensor.dtype)
-                                                 : rows->second * row_bytes(tensor, row_axis(tensor));
+                                                 : rows->second * slice_bytes(tensor, axis_of(*bands, id));
+  }
+
+  int axis_of(const CompiledBands& bands, TensorId id) const {
+    return row_axis(model_.kernel, bands.schedule.axes, id);
   }
 
   Diagnostics find_workspaces() {
@@ -187,14 +203,15 @@ class Linker {
   Result<ModelBands> bands_of_calls(const CompiledBands& bands) {
     return link_bands(compiled_, bands,
                       {model_.kernel, [&](TensorId id) { return place_.at(id); },
-                       [&](std::size_t kernel) {
+                       [&](std::size_t kernel, const SlicedConstants& slices) {
                          const std::size_t p = bands.group.first + bands.schedule.kernels[kernel].part;
                          return call(compiled_.parts[p].name, bands.programs[kernel], bands.kernels[kernel],
-                                     workspace_at_[p]);
+                                     workspace_at_[p], slices);
                        }});
   }
 
-  Result<PartCall> call(const std::string& name, std::size_t number, const Kernel& kernel, std::int64_t workspace) {
+  Result<PartCall> call(const std::string& name, std::size_t number, const Kernel& kernel, std::int64_t workspace,
+                        const SlicedConstants& slices) {
     const Program& program = linked_.programs[number];
     PartCall made{name, number, std::vector<ModelPlace>(program.buffers.size()), {}, {}, 0};
     if (workspaces_[number] > 0) made.workspace = {ModelPlace::In::arena, workspace};
@@ -211,11 +228,11 @@ class Linker {
       if (!used_[number].contains(make_id<BufferId>(b)) && !tensor.inout &&
           role_of(kernel, buffer.tensor) == Role::input)
         continue;
-      made.arguments[b] = tensor.constant ? raw_weight(id) : place_.at(id);
+      made.arguments[b] = tensor.constant ? weight(id, slices) : place_.at(id);
       if (tensor.inout && started_.insert(id).second) begin(id, made);
     }
     if (!packed.empty())
-      if (auto problems = pack(kernel, packed, made); !problems.empty()) return problems;
+      if (auto problems = pack(kernel, packed, made, slices); !problems.empty()) return problems;
     return made;
   }
 
@@ -228,7 +245,7 @@ class Linker {
     std::int64_t count = element_count(tensor);
     for (const CompiledBands& bands : compiled_.bands)
       if (const auto rows = bands.schedule.buffers.find(id); rows != bands.schedule.buffers.end())
-        count = rows->second * row_bytes(tensor, row_axis(tensor)) / bytes(tensor.dtype);
+        count = rows->second * slice_bytes(tensor, axis_of(bands, id)) / bytes(tensor.dtype);
     made.fill.push_back({place_.at(id), tensor.dtype, count, identity(first->reduction, tensor.dtype)});
   }
 
@@ -247,28 +264,62 @@ class Linker {
     return place;
   }
 
-  ModelPlace raw_weight(TensorId id) {
+  /// One for each band, at equal distances; all of one size.
+  ModelPlace append(const std::vector<std::vector<std::uint8_t>>& by_band) {
+    if (by_band.size() == 1) return append(by_band.front());
+    std::vector<std::uint8_t> all;
+    for (const std::vector<std::uint8_t>& one : by_band) {
+      all.insert(all.end(), one.begin(), one.end());
+      all.resize(static_cast<std::size_t>(round_up(static_cast<std::int64_t>(all.size()), place_align)));
+    }
+    ModelPlace place = append(all);
+    place.step = static_cast<std::int64_t>(all.size() / by_band.size());
+    return place;
+  }
+
+  /// As it is, or its slices.
+  ModelPlace weight(TensorId id, const SlicedConstants& sliced) {
+    if (const auto slices = sliced.find(id); slices != sliced.end()) {
+      std::vector<std::vector<std::uint8_t>> by_band;
+      for (const std::int64_t first : slices->second.first)
+        by_band.push_back(slice(data_[id.index()], slices->second.axis, first, slices->second.rows));
+      return append(by_band);
+    }
     const auto known = place_.find(id);
     if (known != place_.end()) return known->second;
     return place_[id] = append(data_[id.index()].bytes);
   }
 
-  /// What the pack entry makes of the constant tensors of this part; the same of the same tensors once.
-  Diagnostics pack(const Kernel& kernel, const std::vector<BufferId>& buffers, PartCall& made) {
-    const Program& program = linked_.programs[made.program];
+  /// Values of the kernel's tensors in this band of a loop; zeros for what is not constant.
+  std::vector<TensorData> values_in(const Kernel& kernel, const SlicedConstants& sliced, std::size_t band) const {
     std::vector<TensorData> own;
-    std::vector<TensorId> sources;
     for (const Tensor& tensor : kernel.tensors) {
       const TensorId id = number_.at(tensor.name);
-      if (tensor.constant) sources.push_back(id);
       own.push_back(tensor.constant ? data_[id.index()] : make_data(tensor));
+      if (const auto slices = sliced.find(id); tensor.constant && slices != sliced.end())
+        own.back().bytes = slice(own.back(), slices->second.axis, slices->second.first[band], slices->second.rows);
       own.back().shape = tensor.shape;
     }
-    const auto [known, is_new] = packed_.try_emplace({made.program, sources});
+    return own;
+  }
+
+  /// What the pack entry makes of the constant tensors of this part; the same of the same tensors once.
+  Diagnostics pack(const Kernel& kernel, const std::vector<BufferId>& buffers, PartCall& made,
+                   const SlicedConstants& sliced) {
+    const Program& program = linked_.programs[made.program];
+    std::vector<TensorId> sources;
+    for (const Tensor& tensor : kernel.tensors)
+      if (tensor.constant) sources.push_back(number_.at(tensor.name));
+    const auto [known, is_new] = packed_.try_emplace({made.program, sources, sliced});
     if (is_new) {
-      const auto packed = isamap::pack(program, machine_, own);
-      if (!packed) return packed.diagnostics();
-      for (const TensorData& one : *packed) known->second.push_back(append(one.bytes));
+      std::vector<std::vector<std::vector<std::uint8_t>>> by_buffer(buffers.size());
+      const std::size_t bands = sliced.empty() ? 1 : sliced.begin()->second.first.size();
+      for (std::size_t band = 0; band < bands; ++band) {
+        const auto packed = isamap::pack(program, machine_, values_in(kernel, sliced, band));
+        if (!packed) return packed.diagnostics();
+        for (std::size_t i = 0; i < packed->size(); ++i) by_buffer[i].push_back((*packed)[i].bytes);
+      }
+      for (const auto& by_band : by_buffer) known->second.push_back(append(by_band));
     }
     for (std::size_t i = 0; i < buffers.size(); ++i) made.arguments[buffers[i].index()] = known->second[i];
     return {};
@@ -286,7 +337,7 @@ class Linker {
   std::map<TensorId, ModelPlace> place_;  ///< of ports, tensors between parts and unpacked weights
   std::multimap<std::pair<std::size_t, std::uint64_t>, std::int64_t> appended_;  ///< by size and hash
   std::set<TensorId> started_;  ///< tensors of several writers that were begun
-  std::map<std::pair<std::size_t, std::vector<TensorId>>, std::vector<ModelPlace>> packed_;
+  std::map<std::tuple<std::size_t, std::vector<TensorId>, SlicedConstants>, std::vector<ModelPlace>> packed_;
 };
 
 }  // namespace

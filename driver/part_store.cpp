@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <mutex>
 
@@ -12,11 +13,26 @@
 namespace isamap {
 namespace {
 
+std::string key_of(const Kernel& part, Between between) {
+  return key_of(part) + (between == Between::bands ? "in bands\n" : "");
+}
+
+/// The nearest cache holds less than what a band touches; those behind it hold its weights.
+HardwareModel with_warm_weights(HardwareModel machine) {
+  for (const Memory& memory : machine.memories())
+    if (memory.kind == MemoryKind::cache)
+      machine.timing.between_runs = std::min(machine.timing.between_runs, static_cast<double>(memory.capacity) + 1);
+  return machine;
+}
+
 std::string tuned_key(const Kernel& part, const std::string& tuned_as) {
   return "tuned schedule of a part\n" + print(part) + tuned_as;
 }
 
 }  // namespace
+
+PartStore::PartStore(const HardwareModel& machine, PartStoreOptions options)
+    : machine_(machine), in_bands_(with_warm_weights(machine)), options_(std::move(options)) {}
 
 std::string key_of(Kernel part) {
   part.name = "part";
@@ -25,11 +41,11 @@ std::string key_of(Kernel part) {
   return print(part);
 }
 
-void PartStore::add(const std::vector<Kernel>& parts) {
+void PartStore::add(const std::vector<Kernel>& parts, Between between) {
   std::vector<const Kernel*> unknown;
   std::vector<std::string> keys;
   for (const Kernel& part : parts) {
-    std::string key = key_of(part);
+    std::string key = key_of(part, between);
     if (!by_key_.try_emplace(key, nullptr).second) continue;
     unknown.push_back(&part);
     keys.push_back(std::move(key));
@@ -40,7 +56,7 @@ void PartStore::add(const std::vector<Kernel>& parts) {
   options_.compile.schedule.workers = workers;  // the search of the last part has all of them
   workers->for_each(unknown.size(), [&](std::size_t p) {
     bool by_search = false;
-    auto made = std::make_shared<const Compilation>(compiled(*unknown[p], by_search));
+    auto made = std::make_shared<const Compilation>(compiled(*unknown[p], between, by_search));
     const std::lock_guard<std::mutex> held(lock);
     by_key_[keys[p]] = std::move(made);
     searched += by_search ? 1 : 0;
@@ -48,25 +64,26 @@ void PartStore::add(const std::vector<Kernel>& parts) {
   });
 }
 
-std::optional<Compilation> PartStore::cached(const std::string& key, const Kernel& part) const {
+std::optional<Compilation> PartStore::cached(const std::string& key, const Kernel& part, Between between) const {
   const auto text = read_from_cache(key);
   if (!text) return std::nullopt;
-  auto schedule = parse_schedule(*text, "cached schedule", part, machine_);
+  auto schedule = parse_schedule(*text, "cached schedule", part, machine_of(between));
   if (!schedule) return std::nullopt;
   CompileOptions by_hand = options_.compile;
   by_hand.hand_written = std::move(*schedule);
-  Compilation made = compile(part, machine_, by_hand);
+  Compilation made = compile(part, machine_of(between), by_hand);
   return made.program ? std::optional(std::move(made)) : std::nullopt;
 }
 
-Compilation PartStore::compiled(const Kernel& part, bool& by_search) const {
-  const std::string key = "schedule of a part\n" + print(part) + options_.compiled_as;
+Compilation PartStore::compiled(const Kernel& part, Between between, bool& by_search) const {
+  std::string key = "schedule of a part\n" + print(part) + options_.compiled_as;
+  if (between == Between::bands) key += "weights of bands\n";
   if (!options_.tuned_as.empty())
-    if (auto made = cached(tuned_key(part, options_.tuned_as), part)) return std::move(*made);
+    if (auto made = cached(tuned_key(part, options_.tuned_as), part, between)) return std::move(*made);
   if (!options_.compiled_as.empty())
-    if (auto made = cached(key, part)) return std::move(*made);
+    if (auto made = cached(key, part, between)) return std::move(*made);
   by_search = true;
-  Compilation made = compile(part, machine_, options_.compile);
+  Compilation made = compile(part, machine_of(between), options_.compile);
   if (made.program && !options_.compiled_as.empty()) write_to_cache(key, print(made.scheduled->schedule));
   return made;
 }
@@ -75,13 +92,13 @@ void PartStore::keep_tuned(const Kernel& part, const Schedule& schedule) const {
   if (!options_.tuned_as.empty()) write_to_cache(tuned_key(part, options_.tuned_as), print(schedule));
 }
 
-std::shared_ptr<const Compilation> PartStore::find(const Kernel& part) const {
-  const auto known = by_key_.find(key_of(part));
+std::shared_ptr<const Compilation> PartStore::find(const Kernel& part, Between between) const {
+  const auto known = by_key_.find(key_of(part, between));
   return known == by_key_.end() ? nullptr : known->second;
 }
 
-double PartStore::price(const Kernel& part) const {
-  const auto known = find(part);
+double PartStore::price(const Kernel& part, Between between) const {
+  const auto known = find(part, between);
   return known && known->program ? known->scheduled->cost.cycles : std::numeric_limits<double>::infinity();
 }
 

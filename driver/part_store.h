@@ -22,17 +22,21 @@ struct PartStoreOptions {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
+/// What runs between two calls of a part: the rest of the model, which evicts its weights, or the other parts of its
+/// bands, which evict them from the nearest cache only.
+enum class Between { model, bands };
+
 class PartStore {
  public:
   /// `machine` must outlive it.
-  PartStore(const HardwareModel& machine, PartStoreOptions options) : machine_(machine), options_(std::move(options)) {}
+  PartStore(const HardwareModel& machine, PartStoreOptions options);
 
   /// Compiles those that are not known.
-  void add(const std::vector<Kernel>& parts);
+  void add(const std::vector<Kernel>& parts, Between between = Between::model);
   /// Null: not added.
-  std::shared_ptr<const Compilation> find(const Kernel& part) const;
+  std::shared_ptr<const Compilation> find(const Kernel& part, Between between = Between::model) const;
   /// Predicted cycles; infinite without a program.
-  double price(const Kernel& part) const;
+  double price(const Kernel& part, Between between = Between::model) const;
 
   const HardwareModel& machine() const { return machine_; }
   /// Keeps a tuned schedule of the part, for this machine: later compilations of the part take it.
@@ -41,11 +45,13 @@ class PartStore {
   std::size_t searched = 0;  ///< parts whose schedule was searched, not read
 
  private:
-  Compilation compiled(const Kernel& part, bool& by_search) const;
+  Compilation compiled(const Kernel& part, Between between, bool& by_search) const;
   /// With the schedule that the cache has under this key, if it has one that lowers.
-  std::optional<Compilation> cached(const std::string& key, const Kernel& part) const;
+  std::optional<Compilation> cached(const std::string& key, const Kernel& part, Between between) const;
+  const HardwareModel& machine_of(Between between) const { return between == Between::bands ? in_bands_ : machine_; }
 
   const HardwareModel& machine_;
+  HardwareModel in_bands_;  ///< the same with warm weights
   PartStoreOptions options_;
   std::map<std::string, std::shared_ptr<const Compilation>> by_key_;
 };

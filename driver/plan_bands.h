@@ -2,10 +2,11 @@
 #pragma once
 // Which paths of parts are cheaper in bands of rows, and by how many rows, by the prices of parts on a few rows.
 //
-// A path is worth a price if a tensor between its parts is large: more than half of the second cache. The rows of a
-// band are first as many as let its buffers and the weights fit that half, then half and twice as many where that
-// gained. The price of a band is that of its parts on so many rows, each at least as long as the rows that it reads
-// from or writes to large tensors take from the cache behind, and the moves of the rows that are kept.
+// A path is worth a price if a tensor between its parts is more than half of the nearest cache. The rows of a band are
+// first as many as let its buffers fit half of the second cache with the weights (half of the nearest one, if all
+// tensors fit that), then half and twice as many where that gained; parts whose results only such bands read join them.
+// Rows are along the outermost stored axis, or where that is not possible along a dim of the last part. The price is
+// that of driver/band_price.h.
 
 #include "driver/plan_model.h"
 
@@ -13,6 +14,7 @@ namespace isamap {
 
 struct PricedBand {
   std::vector<std::size_t> chains;  ///< ascending
+  std::string along;                ///< as in BandGroup
   std::int64_t by = 0;
   double price = 0;  ///< cycles
 };

@@ -142,7 +142,7 @@ class ModelPlanner {
       problem.price.push_back(together);
       if (together >= apart) plan.refused.push_back(refusal(chains, pairs[p], together, apart));
     }
-    const std::map<Set, std::int64_t> bands = add_bands(kernel, chains, problem, plan);
+    const std::map<Set, PricedBand> bands = add_bands(kernel, chains, problem, plan);
     const auto cover = search_cover(problem, options_.search, options_.seed);
     if (!cover) return;
     plan.parts.clear();
@@ -152,7 +152,7 @@ class ModelPlanner {
         plan.parts.push_back({statements_of(chains, part.statements)});
         continue;
       }
-      plan.bands.push_back({plan.parts.size(), part.statements.size(), by->second});
+      plan.bands.push_back({plan.parts.size(), part.statements.size(), by->second.by, by->second.along});
       for (const std::size_t chain : part.statements) plan.parts.push_back(chains[chain]);
     }
     plan.cost = cover->cost;
@@ -161,14 +161,14 @@ class ModelPlanner {
   }
 
   /// Paths that are cheaper in bands become candidates, in place of joins of the same chains that are dearer. By set of
-  /// chains: rows of a band.
-  std::map<Set, std::int64_t> add_bands(const Kernel& kernel, const std::vector<Part>& chains,
-                                        PartCoverProblem& problem, ModelPlan& plan) {
+  /// chains.
+  std::map<Set, PricedBand> add_bands(const Kernel& kernel, const std::vector<Part>& chains, PartCoverProblem& problem,
+                                      ModelPlan& plan) {
     const std::vector<double> prices(problem.price.begin(),
                                      problem.price.begin() + static_cast<std::ptrdiff_t>(chains.size()));
     PricedBands priced = price_bands(kernel, chains, prices, store_, options_);
     plan.bands_refused = std::move(priced.refused);
-    std::map<Set, std::int64_t> bands;
+    std::map<Set, PricedBand> bands;
     for (const PricedBand& band : priced.cheaper) {
       const auto known = std::find(problem.candidates.begin(), problem.candidates.end(), band.chains);
       if (known == problem.candidates.end()) {
@@ -180,7 +180,7 @@ class ModelPlanner {
       } else {
         continue;
       }
-      bands[band.chains] = band.by;
+      bands.emplace(band.chains, band);
     }
     return bands;
   }

@@ -102,13 +102,19 @@ void simplify_views(Kernel& kernel) {
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
     std::vector<View> views;
     for (std::size_t d = 0; d < kernel.tensors[t].shape.size(); ++d) views.push_back(view_of(kernel, t, d));
-    std::vector<std::int64_t> shape;
+    const Tensor before = kernel.tensors[t];
+    Tensor& tensor = kernel.tensors[t];
+    tensor.shape.clear();
+    tensor.strides.clear();
     for (std::size_t d = 0; d < views.size(); ++d) {
-      if (views[d].dropped) continue;
-      if (views[d].split) shape.push_back(views[d].outer_size);
-      shape.push_back(views[d].split ? views[d].inner_size : kernel.tensors[t].shape[d]);
+      const View& view = views[d];
+      if (view.dropped) continue;
+      if (view.split) tensor.shape.push_back(view.outer_size);
+      tensor.shape.push_back(view.split ? view.inner_size : before.shape[d]);
+      if (before.strides.empty()) continue;
+      if (view.split) tensor.strides.push_back(view.inner_size * before.strides[d]);
+      tensor.strides.push_back(before.strides[d]);
     }
-    kernel.tensors[t].shape = shape;
     for (Computation& statement : kernel.statements) {
       if (statement.write.tensor.index() == t) statement.write.index = seen(statement.write.index, views);
       for (Access& read : statement.reads)

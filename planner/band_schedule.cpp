@@ -67,13 +67,16 @@ class BandScheduler {
   BandScheduler(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by)
       : kernel_(kernel), parts_(parts), by_(by) {}
 
-  Result<BandSchedule> run() {
+  Result<BandSchedule> run(const std::string& along) {
+    if (parts_.size() < 2) return error("bands are of two parts or more");
+    auto axes = band_axes(kernel_, parts_, along);
+    if (!axes) return axes.diagnostics();
+    schedule_.axes = std::move(*axes);
     for (const Part& part : parts_) {
-      auto rows = rows_of(kernel_, part);
+      auto rows = rows_of(kernel_, part, schedule_.axes);
       if (!rows) return rows.diagnostics();
       rows_.push_back(std::move(*rows));
     }
-    if (parts_.size() < 2) return error("bands are of two parts or more");
     if (by_ < 1 || by_ > rows_.back().rows)
       return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
     if (!find_bands() || !find_paces()) return problems_;
@@ -82,6 +85,7 @@ class BandScheduler {
     place_buffers();
     for (std::int64_t band = 0; band < bands(); ++band)
       if (!steps_of(band)) return problems_;
+    if (!dense_buffers()) return problems_;
     schedule_.loops = joined(schedule_.loops);
     return std::move(schedule_);
   }
@@ -118,15 +122,19 @@ class BandScheduler {
     for (std::size_t p = 0; p < rows_.size(); ++p)
       for (const TensorId id : rows_[p].writes) {
         writers_[id].push_back(p);
-        if (stays_inside(id)) bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
+        if (stays_inside(id))
+          bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
+        else if (row_axis(kernel_, schedule_.axes, id) != row_axis(tensor(id)) && writer_count(kernel_, id) > 1)
+          return fail(fmt::format("'{}' is written by several statements along another axis", tensor(id).name));
       }
     for (const PartRows& part : rows_) {
       for (const TensorId id : part.unsliced)
         if (writers_.contains(id)) return fail(fmt::format("every row reads all of '{}'", tensor(id).name));
       for (const RowWindow& window : part.reads) {
         if (!writers_.contains(window.tensor)) continue;
-        if (window.axis != row_axis(tensor(window.tensor)))
-          return fail(fmt::format("'{}' is not read along its outermost axis", tensor(window.tensor).name));
+        if (window.axis != row_axis(kernel_, schedule_.axes, window.tensor))
+          return fail(fmt::format("'{}' is not read along {}", tensor(window.tensor).name,
+                                  schedule_.axes.empty() ? "its outermost axis" : "the axis of its rows"));
         if (!is_buffer(window.tensor)) continue;
         Band& band = bands_[window.tensor];
         const bool beyond = window.low < 0 || window.step * (part.rows - 1) + window.high >= band.rows;
@@ -289,6 +297,27 @@ class BandScheduler {
     return true;
   }
 
+  /// Rows along an inner axis are no block: such buffers hold the rows of one call, and nothing is moved in them.
+  bool dense_buffers() {
+    for (const auto& [id, rows] : schedule_.buffers) {
+      if (row_axis(kernel_, schedule_.axes, id) == row_axis(tensor(id))) continue;
+      for (const BandLoop& loop : schedule_.loops)
+        for (const BandStep& step : loop.steps)
+          if (step.kind == BandStep::Kind::call ? touches_other_rows(step, id, rows) : step.tensor == id)
+            return fail(fmt::format("bands keep rows of '{}', which is stored along another axis", tensor(id).name));
+    }
+    return true;
+  }
+
+  bool touches_other_rows(const BandStep& step, TensorId id, std::int64_t rows) const {
+    const auto at = step.at.find(id);
+    if (at == step.at.end()) return false;
+    std::int64_t count = step.rows;
+    for (const RowWindow& window : rows_[step.part].reads)
+      if (window.tensor == id) count = window.step * (step.rows - 1) + window.high - window.low + 1;
+    return at->second != 0 || count != rows;
+  }
+
   const Kernel& kernel_;
   const std::vector<Part>& parts_;
   std::int64_t by_;
@@ -303,8 +332,9 @@ class BandScheduler {
 
 }  // namespace
 
-Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by) {
-  return BandScheduler(kernel, parts, by).run();
+Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
+                                   const std::string& along) {
+  return BandScheduler(kernel, parts, by).run(along);
 }
 
 std::vector<std::int64_t> call_counts(const BandSchedule& schedule) {

@@ -15,16 +15,77 @@ namespace {
 
 bool names(const AffineExpr& e, const std::string& dim) { return e.names().contains(dim); }
 
+/// From the dim of the last part to all statements: what one writes along an axis, another reads along it.
+class AxisFinder {
+ public:
+  AxisFinder(const Kernel& kernel, const std::vector<Part>& parts) : kernel_(kernel), last_(parts.back()) {
+    for (const Part& part : parts) statements_.insert(part.statements.begin(), part.statements.end());
+    for (const std::size_t s : statements_) written_.insert(kernel.statements[s].write.tensor);
+  }
+
+  Result<BandAxes> run(const std::string& along) {
+    const Computation& named = kernel_.statements[last_.statements.front()];
+    const auto& index = named.write.index;
+    const auto at = std::find_if(index.begin(), index.end(), [&](const auto& e) { return e.as_dim() == along; });
+    if (at == index.end()) return error(fmt::format("'{}' does not write along a dim '{}'", named.name, along));
+    axes_[named.write.tensor] = static_cast<int>(at - index.begin());
+    for (std::size_t known = 0; known != axes_.size();) {
+      known = axes_.size();
+      for (auto s = statements_.rbegin(); s != statements_.rend(); ++s) spread(kernel_.statements[*s]);
+    }
+    for (const std::size_t s : statements_)
+      if (!axes_.contains(kernel_.statements[s].write.tensor))
+        return error(fmt::format("'{}' has no dim that goes with '{}'", kernel_.statements[s].name, along));
+    return std::move(axes_);
+  }
+
+ private:
+  /// To the tensor that it writes, then to those of the group that it reads.
+  void spread(const Computation& s) {
+    std::optional<std::string> dim;
+    if (const auto axis = axes_.find(s.write.tensor); axis != axes_.end())
+      dim = s.write.index[static_cast<std::size_t>(axis->second)].as_dim();
+    for (std::size_t r = 0; r < s.reads.size() && !dim; ++r)
+      if (const auto axis = axes_.find(s.reads[r].tensor); axis != axes_.end())
+        dim = widest(s, s.reads[r].index[static_cast<std::size_t>(axis->second)]);
+    if (!dim) return;
+    add(s.write, *dim);
+    for (const Access& read : s.reads)
+      if (written_.contains(read.tensor)) add(read, *dim);
+  }
+
+  /// Of the dims in this subscript that the statement writes along, the one with the longest step.
+  static std::optional<std::string> widest(const Computation& s, const AffineExpr& subscript) {
+    std::optional<std::string> dim;
+    for (const AffineExpr& e : s.write.index)
+      if (const auto one = e.as_dim(); one && subscript.coefficient(*one) > (dim ? subscript.coefficient(*dim) : 0))
+        dim = one;
+    return dim;
+  }
+
+  void add(const Access& access, const std::string& dim) {
+    const auto at =
+        std::find_if(access.index.begin(), access.index.end(), [&](const auto& e) { return names(e, dim); });
+    if (at != access.index.end()) axes_.try_emplace(access.tensor, static_cast<int>(at - access.index.begin()));
+  }
+
+  const Kernel& kernel_;
+  const Part& last_;
+  std::set<std::size_t> statements_;
+  std::set<TensorId> written_;
+  BandAxes axes_;
+};
+
 class RowFinder {
  public:
-  RowFinder(const Kernel& kernel, const Part& part) : kernel_(kernel), part_(part) {}
+  RowFinder(const Kernel& kernel, const Part& part, const BandAxes& axes) : kernel_(kernel), part_(part), axes_(axes) {}
 
   Result<PartRows> run() {
     if (!kernel_.repeats.empty()) return error("steps in time are in no band");
     for (const std::size_t s : part_.statements)
       if (!statement(kernel_.statements[s])) return problems_;
     for (const RowWindow& window : found_.reads)
-      if (std::find(found_.unsliced.begin(), found_.unsliced.end(), window.tensor) != found_.unsliced.end())
+      if (whole_.contains(window.tensor))
         return error(fmt::format("'{}' is read row by row and as a whole", name_of(window.tensor)));
     for (const TensorId id : written_)
       if (leaves(id)) found_.writes.push_back(id);
@@ -52,7 +113,7 @@ class RowFinder {
 
   bool statement(const Computation& s) {
     const Tensor& tensor = kernel_.tensors[s.write.tensor.index()];
-    const int axis = row_axis(tensor);
+    const int axis = row_axis(kernel_, axes_, s.write.tensor);
     if (axis < 0) return fail(fmt::format("'{}' has no rows", tensor.name));
     if (tensor.inout || !tensor.strides.empty())
       return fail(fmt::format("'{}' begins with the caller's values, or has the caller's strides", tensor.name));
@@ -86,6 +147,7 @@ class RowFinder {
     if (count == 0) {
       if (written_.contains(access.tensor))
         return fail(fmt::format("every row of '{}' reads all of '{}'", s.name, tensor.name));
+      whole_.insert(access.tensor);
       if (!tensor.constant) found_.unsliced.push_back(access.tensor);
       return true;
     }
@@ -95,12 +157,13 @@ class RowFinder {
     const AffineExpr rest = *at - step * AffineExpr::dim(dim);
     const auto range = bounds(rest, ranges_of(s.domain));
     const int axis = static_cast<int>(at - access.index.begin());
-    if (count > 1 || step < 1 || names(rest, dim) || !at->is_linear() || !range || tensor.constant ||
-        !tensor.strides.empty())
+    const std::int64_t last = range ? step * (found_.rows - 1) + range->high : 0;
+    if (count > 1 || step < 1 || names(rest, dim) || !at->is_linear() || !range || !tensor.strides.empty() ||
+        (tensor.constant && (range->low < 0 || last >= tensor.shape[static_cast<std::size_t>(axis)])))
       return fail(fmt::format("'{}' does not read '{}' row by row", s.name, tensor.name));
     if (written_.contains(access.tensor))
       return (step == 1 && writer_count(kernel_, access.tensor) == 1 && range->low == 0 && range->high == 0 &&
-              axis == row_axis(tensor)) ||
+              axis == row_axis(kernel_, axes_, access.tensor)) ||
              fail(fmt::format("'{}' reads other rows of '{}', which its part writes", s.name, tensor.name));
     return add({access.tensor, axis, step, range->low, range->high, outside_of(access, kernel_.tensors)});
   }
@@ -124,8 +187,9 @@ class RowFinder {
 
   const Kernel& kernel_;
   const Part& part_;
+  const BandAxes& axes_;
   PartRows found_;
-  std::set<TensorId> written_;
+  std::set<TensorId> written_, whole_;
   Diagnostics problems_;
 };
 
@@ -136,36 +200,59 @@ int row_axis(const Tensor& tensor) {
   return wide == tensor.shape.end() ? -1 : static_cast<int>(wide - tensor.shape.begin());
 }
 
+int row_axis(const Kernel& kernel, const BandAxes& axes, TensorId tensor) {
+  const auto known = axes.find(tensor);
+  return known == axes.end() ? row_axis(kernel.tensors[tensor.index()]) : known->second;
+}
+
+std::int64_t slice_bytes(const Tensor& tensor, int axis) {
+  return element_count(tensor) / tensor.shape[static_cast<std::size_t>(axis)] * bytes(tensor.dtype);
+}
+
 std::int64_t row_bytes(const Tensor& tensor, int axis) {
   std::int64_t count = bytes(tensor.dtype);
   for (std::size_t d = static_cast<std::size_t>(axis) + 1; d < tensor.shape.size(); ++d) count *= tensor.shape[d];
   return count;
 }
 
-Result<PartRows> rows_of(const Kernel& kernel, const Part& part) { return RowFinder(kernel, part).run(); }
+Result<BandAxes> band_axes(const Kernel& kernel, const std::vector<Part>& parts, const std::string& along) {
+  return along.empty() ? BandAxes{} : AxisFinder(kernel, parts).run(along);
+}
 
-Kernel cut_rows(const Kernel& kernel, const Part& part, const BandKernel& band) {
-  const auto rows = rows_of(kernel, part);
+Result<PartRows> rows_of(const Kernel& kernel, const Part& part, const BandAxes& axes) {
+  return RowFinder(kernel, part, axes).run();
+}
+
+Kernel cut_rows(const Kernel& kernel, const Part& part, const BandSchedule& schedule, std::size_t number) {
+  const BandKernel& band = schedule.kernels[number];
+  const auto rows = rows_of(kernel, part, schedule.axes);
   ISAMAP_CHECK(rows, "a part without rows is cut into rows");
   Kernel few = kernel;
   std::map<TensorId, const RowWindow*> windows;
   std::map<TensorId, std::int64_t> above;
+  const auto shorten = [&](TensorId id, int axis, std::int64_t to) {
+    Tensor& tensor = few.tensors[id.index()];
+    if (axis != row_axis(kernel.tensors[id.index()]) && !tensor.constant && !schedule.buffers.contains(id))
+      tensor.strides = strides_of(kernel.tensors[id.index()]);
+    tensor.shape[static_cast<std::size_t>(axis)] = to;
+  };
   for (std::size_t w = 0; w < rows->reads.size(); ++w) {
     const RowWindow& window = rows->reads[w];
     windows[window.tensor] = &window;
     above[window.tensor] = band.above[w];
-    Tensor& tensor = few.tensors[window.tensor.index()];
-    if (window.axis != row_axis(tensor)) tensor.strides = strides_of(tensor);
-    tensor.shape[static_cast<std::size_t>(window.axis)] =
-        window.step * (band.rows - 1) + window.high - window.low + 1 - band.above[w] - band.below[w];
+    shorten(window.tensor, window.axis,
+            window.step * (band.rows - 1) + window.high - window.low + 1 - band.above[w] - band.below[w]);
   }
   for (const std::size_t s : part.statements) {
     Computation& statement = few.statements[s];
-    const Tensor& before = kernel.tensors[statement.write.tensor.index()];
-    const auto axis = static_cast<std::size_t>(row_axis(before));
-    few.tensors[statement.write.tensor.index()].shape[axis] = band.rows;
-    statement.domain.dims[static_cast<std::size_t>(statement.domain.find(*statement.write.index[axis].as_dim()))]
-        .extent = band.rows;
+    const TensorId id = statement.write.tensor;
+    const int axis = row_axis(kernel, schedule.axes, id);
+    if (std::find(rows->writes.begin(), rows->writes.end(), id) != rows->writes.end())
+      shorten(id, axis, band.rows);
+    else
+      few.tensors[id.index()].shape[static_cast<std::size_t>(axis)] = band.rows;
+    const auto dim = *statement.write.index[static_cast<std::size_t>(axis)].as_dim();
+    statement.domain.dims[static_cast<std::size_t>(statement.domain.find(dim))].extent = band.rows;
     for (Access& read : statement.reads)
       if (const auto window = windows.find(read.tensor); window != windows.end())
         read.index[static_cast<std::size_t>(window->second->axis)] += -window->second->low - above[read.tensor];

@@ -11,8 +11,10 @@
 //   for each band: move the last two rows of T to the front of its buffer; A on 4 rows; B on 4 rows
 //
 // Rows of a window that the next band reads again are kept, not computed again. A row is a step along the outermost
-// stored axis of more than one element. This is the sliding window of Halide's storage folding (Ragan-Kelley et al.,
-// PLDI 2013), over parts that were compiled apart.
+// stored axis of more than one element, or along the axis of a named dim of the last part (heads of an attention,
+// queries, channels); windows that overlap need the former, since rows are moved as one block. Weights that a band
+// reads along that dim are sliced with it. This is the sliding window of Halide's storage folding (Ragan-Kelley et
+// al., PLDI 2013), over parts that were compiled apart.
 
 #include <cstdint>
 #include <map>
@@ -33,21 +35,31 @@ struct RowWindow {
   std::optional<double> outside;  ///< the value of rows that the tensor does not have
 };
 
+/// The axis of a tensor along which its rows are; of tensors that are not here, the outermost of more than one element.
+using BandAxes = std::map<TensorId, int>;
+
 /// How the rows of a part, which all its statements walk alike, depend on rows of other tensors.
 struct PartRows {
   std::int64_t rows = 0;
-  std::vector<RowWindow> reads;    ///< of tensors from outside of the part; each tensor once
+  std::vector<RowWindow> reads;    ///< of tensors from outside of the part, constant ones too; each tensor once
   std::vector<TensorId> unsliced;  ///< tensors that every row reads in full
   std::vector<TensorId> writes;    ///< tensors that are read outside of the part, or are outputs
 };
 
 /// The outermost axis of more than one element; -1: there is none.
 int row_axis(const Tensor& tensor);
+int row_axis(const Kernel& kernel, const BandAxes& axes, TensorId tensor);
 /// Bytes from one row to the next, along this axis of the dense tensor.
 std::int64_t row_bytes(const Tensor& tensor, int axis);
+/// Bytes of all elements with one index along this axis: as many as `row_bytes` where it is the outermost.
+std::int64_t slice_bytes(const Tensor& tensor, int axis);
+
+/// The axes of all tensors that the parts write, if a row of the last part is a point of this dim of its first
+/// statement; none if it has no name. Errors: a statement that no loop over such rows reaches, in words.
+Result<BandAxes> band_axes(const Kernel& kernel, const std::vector<Part>& parts, const std::string& along);
 
 /// Errors: why the part has no rows in this sense, in words.
-Result<PartRows> rows_of(const Kernel& kernel, const Part& part);
+Result<PartRows> rows_of(const Kernel& kernel, const Part& part, const BandAxes& axes = {});
 
 /// A part on so many rows. `above`, `below`: by read of its PartRows, rows of the window outside of the tensor: only
 /// where the whole tensor is read, since buffers hold such rows.
@@ -86,17 +98,21 @@ struct BandSchedule {
   std::vector<BandKernel> kernels;           ///< distinct ones
   std::map<TensorId, std::int64_t> buffers;  ///< tensors that only the group touches: rows of their buffers
   std::vector<BandLoop> loops;               ///< in order of execution
+  BandAxes axes;                             ///< of the tensors that the group writes; none: the outermost
 };
 
-/// All bands of `by` rows of the last part. The last band ends at the last row and computes rows again where `by` does
-/// not divide their number. `kernel`: the model stored in the orders of its plan. Errors: a part without rows, parts
-/// that are no path, a tensor that cannot be a band, in words.
-Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by);
+/// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along). The last band
+/// ends at the last row and computes rows again where `by` does not divide their number. `kernel`: the model stored in
+/// the orders of its plan. Errors: a part without rows, parts that are no path, a tensor that cannot be a band, in
+/// words.
+Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
+                                   const std::string& along = "");
 
 /// By kernel: how often it is called.
 std::vector<std::int64_t> call_counts(const BandSchedule& schedule);
 
-/// The kernel that computes these rows: tensors with windows and the written ones have as many rows as it touches.
-Kernel cut_rows(const Kernel& kernel, const Part& part, const BandKernel& rows);
+/// Kernel `number` of the schedule: tensors with windows and the written ones have as many rows as it touches. Whole
+/// tensors keep their strides; buffers and slices of constants are dense.
+Kernel cut_rows(const Kernel& kernel, const Part& part, const BandSchedule& schedule, std::size_t number);
 
 }  // namespace isamap

@@ -50,7 +50,7 @@ Diagnostics wrong_bands(const ModelPlan& plan, const Kernel& kernel) {
     free = group.first + group.count;
     const auto begin = plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
     const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
-    if (const auto schedule = band_schedule(stored, parts, group.by); !schedule)
+    if (const auto schedule = band_schedule(stored, parts, group.by, group.along); !schedule)
       for (Diagnostic problem : schedule.diagnostics()) {
         problem.message =
             fmt::format("no bands from '{}' to '{}': {}", kernel.statements[parts.front().statements.front()].name,

@@ -20,6 +20,7 @@ struct Part {
 struct BandGroup {
   std::size_t first = 0, count = 0;  ///< parts
   std::int64_t by = 0;               ///< rows of the last of them in a band
+  std::string along = {};            ///< rows are points of this dim of its first statement; empty: outermost stored
   bool operator==(const BandGroup&) const = default;
 };
 

@@ -100,6 +100,7 @@ class PlanReader {
       const yaml::Node* parts = map.required("parts");
       const yaml::Node* by = map.required("by");
       const yaml::Node* halo = map.child("halo");
+      const yaml::Node* along = map.child("along");
       map.finish();
       if (halo && halo->scalar != "kept")
         problem(*halo,
@@ -107,11 +108,13 @@ class PlanReader {
       if (!parts || !by) continue;
       const auto rows = yaml::to_integer(*by);
       if (!rows || *rows < 1) problem(*by, "expected rows of a band, found " + yaml::kind_text(*by), "by: 4");
-      read_group(*parts, rows.value_or(1));
+      if (along && along->kind != yaml::Kind::scalar)
+        problem(*along, "expected a dim, found " + yaml::kind_text(*along), "along: h");
+      read_group(*parts, {0, 0, rows.value_or(1), along ? along->scalar : ""});
     }
   }
 
-  void read_group(const yaml::Node& node, std::int64_t by) {
+  void read_group(const yaml::Node& node, const BandGroup& group) {
     if (node.kind != yaml::Kind::list || node.items.size() < 2)
       return problem(node, "expected two parts or more, by their first statements", band_hint);
     std::vector<std::string> names;
@@ -123,7 +126,7 @@ class PlanReader {
         return problem(item, fmt::format("no part begins with '{}'", item.scalar),
                        yaml::did_you_mean(item.scalar, names));
       const auto part = static_cast<std::size_t>(at - names.begin());
-      if (i == 0) plan_.bands.push_back({part, node.items.size(), by});
+      if (i == 0) plan_.bands.push_back({part, node.items.size(), group.by, group.along});
       if (part != plan_.bands.back().first + i)
         return problem(item, fmt::format("'{}' is not the part behind '{}'", item.scalar, node.items[i - 1].scalar),
                        "bands are of parts that follow each other");
@@ -159,7 +162,8 @@ std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string
     std::vector<std::string> names;
     for (std::size_t p = group.first; p < group.first + group.count; ++p)
       names.push_back(kernel.statements[plan.parts[p].statements.front()].name);
-    text += fmt::format("  - {{parts: [{}], by: {}, halo: kept}}\n", fmt::join(names, ", "), group.by);
+    const std::string along = group.along.empty() ? "" : fmt::format("along: {}, ", group.along);
+    text += fmt::format("  - {{parts: [{}], {}by: {}, halo: kept}}\n", fmt::join(names, ", "), along, group.by);
   }
   return text;
 }

@@ -54,7 +54,7 @@ class Bands {
       : kernel_(kernel), parts_(parts), schedule_(schedule), arrays_(std::move(data)) {
     for (std::size_t t = 0; t < arrays_.size(); ++t) {
       const TensorId id = make_id<TensorId>(t);
-      axis_[id] = row_axis(kernel.tensors[t]);
+      axis_[id] = row_axis(kernel, schedule.axes, id);
       if (const auto rows = schedule.buffers.find(id); rows != schedule.buffers.end())
         arrays_[t].shape[static_cast<std::size_t>(axis_[id])] = rows->second;
       if (role_of(kernel, id) == Role::input) continue;
@@ -86,12 +86,12 @@ class Bands {
 
   void call(const BandStep& step, const std::map<TensorId, std::int64_t>& moves, std::int64_t time) {
     const BandKernel& which = schedule_.kernels[step.kernel];
-    const Kernel kernel = cut_rows(kernel_, parts_[which.part], which);
+    const Kernel kernel = cut_rows(kernel_, parts_[which.part], schedule_, step.kernel);
     Kernel checked = kernel;  // `output` is of tensors that it writes
     for (std::size_t t = 0; t < checked.tensors.size(); ++t)
       checked.tensors[t].output = checked.tensors[t].output && role_of(kernel, make_id<TensorId>(t)) != Role::input;
     EXPECT_FALSE(has_errors(verify(checked))) << print(kernel);
-    const auto rows = rows_of(kernel_, parts_[which.part]);
+    const auto rows = rows_of(kernel_, parts_[which.part], schedule_.axes);
     for (const RowWindow& window : rows->reads) axis_[window.tensor] = window.axis;
     std::vector<TensorData> data;
     for (const Tensor& tensor : kernel.tensors) {
@@ -251,6 +251,82 @@ second: Y[n,p,q,k] = max(T[n,p,q,k], 0) over n: 1, p: 5, q: 4, k: 3
   }
 }
 
+/// An attention of four heads with its projections: what a head reads of weights are three columns.
+const char* const attention = R"(kernel attention
+tensor X: f32[1,5,6]
+tensor WK: f32[6,12] constant
+tensor WV: f32[6,12] constant
+tensor WQ: f32[6,12] constant
+tensor B: f32[12] constant
+tensor K: f32[1,5,12]
+tensor V: f32[1,5,12]
+tensor T: f32[1,5,12]
+tensor Q: f32[1,5,12]
+tensor S: f32[1,4,5,5]
+tensor M: f32[1,4,5]
+tensor E: f32[1,4,5,5]
+tensor L: f32[1,4,5]
+tensor Y: f32[1,4,5,3]
+k: K[b,i,j] += X[b,i,c] * WK[c,j] over b: 1, i: 5, j: 12, c: 6
+v: V[b,i,j] += X[b,i,c] * WV[c,j] over b: 1, i: 5, j: 12, c: 6
+q: T[b,i,j] += X[b,i,c] * WQ[c,j] over b: 1, i: 5, j: 12, c: 6
+bias: Q[b,i,j] = T[b,i,j] + B[j] over b: 1, i: 5, j: 12
+scores: S[b,h,i,j] += Q[0,i,3*h + d] * K[0,j,3*h + d] over b: 1, h: 4, i: 5, j: 5, d: 3
+maximum: M[b,h,i] max= S[b,h,i,j] over b: 1, h: 4, i: 5, j: 5
+weights: E[b,h,i,j] = exp(S[b,h,i,j] - M[b,h,i]) over b: 1, h: 4, i: 5, j: 5
+total: L[b,h,i] += E[b,h,i,j] over b: 1, h: 4, i: 5, j: 5
+mix: Y[b,h,i,d] += E[b,h,i,j] / L[b,h,i] * V[0,j,3*h + d] over b: 1, h: 4, i: 5, d: 3, j: 5
+)";
+
+TEST(Bands, RowsMayBeHeads) {
+  const Kernel kernel = *parse_kernel(attention);
+  const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
+  EXPECT_FALSE(band_schedule(kernel, parts, 2)) << "the outermost axes of keys and scores are others";
+  for (std::int64_t by = 1; by <= 4; ++by) {
+    const auto schedule = band_schedule(kernel, parts, by, "h");
+    ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+    EXPECT_EQ(schedule->buffers.size(), 7u);
+    EXPECT_EQ(schedule->buffers.at(make_id<TensorId>(5)), 3 * by) << "columns of the keys";
+    EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << by;
+  }
+}
+
+TEST(Bands, RowsMayBeQueries) {
+  Kernel kernel = *parse_kernel(attention);
+  std::vector<Part> parts = {{{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};  // keys and values are there
+  const auto all = band_schedule(kernel, {{{0}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}}, 2, "i");
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.diagnostics()[0].message, "'k' has no dim that goes with 'i'");
+  kernel.statements.erase(kernel.statements.begin(), kernel.statements.begin() + 2);
+  for (Part& part : parts)
+    for (std::size_t& s : part.statements) s -= 2;
+  for (std::int64_t by = 1; by <= 5; ++by) {
+    const auto schedule = band_schedule(kernel, parts, by, "i");
+    ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+    EXPECT_EQ(schedule->buffers.size(), 5u);
+    EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << by;
+  }
+  EXPECT_EQ(band_schedule(kernel, parts, 2, "j").diagnostics()[0].message, "'mix' does not write along a dim 'j'");
+}
+
+TEST(Bands, RowsMayBeChannels) {
+  const Kernel kernel = *parse_kernel(R"(kernel channels
+tensor X: f32[1,6,3]
+tensor W: f32[8,3] constant
+tensor D: f32[8,3] constant
+tensor T: f32[1,6,8] outside 0
+tensor Y: f32[1,6,8]
+expand: T[n,p,k] += X[n,p,c] * W[k,c] over n: 1, p: 6, k: 8, c: 3
+depthwise: Y[n,p,c] += T[n,p + r - 1,c] * D[c,r] over n: 1, p: 6, c: 8, r: 3
+)");
+  for (std::int64_t by = 1; by <= 8; ++by) {
+    const auto schedule = band_schedule(kernel, single_parts(kernel), by, "c");
+    ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+    EXPECT_EQ(schedule->buffers.at(make_id<TensorId>(3)), by);
+    EXPECT_TRUE(same_in_bands(kernel, single_parts(kernel), *schedule)) << by;
+  }
+}
+
 TEST(Bands, AHaloWithoutARowIsSeen) {
   const Kernel kernel = kernel_of({13, 3, 1, 1, 1, 1});
   auto schedule = band_schedule(kernel, single_parts(kernel), 3);
@@ -324,12 +400,12 @@ parts:
   - [sum]
 bands:
   - {parts: [first, window], by: 4, halo: kept}
-  - {parts: [pool, sum], by: 13, halo: kept}
+  - {parts: [pool, sum], along: c, by: 2, halo: kept}
 )";
   const auto plan = parse_plan(text, "plan.yaml", kernel);
   ASSERT_TRUE(plan) << render(plan.diagnostics());
   ASSERT_EQ(plan->bands.size(), 2u);
-  EXPECT_EQ(plan->bands[1], (BandGroup{2, 2, 13}));
+  EXPECT_EQ(plan->bands[1], (BandGroup{2, 2, 2, "c"}));
   EXPECT_EQ(print(*plan, kernel, "any"), text);
   const auto refusal = [&](const std::string& bands) {
     const auto read = parse_plan(text.substr(0, text.find("bands:")) + "bands:\n" + bands, "plan.yaml", kernel);
@@ -344,6 +420,9 @@ bands:
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 14}\n"), "bands of 14 rows, but the last part has 13"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 4, halo: none}\n"), "expected 'kept', found 'none'"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window]}\n"), "by"));
+  EXPECT_TRUE(
+      has(refusal("  - {parts: [first, window], along: q, by: 4}\n"), "'window' does not write along a dim 'q'"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], along: [c], by: 4}\n"), "expected a dim"));
   EXPECT_TRUE(
       has(refusal("  - {parts: [first, window], by: 4}\n  - {parts: [window, pool], by: 4}\n"), "each part in one"));
   EXPECT_TRUE(has(refusal("  first\n"), "expected groups of parts"));

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/band_price.h"
+
+#include <algorithm>
+#include <set>
+
+namespace isamap {
+namespace {
+
+double size_of(const Tensor& tensor) { return static_cast<double>(element_count(tensor) * bytes(tensor.dtype)); }
+
+class BandPrice {
+ public:
+  BandPrice(const Kernel& kernel, const TriedBands& tried, const PartStore& store, const BandCaches& caches)
+      : kernel_(kernel), tried_(tried), store_(store), caches_(caches) {
+    const HardwareModel& machine = store.machine();
+    exposed_ = machine.timing.exposed_starts;
+    for (const Unit& unit : machine.units()) call_ = std::max(call_, unit.loop_end);
+    cold_ = machine.timing.between_runs > caches.second;
+  }
+
+  double run() const {
+    double sum = cold_ ? exposed_ * weight_bytes(kernel_, tried_.parts) / caches_.far : 0;
+    std::vector<double> of_part;
+    for (std::size_t p = 0; p < tried_.parts.size(); ++p) of_part.push_back(of_call(p));
+    for (const BandLoop& loop : tried_.schedule.loops)
+      for (const BandStep& step : loop.steps) sum += static_cast<double>(loop.times) * of_step(step, of_part);
+    return sum;
+  }
+
+ private:
+  /// Calls of other rows cost their share of the one that is called most.
+  double of_step(const BandStep& step, const std::vector<double>& of_part) const {
+    if (step.kind == BandStep::Kind::call) {
+      const std::int64_t rows = tried_.schedule.kernels[tried_.most_called[step.part]].rows;
+      return call_ + static_cast<double>(step.rows) / static_cast<double>(rows) * of_part[step.part];
+    }
+    const Tensor& tensor = kernel_.tensors[step.tensor.index()];
+    const int axis = row_axis(kernel_, tried_.schedule.axes, step.tensor);
+    return 2 * static_cast<double>(step.rows * slice_bytes(tensor, axis)) / caches_.near;
+  }
+
+  /// A part on the rows of most bands.
+  double of_call(std::size_t part) const {
+    const PartRows rows = *rows_of(kernel_, tried_.parts[part], tried_.schedule.axes);
+    const BandKernel& kernel = tried_.schedule.kernels[tried_.most_called[part]];
+    double read = 0, written = 0;
+    for (const RowWindow& window : rows.reads)
+      if (!kernel_.tensors[window.tensor.index()].constant)
+        read += far(window.tensor, kernel.rows * window.step, window.axis);
+    for (const TensorId id : rows.writes)  // fetched, then written back
+      written += 2 * far(id, kernel.rows, row_axis(kernel_, tried_.schedule.axes, id));
+    return std::max(store_.price(tried_.kernels[part], Between::bands), read + written) + exposed_ * read;
+  }
+
+  /// Cycles of these rows of a tensor through the link into the second cache; none if they stay in it.
+  double far(TensorId id, std::int64_t count, int axis) const {
+    const Tensor& tensor = kernel_.tensors[id.index()];
+    if (tried_.schedule.buffers.contains(id) || size_of(tensor) <= caches_.second / 2) return 0;
+    return static_cast<double>(count * slice_bytes(tensor, axis)) / caches_.far;
+  }
+
+  const Kernel& kernel_;
+  const TriedBands& tried_;
+  const PartStore& store_;
+  const BandCaches& caches_;
+  double exposed_ = 0;  ///< share of what is read from behind the second cache
+  double call_ = 0;     ///< cycles: the end of the loops of a call
+  bool cold_ = false;   ///< the model evicts weights from the second cache
+};
+
+}  // namespace
+
+std::optional<BandCaches> band_caches(const HardwareModel& machine) {
+  std::vector<MemoryId> caches;
+  for (std::size_t m = 0; m < machine.memories().size(); ++m)
+    if (machine.memories()[m].kind == MemoryKind::cache) caches.push_back(make_id<MemoryId>(m));
+  const auto capacity = [&](MemoryId id) { return machine.memory(id).capacity; };
+  std::sort(caches.begin(), caches.end(), [&](MemoryId a, MemoryId b) { return capacity(a) < capacity(b); });
+  if (caches.size() < 2) return std::nullopt;
+  BandCaches found{static_cast<double>(capacity(caches[0])), static_cast<double>(capacity(caches[1])), 0, 0};
+  for (const Link& link : machine.links()) {
+    if (link.to == caches[0]) found.near = std::max(found.near, link.bandwidth);
+    if (link.to == caches[1]) found.far = std::max(found.far, link.bandwidth);
+  }
+  return found.near > 0 && found.far > 0 ? std::optional(found) : std::nullopt;
+}
+
+double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule) {
+  double sum = 0;
+  for (const auto& [id, rows] : schedule.buffers)
+    sum += static_cast<double>(rows * slice_bytes(kernel.tensors[id.index()], row_axis(kernel, schedule.axes, id)));
+  return sum;
+}
+
+double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts) {
+  std::set<TensorId> seen;
+  double sum = 0;
+  for (const Part& part : parts)
+    for (const std::size_t s : part.statements)
+      for (const Access& read : kernel.statements[s].reads)
+        if (const Tensor& tensor = kernel.tensors[read.tensor.index()];
+            tensor.constant && seen.insert(read.tensor).second)
+          sum += size_of(tensor);
+  return sum;
+}
+
+double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
+  double sum = weight_bytes(kernel, parts);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
+    std::int64_t most = 0;
+    for (const BandKernel& one : schedule.kernels)
+      if (one.part == p) most = std::max(most, one.rows);
+    for (const RowWindow& window : rows.reads) {
+      const Tensor& tensor = kernel.tensors[window.tensor.index()];
+      if (!tensor.constant) continue;
+      const std::int64_t read = window.step * (most - 1) + window.high - window.low + 1;
+      sum -= size_of(tensor) - static_cast<double>(read * slice_bytes(tensor, window.axis));
+    }
+  }
+  return std::max(0.0, sum);
+}
+
+double price_of(const Kernel& kernel, const TriedBands& tried, const PartStore& store, const BandCaches& caches) {
+  return BandPrice(kernel, tried, store, caches).run();
+}
+
+}  // namespace isamap
