@@ -188,7 +188,8 @@ class BandPlanner {
         result_.cheaper.push_back(best);
       else
         refuse(path,
-               fmt::format("in bands of {} rows {:.0f} cycles, one after another {:.0f}", best.by, best.price, alone),
+               fmt::format("in bands of {} rows{} {:.0f} cycles, one after another {:.0f}", best.by,
+                           best.along.empty() ? "" : " along '" + best.along + "'", best.price, alone),
                best.price - alone);
     }
   }
