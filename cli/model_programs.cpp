@@ -61,7 +61,11 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
 }
 
 nlohmann::ordered_json json_of(const ModelPlan& plan) {
-  return {{"cost", plan.cost}, {"bound", plan.bound}, {"proved", plan.proved}, {"bands", plan.bands.size()}};
+  return {{"cost", plan.cost},
+          {"bound", plan.bound},
+          {"proved", plan.proved},
+          {"bands", plan.bands.size()},
+          {"parts", bands_as_parts(plan).size()}};
 }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
@@ -109,9 +113,10 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   std::size_t banded = 0;
   for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
-  text += fmt::format(" in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-                      banded > 0 ? fmt::format("{} of them in bands, ", banded) : "", report.compiled.programs.size(),
-                      report.compiled.predicted_cycles);
+  text += fmt::format(
+      " in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
+      banded > 0 ? fmt::format("{} of them in {} groups of bands, ", banded, report.compiled.plan.bands.size()) : "",
+      report.compiled.programs.size(), report.compiled.predicted_cycles);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);

@@ -6,13 +6,14 @@
 namespace isamap {
 
 BandPaths::BandPaths(const Kernel& kernel, const std::vector<Part>& chains)
-    : readers_(chains.size()), before_(chains.size()), leaves_(chains.size(), false) {
+    : readers_(chains.size()), before_(chains.size()), reads_(chains.size()), leaves_(chains.size(), false) {
   std::map<TensorId, std::vector<std::size_t>> writers;
   for (std::size_t c = 0; c < chains.size(); ++c) {
     for (const std::size_t s : chains[c].statements)
       for (const Access& read : kernel.statements[s].reads) {
         const Tensor& tensor = kernel.tensors[read.tensor.index()];
         const auto size = static_cast<double>(element_count(tensor) * bytes(tensor.dtype));
+        if (!tensor.constant) reads_[c][read.tensor] = size;
         for (const std::size_t w : writers[read.tensor])
           if (w != c) readers_[w][c] = std::max(readers_[w][c], size);
       }
@@ -38,17 +39,27 @@ std::vector<BandPath> BandPaths::along_tensors(std::size_t most_parts, double le
 
 void BandPaths::extend(const Path& path, std::size_t most_parts, double least_bytes, const BandPath& so_far,
                        std::map<Path, BandPath>& found) const {
-  if (path.size() > 1 && so_far.largest >= least_bytes)
-    if (const Path all = with_branches(path); all.size() <= most_parts + 2) {
-      BandPath& known = found[all];
-      known = {all, std::max(known.largest, so_far.largest), std::max(known.bytes, so_far.bytes)};
-    }
+  if (path.size() > 1)
+    if (const Path all = with_branches(path); all.size() <= most_parts + 2)
+      if (const double largest = std::max(so_far.largest, largest_shared(all)); largest >= least_bytes) {
+        BandPath& known = found[all];
+        known = {all, std::max(known.largest, largest), std::max(known.bytes, so_far.bytes)};
+      }
   if (path.size() >= most_parts) return;
   for (const auto& [reader, bytes] : readers_[path.back()]) {
     Path longer = path;
     longer.push_back(reader);
     extend(longer, most_parts, least_bytes, {{}, std::max(so_far.largest, bytes), so_far.bytes + bytes}, found);
   }
+}
+
+double BandPaths::largest_shared(const Path& path) const {
+  std::map<TensorId, int> readers;
+  double largest = 0;
+  for (const std::size_t c : path)
+    for (const auto& [id, bytes] : reads_[c])
+      if (++readers[id] == 2) largest = std::max(largest, bytes);
+  return largest;
 }
 
 BandPaths::Path BandPaths::with_branches(const Path& path) const {

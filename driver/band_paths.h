@@ -11,7 +11,7 @@ namespace isamap {
 
 struct BandPath {
   std::vector<std::size_t> chains;  ///< ascending
-  double largest = 0;               ///< bytes of the largest tensor between two of them
+  double largest = 0;               ///< bytes of the largest tensor between two of them, or that two of them read
   double bytes = 0;                 ///< of all tensors along the path
 };
 
@@ -30,11 +30,14 @@ class BandPaths {
   using Path = std::vector<std::size_t>;
   void extend(const Path& path, std::size_t most_parts, double least_bytes, const BandPath& so_far,
               std::map<Path, BandPath>& found) const;
+  /// Bytes of the largest tensor that two of these chains read.
+  double largest_shared(const Path& path) const;
   /// The path and what lies on other ways between its chains: they have to run between them.
   Path with_branches(const Path& path) const;
 
   std::vector<std::map<std::size_t, double>> readers_;  ///< by chain: its readers, and bytes of the largest tensor
   std::vector<Path> before_;                            ///< by chain: those that it reads
+  std::vector<std::map<TensorId, double>> reads_;       ///< by chain: tensors that are not constant, and their bytes
   std::vector<bool> leaves_;                            ///< by chain: it writes an output of the model
 };
 

@@ -2,6 +2,7 @@
 #include "driver/band_price.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace isamap {
@@ -17,6 +18,9 @@ class BandPrice {
     exposed_ = machine.timing.exposed_starts;
     for (const Unit& unit : machine.units()) call_ = std::max(call_, unit.loop_end);
     cold_ = machine.timing.between_runs > caches.second;
+    for (std::size_t p = tried.parts.size(); p-- > 0;)
+      for (const RowWindow& window : rows_of(kernel, tried.parts[p], tried.schedule.axes)->reads)
+        first_reader_[window.tensor] = p;
   }
 
   double run() const {
@@ -44,20 +48,30 @@ class BandPrice {
   double of_call(std::size_t part) const {
     const PartRows rows = *rows_of(kernel_, tried_.parts[part], tried_.schedule.axes);
     const BandKernel& kernel = tried_.schedule.kernels[tried_.most_called[part]];
-    double read = 0, written = 0;
-    for (const RowWindow& window : rows.reads)
-      if (!kernel_.tensors[window.tensor.index()].constant)
-        read += far(window.tensor, kernel.rows * window.step, window.axis);
-    for (const TensorId id : rows.writes)  // fetched, then written back
-      written += 2 * far(id, kernel.rows, row_axis(kernel_, tried_.schedule.axes, id));
-    return std::max(store_.price(tried_.kernels[part], Between::bands), read + written) + exposed_ * read;
+    double read = 0, written = 0, near = 0;
+    for (const RowWindow& window : rows.reads) {
+      const double bytes = bytes_outside(window.tensor, kernel.rows * window.step, window.axis);
+      if (first_reader_.at(window.tensor) == part) near += bytes / caches_.near;
+      read += far(window.tensor, bytes);
+    }
+    for (const TensorId id : rows.writes) {  // fetched, then written back
+      const double bytes = 2 * bytes_outside(id, kernel.rows, row_axis(kernel_, tried_.schedule.axes, id));
+      near += bytes / caches_.near;
+      written += far(id, bytes);
+    }
+    return std::max({store_.price(tried_.kernels[part], Between::bands), read + written, near}) + exposed_ * read;
   }
 
-  /// Cycles of these rows of a tensor through the link into the second cache; none if they stay in it.
-  double far(TensorId id, std::int64_t count, int axis) const {
+  /// Bytes of these rows of a tensor that other parts touch too.
+  double bytes_outside(TensorId id, std::int64_t count, int axis) const {
     const Tensor& tensor = kernel_.tensors[id.index()];
-    if (tried_.schedule.buffers.contains(id) || size_of(tensor) <= caches_.second / 2) return 0;
-    return static_cast<double>(count * slice_bytes(tensor, axis)) / caches_.far;
+    if (tried_.schedule.buffers.contains(id) || tensor.constant) return 0;
+    return static_cast<double>(count * slice_bytes(tensor, axis));
+  }
+
+  /// Cycles through the link into the second cache; none if the whole tensor stays in it.
+  double far(TensorId id, double bytes) const {
+    return size_of(kernel_.tensors[id.index()]) <= caches_.second / 2 ? 0 : bytes / caches_.far;
   }
 
   const Kernel& kernel_;
@@ -65,8 +79,9 @@ class BandPrice {
   const PartStore& store_;
   const BandCaches& caches_;
   double exposed_ = 0;  ///< share of what is read from behind the second cache
-  double call_ = 0;     ///< cycles: the end of the loops of a call
-  bool cold_ = false;   ///< the model evicts weights from the second cache
+  std::map<TensorId, std::size_t> first_reader_;
+  double call_ = 0;    ///< cycles: the end of the loops of a call
+  bool cold_ = false;  ///< the model evicts weights from the second cache
 };
 
 }  // namespace
@@ -90,6 +105,24 @@ double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule) {
   double sum = 0;
   for (const auto& [id, rows] : schedule.buffers)
     sum += static_cast<double>(rows * slice_bytes(kernel.tensors[id.index()], row_axis(kernel, schedule.axes, id)));
+  return sum;
+}
+
+double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
+  std::map<TensorId, int> readers;
+  double sum = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::int64_t most = 0;
+    for (const BandKernel& one : schedule.kernels)
+      if (one.part == p) most = std::max(most, one.rows);
+    const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
+    for (const RowWindow& window : rows.reads) {
+      const Tensor& tensor = kernel.tensors[window.tensor.index()];
+      if (tensor.constant || schedule.buffers.contains(window.tensor) || ++readers[window.tensor] != 2) continue;
+      sum += static_cast<double>((window.step * (most - 1) + window.high - window.low + 1) *
+                                 slice_bytes(tensor, window.axis));
+    }
+  }
   return sum;
 }
 

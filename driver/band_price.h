@@ -4,9 +4,10 @@
 // comes from the memory behind it.
 //
 // Each call takes at least as long as the rows that it reads from or writes to large tensors take through the link
-// into the second cache. A band begins their streams anew, so the share `timing.exposed_starts` of what is read is not
-// hidden behind the computation (x86_avx512: a depthwise convolution that reads 1.8 MB takes 0.12 ms in bands of its
-// own, and 0.08 ms behind its producer). Weights are fetched once for all bands.
+// into the second cache, and those of all whole tensors out of it. A band begins their streams anew, so the share
+// `timing.exposed_starts` of what is read is not hidden behind the computation (x86_avx512: a depthwise convolution
+// that reads 1.8 MB takes 0.12 ms in bands of its own, and 0.08 ms behind its producer). Weights are fetched once for
+// all bands.
 
 #include <optional>
 #include <vector>
@@ -38,6 +39,8 @@ struct TriedBands {
 
 /// Bytes of all buffers.
 double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule);
+/// Bytes of the rows of one band of whole tensors that two of its parts read.
+double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);
 /// Bytes of constants: all, or those that one band reads.
 double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts);
 double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);

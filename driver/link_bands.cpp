@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/link_bands.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace isamap {
 namespace {
 
@@ -101,18 +98,6 @@ SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBa
       slices.first.push_back(call.at.at(window.tensor) + (move == loop.moves[step].end() ? 0 : band * move->second));
   }
   return found;
-}
-
-std::vector<std::uint8_t> slice(const TensorData& data, int axis, std::int64_t first, std::int64_t rows) {
-  std::int64_t outer = 1, inner = bytes(data.dtype);
-  for (std::size_t d = 0; d < data.shape.size(); ++d)
-    if (static_cast<int>(d) != axis) (static_cast<int>(d) < axis ? outer : inner) *= data.shape[d];
-  std::vector<std::uint8_t> made(static_cast<std::size_t>(outer * rows * inner));
-  const std::int64_t all = data.shape[static_cast<std::size_t>(axis)];
-  for (std::int64_t o = 0; o < outer; ++o)
-    std::memcpy(made.data() + o * rows * inner, data.bytes.data() + (o * all + first) * inner,
-                static_cast<std::size_t>(rows * inner));
-  return made;
 }
 
 Result<ModelBands> link_bands(const CompiledModel& compiled, const CompiledBands& bands, const BandLinking& with) {

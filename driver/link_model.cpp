@@ -8,10 +8,9 @@
 #include "backends/cpp/model/model_unit.h"
 #include "driver/compile_model.h"
 #include "driver/link_bands.h"
+#include "driver/model_weights.h"
 #include "isamap/program_on_machine.h"
 #include "planner/arena.h"
-#include "support/arithmetic.h"
-#include "support/hash.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -51,7 +50,7 @@ class Linker {
  public:
   Linker(const Model& model, const CompiledModel& compiled, const std::vector<TensorData>& data,
          const HardwareModel& machine)
-      : model_(model), compiled_(compiled), data_(data), machine_(machine) {}
+      : model_(model), compiled_(compiled), machine_(machine), weights_(model.kernel, data, machine) {}
 
   Result<ModelProgram> link() {
     const Kernel& kernel = model_.kernel;
@@ -74,6 +73,7 @@ class Linker {
       fill_before(*loops);
       linked_.bands.push_back(std::move(*loops));
     }
+    linked_.weights = weights_.bytes();
     return std::move(linked_);
   }
 
@@ -228,11 +228,13 @@ class Linker {
       if (!used_[number].contains(make_id<BufferId>(b)) && !tensor.inout &&
           role_of(kernel, buffer.tensor) == Role::input)
         continue;
-      made.arguments[b] = tensor.constant ? weight(id, slices) : place_.at(id);
+      made.arguments[b] = tensor.constant ? weights_.unpacked(id, slices) : place_.at(id);
       if (tensor.inout && started_.insert(id).second) begin(id, made);
     }
-    if (!packed.empty())
-      if (auto problems = pack(kernel, packed, made, slices); !problems.empty()) return problems;
+    if (packed.empty()) return made;
+    const auto places = weights_.packed(program, number, kernel, slices);
+    if (!places) return places.diagnostics();
+    for (std::size_t i = 0; i < packed.size(); ++i) made.arguments[packed[i].index()] = (*places)[i];
     return made;
   }
 
@@ -249,95 +251,17 @@ class Linker {
     made.fill.push_back({place_.at(id), tensor.dtype, count, identity(first->reduction, tensor.dtype)});
   }
 
-  /// Programs of one part on other rows may pack its constants alike: equal bytes are there once.
-  ModelPlace append(const std::vector<std::uint8_t>& bytes) {
-    auto& all = linked_.weights;
-    const std::uint64_t hash = fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const auto [begin, end] = appended_.equal_range({bytes.size(), hash});
-    for (auto known = begin; known != end; ++known)
-      if (std::equal(bytes.begin(), bytes.end(), all.begin() + known->second))
-        return {ModelPlace::In::weights, known->second};
-    all.resize(static_cast<std::size_t>(round_up(static_cast<std::int64_t>(all.size()), place_align)));
-    const ModelPlace place{ModelPlace::In::weights, static_cast<std::int64_t>(all.size())};
-    all.insert(all.end(), bytes.begin(), bytes.end());
-    appended_.emplace(std::pair(bytes.size(), hash), place.at);
-    return place;
-  }
-
-  /// One for each band, at equal distances; all of one size.
-  ModelPlace append(const std::vector<std::vector<std::uint8_t>>& by_band) {
-    if (by_band.size() == 1) return append(by_band.front());
-    std::vector<std::uint8_t> all;
-    for (const std::vector<std::uint8_t>& one : by_band) {
-      all.insert(all.end(), one.begin(), one.end());
-      all.resize(static_cast<std::size_t>(round_up(static_cast<std::int64_t>(all.size()), place_align)));
-    }
-    ModelPlace place = append(all);
-    place.step = static_cast<std::int64_t>(all.size() / by_band.size());
-    return place;
-  }
-
-  /// As it is, or its slices.
-  ModelPlace weight(TensorId id, const SlicedConstants& sliced) {
-    if (const auto slices = sliced.find(id); slices != sliced.end()) {
-      std::vector<std::vector<std::uint8_t>> by_band;
-      for (const std::int64_t first : slices->second.first)
-        by_band.push_back(slice(data_[id.index()], slices->second.axis, first, slices->second.rows));
-      return append(by_band);
-    }
-    const auto known = place_.find(id);
-    if (known != place_.end()) return known->second;
-    return place_[id] = append(data_[id.index()].bytes);
-  }
-
-  /// Values of the kernel's tensors in this band of a loop; zeros for what is not constant.
-  std::vector<TensorData> values_in(const Kernel& kernel, const SlicedConstants& sliced, std::size_t band) const {
-    std::vector<TensorData> own;
-    for (const Tensor& tensor : kernel.tensors) {
-      const TensorId id = number_.at(tensor.name);
-      own.push_back(tensor.constant ? data_[id.index()] : make_data(tensor));
-      if (const auto slices = sliced.find(id); tensor.constant && slices != sliced.end())
-        own.back().bytes = slice(own.back(), slices->second.axis, slices->second.first[band], slices->second.rows);
-      own.back().shape = tensor.shape;
-    }
-    return own;
-  }
-
-  /// What the pack entry makes of the constant tensors of this part; the same of the same tensors once.
-  Diagnostics pack(const Kernel& kernel, const std::vector<BufferId>& buffers, PartCall& made,
-                   const SlicedConstants& sliced) {
-    const Program& program = linked_.programs[made.program];
-    std::vector<TensorId> sources;
-    for (const Tensor& tensor : kernel.tensors)
-      if (tensor.constant) sources.push_back(number_.at(tensor.name));
-    const auto [known, is_new] = packed_.try_emplace({made.program, sources, sliced});
-    if (is_new) {
-      std::vector<std::vector<std::vector<std::uint8_t>>> by_buffer(buffers.size());
-      const std::size_t bands = sliced.empty() ? 1 : sliced.begin()->second.first.size();
-      for (std::size_t band = 0; band < bands; ++band) {
-        const auto packed = isamap::pack(program, machine_, values_in(kernel, sliced, band));
-        if (!packed) return packed.diagnostics();
-        for (std::size_t i = 0; i < packed->size(); ++i) by_buffer[i].push_back((*packed)[i].bytes);
-      }
-      for (const auto& by_band : by_buffer) known->second.push_back(append(by_band));
-    }
-    for (std::size_t i = 0; i < buffers.size(); ++i) made.arguments[buffers[i].index()] = known->second[i];
-    return {};
-  }
-
   const Model& model_;
   const CompiledModel& compiled_;
-  const std::vector<TensorData>& data_;
   const HardwareModel& machine_;
+  ModelWeights weights_;
   ModelProgram linked_;
   std::vector<std::set<BufferId>> used_;    ///< by program, in its body
   std::vector<std::int64_t> workspaces_;    ///< by program: bytes
   std::vector<std::int64_t> workspace_at_;  ///< by part
   std::map<std::string, TensorId> number_;
-  std::map<TensorId, ModelPlace> place_;  ///< of ports, tensors between parts and unpacked weights
-  std::multimap<std::pair<std::size_t, std::uint64_t>, std::int64_t> appended_;  ///< by size and hash
-  std::set<TensorId> started_;  ///< tensors of several writers that were begun
-  std::map<std::tuple<std::size_t, std::vector<TensorId>, SlicedConstants>, std::vector<ModelPlace>> packed_;
+  std::map<TensorId, ModelPlace> place_;  ///< of ports and tensors between parts
+  std::set<TensorId> started_;            ///< tensors of several writers that were begun
 };
 
 }  // namespace

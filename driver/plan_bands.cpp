@@ -28,19 +28,27 @@ class BandPlanner {
         paths_(kernel, chains) {}
 
   PricedBands run() {
-    std::vector<TriedBands> first, second, grown;
-    for (const BandPath& path : paths_.along_tensors(options_.band_parts, caches_.nearest / 2)) try_path(path, first);
-    price_all(first);
-    for (const TriedBands& tried : first) {
+    const std::vector<BandPath> paths = paths_.along_tensors(options_.band_parts, caches_.nearest / 2);
+    const auto is_large = [&](const BandPath& path) { return path.largest >= caches_.second / 2; };
+    std::vector<TriedBands> large, other, grown, small;
+    limit_ = options_.band_kernels * 2 / 3;
+    for (const BandPath& path : paths)
+      if (is_large(path)) try_path(path, large);
+    price_all(large);
+    limit_ = options_.band_kernels * 5 / 6;
+    for (const TriedBands& tried : large) {
       if (tried.price >= apart(tried.chains)) continue;
-      add(tried.chains, tried.along, tried.by / 2, second);
-      add(tried.chains, tried.along, tried.by * 2, second);
+      add(tried.chains, tried.along, tried.by / 2, other);
+      add(tried.chains, tried.along, tried.by * 2, other);
     }
-    price_all(second);
+    price_all(other);
+    limit_ = options_.band_kernels;
     for (const auto& [path, best] : best_)
-      if (best.price < apart(path))
-        if (const auto all = paths_.with_own_producers(path); all != path) add(all, best.along, best.by, grown);
+      if (best.price < apart(path)) try_with_producers(best, grown);
     price_all(grown);
+    for (const BandPath& path : paths)
+      if (!is_large(path)) try_path(path, small);
+    price_all(small);
     sort_out();
     return std::move(result_);
   }
@@ -74,9 +82,9 @@ class BandPlanner {
     if (!reason.empty() && reasons_.insert(reason).second) refuse(path.chains, reason);
   }
 
-  /// Rows of the last part whose buffers fit half of the second cache together with the weights, or half of the nearest
-  /// cache if all tensors between the parts fit that; 0: not one (`reason`), or all of them. A divisor of all rows
-  /// where one is near. Buffers grow by the same bytes with each row.
+  /// Rows of the last part whose buffers, and rows that several parts read, fit half of the second cache together with
+  /// the weights, or half of the nearest cache if all tensors between the parts fit that; 0: not one (`reason`), or all
+  /// of them. A divisor of all rows where one is near. Buffers grow by the same bytes with each row.
   std::int64_t rows_that_fit(const BandPath& path, const std::string& along, std::string& reason) const {
     const std::vector<Part> parts = parts_of(path.chains);
     const auto one = band_schedule(kernel_, parts, 1, along);
@@ -88,7 +96,10 @@ class BandPlanner {
     const std::int64_t rows = rows_of(kernel_, parts.back(), one->axes)->rows;
     const auto two = band_schedule(kernel_, parts, std::min<std::int64_t>(2, rows), along);
     if (!two) return 0;
-    const double first = buffer_bytes(kernel_, *one), more = std::max(1.0, buffer_bytes(kernel_, *two) - first);
+    const auto bytes = [&](const BandSchedule& schedule) {
+      return buffer_bytes(kernel_, schedule) + shared_bytes(kernel_, parts, schedule);
+    };
+    const double first = bytes(*one), more = std::max(1.0, bytes(*two) - first);
     const double weights = weight_bytes_of_band(kernel_, parts, *one), half = caches_.second / 2;
     const double left = std::min(half - weights, path.largest < half ? caches_.nearest / 2 : half) - first;
     if (left < 0) {
@@ -100,6 +111,16 @@ class BandPlanner {
     for (std::int64_t by = fit; 2 * by > fit; --by)
       if (rows % by == 0) return by;
     return fit;
+  }
+
+  /// With the parts that only these bands read, along the same dim.
+  void try_with_producers(const PricedBand& band, std::vector<TriedBands>& list) {
+    const Path all = paths_.with_own_producers(band.chains);
+    if (all == band.chains) return;
+    const Computation& last = kernel_.statements[chains_[band.chains.back()].statements.front()];
+    const int axis = row_axis(kernel_, {}, last.write.tensor);
+    const auto dim = last.write.index[static_cast<std::size_t>(axis)].as_dim();
+    add(all, band.along.empty() && dim ? *dim : band.along, band.by, list);
   }
 
   // Prices.
@@ -120,7 +141,7 @@ class BandPlanner {
     cut_most_called(tried);
     std::set<std::string> keys = keys_;
     for (const Kernel& kernel : tried.kernels) keys.insert(key_of(kernel));
-    if (keys.size() > options_.band_kernels) return;
+    if (keys.size() > limit_) return;
     keys_ = std::move(keys);
     list.push_back(std::move(tried));
   }
@@ -167,7 +188,8 @@ class BandPlanner {
         result_.cheaper.push_back(best);
       else
         refuse(path,
-               fmt::format("in bands of {} rows {:.0f} cycles, one after another {:.0f}", best.by, best.price, alone),
+               fmt::format("in bands of {} rows{} {:.0f} cycles, one after another {:.0f}", best.by,
+                           best.along.empty() ? "" : " along '" + best.along + "'", best.price, alone),
                best.price - alone);
     }
   }
@@ -182,6 +204,7 @@ class BandPlanner {
   std::map<Path, PricedBand> best_;
   std::set<std::string> reasons_;  ///< why paths have no bands: each is told once, of the path with the most bytes
   std::set<std::string> keys_;     ///< of kernels that are priced
+  std::size_t limit_ = 0;          ///< of their number, so far
   PricedBands result_;
 };
 

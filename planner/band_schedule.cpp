@@ -267,12 +267,20 @@ class BandScheduler {
     };
     if (band > 0) {
       const std::int64_t before = of.begins[static_cast<std::size_t>(band) - 1], kept = done(of, band - 1) - begin;
-      if (begin > before && kept > 0)
+      if (begin > before && kept > 0 && !is_rewritten(of, touched(id, band), band))
         steps.push_back({BandStep::Kind::move, id, begin - before, kept, 0, of.writers[0]});
     } else {
       fill(begin, 0);
     }
     fill(of.rows, end);
+  }
+
+  /// Do the calls of this band compute all these rows?
+  bool is_rewritten(const Band& of, const RowRange& rows, std::int64_t band) const {
+    return std::all_of(of.writers.begin(), of.writers.end(), [&](std::size_t w) {
+      const std::vector<RowRange>& calls = calls_[w][static_cast<std::size_t>(band)];
+      return !calls.empty() && calls.front().first <= rows.first && calls.back().end >= std::min(rows.end, of.rows);
+    });
   }
 
   bool add_call(std::size_t p, const RowRange& rows, std::int64_t band, std::vector<BandStep>& steps) {

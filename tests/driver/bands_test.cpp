@@ -12,6 +12,7 @@
 #include "ir/parse.h"
 #include "isamap/hardware.h"
 #include "planner/traffic.h"
+#include "tests/planner/attention.h"
 #include "tests/scratch.h"
 
 namespace isamap {
@@ -119,6 +120,36 @@ TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
     }
     EXPECT_LT(activation_bytes(model_.kernel, bands_as_parts(compiled.plan)),
               activation_bytes(model_.kernel, compiled.plan.parts));
+  }
+}
+
+Model model_of_attention() {
+  Model model;
+  model.kernel = attention_of_four_heads();
+  model.inputs = {make_id<TensorId>(0)};
+  model.outputs = {make_id<TensorId>(13)};
+  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
+  return model;
+}
+
+/// Heads with the weights that each of them reads, heads of stored queries, keys and values, and queries.
+TEST_F(BandedModels, HeadsAndQueriesAreRows) {
+  const Model model = model_of_attention();
+  const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
+  std::vector<TensorData> expected = data;
+  interpret(model.kernel, expected);
+  for (const BandGroup& bands :
+       {BandGroup{0, 8, 1, "h"}, {0, 8, 3, "h"}, {3, 5, 1, "h"}, {3, 5, 3, ""}, {2, 6, 2, "i"}}) {
+    ModelPlan plan;
+    plan.parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
+    plan.bands = {bands};
+    ASSERT_TRUE(verify(plan, model.kernel).empty()) << render(verify(plan, model.kernel));
+    const CompiledModel compiled = compile_model(model, plan, store_);
+    ASSERT_EQ(compiled.code, Exit::ok);
+    const ModelRun run = run_model(model, compiled, machine_, data, {});
+    ASSERT_EQ(run.code, Exit::ok) << bands.first << bands.along << ": " << render(run.problems);
+    for (std::int64_t i = 0; i < expected[13].count(); ++i)
+      ASSERT_NEAR(run.data[13].get(i).real, expected[13].get(i).real, 1e-4) << bands.first << bands.along << bands.by;
   }
 }
 

@@ -14,6 +14,7 @@
 #include "ir/parse.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
+#include "tests/planner/attention.h"
 #include "tests/scratch.h"
 
 namespace isamap {
@@ -66,11 +67,14 @@ class ModelThreads : public testing::Test {
     return {};
   }
   static CompiledModel compiled(const Model& model, const HardwareModel& on) {
+    return compiled(model, on, chain_plan(model.kernel));
+  }
+  static CompiledModel compiled(const Model& model, const HardwareModel& on, const ModelPlan& plan) {
     PartStoreOptions options;
     options.compile.schedule.max_evaluations = 60;
     options.compile.schedule.objective = Objective::cycles;
     PartStore store(on, options);
-    return compile_model(model, chain_plan(model.kernel), store);
+    return compile_model(model, plan, store);
   }
   static std::string text_of(const Model& model, const HardwareModel& on, const std::vector<TensorData>& data) {
     const auto linked = link_model(model, compiled(model, on), data, on);
@@ -96,6 +100,47 @@ TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
     for (std::int64_t i = 0; i < expected[8].count(); ++i)
       ASSERT_NEAR(run.data[8].get(i).real, expected[8].get(i).real, 1e-2) << i;
   }
+}
+
+/// Parts of a band are distributed like others: each waits for the rows of the one before, and nothing is computed or
+/// moved twice.
+TEST_F(ModelThreads, BandsOnATeam) {
+  Model heads;
+  heads.kernel = attention_of_four_heads();
+  heads.inputs = {make_id<TensorId>(0)};
+  heads.outputs = {make_id<TensorId>(13)};
+  heads.file_names = {{heads.inputs[0], "x"}, {heads.outputs[0], "y"}};
+  const std::vector<TensorData> of_heads = random_data(heads.kernel, Fill::real, 3);
+  int distributed = 0;  // programs with a distributed loop: a band of a few heads may be too small for one
+  for (const int threads : {2, 3}) {
+    const HardwareModel on = machine(threads, "0cycles");
+    if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+    ModelPlan rows;
+    rows.parts = {{{0, 1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}};
+    rows.bands = {{0, 3, 8}};
+    ModelPlan by_head;
+    by_head.parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
+    by_head.bands = {{0, 8, 2, "h"}};
+    struct Case {
+      const Model* model;
+      const std::vector<TensorData>* data;
+      const ModelPlan* plan;
+    };
+    for (const auto& [model, data, plan] : {Case{&model_, &data_, &rows}, Case{&heads, &of_heads, &by_head}}) {
+      ASSERT_TRUE(verify(*plan, model->kernel).empty());
+      const CompiledModel made = compiled(*model, on, *plan);
+      ASSERT_EQ(made.code, Exit::ok);
+      const auto linked = link_model(*model, made, *data, on);
+      ASSERT_TRUE(linked);
+      const auto unit = print_model(*linked, on);
+      ASSERT_TRUE(unit) << render(unit.diagnostics());
+      distributed += unit->text.find("+= team.members") != std::string::npos ? 1 : 0;
+      const ModelRun run = run_model(*model, made, on, *data, {});
+      EXPECT_EQ(run.code, Exit::ok) << threads << ": " << render(run.problems);
+      EXPECT_TRUE(run.whole);
+    }
+  }
+  EXPECT_GE(distributed, 2);
 }
 
 TEST_F(ModelThreads, SmallPartsStayOnTheCallingThread) {

@@ -14,6 +14,7 @@
 #include "isamap/interpret.h"
 #include "planner/orders.h"
 #include "planner/plan_file.h"
+#include "tests/planner/attention.h"
 
 namespace isamap {
 namespace {
@@ -251,35 +252,8 @@ second: Y[n,p,q,k] = max(T[n,p,q,k], 0) over n: 1, p: 5, q: 4, k: 3
   }
 }
 
-/// An attention of four heads with its projections: what a head reads of weights are three columns.
-const char* const attention = R"(kernel attention
-tensor X: f32[1,5,6]
-tensor WK: f32[6,12] constant
-tensor WV: f32[6,12] constant
-tensor WQ: f32[6,12] constant
-tensor B: f32[12] constant
-tensor K: f32[1,5,12]
-tensor V: f32[1,5,12]
-tensor T: f32[1,5,12]
-tensor Q: f32[1,5,12]
-tensor S: f32[1,4,5,5]
-tensor M: f32[1,4,5]
-tensor E: f32[1,4,5,5]
-tensor L: f32[1,4,5]
-tensor Y: f32[1,4,5,3]
-k: K[b,i,j] += X[b,i,c] * WK[c,j] over b: 1, i: 5, j: 12, c: 6
-v: V[b,i,j] += X[b,i,c] * WV[c,j] over b: 1, i: 5, j: 12, c: 6
-q: T[b,i,j] += X[b,i,c] * WQ[c,j] over b: 1, i: 5, j: 12, c: 6
-bias: Q[b,i,j] = T[b,i,j] + B[j] over b: 1, i: 5, j: 12
-scores: S[b,h,i,j] += Q[0,i,3*h + d] * K[0,j,3*h + d] over b: 1, h: 4, i: 5, j: 5, d: 3
-maximum: M[b,h,i] max= S[b,h,i,j] over b: 1, h: 4, i: 5, j: 5
-weights: E[b,h,i,j] = exp(S[b,h,i,j] - M[b,h,i]) over b: 1, h: 4, i: 5, j: 5
-total: L[b,h,i] += E[b,h,i,j] over b: 1, h: 4, i: 5, j: 5
-mix: Y[b,h,i,d] += E[b,h,i,j] / L[b,h,i] * V[0,j,3*h + d] over b: 1, h: 4, i: 5, d: 3, j: 5
-)";
-
 TEST(Bands, RowsMayBeHeads) {
-  const Kernel kernel = *parse_kernel(attention);
+  const Kernel kernel = attention_of_four_heads();
   const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
   EXPECT_FALSE(band_schedule(kernel, parts, 2)) << "the outermost axes of keys and scores are others";
   for (std::int64_t by = 1; by <= 4; ++by) {
@@ -291,8 +265,20 @@ TEST(Bands, RowsMayBeHeads) {
   }
 }
 
+/// An axis of one element in front of them goes, with its stride.
+TEST(Bands, RowsInsideAreReadInPlace) {
+  const Kernel kernel = attention_of_four_heads();
+  const std::vector<Part> parts = {{{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
+  const auto schedule = band_schedule(kernel, parts, 2);
+  ASSERT_TRUE(schedule);
+  const Kernel scores = cut_rows(kernel, parts[0], *schedule, 0);
+  ASSERT_EQ(scores.tensors[0].name, "Q");
+  EXPECT_EQ(scores.tensors[0].shape, (std::vector<std::int64_t>{5, 2, 3}));
+  EXPECT_EQ(scores.tensors[0].strides, (std::vector<std::int64_t>{12, 3, 1}));
+}
+
 TEST(Bands, RowsMayBeQueries) {
-  Kernel kernel = *parse_kernel(attention);
+  Kernel kernel = attention_of_four_heads();
   std::vector<Part> parts = {{{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};  // keys and values are there
   const auto all = band_schedule(kernel, {{{0}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}}, 2, "i");
   ASSERT_FALSE(all);

@@ -202,7 +202,7 @@ class ModelPrinter {
       case ModelPlace::In::arena:
         return fmt::format("arena + {}{}", place.at, rows);
       case ModelPlace::In::weights:
-        return fmt::format("weights + {}", place.at);
+        return fmt::format("weights + {}{}", place.at, rows);
     }
     return "nullptr";
   }
