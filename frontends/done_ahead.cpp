@@ -7,6 +7,7 @@
 
 #include "frontends/dropped_statements.h"
 #include "frontends/linear_bodies.h"
+#include "frontends/subnormal_weights.h"
 
 namespace isamap {
 namespace {
@@ -303,6 +304,11 @@ class Ahead {
 
 }  // namespace
 
-Result<Model> done_ahead(const Model& model, const AheadOptions& options) { return Ahead(model, options).run(); }
+Result<Model> done_ahead(const Model& model, const AheadOptions& options) {
+  auto made = Ahead(model, options).run();
+  if (!made || options.strict_float) return made;
+  if (auto problems = drop_subnormal_weights(*made); !problems.empty()) return problems;
+  return made;
+}
 
 }  // namespace isamap

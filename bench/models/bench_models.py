@@ -73,8 +73,9 @@ def self_contained(path, to, sizes, seed=0):
     graph, random = model.graph, np.random.default_rng(seed)
     if sizes or any(d.dim_value <= 0 for i in graph.input for d in i.type.tensor_type.shape.dim):
         fix_sizes(graph, sizes)
+    shapes = {n.input[0] for n in graph.node if n.op_type == "ConstantOfShape"}
     known = {i.name for i in graph.initializer}
-    weights = not known or len(known) < len(graph.node) // 4  # files whose weights are inputs or filled
+    weights = len(known - shapes) < len(graph.node) // 4  # files whose weights are inputs or filled
 
     def drawn(name, shape):
         fan = math.prod(shape[1:]) if len(shape) > 1 else 0

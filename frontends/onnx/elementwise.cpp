@@ -233,9 +233,19 @@ void make_bit_shift(Maker& m) { apply(m, m.text("direction", "") == "LEFT" ? "sh
 
 void make_mod(Maker& m) { apply(m, m.integer("fmod", 0) != 0 ? "fmod(x, y)" : "mod(x, y)", m.dtype(0)); }
 
+/// Formulas of powers with a whole exponent of one to three, which a library function takes fifty times as long for;
+/// empty: another exponent, or one that is not known.
+std::string known_power(const Maker& m) {
+  const Value& exponent = m.in(1);
+  if (exponent.values == nullptr || product_of(exponent.shape) != 1 || !is_float(m.dtype(0))) return "";
+  const double value = m.reals(1, "the exponent").front();
+  return value == 1 ? "x" : value == 2 ? "x * x" : value == 3 ? "x * x * x" : "";
+}
+
 /// The result has the type of the base; of two types it is computed in f64.
 void make_pow(Maker& m) {
   const DType type = m.dtype(0);
+  if (const std::string formula = known_power(m); !formula.empty()) return apply(m, formula, type);
   if (m.dtype(1) == type) return apply(m, "pow(x, y)", type);
   apply(m, std::string(name(type)) + "(pow(f64(x), f64(y)))", type);
 }

@@ -216,24 +216,39 @@ class Builder {
       if (!loops.back().used) innermost.reread_bytes = loops.back().bytes;
   }
 
-  /// Prefetches go right below the innermost reduction loop.
-  void add_prefetches(const std::map<std::string, std::int64_t>& tile_before) {
-    const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
-    if (innermost == nullptr || innermost->loops.empty()) return;
-    const std::size_t around = nest_.lines.size() - 1;
-    const std::string dim = innermost->loops.back().dim;
-    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->loops.back().tile);
-    for (int a = 1; a < access_count(*form_.statement); ++a) {
-      InnermostLoop loop{dim, steps};
-      count_passes(a, around, loop);
-      const auto prefetch = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, loop) : std::nullopt;
-      if (!prefetch) continue;
-      Stage line;
-      line.tensor = tensor(a);
-      line.memory = prefetch->cache;
-      line.ahead = prefetch->ahead;
-      nest_.lines.push_back({std::move(line)});
+  /// Prefetches go right below the innermost reduction loop where they pay off: windows are short loops inside it.
+  void add_prefetches(std::map<std::string, std::int64_t> tile_before) {
+    std::vector<std::pair<std::size_t, InnermostLoop>> around;  // by line, the innermost first
+    for (std::size_t l = nest_.lines.size(); l-- > 0;) {
+      const auto* line = std::get_if<For>(&nest_.lines[l].is);
+      if (line == nullptr || line->loops.size() != 1 || !is_reduction(line->loops.front().dim)) break;
+      const TiledLoop& w = line->loops.front();
+      around.emplace_back(l, InnermostLoop{w.dim, ceil_div(tile_before.at(w.dim), w.tile)});
+      if (around.size() > 1) around.back().second.inside = around[around.size() - 2].second.steps_with_inside();
     }
+    std::map<std::size_t, std::vector<Stage>> below;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      for (auto& [line, loop] : around) {
+        InnermostLoop of = loop;
+        count_passes(a, line, of);
+        const auto prefetch =
+            uses(access_of(*form_.statement, a), of.dim) ? choose_prefetch(form_, a, of) : std::nullopt;
+        if (!prefetch) continue;
+        Stage stage;
+        stage.tensor = tensor(a);
+        stage.memory = prefetch->cache;
+        stage.ahead = prefetch->ahead;
+        below[line].push_back(std::move(stage));
+        break;
+      }
+    for (auto at = below.rbegin(); at != below.rend(); ++at)
+      for (std::size_t s = 0; s < at->second.size(); ++s)
+        nest_.lines.insert(nest_.lines.begin() + static_cast<std::ptrdiff_t>(at->first + 1 + s), {at->second[s]});
+  }
+
+  bool is_reduction(const std::string& dim) const {
+    const auto d = static_cast<std::size_t>(form_.statement->domain.find(dim));
+    return form_.statement->domain.dims[d].kind == DimKind::reduction;
   }
 
   std::int64_t slots_below(int access) const {

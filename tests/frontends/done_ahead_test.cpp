@@ -102,6 +102,42 @@ TEST(DoneAhead, ANormBecomesAFactorOfTheWeights) {
             "Y[i,j,k,l] = T[i,j,k,l] + Y_constant[j]\n");
 }
 
+/// The model with 1e-41 as the first value of a weight.
+Model with_subnormal(Model model, const std::string& name) {
+  for (Weight& weight : model.weights) {
+    if (model.kernel.tensors[weight.tensor.index()].name != name) continue;
+    TensorData values = *weight.values;
+    values.set(0, {1e-41, 0});
+    weight.values = std::make_shared<TensorData>(std::move(values));
+  }
+  return model;
+}
+
+TEST(DoneAhead, FactorsBelowTheLeastNormalNumberAreZero) {
+  const std::string text = R"(kernel small
+tensor X: f32[2,4]
+tensor W: f32[3,4]
+tensor b: f32[3]
+tensor T: f32[2,3]
+tensor Y: f32[2,3]
+s0: T[i,k] += X[i,c] * W[k,c] over i: 2, k: 3, c: 4
+s1: Y[i,k] = log(abs(T[i,k]) + b[k]) over i: 2, k: 3
+)";
+  const auto first_of = [&](const std::string& name, bool strict) {
+    AheadOptions options;
+    options.strict_float = strict;
+    const auto less = done_ahead(with_subnormal(model_of(text, {"W", "b"}), name), options);
+    EXPECT_TRUE(less) << render(less.diagnostics());
+    EXPECT_EQ(less->notes.size(), name == "W" && !strict ? 1U : 0U);
+    for (const Weight& weight : less->weights)
+      if (less->kernel.tensors[weight.tensor.index()].name == name) return weight.values->get(0).real;
+    return -1.0;
+  };
+  EXPECT_EQ(first_of("W", false), 0);
+  EXPECT_GT(first_of("W", true), 0);
+  EXPECT_GT(first_of("b", false), 0) << "a sum with it may be a logarithm's argument";
+}
+
 TEST(DoneAhead, StrictFloatKeepsEveryRounding) {
   const Model model = model_of(norm, {"W", "b", "s", "v", "m"});
   EXPECT_EQ(ahead(model, true),

@@ -109,6 +109,21 @@ TEST_F(ModelTest, ElementWise) {
   expect_near(run(one("LeakyRelu", {{"x", {2, 3}}}), {x}), leaky);
 }
 
+TEST_F(ModelTest, PowersOfKnownExponentsAreProducts) {
+  const TensorData x = data_like({2, 3});
+  for (const std::int64_t exponent : {1, 2, 3, 4}) {
+    const std::string graph =
+        input("x", {2, 3}) + constant("e", {1}, {exponent}) + node("Pow", {"x", "e"}, "y") + output("y", {});
+    Reals expected;
+    for (std::int64_t i = 0; i < 6; ++i) expected.push_back(std::pow(x.get(i).real, static_cast<double>(exponent)));
+    expect_near(run(graph, {x}), expected);
+    const auto model = import(graph);
+    ASSERT_TRUE(model);
+    const std::string formula = print_formula(model->kernel.statements[0], model->kernel.tensors);
+    EXPECT_EQ(formula.find("pow") == std::string::npos, exponent <= 3) << formula;
+  }
+}
+
 TEST_F(ModelTest, ConvolutionKeepsItsBias) {
   const TensorData x = data_like({1, 4, 5, 6}), w = data_like({6, 2, 3, 2}, 1), b = data_like({6}, 2);
   // 2 groups, stride 2 x 1, dilation 1 x 2, pads 1,0 before and 0,1 after.

@@ -51,6 +51,27 @@ TEST(SoftwarePrefetch, StandsBesideTheLoadsAndCountsTheLoopAbove) {
   EXPECT_EQ(text_of(prefetching("stage B in l2", ""), "i=8,j=64,k=10").find("prefetch"), std::string::npos);
 }
 
+/// Of the default schedule: the loop right around each stage ahead.
+std::string prefetched_along(const std::string& text, const std::string& dims) {
+  const HardwareModel model = machine("x86_avx512");
+  Kernel kernel = formula(text, dims);
+  const auto mappings = enumerate_mappings(kernel, model, {});
+  if (!mappings) return render(mappings.diagnostics());
+  const auto scheduled = schedule(kernel, *mappings, model, {});
+  if (!scheduled) return render(scheduled.diagnostics());
+  std::string found;
+  const Nest& nest = scheduled->schedule.nests[0];
+  for (std::size_t l = 1; l < nest.lines.size(); ++l)
+    if (const auto* stage = std::get_if<Stage>(&nest.lines[l].is); stage != nullptr && stage->ahead > 0)
+      if (const auto* loop = std::get_if<For>(&nest.lines[l - 1].is)) found += stage->tensor + " " + loop->loops[0].dim;
+  return found;
+}
+
+TEST(SoftwarePrefetch, RunsAlongTheChannelsAroundAWindow) {
+  EXPECT_EQ(prefetched_along("O[p,k] += I[p+r,c] * W[k,c,r]", "p=14,k=512,c=512,r=3"), "W c");
+  EXPECT_EQ(prefetched_along("O[p,k] += I[p,c] * W[k,c]", "p=14,k=512,c=1536"), "W c");
+}
+
 TEST(SoftwarePrefetch, RefusalsSayWhy) {
   const auto expect_words = [](const std::vector<std::string>& lines, const std::string& what) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
