@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/team.h"
 #include "backends/model_runner.h"

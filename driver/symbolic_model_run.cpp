@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "backends/cpp/symbolic_model_unit.h"
+#include "backends/cpp/model/sized_model.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
 
