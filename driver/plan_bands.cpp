@@ -121,7 +121,7 @@ class BandPricer {
       : kernel_(kernel), chains_(chains), price_(price), store_(store), options_(options) {}
 
   PricedBands run() {
-    const auto cache = prints_models(store_.machine()) ? band_cache(store_.machine()) : std::nullopt;
+    const auto cache = prints_bands(store_.machine()) ? band_cache(store_.machine()) : std::nullopt;
     if (!cache || !kernel_.repeats.empty()) return {};
     cache_ = *cache;
     std::vector<Tried> first, second;

@@ -6,11 +6,13 @@
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/printer.h"
 #include "backends/cpp/types.h"
+#include "backends/cuda/device_file.h"
+#include "backends/cuda/device_names.h"
 #include "backends/cuda/distribute_loops.h"
 #include "backends/cuda/host_objects.h"
 #include "backends/cuda/insert_barriers.h"
-#include "backends/cuda/kernel_file.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/stitch_nests.h"
 #include "backends/cuda/thread_binding.h"
 #include "backends/cuda/warp_specialization.h"
 #include "hwdesc/model/register_reallocation.h"
@@ -24,7 +26,7 @@ constexpr const char* launch_unit = "(launch)";  // of host loops, whose variabl
 
 class ProgramKernels {
  public:
-  ProgramKernels(const Program& program, KernelFile& file, std::string name)
+  ProgramKernels(const Program& program, DeviceFile& file, std::string name)
       : program_(program),
         file_(file),
         model_(file.model),
@@ -118,7 +120,7 @@ class ProgramKernels {
     launched_ = 0;
     std::vector<Loop> around;
     std::string body;
-    steps(launches(nodes, program_, model_, grid_), name, around, body);
+    steps(launches(stitched(nodes, program_, model_, grid_), program_, model_, grid_), name, around, body);
     file_.has_objects |= !objects_.empty();
     return body;
   }
@@ -176,23 +178,22 @@ class ProgramKernels {
              std::string& out) {
     const std::string indent(2 * around.size() + 2, ' ');
     for (const HostStep& step : list)
-      std::visit(
-          overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
-                     [&](const HostLoop& loop) {
-                       out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent,
-                                          host_name(loop.variable), loop.trip);
-                       around.push_back({loop.variable, loop.trip, false, launch_unit, {}});
-                       steps(loop.body, entry_name, around, out);
-                       around.pop_back();
-                       out += indent + "}\n";
-                     },
-                     [&](const Launch& launch) {
-                       std::int64_t times = 1;
-                       for (const Loop& loop : around) times *= loop.trip;
-                       launched_ += times;
-                       out += indent + this->launch(launch, entry_name, around) + "\n";
-                     }},
-          step.is);
+      std::visit(overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
+                            [&](const HostLoop& loop) {
+                              out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent,
+                                                 host_name(loop.variable), loop.trip);
+                              around.push_back({loop.variable, loop.trip, false, launch_unit, {}});
+                              steps(loop.body, entry_name, around, out);
+                              around.pop_back();
+                              out += indent + "}\n";
+                            },
+                            [&](const Launch& launch) {
+                              std::int64_t times = 1;
+                              for (const Loop& loop : around) times *= loop.trip;
+                              launched_ += times;
+                              out += indent + this->launch(launch, entry_name, around) + "\n";
+                            }},
+                 step.is);
   }
   static std::string host_name(const std::string& variable) { return identifier(variable + "_step"); }
 
@@ -392,7 +393,7 @@ class ProgramKernels {
   }
 
   Program program_;  ///< gets registers for partial sums
-  KernelFile& file_;
+  DeviceFile& file_;
   const HardwareModel& model_;
   UnitId grid_;
   std::string name_;
@@ -410,11 +411,11 @@ class ProgramKernels {
 
 }  // namespace
 
-Result<ProgramEntries> program_entries(const Program& program, KernelFile& file, const std::string& name) {
+Result<ProgramEntries> program_entries(const Program& program, DeviceFile& file, const std::string& name) {
   return ProgramKernels(program, file, name).entries();
 }
 
-Result<ProgramEntries> part_entry(const Program& program, KernelFile& file, const std::string& name) {
+Result<ProgramEntries> part_entry(const Program& program, DeviceFile& file, const std::string& name) {
   return ProgramKernels(program, file, name).part();
 }
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/device_file.h"
 #include "backends/cuda/device_names.h"
-#include "backends/cuda/kernel_file.h"
 #include "backends/cuda/reserved_words.h"
 #include "backends/cuda/thread_binding.h"
 
@@ -16,7 +16,7 @@ Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& 
     return error(fmt::format("no unit of '{}' has an index, which a program in its language needs", model.name),
                  "give an `index` to the unit of thread blocks and to the units inside it");
   const std::string name = own_name(program.name);
-  KernelFile file(model, *grid, program.library_functions);
+  DeviceFile file(model, *grid, program.library_functions);
   for (const char* behind : {"", "_pack", "_emulated", "_pack_emulated"}) file.names.unique(name + behind);
   auto made = program_entries(program, file, name);
   if (!made) return made.diagnostics();
@@ -26,8 +26,8 @@ Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& 
   unit.pack_as = name + "_pack_emulated";
   unit.arguments = std::move(made->arguments);
   unit.pack = std::move(made->pack);
-  unit.text = header_comment(program, model) +
-              "// arrays are on the device and begin at multiples of 16 bytes\n\n" + file.text(made->text);
+  unit.text = header_comment(program, model) + "// arrays are on the device and begin at multiples of 16 bytes\n\n" +
+              file.text(made->text);
   return unit;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernel_file.h"
+#include "backends/cuda/device_file.h"
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ std::string without_objects(std::string text) {
 
 }  // namespace
 
-KernelFile::KernelFile(const HardwareModel& machine, UnitId unit, bool library_functions)
+DeviceFile::DeviceFile(const HardwareModel& machine, UnitId unit, bool library_functions)
     : model(machine), grid(unit), elements(machine, !library_functions), wrappers(machine, elements, names) {
   for (const std::string_view word : language_words) names.unique(std::string(word));
   for (const std::string& helper : helper_names()) names.unique(helper);
@@ -70,17 +70,17 @@ KernelFile::KernelFile(const HardwareModel& machine, UnitId unit, bool library_f
   for (const char* own : {"stream", "shared_memory", "emulation", "loop_number", Dialect::turn}) names.unique(own);
 }
 
-std::string KernelFile::text(const std::string& entries) const {
+std::string DeviceFile::text(const std::string& entries) const {
   return includes() + replaced(environment, "MEMORIES", memories()) + "#if !defined(ISAMAP_HOST_PART)\n" +
          with_device_names(functions() + kernels) + "#endif\n" + "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() +
          entries + "#endif\n";
 }
 
-bool KernelFile::on_device(const Buffer& buffer) const {
+bool DeviceFile::on_device(const Buffer& buffer) const {
   return buffer.slots < 0 && !model.inside(model.memory(buffer.memory).per, grid);
 }
 
-void KernelFile::note_memories(const Program& program) {
+void DeviceFile::note_memories(const Program& program) {
   for (const Buffer& buffer : program.buffers) {
     const Memory& memory = model.memory(buffer.memory);
     if (on_device(buffer)) transactions_.insert(memory.transaction);
@@ -90,12 +90,12 @@ void KernelFile::note_memories(const Program& program) {
 
 /// Parameters of the emulation's counters: transaction bytes of global memory; banks of shared memory, and bytes of a
 /// bank. 0: not described, or buffers are in different memories.
-std::string KernelFile::memories() const {
+std::string DeviceFile::memories() const {
   const auto [count, width] = banks_.size() == 1 ? *banks_.begin() : std::pair<std::int64_t, std::int64_t>();
   return fmt::format("{{{}, {}, {}}}", transactions_.size() == 1 ? *transactions_.begin() : 0, count, width);
 }
 
-std::string KernelFile::includes() const {
+std::string DeviceFile::includes() const {
   std::set<std::string> standard = helper_includes(elements.used_helpers());
   standard.insert(elements.includes().begin(), elements.includes().end());
   standard.insert({"<cstdint>", "<cstring>"});
@@ -111,12 +111,12 @@ std::string KernelFile::includes() const {
   return text + "#endif\n\n";
 }
 
-std::string KernelFile::launch_helpers() const {
+std::string DeviceFile::launch_helpers() const {
   const std::string& text = model.program.launch_helpers;
   return !has_objects ? "" : text + (text.empty() || text.back() == '\n' ? "\n" : "\n\n");
 }
 
-std::string KernelFile::functions() const {
+std::string DeviceFile::functions() const {
   const std::string code = wrappers.device() + wrappers.host() + kernels;
   std::string text = machine_helpers(model.program, code);
   // some are used by the emulation only

@@ -15,12 +15,12 @@
 
 namespace isamap {
 
-class KernelFile {
+class DeviceFile {
  public:
   /// `library_functions`: exp, tanh, ... are the language's; `grid`: the unit of thread blocks.
-  KernelFile(const HardwareModel& machine, UnitId grid, bool library_functions);
-  KernelFile(const KernelFile&) = delete;
-  KernelFile& operator=(const KernelFile&) = delete;
+  DeviceFile(const HardwareModel& machine, UnitId grid, bool library_functions);
+  DeviceFile(const DeviceFile&) = delete;
+  DeviceFile& operator=(const DeviceFile&) = delete;
 
   /// The file behind its first comment; `entries`: the launching functions.
   std::string text(const std::string& entries) const;
@@ -55,8 +55,8 @@ struct ProgramEntries {
 };
 
 /// `NAME(arguments..., stream)` and NAME_pack, which allocate local buffers on the stream.
-Result<ProgramEntries> program_entries(const Program& program, KernelFile& file, const std::string& name);
+Result<ProgramEntries> program_entries(const Program& program, DeviceFile& file, const std::string& name);
 /// A static function `NAME(arguments..., workspace, stream)`, without a pack function.
-Result<ProgramEntries> part_entry(const Program& program, KernelFile& file, const std::string& name);
+Result<ProgramEntries> part_entry(const Program& program, DeviceFile& file, const std::string& name);
 
 }  // namespace isamap
