@@ -120,7 +120,9 @@ class ProgramKernels {
     launched_ = 0;
     std::vector<Loop> around;
     std::string body;
-    steps(launches(stitched(nodes, program_, model_, grid_), program_, model_, grid_), name, around, body);
+    StitchedNests stitched = isamap::stitched(nodes, program_, model_, grid_);
+    begun_ = std::move(stitched.begun);
+    steps(launches(stitched.body, program_, model_, grid_), name, around, body);
     file_.has_objects |= !objects_.empty();
     return body;
   }
@@ -231,6 +233,7 @@ class ProgramKernels {
   /// Adds the kernel; returns the text of its launch.
   std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
     std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
+    begin_sums(launch.nodes, nodes);
     for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
       buffers_.push_back(program_.buffers[b].slots < 0 ? names_.unique(program_.buffers[b].name)
                                                        : program_.buffers[b].name);
@@ -267,6 +270,32 @@ class ProgramKernels {
                     name, parameters, shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
     return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
                        arguments);
+  }
+
+  /// A sum of which nothing is stored yet is stored, not added.
+  void begin_sums(const std::vector<Node>& before, std::vector<Node>& nodes) const {
+    const auto* loop = before.size() == 1 ? std::get_if<Loop>(&before[0].is) : nullptr;
+    if (loop == nullptr || !begun_.contains(loop->variable)) return;
+    const auto use = buffer_use(before, program_);
+    const auto written = std::find(use.written.begin(), use.written.end(), true) - use.written.begin();
+    ISAMAP_CHECK(store_sums(nodes, make_id<BufferId>(static_cast<std::size_t>(written))) == 1,
+                 "the sums of a block are stored in more than one place");
+  }
+  static int store_sums(std::vector<Node>& nodes, BufferId buffer) {
+    int count = 0;
+    for (Node& node : nodes)
+      std::visit(overloaded{[&](Loop& loop) { count += store_sums(loop.body, buffer); },
+                            [&](Guard& guard) {
+                              count += store_sums(guard.then, buffer) + store_sums(guard.otherwise, buffer);
+                            },
+                            [&](Element& element) {
+                              if (element.write.buffer != buffer) return;
+                              element.reduction = Reduction::assign;
+                              ++count;
+                            },
+                            [](auto&) {}},
+                 node.is);
+    return count;
   }
 
   std::int64_t numbered(const std::vector<Node>& nodes, std::int64_t threads) const {
@@ -402,10 +431,11 @@ class ProgramKernels {
   Wrappers& wrappers_;
   std::vector<std::string> buffers_;
   int kernel_count_ = 0;
-  std::int64_t launched_ = 0;  ///< by the current entry
-  std::int64_t others_ = 0;    ///< computing threads, without those of roles; 0: no roles
-  Budgets budgets_;            ///< of the current kernel
-  HostObjects objects_;        ///< of the current entry
+  std::set<std::string> begun_;  ///< as in StitchedNests
+  std::int64_t launched_ = 0;    ///< by the current entry
+  std::int64_t others_ = 0;      ///< computing threads, without those of roles; 0: no roles
+  Budgets budgets_;              ///< of the current kernel
+  HostObjects objects_;          ///< of the current entry
   Diagnostics diagnostics_;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "backends/cuda/lane_exchange.h"
 #include "backends/cuda/loop_substitution.h"
 #include "hwdesc/model/parallel_reduction_plan.h"
 #include "ir/operand_use.h"
@@ -228,7 +229,7 @@ class Stitcher {
   Stitcher(const Program& program, const HardwareModel& model, UnitId grid)
       : program_(program), model_(model), grid_(grid), reader_(program, model, grid) {}
 
-  std::vector<Node> run(const std::vector<Node>& body) {
+  StitchedNests run(const std::vector<Node>& body) {
     std::vector<Comment> comments;
     for (const Node& node : body) {
       if (const auto* comment = std::get_if<Comment>(&node.is)) {
@@ -236,20 +237,25 @@ class Stitcher {
         continue;
       }
       auto nest = reader_.read(node);
-      if (nest && added_up_by_blocks(*nest)) nest.reset();
+      if (nest && added_up_by_blocks(*nest)) {
+        drop_start_of(*nest);
+        nest.reset();
+      }
       if (nest) nest->comments = comments;
       if (!nest || !extend(*nest, node)) {
         close();
         if (!nest || !extend(*nest, node)) {
+          for (Comment& comment : kept_) out_.push_back({std::move(comment)});
           for (const Comment& comment : comments) out_.push_back({comment});
           out_.push_back(node);
         }
       }
+      kept_.clear();
       comments.clear();
     }
     close();
     for (const Comment& comment : comments) out_.push_back({comment});
-    return std::move(out_);
+    return {std::move(out_), std::move(begun_)};
   }
 
  private:
@@ -274,6 +280,22 @@ class Stitcher {
     const ParallelReductionPlan plan =
         parallel_reduction_plan(reduction_shape(sums, terms, reads, type), model_, grid_, true);
     return plan.by_columns();
+  }
+
+  /// The nest before it may store what its sums begin with.
+  void drop_start_of(const NestToStitch& sum) {
+    if (group_.empty() || group_.back().body.size() != 1) return;
+    const auto* start = std::get_if<Element>(&group_.back().body[0].is);
+    const Element& element = std::get<Element>(sum.body[0].is);
+    const DType type = program_.buffers[element.write.buffer.index()].dtype;
+    if (start == nullptr || start->reduction != Reduction::assign || !start->reads.empty() ||
+        start->write.buffer != element.write.buffer || group_.back().elements != sum.elements ||
+        start->body != start_partial(element, {}, type, element.unit).body)
+      return;
+    for (Comment& comment : group_.back().comments) kept_.push_back(std::move(comment));
+    group_.pop_back();
+    nodes_.pop_back();
+    begun_.insert(sum.chain[0].variable);
   }
 
   /// Enough blocks, or little work for each.
@@ -393,13 +415,14 @@ class Stitcher {
   std::vector<Node> nodes_;        ///< of the group, as they were
   std::set<std::int64_t> counts_;  ///< of rows that are legal for the group
   std::vector<Node> out_;
+  std::vector<Comment> kept_;    ///< of a nest that was left out
+  std::set<std::string> begun_;  ///< as in StitchedNests
   int fresh_ = 0;
 };
 
 }  // namespace
 
-std::vector<Node> stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
-                           UnitId grid) {
+StitchedNests stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid) {
   return Stitcher(program, model, grid).run(body);
 }
 

@@ -18,6 +18,8 @@
 // Not stitched: nests with loops on units or calls of instructions, sums whose parts are added up by whole blocks, and
 // what would leave more processors without a block than apart.
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "isamap/hardware.h"
@@ -25,8 +27,15 @@
 
 namespace isamap {
 
-/// The body of a program with such nests in one loop over blocks.
-std::vector<Node> stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
-                           UnitId grid);
+struct StitchedNests {
+  std::vector<Node> body;
+  /// Sums that whole blocks add up, by the outermost variable of their nests: nothing is stored before them, so that
+  /// each begins with its first value.
+  std::set<std::string> begun;
+};
+
+/// The body of a program with such nests in one loop over blocks, and without those that store the identity of a sum
+/// which whole blocks add up next.
+StitchedNests stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid);
 
 }  // namespace isamap
