@@ -11,6 +11,8 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
+#include "backends/cuda/model_unit.h"
+#include "backends/cuda/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 #include "support/stopwatch.h"
@@ -122,8 +124,10 @@ Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& dr
                                     ModelOutcome& outcome) {
   if (!has_folder(home_, outcome)) return false;
   const Stopwatch watch;
+  TextFiles headers = unit.others;
+  headers.emplace_back(unit.name + ".h", unit.header);
   const auto made = isamap::compile(machine_, fmt::format("#define {}_PROFILE\n", unit.name) + unit.text, driver,
-                                    {{unit.name + ".h", unit.header}}, program());
+                                    headers, program(), has_thread_blocks(machine_) ? emulation_part() : SharedPart{});
   outcome.compiling = watch.seconds();
   if (!made) {
     outcome.missing = why_compiler_fails(machine_, home_.path());
@@ -236,7 +240,25 @@ class CompiledSymbolicModel final : public SymbolicModelRunner {
 
 }  // namespace
 
-bool prints_models(const HardwareModel& machine) { return is_host_code(machine); }
+bool prints_models(const HardwareModel& machine) { return is_host_code(machine) || has_thread_blocks(machine); }
+
+bool runs_models_whole(const HardwareModel& machine) {
+  return is_host_code(machine) || (has_thread_blocks(machine) && availability(machine).how == ExecutionMode::emulated);
+}
+
+bool prints_bands(const HardwareModel& machine) { return is_host_code(machine); }
+
+Result<ModelUnit> print_whole_model(const ModelProgram& model, const HardwareModel& machine) {
+  return has_thread_blocks(machine) ? print_device_model(model, machine) : print_model(model, machine);
+}
+
+std::optional<std::int64_t> launches_of(const Program& part, const HardwareModel& machine) {
+  return has_thread_blocks(machine) ? device_launches_of(part, machine) : std::nullopt;
+}
+
+Result<Workspace> workspace_of_part(const Program& part, const HardwareModel& machine) {
+  return has_thread_blocks(machine) ? device_workspace_of(part, machine) : workspace_of(part, machine);
+}
 
 Result<ModelOutcome> run_model_program(const ModelProgram& model, const HardwareModel& machine,
                                        const std::vector<TensorData>& inputs,
@@ -244,12 +266,20 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
                                        const TraceReader& read) {
   ModelOutcome outcome;
   outcome.executed = availability(machine).how;
-  const auto unit = print_model(model, machine);
+  const auto unit = print_whole_model(model, machine);
   if (!unit) return unit.diagnostics();
   outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
-  outcome.arena_bytes = model.arena_bytes;
+  outcome.arena_bytes = unit->arena_bytes;
+  outcome.launches = unit->launches;
   CompiledModel compiled(model.name, machine);
-  const auto made = compiled.compile(*unit, model_driver_text(*unit, model, traced), weights_file(model), outcome);
+  std::vector<std::vector<TracedArray>> placed = traced;
+  if (has_thread_blocks(machine)) {
+    outcome.executed = ExecutionMode::emulated;
+    for (auto& part : placed)
+      for (TracedArray& one : part) one.place = in_device_memory(model, one.place);
+    min_seconds = -1;  // a time of the emulation says nothing
+  }
+  const auto made = compiled.compile(*unit, model_driver_text(*unit, model, placed), weights_file(model), outcome);
   if (!made) return made.diagnostics();
   if (!*made) return outcome;
   std::vector<std::int64_t> port_bytes;

@@ -18,6 +18,7 @@ struct ModelOutcome {
   std::vector<double> part_seconds;  ///< mean, by part
   double compiling = 0;              ///< seconds; of the first run only
   std::int64_t text_bytes = 0, arena_bytes = 0;
+  std::int64_t launches = -1;               ///< as in ModelUnit
   std::string missing, limit, environment;  ///< as in RunOutcome
 };
 
@@ -46,5 +47,16 @@ std::unique_ptr<SymbolicModelRunner> make_symbolic_model_runner(const SymbolicMo
 
 /// Can whole models be printed for this machine? Otherwise they are executed part by part.
 bool prints_models(const HardwareModel& machine);
+/// Is a model run as one program? On a GPU the parts are executed one after another, as its driver is told of single
+/// kernels only; where kernels are emulated it is one program.
+bool runs_models_whole(const HardwareModel& machine);
+/// Can calls of parts run in bands of rows?
+bool prints_bands(const HardwareModel& machine);
+
+/// In the language of the machine (backends/cpp/model/model_unit.h).
+Result<ModelUnit> print_whole_model(const ModelProgram& model, const HardwareModel& machine);
+/// Kernels that one call launches; nothing: the language has none.
+std::optional<std::int64_t> launches_of(const Program& part, const HardwareModel& machine);
+Result<Workspace> workspace_of_part(const Program& part, const HardwareModel& machine);
 
 }  // namespace isamap

@@ -16,6 +16,7 @@
 #include "cli/json.h"
 #include "cli/model_sizes.h"
 #include "cli/models.h"
+#include "driver/fewer_launches.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "driver/tune_model.h"
@@ -56,6 +57,7 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
                      {"predicted_cycles", part.predicted_cycles},
                      {"seconds", ran.seconds},
                      {"max_error", ran.max_error}});
+    if (part.launches) parts.back()["launches"] = *part.launches;
   }
   return parts;
 }
@@ -68,38 +70,53 @@ nlohmann::ordered_json json_of(const ModelPlan& plan) {
           {"parts", bands_as_parts(plan).size()}};
 }
 
+/// Kernels of one run.
+std::optional<std::int64_t> launches_of(const CompiledModel& compiled) {
+  std::int64_t sum = 0;
+  for (const CompiledPart& part : compiled.parts) {
+    if (!part.launches) return std::nullopt;
+    sum += *part.launches;
+  }
+  return sum;
+}
+std::optional<std::int64_t> launches_of(const ModelReport& report) {
+  return report.run.launches >= 0 ? report.run.launches : launches_of(report.compiled);
+}
+
 nlohmann::ordered_json json_of(const ModelReport& report) {
   const auto& [model, machine, compiled, run, compared, importing, planning, activations, operators] = report;
-  return {{"schema_version", 1},
-          {"model", model.kernel.name},
-          {"target", machine.name},
-          {"threads", threads_of(machine)},
-          {"executed", name(run.executed)},
-          {"correct", compared.correct},
-          {"max_error", run.max_error},
-          {"compared", compared.outputs},
-          {"seconds", run.seconds},
-          {"cycles", run.cycles},
-          {"predicted_cycles", compiled.predicted_cycles},
-          {"parts", compiled.parts.size()},
-          {"distinct_parts", compiled.programs.size()},
-          {"plan", json_of(compiled.plan)},
-          {"whole", run.whole},
-          {"arena_bytes", run.arena_bytes},
-          {"arena_bound", run.arena_bound},
-          {"weights_bytes", run.weights_bytes},
-          {"activation_bytes", activations},
-          {"activation_bytes_apart", operators},
-          {"code_bytes", run.text_bytes},
-          {"seconds_of",
-           {{"import", importing},
-            {"plan", planning},
-            {"search", compiled.seconds},
-            {"compile", run.seconds_compiling},
-            {"run", run.seconds_running}}},
-          {"versions", 1},
-          {"recompiles", 0},
-          {"part_list", json_of_parts(compiled, run)}};
+  nlohmann::ordered_json json = {{"schema_version", 1},
+                                 {"model", model.kernel.name},
+                                 {"target", machine.name},
+                                 {"threads", threads_of(machine)},
+                                 {"executed", name(run.executed)},
+                                 {"correct", compared.correct},
+                                 {"max_error", run.max_error},
+                                 {"compared", compared.outputs},
+                                 {"seconds", run.seconds},
+                                 {"cycles", run.cycles},
+                                 {"predicted_cycles", compiled.predicted_cycles},
+                                 {"parts", compiled.parts.size()},
+                                 {"distinct_parts", compiled.programs.size()},
+                                 {"plan", json_of(compiled.plan)},
+                                 {"whole", run.whole},
+                                 {"arena_bytes", run.arena_bytes},
+                                 {"arena_bound", run.arena_bound},
+                                 {"weights_bytes", run.weights_bytes},
+                                 {"activation_bytes", activations},
+                                 {"activation_bytes_apart", operators},
+                                 {"code_bytes", run.text_bytes},
+                                 {"seconds_of",
+                                  {{"import", importing},
+                                   {"plan", planning},
+                                   {"search", compiled.seconds},
+                                   {"compile", run.seconds_compiling},
+                                   {"run", run.seconds_running}}},
+                                 {"versions", 1},
+                                 {"recompiles", 0},
+                                 {"part_list", json_of_parts(compiled, run)}};
+  if (const auto launches = launches_of(report)) json["launches"] = *launches;
+  return json;
 }
 
 /// The verdict, and the parts that take longest, or all of them.
@@ -117,6 +134,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
       " in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
       banded > 0 ? fmt::format("{} of them in {} groups of bands, ", banded, report.compiled.plan.bands.size()) : "",
       report.compiled.programs.size(), report.compiled.predicted_cycles);
+  if (const auto launches = launches_of(report)) text += fmt::format("  {} launches\n", *launches);
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -182,7 +200,7 @@ Result<ModelPlan> plan_of(const Options& options, const Model& model, const Hard
   PartStore draft(machine, std::move(with));
   PlanOptions search;
   search.seed = options.seed;
-  return plan_model(model, draft, search);
+  return with_orders_for_launches(model, plan_model(model, draft, search), draft);
 }
 
 namespace {
@@ -198,8 +216,9 @@ struct Built {
 
 class Builder {
  public:
-  /// `printed`: refuse machines for which no model is printed, before anything is planned.
-  Builder(const Options& options, Exit& code, bool printed = false)
+  /// `printed`: is a model printed for this machine? Others are refused before anything is planned.
+  using Possible = bool (*)(const HardwareModel&);
+  Builder(const Options& options, Exit& code, Possible printed = nullptr)
       : options_(options), code_(code), printed_(printed) {}
 
   std::optional<Built> build() {
@@ -207,10 +226,11 @@ class Builder {
     auto machine = load_target(options_);
     code_ = Exit::wrong_input;
     if (!machine) return std::nullopt;
-    if (printed_ && !prints_models(*machine)) {
+    if (printed_ != nullptr && !printed_(*machine)) {
       code_ = fail(Exit::no_answer,
-                   fmt::format("models are printed for machines whose programs are C++; those of '{}' run part by part",
-                               machine->name),
+                   fmt::format("models are {} for machines whose programs are C++{}; those of '{}' run part by part",
+                               printed_ == prints_models ? "printed" : "tuned",
+                               printed_ == prints_models ? " or CUDA C++" : "", machine->name),
                    "isamap import onnx writes the layers as kernels, which emit prints");
       return std::nullopt;
     }
@@ -233,6 +253,7 @@ class Builder {
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
     built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
+    if (options_.onnx.plan.empty()) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
     built.compiled = compile_model(built.prepared.model, std::move(*plan), store);
     if (built.compiled.code != Exit::ok) return reported(built.compiled.code, built.compiled.problems);
     return built;
@@ -249,7 +270,7 @@ class Builder {
 
   Options options_;
   Exit& code_;
-  const bool printed_;
+  const Possible printed_;
   Progress progress_;
 };
 
@@ -274,19 +295,21 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
                      {"program", part.program},
                      {"predicted_cycles", part.predicted_cycles}});
   }
-  return {{"schema_version", 1},
-          {"model", unit.name},
-          {"target", built.machine.name},
-          {"threads", threads_of(built.machine)},
-          {"inputs", json_of(program.inputs)},
-          {"outputs", json_of(program.outputs)},
-          {"arena_bytes", program.arena_bytes},
-          {"arena_bound", program.arena_bound},
-          {"weights_bytes", program.weights.size()},
-          {"code_bytes", unit.text.size()},
-          {"predicted_cycles", built.compiled.predicted_cycles},
-          {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
-          {"part_list", parts}};
+  nlohmann::ordered_json json = {{"schema_version", 1},
+                                 {"model", unit.name},
+                                 {"target", built.machine.name},
+                                 {"threads", threads_of(built.machine)},
+                                 {"inputs", json_of(program.inputs)},
+                                 {"outputs", json_of(program.outputs)},
+                                 {"arena_bytes", unit.arena_bytes},
+                                 {"arena_bound", program.arena_bound},
+                                 {"weights_bytes", program.weights.size()},
+                                 {"code_bytes", unit.text.size()},
+                                 {"predicted_cycles", built.compiled.predicted_cycles},
+                                 {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
+                                 {"part_list", parts}};
+  if (unit.launches >= 0) json["launches"] = unit.launches;
+  return json;
 }
 
 }  // namespace
@@ -377,11 +400,11 @@ Exit emit_model(const Options& options) {
   Exit code = Exit::ok;
   if (const auto sizes = model_sizes(options, code)) return emit_model_sizes(options, *sizes);
   if (code != Exit::ok) return code;
-  const auto built = Builder(options, code, true).build();
+  const auto built = Builder(options, code, prints_models).build();
   if (!built) return code;
   const auto program = link_model(built->prepared.model, built->compiled, built->prepared.data, built->machine);
   if (!program) return fail(Exit::no_answer, program.diagnostics());
-  const auto unit = print_model(*program, built->machine);
+  const auto unit = print_whole_model(*program, built->machine);
   if (!unit) return fail(Exit::no_answer, unit.diagnostics());
   const nlohmann::ordered_json json = json_of(*built, *program, *unit);
   return deliver_model(options, *unit, weights_file(*program), json);
@@ -394,11 +417,13 @@ Exit deliver_model(const Options& options, const ModelUnit& unit, const std::str
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
   std::string written;
-  for (const auto& [extension, text] : {std::pair<std::string, std::string>(".h", unit.header),
-                                        {".cpp", unit.text},
-                                        {".weights", weights},
-                                        {".json", json.dump(1) + "\n"}}) {
-    const std::string path = (fs::path(options.output) / (unit.name + extension)).string();
+  std::vector<std::pair<std::string, std::string>> files = {{unit.name + ".h", unit.header},
+                                                            {unit.name + unit.extension, unit.text},
+                                                            {unit.name + ".weights", weights},
+                                                            {unit.name + ".json", json.dump(1) + "\n"}};
+  files.insert(files.end(), unit.others.begin(), unit.others.end());
+  for (const auto& [file, text] : files) {
+    const std::string path = (fs::path(options.output) / file).string();
     if (const auto done = write_file(path, text); !done) return fail(Exit::wrong_input, done.diagnostics());
     written += path + "\n";
   }
@@ -435,7 +460,7 @@ std::string text_of(const TunedModel& tuned) {
 
 Exit tune_model(const Options& options) {
   Exit code = Exit::ok;
-  Builder builder(options, code, true);
+  Builder builder(options, code, is_host_code);
   const auto built = builder.build();
   if (!built) return code;
   if (const std::string why = not_timed(built->machine); !why.empty())
@@ -483,6 +508,10 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
                           "# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
                           "candidates took less than {:.0f} there{}\n",
                           built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  if (const auto launches = launches_of(built->compiled)) {
+    text += fmt::format("# {} launches of kernels in {} parts\n", *launches, plan.parts.size());
+    json["launches"] = *launches;
+  }
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {

@@ -13,6 +13,7 @@
 #include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "frontends/size_ranges.h"
+#include "hwdesc/model/program_language.h"
 #include "planner/plan_file.h"
 #include "support/stopwatch.h"
 #include "support/table.h"
@@ -50,7 +51,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
     return true;
   };
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
-  if (!prints_models(*made.machine))
+  if (!is_host_code(*made.machine))
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
   if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;

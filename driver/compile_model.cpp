@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "backends/model_runner.h"
 #include "driver/execute.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
@@ -127,6 +128,7 @@ class ModelCompiler {
       part.predicted_cycles += static_cast<double>(times) * made_.programs[program]->scheduled->cost.cycles;
     }
     made_.predicted_cycles += part.predicted_cycles;
+    part.launches = launches_of(*made_.programs[part.program]->program, store_.machine());
     part.mapped =
         std::min(part.kernel.statements.size(), instructions_in(made_.programs[part.program]->scheduled->schedule));
   }

@@ -10,6 +10,7 @@
 //   const auto program = link_model(model, compiled, data, machine);
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct CompiledPart {
   std::size_t same_as = 0;         ///< position of the first part with this program; its own: compiled for it
   std::size_t mapped = 0;          ///< statements that an instruction computes
   double predicted_cycles = 0;
+  std::optional<std::int64_t> launches;  ///< of kernels; nothing: the language has none
 };
 
 /// Parts that run in bands: programs of a few rows each.

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "backends/cpp/model/model_unit.h"
+#include "backends/model_runner.h"
 #include "driver/compile_model.h"
 #include "driver/link_bands.h"
 #include "driver/model_weights.h"
@@ -133,7 +133,7 @@ class Linker {
 
   Diagnostics find_workspaces() {
     for (const Program& program : linked_.programs) {
-      const auto workspace = workspace_of(program, machine_);
+      const auto workspace = isamap::workspace_of_part(program, machine_);
       if (!workspace) return workspace.diagnostics();
       workspaces_.push_back(workspace->bytes);
       linked_.arena_align = std::max(linked_.arena_align, workspace->align);

@@ -92,6 +92,14 @@ void PartStore::keep_tuned(const Kernel& part, const Schedule& schedule) const {
   if (!options_.tuned_as.empty()) write_to_cache(tuned_key(part, options_.tuned_as), print(schedule));
 }
 
+void PartStore::add_scheduled(const Kernel& part, Schedule schedule) {
+  auto& known = by_key_[key_of(part)];
+  if (known != nullptr) return;
+  CompileOptions by_hand = options_.compile;
+  by_hand.hand_written = std::move(schedule);
+  known = std::make_shared<const Compilation>(compile(part, machine_, by_hand));
+}
+
 std::shared_ptr<const Compilation> PartStore::find(const Kernel& part, Between between) const {
   const auto known = by_key_.find(key_of(part, between));
   return known == by_key_.end() ? nullptr : known->second;

@@ -33,6 +33,8 @@ class PartStore {
 
   /// Compiles those that are not known.
   void add(const std::vector<Kernel>& parts, Between between = Between::model);
+  /// Compiles one by this schedule, if it is not known.
+  void add_scheduled(const Kernel& part, Schedule schedule);
   /// Null: not added.
   std::shared_ptr<const Compilation> find(const Kernel& part, Between between = Between::model) const;
   /// Predicted cycles; infinite without a program.

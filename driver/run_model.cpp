@@ -56,6 +56,7 @@ class ModelRunner {
     run_.seconds_running -= outcome->compiling;
     run_.arena_bytes = outcome->arena_bytes;
     run_.text_bytes = outcome->text_bytes;
+    run_.launches = outcome->launches;
     if (!did_run(0, *outcome)) return;
     run_.seconds = outcome->seconds;
     for (std::size_t p = 0; p < run_.parts.size() && p < outcome->part_seconds.size(); ++p)
@@ -207,7 +208,7 @@ ModelRun run_model(const Model& model, const CompiledModel& compiled, const Hard
     run.problems = {error("not run: " + here.why)};
     return run;
   }
-  if (!compiled.bands.empty() && !prints_models(machine)) {
+  if (!compiled.bands.empty() && !prints_bands(machine)) {
     run.code = Exit::no_answer;
     run.problems = {error(fmt::format("bands are for machines whose programs are C++; the parts of '{}' run one after "
                                       "another",
@@ -225,7 +226,7 @@ ModelRun run_model(const Model& model, const CompiledModel& compiled, const Hard
   run.data = std::move(data);
   begin_shared_outputs(model.kernel, run.data);
   ModelRunner runner(model, compiled, machine, options, run);
-  if (prints_models(machine))
+  if (runs_models_whole(machine))
     runner.whole();
   else
     runner.part_by_part();

@@ -179,7 +179,10 @@ ReductionShape reduction_shape(const std::vector<ReductionLoop>& sums, const std
   for (const auto& [offset, of] : reads) {
     const std::int64_t size = std::max<std::int64_t>(1, bytes(of));
     shape.widest_read = std::max(shape.widest_read, size);
-    shape.along_sums = shape.along_sums || contiguous(offset, sums) != nullptr;
+    const auto names = offset.names();
+    const bool of_a_term = std::any_of(
+        terms.begin(), terms.end(), [&](const ReductionLoop& l) { return l.trip > 1 && names.contains(l.variable); });
+    shape.along_sums = shape.along_sums || (of_a_term && contiguous(offset, sums) != nullptr);
     const ReductionLoop* along = contiguous(offset, terms);
     if (along == nullptr) continue;
     shape.along_terms = true;

@@ -41,7 +41,7 @@ struct ReductionShape {
   std::int64_t sums = 1, terms = 1;  ///< elements that are written; terms of each
   DType type = DType::f32;           ///< of the sums
   bool along_terms = false;          ///< a read is contiguous along the terms of a sum
-  bool along_sums = false;           ///< a read is contiguous along the sums
+  bool along_sums = false;           ///< a read that the terms of a sum differ in is contiguous along the sums
   std::int64_t widest_read = 1;      ///< bytes of an element
   std::int64_t chunk_bytes = 0;      ///< alignment of a row in the reads along its terms; 0: any
 };

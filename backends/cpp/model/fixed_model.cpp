@@ -6,6 +6,7 @@
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
+#include "backends/cpp/model/fixed_text.h"
 #include "backends/cpp/model/model_text.h"
 #include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/names.h"
@@ -16,16 +17,6 @@
 
 namespace isamap {
 namespace {
-
-const char* const fixed_sizes_text = R"(
-extern "C" std::size_t NAME_arena_bytes(const NAME*, const std::int64_t*) { return ARENA; }
-
-extern "C" int NAME_output_shape(const NAME*, const std::int64_t* sizes, int output, std::int64_t* shape) {
-  if (sizes != nullptr || output < 0 || output >= NAME_OUTPUTS) return -1;
-  for (int d = 0; d < output_rank[output] && shape != nullptr; ++d) shape[d] = output_shape[output][d];
-  return output_rank[output];
-}
-)";
 
 const char* const run_text = R"(
 extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
@@ -150,7 +141,7 @@ class ModelPrinter {
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    const std::string code = (team_ ? named(team_text(machine_)) : "") + code_ + tables() + opening() + calls;
+    const std::string code = (team_ ? named(team_text(machine_)) : "") + code_ + opening() + calls;
     unit.text =
         comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                             "inputs, outputs and the arena do not overlap\n",
@@ -160,7 +151,8 @@ class ModelPrinter {
         (team_ ? "#include <pthread.h>\n#include <sched.h>\n" : "") + "#include <sys/mman.h>\n" +
         "#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n" +
         surrounding_text(machine_, around_, code) + code;
-    unit.header = header();
+    unit.header = fixed_header(model_, machine_.name, ModelKind::fixed, {aligns_in_, aligns_out_, model_.arena_align});
+    unit.arena_bytes = model_.arena_bytes;
     return unit;
   }
 
@@ -346,53 +338,9 @@ class ModelPrinter {
     return named(text);
   }
 
-  std::string tables() const {
-    std::string ranks, shapes;
-    std::size_t most = 1;
-    for (const Port& port : model_.outputs) most = std::max(most, port.shape.size());
-    for (const Port& port : model_.outputs) {
-      ranks += fmt::format("{}, ", port.shape.size());
-      shapes += fmt::format("{{{}}}, ", fmt::join(port.shape, ", "));
-    }
-    return fmt::format(
-        "\nnamespace {{\n\nconst int output_rank[] = {{{}0}};\nconst std::int64_t output_shape[][{}] = "
-        "{{{}{{0}}}};\n\n}}  // namespace\n",
-        ranks, most, shapes);
-  }
-
   std::string opening() const {
-    OpeningText text;
-    for (const PartCall& call : model_.calls) text.part_names.push_back(call.name);
-    text.weights_hash = fmt::format("{:#x}u", weights_hash(model_));
-    text.weights_bytes = model_.weights.size();
-    text.helpers = team_ ? threads_of(machine_) - 1 : 0;
-    std::string sizes = fixed_sizes_text;
-    replace_all(sizes, "return ARENA", fmt::format("return {}u", model_.arena_bytes));
-    replace_all(sizes, "NAME_OUTPUTS", std::to_string(model_.outputs.size()));
-    return named(opening_text(text) + sizes);
-  }
-
-  std::string header() const {
-    const std::string guard = "ISAMAP_MODEL_" + upper(name_) + "_H";
-    std::string text = fmt::format(
-        "/* {}: a model, printed by isamap for {}, to be called from C and C++; belongs to whoever ran it.\n\n", name_,
-        machine_.name);
-    text += ports("Inputs", model_.inputs, aligns_in_) + ports("Outputs", model_.outputs, aligns_out_) +
-            fmt::format("*/\n#ifndef {0}\n#define {0}\n\n", guard);
-    text += fmt::format("#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n#define NAME_ARENA_ALIGN {}\n",
-                        model_.inputs.size(), model_.outputs.size(), model_.arena_align);
-    for (const auto& [kind, ports] : {std::pair("INPUT", &model_.inputs), {"OUTPUT", &model_.outputs}})
-      for (std::size_t i = 0; i < ports->size(); ++i)
-        text += fmt::format("#define NAME_{}_{}_BYTES {}\n", kind, i, (*ports)[i].bytes());
-    return named(text + "\n" + interface_text(false));
-  }
-
-  static std::string ports(const char* title, const std::vector<Port>& ports, const std::vector<std::int64_t>& aligns) {
-    std::string text = fmt::format("   {}:\n", title);
-    for (std::size_t i = 0; i < ports.size(); ++i)
-      text += fmt::format("     {}: {}, {}[{}], {} bytes, at a multiple of {}\n", i, comment_text(ports[i].name),
-                          name(ports[i].dtype), fmt::join(ports[i].shape, ", "), ports[i].bytes(), aligns[i]);
-    return text;
+    const int helpers = team_ ? threads_of(machine_) - 1 : 0;
+    return named(fixed_opening(model_, ModelKind::fixed, model_.arena_bytes, helpers));
   }
 
   const ModelProgram& model_;

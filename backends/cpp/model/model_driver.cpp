@@ -115,21 +115,25 @@ fixed|    outputs_at[i] = outputs[i].at;
   const std::size_t arena = NAME_arena_bytes(model, sizes);
   char* const own = guarded(static_cast<long>(arena), NAME_ARENA_ALIGN);
 sized|  if (arena == 0) fail("a run was refused");
-  if (NAME_run(model, sizes, in, out, own) != NAME_ok) fail("a run was refused");
-  for (int i = 0; i < NAME_OUTPUTS; ++i) std::memset(outputs[i].at, 0xff, static_cast<std::size_t>(outputs[i].bytes));
   trace_file = std::fopen("trace", "wb");
   if (trace_file == nullptr) fail("cannot write the trace");
+  const bool once = min_seconds < 0;
+  if (once) NAME_observe(model, after, nullptr);
+  if (NAME_run(model, sizes, in, out, own) != NAME_ok) fail("a run was refused");
   NAME_observe(model, after, nullptr);
-  if (NAME_run(model, sizes, in, out, nullptr) != NAME_ok) fail("a run was refused");
+  if (!once) {
+    for (int i = 0; i < NAME_OUTPUTS; ++i) std::memset(outputs[i].at, 0xff, static_cast<std::size_t>(outputs[i].bytes));
+    if (NAME_run(model, sizes, in, out, nullptr) != NAME_ok) fail("a run was refused");
+  }
   if (std::fclose(trace_file) != 0) fail("cannot write the trace");
   for (int i = 0; i < NAME_OUTPUTS; ++i) transfer(outputs[i], i, "out", false);
   NAME_observe(model, nullptr, nullptr);
   static double samples[20000], before[PARTS + 1], behind[PARTS + 1];
-  std::size_t count = 0;
-  NAME_run(model, sizes, in, out, nullptr);
+  std::size_t count = once ? 1 : 0;
+  if (!once) NAME_run(model, sizes, in, out, nullptr);
   NAME_profile(model, before);
   const double begun = now();
-  while (count < 20000 && (count == 0 || now() - begun < min_seconds)) {
+  while (!once && count < 20000 && (count == 0 || now() - begun < min_seconds)) {
     const double one = now();
     NAME_run(model, sizes, in, out, nullptr);
     samples[count++] = now() - one;
@@ -147,7 +151,7 @@ sized|  if (arena == 0) fail("a run was refused");
 )";
 
 std::string driver_text(const ModelUnit& unit, std::size_t parts, bool sized) {
-  std::string text = lines_for(sized, driver_lines);
+  std::string text = lines_for(sized ? ModelKind::sized : ModelKind::fixed, driver_lines);
   replace_all(text, "PARTS", std::to_string(parts));
   replace_all(text, "NAME", unit.name);
   return fmt::format(

@@ -26,6 +26,8 @@ enum {
   NAME_no_file = 1,       /* the file of weights cannot be read */
   NAME_other_weights = 2, /* it is not the one written with this program, or it is cut off */
   NAME_no_memory = 3,
+device|  NAME_bad_argument = 4,  /* a null pointer, or sizes where there are none; nothing was written */
+device|  NAME_device_failed = 5  /* there is no device, or a copy or a kernel failed: outputs are undefined */
 fixed|  NAME_bad_argument = 4   /* a null or misaligned pointer, or sizes where there are none; nothing was written */
 sized|  NAME_bad_argument = 4,  /* a null or misaligned pointer; nothing was written */
 sized|  NAME_wrong_size = 5     /* a size is not in its range: one line on stderr, nothing was written */
@@ -33,10 +35,11 @@ sized|  NAME_wrong_size = 5     /* a size is not in its range: one line on stder
 
 fixed|/* Maps the weights, which stay read-only and are shared by all who open the file, and allocates one arena. */
 sized|/* Maps the weights, which stay read-only and are shared by all who open the file. */
+device|/* Copies the weights to the current device, and allocates one arena and makes a stream there. */
 int NAME_open(NAME** model, const char* weights_file);
 void NAME_close(NAME* model);
 
-fixed|/* Bytes of an arena. sizes: null, all sizes are numbers. */
+fixed,device|/* Bytes of an arena. sizes: null, all sizes are numbers. */
 sized|/* sizes, in all functions: one number for each of the sizes above, in that order. */
 sized|
 sized|/* Bytes of an arena at these sizes; 0: a size is not in its range. */
@@ -44,12 +47,16 @@ size_t NAME_arena_bytes(const NAME* model, const int64_t sizes[]);
 
 fixed|/* Inputs and outputs in the order above; none of them overlap. arena: memory at a multiple of NAME_ARENA_ALIGN that
 fixed|   holds nothing from call to call, one for each call at a time; null: the model's own. Allocates nothing. */
+device|/* Inputs and outputs in the order above, in memory of the host or of the device; none of them overlap. Copies and
+device|   kernels are in order on the model's stream, and have ended at the return. arena: device memory at a multiple of
+device|   NAME_ARENA_ALIGN that holds nothing from call to call, one for each call at a time; null: the model's own.
+device|   Allocates nothing. */
 sized|/* Inputs and outputs in the order above, with the shapes of these sizes; none of them overlap. arena: memory at a
 sized|   multiple of NAME_ARENA_ALIGN that holds nothing from call to call, one for each call at a time, and then nothing is
 sized|   allocated; null: the model's own, which grows with the sizes and is kept. */
 int NAME_run(NAME* model, const int64_t sizes[], const void* const inputs[], void* const outputs[], void* arena);
 
-fixed|/* Writes the extents of an output and returns their number, or -1. shape may be null. */
+fixed,device|/* Writes the extents of an output and returns their number, or -1. shape may be null. */
 sized|/* Writes the extents of an input or output and returns their number, or -1. shape may be null. */
 sized|int NAME_input_shape(const NAME* model, const int64_t sizes[], int input, int64_t shape[]);
 int NAME_output_shape(const NAME* model, const int64_t sizes[], int output, int64_t shape[]);
@@ -60,7 +67,8 @@ int NAME_output_shape(const NAME* model, const int64_t sizes[], int output, int6
 int NAME_profile(const NAME* model, double seconds[]);
 const char* NAME_part(int part);
 fixed|/* Called after each part of such a run. */
-fixed|void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* arena), void* user);
+device|/* Called after each part of a run, when its kernels have ended. arena: in memory of the device. */
+fixed,device|void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* arena), void* user);
 sized|/* Called after each part of such a run, for each of its results. */
 sized|void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* result, size_t bytes), void* user);
 #endif
@@ -74,14 +82,15 @@ sized|void NAME_observe(NAME* model, void (*after)(void* user, int part, const v
 
 const char* const opening_lines = R"(
 struct NAME {
-  void* mapped;
-  std::size_t length;
+fixed,sized|  void* mapped;
+fixed,sized|  std::size_t length;
   const unsigned char* weights;
   void* arena;TEAM_MEMBERS
+device|  cudaStream_t stream;
 sized|  std::size_t arena_bytes;
 #ifdef NAME_PROFILE
   double seconds[PARTS + 1];
-fixed|  void (*after)(void*, int, const void*);
+fixed,device|  void (*after)(void*, int, const void*);
 sized|  void (*after)(void*, int, const void*, std::size_t);
   void* user;
 #endif
@@ -107,6 +116,19 @@ double isamap_now() {
 }
 #endif
 
+device|// Memory of the device, and the weights in it.
+device|int fill(NAME* model, const unsigned char* weights) {
+device|  void* memory = nullptr;
+device|  cudaError_t failed = cudaMalloc(&memory, WEIGHTS + 1);
+device|  model->weights = static_cast<unsigned char*>(memory);
+device|  if (failed == cudaSuccess) failed = cudaMalloc(&model->arena, NAME_arena_bytes(model, nullptr) + 1);
+device|  if (failed == cudaSuccess) failed = cudaStreamCreate(&model->stream);
+device|  if (failed == cudaSuccess) failed = cudaMemcpy(memory, weights, WEIGHTS, cudaMemcpyHostToDevice);
+device|  return failed == cudaSuccess               ? NAME_ok
+device|         : failed == cudaErrorMemoryAllocation ? NAME_no_memory
+device|                                               : NAME_device_failed;
+device|}
+device|
 sized|// Kept from call to call; what it held is lost when it grows.
 sized|bool grow(NAME* model, std::size_t bytes) {
 sized|  if (model->arena_bytes >= bytes) return true;
@@ -159,9 +181,15 @@ sized|  if (made == nullptr) {
 sized|    munmap(mapped, length);
 sized|    return NAME_no_memory;
 sized|  }
-  made->mapped = mapped;
-  made->length = length;
-  made->weights = static_cast<const unsigned char*>(mapped) + 64;
+device|  const int problem = made == nullptr ? NAME_no_memory : fill(made, static_cast<const unsigned char*>(mapped) + 64);
+device|  munmap(mapped, length);
+device|  if (problem != NAME_ok) {
+device|    NAME_close(made);
+device|    return problem;
+device|  }
+fixed,sized|  made->mapped = mapped;
+fixed,sized|  made->length = length;
+fixed,sized|  made->weights = static_cast<const unsigned char*>(mapped) + 64;
 fixed|  made->arena = memory;TEAM_START
   *model = made;
   return NAME_ok;
@@ -169,8 +197,11 @@ fixed|  made->arena = memory;TEAM_START
 
 extern "C" void NAME_close(NAME* model) {
   if (model == nullptr) return;TEAM_END
-  munmap(model->mapped, model->length);
-  std::free(model->arena);
+fixed,sized|  munmap(model->mapped, model->length);
+fixed,sized|  std::free(model->arena);
+device|  if (model->stream != nullptr) cudaStreamDestroy(model->stream);
+device|  cudaFree(model->arena);
+device|  cudaFree(const_cast<unsigned char*>(model->weights));
   std::free(model);
 }
 
@@ -182,7 +213,7 @@ extern "C" int NAME_profile(const NAME* model, double* seconds) {
 
 extern "C" const char* NAME_part(int part) { return part < 0 || part >= PARTS ? "" : part_names[part]; }
 
-fixed|extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*), void* user) {
+fixed,device|extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*), void* user) {
 sized|extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*, std::size_t), void* user) {
   model->after = after;
   model->user = user;
@@ -190,19 +221,37 @@ sized|extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const 
 #endif
 )";
 
-constexpr std::string_view fixed_only = "fixed|", sized_only = "sized|";
+/// Is it in "fixed,device"?
+bool listed(std::string_view kinds, ModelKind kind) {
+  constexpr std::string_view names[] = {"fixed", "sized", "device"};
+  const std::string_view name = names[static_cast<int>(kind)];
+  for (std::size_t at = 0; at <= kinds.size();) {
+    const std::size_t end = std::min(kinds.find(',', at), kinds.size());
+    if (kinds.substr(at, end - at) == name) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+/// The kinds in front of a line; empty: all.
+std::string_view kinds_of(std::string_view line) {
+  const std::string_view kinds = line.substr(0, std::min(line.find('|'), line.size() - 1));
+  for (const std::string_view first : {"fixed", "sized", "device"})
+    if (kinds.starts_with(first) && kinds.find(' ') == std::string_view::npos) return kinds;
+  return {};
+}
 
 }  // namespace
 
-std::string lines_for(bool sized, std::string_view text) {
+std::string lines_for(ModelKind kind, std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
     std::string_view line = text.substr(0, length);
     text.remove_prefix(length);
-    const bool fixed_line = line.starts_with(fixed_only), sized_line = line.starts_with(sized_only);
-    if (sized ? fixed_line : sized_line) continue;
-    if (fixed_line || sized_line) line.remove_prefix(fixed_only.size());
+    const std::string_view kinds = kinds_of(line);
+    if (!kinds.empty() && !listed(kinds, kind)) continue;
+    if (!kinds.empty()) line.remove_prefix(kinds.size() + 1);
     out += line;
   }
   return out;
@@ -222,10 +271,10 @@ std::string c_string(const std::string& text) {
   return out + "\"";
 }
 
-std::string interface_text(bool sized) { return lines_for(sized, interface_lines); }
+std::string interface_text(ModelKind kind) { return lines_for(kind, interface_lines); }
 
 std::string opening_text(const OpeningText& opening) {
-  std::string names, text = lines_for(opening.sized, opening_lines);
+  std::string names, text = lines_for(opening.kind, opening_lines);
   for (const std::string& name : opening.part_names) names += "    " + c_string(name) + ",\n";
   if (opening.helpers > 0)
     text.insert(0, "\nnamespace {\n\nvoid NAME_parts(const void* given, isamap_member team, int from);\n\n}\n");

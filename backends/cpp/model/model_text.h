@@ -12,8 +12,13 @@
 
 namespace isamap {
 
-/// `text` with the lines that begin with "fixed|" (or "sized|") only for models of that kind, without these words.
-std::string lines_for(bool sized, std::string_view text);
+/// Models whose sizes are numbers, models whose calls bring them, and models (of known sizes) in the memory of a
+/// device.
+enum class ModelKind { fixed, sized, device };
+
+/// `text` with the lines that begin with "fixed|" ("sized|", "device|", "fixed,device|", ...) only for models of these
+/// kinds, without these words.
+std::string lines_for(ModelKind kind, std::string_view text);
 
 /// Every `word` becomes `by`.
 void replace_all(std::string& text, const std::string& word, const std::string& by);
@@ -22,10 +27,10 @@ void replace_all(std::string& text, const std::string& word, const std::string& 
 std::string c_string(const std::string& text);
 
 /// The declarations of NAME.h behind its macros, with NAME for the model's name.
-std::string interface_text(bool sized);
+std::string interface_text(ModelKind kind);
 
 struct OpeningText {
-  bool sized = false;
+  ModelKind kind = ModelKind::fixed;
   std::vector<std::string> part_names;
   std::string weights_hash;
   std::size_t weights_bytes = 0;

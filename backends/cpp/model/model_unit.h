@@ -3,6 +3,8 @@
 // A whole model as C++: a static function for each distinct part, and a C interface that calls them in order.
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/cpp/translation_unit.h"
 #include "isamap/hardware.h"
@@ -12,8 +14,12 @@
 namespace isamap {
 
 struct ModelUnit {
-  std::string name;          ///< of the interface: NAME_open, NAME_run, ...; the files are NAME.h and NAME.cpp
-  std::string header, text;  ///< the text includes the header
+  std::string name;                ///< of the interface: NAME_open, NAME_run, ...; the files are NAME.h and NAME.cpp
+  std::string header, text;        ///< the text includes the header
+  std::string extension = ".cpp";  ///< of the text's file
+  std::vector<std::pair<std::string, std::string>> others;  ///< further files that the text includes: name, text
+  std::int64_t arena_bytes = 0;
+  std::int64_t launches = -1;  ///< of kernels in one run; -1: the language has none
 };
 
 /// Memory that a part needs for local arrays while it runs.

@@ -315,7 +315,7 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 
   std::string opening() const {
     OpeningText text;
-    text.sized = true;
+    text.kind = ModelKind::sized;
     for (const SymbolicCall& call : model_.calls) text.part_names.push_back(call.name);
     text.weights_hash = fmt::format("{:#x}u", weights_hash(only_weights(model_)));
     text.weights_bytes = model_.weights.size();
@@ -336,7 +336,7 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
                 "#define NAME_SIZES {}\n#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n"
                 "#define NAME_ARENA_ALIGN {}\n",
                 model_.facts.sizes.size(), model_.inputs.size(), model_.outputs.size(), place_align);
-    return named(text + "\n" + interface_text(true));
+    return named(text + "\n" + interface_text(ModelKind::sized));
   }
 
   static std::string ports(const char* title, const std::vector<SymbolicPort>& ports,

@@ -31,7 +31,7 @@ T atomicAdd(const emulation::GlobalPointer<T>& at, T value,
 inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }
 
 using cudaError_t = int;
-constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidValue = 1;
+constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2;
 
 // Objects of the driver that describe a tensor to a copy engine.
 using cuuint32_t = std::uint32_t;
@@ -62,6 +62,35 @@ using cudaStream_t = void*;
 EMULATION_API cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t);
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 EMULATION_API cudaError_t cudaFreeAsync(void* at, cudaStream_t);
+
+// Memory of the device is memory of the host, and a stream does at once what it is given.
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDefault };
+inline cudaError_t cudaMalloc(void** at, std::size_t bytes) {
+  return cudaMallocAsync(at, bytes, nullptr) == cudaSuccess ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+inline cudaError_t cudaFree(void* at) { return cudaFreeAsync(at, nullptr); }
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+inline cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t) {
+  std::memset(at, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset2DAsync(void* at, std::size_t pitch, int value, std::size_t width, std::size_t rows,
+                                     cudaStream_t) {
+  for (std::size_t row = 0; row < rows; ++row) std::memset(static_cast<char*>(at) + row * pitch, value, width);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 
 #if EMULATION_DEFINES
 // signature of cuda.h
