@@ -8,12 +8,19 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
+#include "backends/cpp/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
 #include "ir/overlap.h"
 #include "isamap/backend.h"
 #include "support/allocate.h"
 
 namespace isamap {
+
+/// The axis that tells a symbolic size: its extent is number * size + rest.
+struct SizeFromAxis {
+  std::size_t argument = 0, axis = 0;
+  std::int64_t number = 1, rest = 0;
+};
 
 namespace {
 
@@ -72,15 +79,35 @@ StridedArray array_of(const TensorView& view) {
   return array;
 }
 
-using Entry = void (*)(void* const* pointers);
+using Entry = int (*)(void* const* pointers, const long* sizes);
 
-/// Adapter entries called with an array of pointers, for any number of arguments.
-std::string trampoline(const std::string& name, const std::vector<EntryArgument>& arguments) {
+/// Adapter entries called with an array of pointers, for any number of arguments. `sizes`: how many are passed, too;
+/// the result is then the entry's.
+std::string trampoline(const std::string& name, const std::vector<EntryArgument>& arguments, std::size_t sizes = 0) {
   std::string list;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     list += fmt::format("{}({}{}*)pointers[{}]", i == 0 ? "" : ", ", arguments[i].written ? "" : "const ",
                         arguments[i].type, i);
-  return fmt::format("extern \"C\" void isamap_call_{0}(void* const* pointers) {{ {0}({1}); }}\n", name, list);
+  for (std::size_t i = 0; i < sizes; ++i) list += fmt::format("{}sizes[{}]", list.empty() ? "" : ", ", i);
+  return fmt::format(
+      "extern \"C\" int isamap_call_{0}(void* const* pointers, const long* sizes) {{ (void)sizes; {1} }}\n", name,
+      sizes > 0 ? fmt::format("return {}({});", name, list) : fmt::format("{}({}); return 0;", name, list));
+}
+
+/// Where a size is read off.
+std::optional<SizeFromAxis> axis_of(const std::string& size, const SymbolicKernel& kernel,
+                                    const std::vector<TensorId>& tensors) {
+  for (const bool alone : {true, false})
+    for (std::size_t a = 0; a < tensors.size(); ++a) {
+      const std::vector<AffineExpr>& shape = kernel.shapes[tensors[a].index()];
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        const std::int64_t number = shape[d].coefficient(size);
+        const AffineExpr rest = shape[d] - number * AffineExpr::dim(size);
+        if (number != 0 && rest.is_constant() && (!alone || shape[d] == AffineExpr::dim(size)))
+          return SizeFromAxis{a, d, number, rest.constant()};
+      }
+    }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -95,12 +122,22 @@ struct LoadedKernel::State {
   void* library = nullptr;
   Entry entry = nullptr, pack = nullptr;
   std::vector<ArrayMemory> packed;  ///< packing is done
+  SymbolicKernel symbolic;          ///< with symbolic sizes: shapes and strides of `kernel` are those of the last call
+  std::vector<SizeFromAxis> size_from;  ///< by symbolic size
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     if (library != nullptr) dlclose(library);
   }
+
+  /// Compiles and loads; the entry takes so many sizes.
+  static Result<std::unique_ptr<State>> open(const TranslationUnit& unit, const HardwareModel& model,
+                                             std::size_t sizes);
+  /// The arguments of the unit are buffers of this program.
+  void describe_arguments(const TranslationUnit& unit, const Program& program);
+  /// The sizes of a call by the shapes of its tensors, which `kernel` gets.
+  Result<std::vector<long>> sizes_of(const std::vector<TensorView>& arguments);
 };
 
 LoadedKernel::LoadedKernel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -149,7 +186,39 @@ std::optional<Diagnostic> LoadedKernel::refused(const std::vector<TensorView>& a
   return std::nullopt;
 }
 
+Result<std::vector<long>> LoadedKernel::State::sizes_of(const std::vector<TensorView>& arguments) {
+  std::vector<long> sizes;
+  if (size_from.empty() || arguments.size() != tensors.size()) return sizes;
+  Bindings at;
+  for (std::size_t n = 0; n < size_from.size(); ++n) {
+    const SizeFromAxis& from = size_from[n];
+    const std::vector<std::int64_t>& shape = arguments[from.argument].shape;
+    const std::string& tensor = kernel.tensors[tensors[from.argument].index()].name;
+    if (shape.size() != kernel.tensors[tensors[from.argument].index()].shape.size())
+      return error(fmt::format("tensor '{}' has {} axes, found {}", tensor,
+                               kernel.tensors[tensors[from.argument].index()].shape.size(), shape.size()));
+    const std::int64_t value = (shape[from.axis] - from.rest) / from.number;
+    sizes.push_back(value);
+    at[symbolic.facts.sizes[n].name] = value;
+  }
+  if (const auto broken = broken_fact(symbolic.facts, at)) return error(broken->message);
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+    for (std::size_t d = 0; d < symbolic.shapes[t].size(); ++d)
+      kernel.tensors[t].shape[d] = evaluate(symbolic.shapes[t][d], at);
+  for (std::size_t a = 0; a < tensors.size(); ++a) {
+    const std::size_t t = tensors[a].index();
+    if (symbolic.strides[t].empty()) {
+      strides[a] = dense_strides(kernel.tensors[t].shape);
+      continue;
+    }
+    for (std::size_t d = 0; d < strides[a].size(); ++d) strides[a][d] = evaluate(symbolic.strides[t][d], at);
+  }
+  return sizes;
+}
+
 std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& arguments) {
+  const auto sizes = state_->sizes_of(arguments);
+  if (!sizes) return sizes.diagnostics().front();
   const State& s = *state_;
   if (auto problem = refused(arguments)) return problem;
   std::vector<ArrayMemory> copies;
@@ -181,62 +250,101 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
       if (!packed.back()) return error("no memory for packed copies");
       to_pack.push_back(packed.back().get());
     }
-    s.pack(to_pack.data());
+    s.pack(to_pack.data(), nullptr);
     state_->packed = std::move(packed);
   }
   for (const ArrayMemory& memory : s.packed) pointers.push_back(memory.get());
-  s.entry(pointers.data());
+  if (s.entry(pointers.data(), sizes->data()) != 0)
+    return error(fmt::format("'{}' takes no tensors of these sizes", s.kernel.name));
   for (const auto& [a, from] : back)
     copy_elements(arguments[a], from, s.strides[a], static_cast<std::size_t>(bytes(arguments[a].dtype)), false);
   return std::nullopt;
 }
 
-Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model) {
-  const Availability available = availability(model);
-  if (available.how != ExecutionMode::native && available.how != ExecutionMode::shim)
-    return error(fmt::format("programs of '{}' cannot be loaded into this process", model.name),
-                 available.why.empty() ? fmt::format("they run here as '{}'", name(available.how)) : available.why);
-  const auto unit = print_cpp(program, model);
-  if (!unit) return unit.diagnostics();
+Result<std::unique_ptr<LoadedKernel::State>> LoadedKernel::State::open(const TranslationUnit& unit,
+                                                                       const HardwareModel& model, std::size_t sizes) {
   const TemporaryDirectory folder;
   if (!folder.ok())
     return error("cannot create a temporary folder in " + TemporaryDirectory::parent(),
                  "set TMPDIR to one that exists and can be written");
-  std::string entries = trampoline(unit->name, unit->arguments);
-  if (!unit->pack.empty()) entries += trampoline(unit->name + "_pack", unit->pack);
+  std::string entries = trampoline(unit.name, unit.arguments, sizes);
+  if (!unit.pack.empty()) entries += trampoline(unit.name + "_pack", unit.pack);
   const auto file = folder.path() / "kernel.so";
-  if (auto made = compile_library(model, unit->text, entries, file); !made) return made.diagnostics();
+  if (auto made = compile_library(model, unit.text, entries, file); !made) return made.diagnostics();
 
-  auto state = std::make_unique<LoadedKernel::State>();
-  // Never unloaded if it runs threads: a thread pool outlives the call, and dlclose would unmap its code.
-  const bool threads =
-      std::any_of(model.units().begin(), model.units().end(), [](const Unit& u) { return !u.threads.loop.empty(); });
-  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | (threads ? RTLD_NODELETE : 0));
+  auto state = std::make_unique<State>();
+  // Never unloaded if it runs threads: a thread pool outlives the call, and dlclose would unmap its code. Nor where
+  // threads keep memory from call to call, which their ends free.
+  const bool kept = sizes > 0 || std::any_of(model.units().begin(), model.units().end(),
+                                             [](const Unit& u) { return !u.threads.loop.empty(); });
+  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | (kept ? RTLD_NODELETE : 0));
   if (state->library == nullptr) return error(fmt::format("the compiled program cannot be loaded: {}", dlerror()));
   const auto find = [&](const std::string& entry) {
     return reinterpret_cast<Entry>(dlsym(state->library, ("isamap_call_" + entry).c_str()));
   };
-  state->entry = find(unit->name);
-  if (!unit->pack.empty()) state->pack = find(unit->name + "_pack");
-  state->kernel = program.kernel;
-  for (const EntryArgument& a : unit->arguments) {
+  state->entry = find(unit.name);
+  if (!unit.pack.empty()) state->pack = find(unit.name + "_pack");
+  if (state->entry == nullptr || (!unit.pack.empty() && state->pack == nullptr))
+    return error("the compiled program lacks its entry");
+  return state;
+}
+
+void LoadedKernel::State::describe_arguments(const TranslationUnit& unit, const Program& program) {
+  for (const EntryArgument& a : unit.arguments) {
     const Buffer& buffer = program.buffers[a.buffer.index()];
     if (buffer.ahead_of_time) {
-      state->packed_bytes.push_back(a.bytes);
+      packed_bytes.push_back(a.bytes);
       continue;
     }
-    state->tensors.push_back(buffer.tensor);
-    state->strides.push_back(buffer.strides);
-    state->aligns.push_back(static_cast<std::size_t>(std::max<std::int64_t>(buffer.align, bytes(buffer.dtype))));
+    tensors.push_back(buffer.tensor);
+    strides.push_back(buffer.strides);
+    aligns.push_back(static_cast<std::size_t>(std::max<std::int64_t>(buffer.align, bytes(buffer.dtype))));
   }
-  for (const EntryArgument& a : unit->pack) {
+  for (const EntryArgument& a : unit.pack) {
     const Buffer& buffer = program.buffers[a.buffer.index()];
-    const auto at = std::find(state->tensors.begin(), state->tensors.end(), buffer.tensor);
-    if (!buffer.ahead_of_time) state->packed_from.push_back(static_cast<std::size_t>(at - state->tensors.begin()));
+    const auto at = std::find(tensors.begin(), tensors.end(), buffer.tensor);
+    if (!buffer.ahead_of_time) packed_from.push_back(static_cast<std::size_t>(at - tensors.begin()));
   }
-  if (state->entry == nullptr || (!unit->pack.empty() && state->pack == nullptr))
-    return error("the compiled program lacks its entry");
-  return LoadedKernel(std::move(state));
+}
+
+namespace {
+
+std::optional<Diagnostic> not_loadable(const HardwareModel& model) {
+  const Availability available = availability(model);
+  if (available.how == ExecutionMode::native || available.how == ExecutionMode::shim) return std::nullopt;
+  return error(fmt::format("programs of '{}' cannot be loaded into this process", model.name),
+               available.why.empty() ? fmt::format("they run here as '{}'", name(available.how)) : available.why);
+}
+
+}  // namespace
+
+Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model) {
+  if (auto problem = not_loadable(model)) return std::move(*problem);
+  const auto unit = print_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  auto state = LoadedKernel::State::open(*unit, model, 0);
+  if (!state) return state.diagnostics();
+  (*state)->kernel = program.kernel;
+  (*state)->describe_arguments(*unit, program);
+  return LoadedKernel(std::move(*state));
+}
+
+Result<LoadedKernel> load_program(const SymbolicProgram& program, const HardwareModel& model) {
+  if (auto problem = not_loadable(model)) return std::move(*problem);
+  const auto unit = print_symbolic_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  auto state = LoadedKernel::State::open(*unit, model, program.kernel.facts.sizes.size());
+  if (!state) return state.diagnostics();
+  LoadedKernel::State& s = **state;
+  s.kernel = program.kernel.sample;
+  s.symbolic = program.kernel;
+  s.describe_arguments(*unit, program.grids.empty() ? program.versions[0].parts[0].program : program.arguments);
+  for (const SymbolicSize& size : program.kernel.facts.sizes) {
+    const auto from = axis_of(size.name, program.kernel, s.tensors);
+    if (!from) return error(fmt::format("no axis of a tensor tells the size {}", size.name), "bind it with --sizes");
+    s.size_from.push_back(*from);
+  }
+  return LoadedKernel(std::move(*state));
 }
 
 }  // namespace isamap

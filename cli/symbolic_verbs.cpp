@@ -18,6 +18,11 @@ namespace {
 
 /// "rows <= 8", in the words of the sizes: "M <= 8".
 std::string guard_text(const SymbolicProgram& program, const RowVersion& version) {
+  if (!program.grids.empty()) {
+    std::string text;
+    for (const SizeFact& fact : version.when) text += (text.empty() ? "" : " and ") + fact.text;
+    return text;
+  }
   return version.most_rows < 0 ? "" : fmt::format("{} <= {}", print(program.rows), version.most_rows);
 }
 
@@ -54,9 +59,11 @@ std::string fact_against_rests(const GridAxis& axis) {
   return rests && tile > 1 && name ? fmt::format("{}: {{multiple_of: {}}}", *name, tile) : "";
 }
 
-Json grids_json(const SymbolicProgram& program) {
+Json grids_json(const SymbolicProgram& program, std::size_t version) {
   Json json = Json::array();
-  for (const Grid& grid : program.grids) {
+  const std::size_t statements = program.kernel.sample.statements.size();
+  for (std::size_t s = 0; s < statements; ++s) {
+    const Grid& grid = program.grids[version * statements + s];
     Json axes = Json::array();
     for (const GridAxis& axis : grid.shape.axes) {
       Json runs = Json::array();
@@ -66,6 +73,42 @@ Json grids_json(const SymbolicProgram& program) {
     json.push_back({{"axes", axes}, {"blocks", grid.blocks.size()}, {"schedule", print(grid.schedule)}});
   }
   return json;
+}
+
+Json samples_json(const SymbolicCompilation& compiled) {
+  Json json = Json::array();
+  for (const SizeSample& sample : compiled.samples)
+    json.push_back({{"sizes", sample.sizes},
+                    {"version", sample.version + 1},
+                    {"cycles", sample.cycles},
+                    {"best", sample.best},
+                    {"regret", sample.regret()}});
+  return json;
+}
+
+/// The regret that the cost model predicts, by sample.
+std::vector<std::string> regret_text(const SymbolicCompilation& compiled) {
+  if (compiled.samples.empty()) return {};
+  double sum = 0, worst = 1;
+  std::vector<std::vector<std::string>> rows(1);
+  for (const auto& [name, value] : compiled.samples.front().sizes) rows[0].push_back(name);
+  for (const char* column : {"version", "cycles", "best", "regret"}) rows[0].push_back(column);
+  for (const SizeSample& sample : compiled.samples) {
+    std::vector<std::string>& row = rows.emplace_back();
+    for (const auto& [name, value] : sample.sizes) row.push_back(std::to_string(value));
+    for (const double cycles : {sample.cycles, sample.best}) row.push_back(short_number(cycles));
+    row.insert(row.end() - 2, std::to_string(sample.version + 1));
+    row.push_back(fmt::format("{:.3f}", sample.regret()));
+    sum += sample.regret();
+    worst = std::max(worst, sample.regret());
+  }
+  std::vector<std::string> lines{fmt::format(
+      "predicted, of the best of {} schedules at {} samples: mean {:.3f}, worst {:.3f}", compiled.candidates,
+      compiled.samples.size(), sum / static_cast<double>(compiled.samples.size()), worst)};
+  const std::string text = table(rows);
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  return lines;
 }
 
 /// Which dims need code for what tiles leave, and the facts that would remove it.
@@ -100,18 +143,22 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
   for (std::size_t v = 0; v < program.versions.size(); ++v) {
     const std::string guard = guard_text(program, program.versions[v]);
     bodies += program.versions[v].parts.size();
-    for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+    const std::size_t statements = program.grids.empty() ? 1 : program.kernel.sample.statements.size();
     json["versions"].push_back({{"when", guard.empty() ? Json::array() : Json::array({guard})},
                                 {"found_at", compiled.found_at[v]},
                                 {"parts", parts_json(program.versions[v])},
-                                {"schedule", print(compiled.schedules[v])}});
+                                {"schedule", print(compiled.schedules[v * statements])}});
     if (!guard.empty()) json["guards"].push_back(guard);
   }
+  for (const Grid& grid : program.grids) bodies += grid.blocks.size();
   if (!program.grids.empty()) {
-    json["versions"][0].erase("parts");
-    json["versions"][0].erase("found_at");
-    json["versions"][0]["grids"] = grids_json(program);
-    json["guards"] = rests_text(program);
+    for (std::size_t v = 0; v < program.versions.size(); ++v) {
+      json["versions"][v].erase("parts");
+      json["versions"][v].erase("found_at");
+      json["versions"][v]["grids"] = grids_json(program, v);
+    }
+    for (const std::string& line : rests_text(program)) json["guards"].push_back(line);
+    json["samples"] = samples_json(compiled);
   }
   json["bodies"] = bodies;
   json["unknown"] = 0;
@@ -142,13 +189,22 @@ Exit refused_flags(const std::vector<std::pair<std::string, bool>>& flags) {
 }
 
 /// Of `schedule`: the runs of each statement's dims, and its schedule.
-std::string grids_text(const SymbolicProgram& program) {
-  std::string text = fmt::format("# {} for {}: one version, a grid of blocks for each statement\n",
-                                 program.kernel.sample.name, isamap::print(program.kernel.facts));
+std::string grids_text(const SymbolicCompilation& compiled) {
+  const SymbolicProgram& program = *compiled.program;
+  const std::size_t statements = program.kernel.sample.statements.size(), versions = program.versions.size();
+  std::string text = fmt::format("# {} for {}: {}, a grid of blocks for each statement\n", program.kernel.sample.name,
+                                 isamap::print(program.kernel.facts),
+                                 versions == 1 ? "one version" : fmt::format("{} versions", versions));
   for (const std::string& line : rests_text(program)) text += "# " + line + "\n";
+  for (const std::string& line : regret_text(compiled)) text += "# " + line + "\n";
   for (std::size_t g = 0; g < program.grids.size(); ++g) {
     const Grid& grid = program.grids[g];
-    text += fmt::format("{}# {} blocks:", g == 0 ? "" : "---\n", grid.blocks.size());
+    if (g > 0) text += "---\n";
+    if (versions > 1 && g % statements == 0) {
+      const std::string guard = guard_text(program, program.versions[g / statements]);
+      text += fmt::format("# version {}, {}\n", g / statements + 1, guard.empty() ? "else" : "when " + guard);
+    }
+    text += fmt::format("# {} blocks:", grid.blocks.size());
     for (const GridAxis& axis : grid.shape.axes) {
       text += fmt::format(" {}:", axis.dim);
       for (const DimRun& run : axis.runs) text += " " + run_text(run);
@@ -201,7 +257,7 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
   if (!compiled) return code;
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
-  if (!program.grids.empty()) return deliver(options, grids_text(program));
+  if (!program.grids.empty()) return deliver(options, grids_text(*compiled));
   std::string text =
       fmt::format("# {} for {}: {} version{}, the last one for every size\n", kernel.sample.name,
                   isamap::print(kernel.facts), program.versions.size(), program.versions.size() == 1 ? "" : "s");
@@ -230,6 +286,7 @@ Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
                                  program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),
                                  program.versions.size(), program.versions.size() == 1 ? "" : "s", bodies);
   for (const std::string& line : rests_text(program)) text += "  " + line + "\n";
+  for (const std::string& line : regret_text(*compiled)) text += "  " + line + "\n";
   return deliver(options, text + "  mappings and reasons are those of one size: bind sizes with --sizes\n");
 }
 

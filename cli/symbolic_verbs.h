@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/compile_verb.h"
-#include "driver/symbolic_compile.h"
+#include "isamap/symbolic_compile.h"
 
 namespace isamap::cli {
 

@@ -5,282 +5,32 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
-#include "backends/cpp/block_unit.h"
+#include "driver/grid_builder.h"
+#include "driver/grid_versions.h"
 #include "isamap/scheduler.h"
-#include "program/masked_blocks.h"
-#include "program/tile_loops.h"
 
 namespace isamap {
 namespace {
 
 constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, where schedules are searched
+constexpr std::int64_t kFewPositions = 8;
 constexpr std::int64_t kMostPositions = 2048;
 constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a loop
-constexpr std::int64_t kBlockSteps[] = {32,
-                                        8};  // of loops over tiles when they are lowered; more than compilers unroll
-constexpr std::int64_t kLargestBlockTile = 4096;
-constexpr std::int64_t kMostBlockRests = 128;  // positions that the smallest tile leaves
-constexpr std::size_t kMostBlocks = 600;
+constexpr std::int64_t kLeastEvaluations = 200;          // of searches after the first
+constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
 
 using BlockCounts = std::vector<std::int64_t>;
 
-/// The order of the schedule's loops; reduced axes are innermost where it has none.
-std::vector<int> order_of(const Schedule& schedule, const std::vector<GridAxis>& axes) {
-  std::vector<int> order;
-  const auto add = [&](std::size_t axis) {
-    if (const int a = static_cast<int>(axis); std::find(order.begin(), order.end(), a) == order.end())
-      order.push_back(a);
-  };
-  for (const Nest& nest : schedule.nests)
-    for (const Line& line : nest.lines)
-      if (const auto* loop = std::get_if<For>(&line.is))
-        for (const TiledLoop& tiled : loop->loops)
-          for (std::size_t axis = 0; axis < axes.size(); ++axis)
-            if (tiled.dim == axes[axis].dim) add(axis);
-  for (const bool reduced : {false, true})
-    for (std::size_t axis = 0; axis < axes.size(); ++axis)
-      if (axes[axis].reduced == reduced) add(axis);
-  return order;
-}
+/// Where schedules are searched: the extents at these sizes, and at least so many positions.
+struct SearchPoint {
+  Bindings sizes;
+  std::int64_t least = 1;
+};
 
-/// One schedule for the grid of one statement; `for_rests`: schedules for the blocks of rests, the first that lowers;
-/// the last one is scalar.
-class GridBuilder {
- public:
-  GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options, Schedule schedule,
-              std::vector<Schedule> for_rests)
-      : model_(model), options_(options), for_rests_(std::move(for_rests)) {
-    grid_.shape = shape;
-    grid_.schedule = std::move(schedule);
-  }
-
-  /// Nothing: the schedule has no tiles whose number may be any, or leaves too many rests.
-  std::optional<Grid> run() {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles_.push_back(tiles_of(axis));
-    if (!find_tiles()) return std::nullopt;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (!add_rests(axis)) return std::nullopt;
-    if (block_count(grid_) * 2 > kMostBlocks) return std::nullopt;
-    const bool adds = std::any_of(axes().begin(), axes().end(),
-                                  [](const GridAxis& axis) { return axis.reduced && axis.runs.size() > 1; });
-    for (const bool adding : {false, true})
-      for (std::size_t cell = 0; (!adding || adds) && cell < block_count(grid_); ++cell)
-        if (!add_block(cell, adding)) return std::nullopt;
-    grid_.order = order_of(grid_.schedule, axes());
-    if (!unprintable_blocks(grid_, model_).empty()) return std::nullopt;
-    return std::move(grid_);
-  }
-
- private:
-  std::vector<GridAxis>& axes() { return grid_.shape.axes; }
-  const std::vector<GridAxis>& axes() const { return grid_.shape.axes; }
-
-  /// Tiles of the axis in the schedule, the largest first.
-  BlockCounts tiles_of(std::size_t axis) const {
-    std::set<std::int64_t, std::greater<>> tiles{1};
-    for (const VectorizedReduction& lanes : grid_.schedule.lanes)
-      if (lanes.dim == axes()[axis].dim) tiles.insert(lanes.lanes * lanes.depth);
-    for (const Nest& nest : grid_.schedule.nests)
-      for (const Line& line : nest.lines)
-        if (const auto* loop = std::get_if<For>(&line.is))
-          for (const TiledLoop& tiled : loop->loops)
-            if (tiled.dim == axes()[axis].dim && tiled.tile <= kLargestBlockTile) tiles.insert(tiled.tile);
-    return {tiles.begin(), tiles.end()};
-  }
-
-  std::optional<Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
-    const Kernel kernel = block_kernel(grid_.shape, counts, adds);
-    if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model_))) return std::nullopt;
-    auto program = lower(schedule, kernel, model_);
-    if (!program || !program->prepack.empty()) return std::nullopt;
-    if (options_.strict_float && !program->assumptions.empty()) return std::nullopt;
-    program->sums_in_order = program->library_functions = options_.strict_float;
-    return std::move(*program);
-  }
-
-  /// Positions of some tiles: below the next larger tile of the schedule, whose loop is gone then.
-  std::int64_t walked(std::size_t axis, std::int64_t tile, std::int64_t steps) const {
-    std::int64_t count = steps * tile;
-    for (const std::int64_t larger : tiles_[axis])
-      if (larger > tile && larger % tile == 0) count = std::min(count, larger);
-    return count;
-  }
-
-  /// A block whose axes all are walked, with these tiles.
-  bool walks(const BlockCounts& tiles) const {
-    for (const std::int64_t steps : kBlockSteps) {
-      BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis) counts.push_back(walked(axis, tiles[axis], steps));
-      const auto program = lowered(grid_.schedule, counts, false);
-      if (program && tile_loops(*program, model_, grid_.shape, counts, tiles)) return true;
-    }
-    return false;
-  }
-
-  /// Runs of tiles: for each axis the largest tile that is walked, and the smallest.
-  bool find_tiles() {
-    BlockCounts largest;
-    for (const BlockCounts& tiles : tiles_)
-      largest.push_back(
-          std::accumulate(tiles.begin(), tiles.end(), std::int64_t{1}, [](auto a, auto b) { return std::lcm(a, b); }));
-    if (!walks(largest)) return false;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      std::int64_t smallest = largest[axis];
-      for (const std::int64_t tile : tiles_[axis]) {
-        BlockCounts tried = largest;
-        tried[axis] = tile;
-        if (tile < smallest && walks(tried)) smallest = tile;
-      }
-      axes()[axis].runs = {{largest[axis], 0, 0}};
-      if (smallest != largest[axis]) axes()[axis].runs.push_back({smallest, 0, 0});
-    }
-    return true;
-  }
-
-  /// What the smallest tile leaves are multiples of this.
-  std::int64_t rest_step(std::size_t axis) const {
-    const std::int64_t multiple = axes()[axis].multiple;
-    for (const DimRun& run : axes()[axis].runs)
-      if (run.tile % multiple != 0) return 1;
-    return multiple;
-  }
-
-  /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
-  bool add_rests(std::size_t axis) {
-    std::vector<DimRun>& runs = axes()[axis].runs;
-    const std::int64_t tile = runs.back().tile;
-    if (tile - 1 > kMostBlockRests) return false;
-    const std::size_t tiles = runs.size();
-    std::optional<Program> last;
-    const std::int64_t step = rest_step(axis);
-    for (std::int64_t rest = step; rest < tile; rest += step) {
-      BlockCounts counts = walked_counts();
-      counts[axis] = rest;
-      std::optional<Program> program;
-      for (std::size_t n = 0; n + 1 < for_rests_.size() && !program; ++n)
-        program = lowered(for_rests_[n], counts, false);
-      if (!program) {  // position by position
-        runs.resize(tiles);
-        runs.push_back({1, 0, 0});
-        return true;
-      }
-      if (last && masked_extents(*last, *program, step))
-        runs.back().high = rest;
-      else
-        runs.push_back({0, rest, rest});
-      last = std::move(program);
-    }
-    return true;
-  }
-  BlockCounts walked_counts() const {
-    BlockCounts counts;
-    for (const GridAxis& axis : axes()) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
-    return counts;
-  }
-
-  const DimRun& run_of(std::size_t cell, std::size_t axis) const {
-    for (std::size_t a = axes().size(); a-- > axis + 1;) cell /= axes()[a].runs.size();
-    return axes()[axis].runs[cell % axes()[axis].runs.size()];
-  }
-
-  /// The first cell along all reduced axes never adds.
-  bool only_starts(std::size_t cell) const {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (axes()[axis].reduced && &run_of(cell, axis) != &axes()[axis].runs.front()) return false;
-    return true;
-  }
-
-  bool add_block(std::size_t cell, bool adding) {
-    if (adding && only_starts(cell)) {
-      grid_.blocks.emplace_back();
-      return true;
-    }
-    BlockCounts tiles;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
-    // Copies are worth their time where all axes have many positions.
-    const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
-    if (all_tiles && add_block(cell, tiles, adding, grid_.schedule)) return true;
-    const auto rests = by_price(cell, tiles);
-    return std::any_of(rests.begin(), rests.end(),
-                       [&](const Schedule* schedule) { return add_block(cell, tiles, adding, *schedule); });
-  }
-  /// The schedules for rests, the cheapest first where the other axes have their likely extents.
-  std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
-    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
-    BlockCounts counts;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const std::int64_t extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
-      counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
-                                       : sample_of(run_of(cell, axis), rest_step(axis)));
-    }
-    const Kernel kernel = block_kernel(grid_.shape, counts, false);
-    std::vector<std::pair<double, const Schedule*>> priced;
-    for (const Schedule& schedule : for_rests_) {
-      const bool legal = !has_errors(verify(schedule, kernel, model_));
-      const auto cost =
-          legal ? evaluate(schedule, kernel, model_, options_.schedule.costs) : Result<Evaluation>(Diagnostics{});
-      priced.emplace_back(cost ? cost->total.cycles : std::numeric_limits<double>::max(), &schedule);
-    }
-    std::stable_sort(priced.begin(), priced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<const Schedule*> schedules;
-    for (const auto& [cycles, schedule] : priced) schedules.push_back(schedule);
-    return schedules;
-  }
-
-  bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
-    for (const std::int64_t steps : kBlockSteps) {
-      BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
-                                         : sample_of(run_of(cell, axis), rest_step(axis)));
-      auto program = lowered(schedule, counts, adding);
-      if (!program) continue;
-      auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
-      if (!loops) continue;
-      Block block{std::move(*program), std::move(loops->loops), std::move(loops->grown), {}};
-      if (!add_masks(cell, counts, adding, schedule, block)) return false;
-      grid_.blocks.push_back(std::move(block));
-      return true;
-    }
-    return false;
-  }
-
-  /// Of a run without tiles: the number of positions that its block is lowered for.
-  static std::int64_t sample_of(const DimRun& run, std::int64_t step) {
-    return run.low + (run.high - run.low) / 2 / step * step;
-  }
-
-  /// Every number that a masked run serves gives the same block but for extents.
-  bool add_masks(std::size_t cell, const BlockCounts& counts, bool adding, const Schedule& schedule,
-                 Block& block) const {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const DimRun& run = run_of(cell, axis);
-      if (run.tile > 0 || run.low == run.high) continue;
-      const std::int64_t step = rest_step(axis), sample = sample_of(run, step);
-      for (const std::int64_t rest : {run.low, run.low + step, run.high - step, run.high}) {
-        // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
-        if (rest == sample || rest == 1) continue;
-        BlockCounts other = counts;
-        other[axis] = rest;
-        const auto program = lowered(schedule, other, adding);
-        const auto extents = program ? masked_extents(block.program, *program, rest - sample) : std::nullopt;
-        if (!extents) return false;
-        for (const std::int64_t extent : *extents) {
-          const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
-          if (block.masked.emplace(extent, from).first->second != from) return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  const HardwareModel& model_;
-  const CompileOptions& options_;
-  Grid grid_;
-  std::vector<Schedule> for_rests_;
-  std::vector<BlockCounts> tiles_;
+/// The grids of all statements by the schedules found at one search point.
+struct GridCandidate {
+  std::vector<const Grid*> grids;
 };
 
 class BlockCompiler {
@@ -289,20 +39,16 @@ class BlockCompiler {
       : kernel_(kernel), model_(model), options_(options) {}
 
   SymbolicCompilation run() {
-    SymbolicProgram program;
-    program.kernel = kernel_;
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
       auto shape = grid_shape(kernel_, s);
       if (!shape) return refused(Exit::no_answer, shape.diagnostics());
-      auto grid = grid_of(*shape);
-      if (!grid) return std::move(result_);
-      result_.schedules.push_back(grid->schedule);
-      program.grids.push_back(std::move(*grid));
+      shapes_.push_back(std::move(*shape));
     }
-    program.versions.push_back({-1, {}});
-    result_.found_at.push_back(0);
-    program.arguments = arguments_of(kernel_.sample);
-    result_.program = std::move(program);
+    find_points();
+    for (std::size_t s = 0; s < shapes_.size(); ++s)
+      if (!find_grids(s)) return std::move(result_);
+    find_candidates();
+    choose();
     return std::move(result_);
   }
 
@@ -332,34 +78,73 @@ class BlockCompiler {
     return program;
   }
 
-  std::optional<Grid> grid_of(const GridShape& shape) {
-    if (options_.hand_written) {
-      if (auto grid = grid_of(shape, *options_.hand_written)) return grid;
-      refused(Exit::limit,
-              {error("no program for all sizes: this schedule has no loops over tiles of every symbolic dim",
-                     "bind sizes with --sizes")});
-      return std::nullopt;
+  void find_points() {
+    for (const std::int64_t least : kLeastPositions) points_.push_back({kernel_.at, least});
+    if (options_.most_versions < 2 || options_.hand_written) return;
+    Bindings few;
+    for (const SymbolicSize& size : kernel_.facts.sizes) few[size.name] = kFewPositions;
+    for (const SymbolicSize& size : kernel_.facts.sizes) {
+      Bindings sizes = kernel_.at;
+      sizes[size.name] = kFewPositions;
+      if (kernel_.facts.sizes.size() > 1) points_.push_back({sizes, 1});
     }
-    std::optional<Grid> scalar;
-    for (const std::int64_t least : kLeastPositions) {
-      BlockCounts counts;
-      for (const GridAxis& axis : shape.axes)
-        counts.push_back(std::max(least, std::min(evaluate(axis.extent, kernel_.at), kMostPositions)));
-      const Kernel kernel = block_kernel(shape, counts, false);
-      Compilation compiled = compile(kernel, model_, options_);
-      if (!compiled.scheduled) {
-        refused(compiled.code, compiled.problems);
-        continue;
-      }
-      auto grid = grid_of(shape, compiled.scheduled->schedule);
-      if (grid && !is_scalar(grid->schedule)) return grid;
-      if (grid && !scalar) scalar = std::move(grid);
-    }
-    if (!scalar && result_.problems.empty())
-      refused(Exit::limit, {error("no program for all sizes: no schedule was found whose loops walk every symbolic dim",
-                                  "bind sizes with --sizes")});
-    return scalar;
+    points_.push_back({few, 1});
   }
+  BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) const {
+    BlockCounts counts;
+    for (const GridAxis& axis : shape.axes)
+      counts.push_back(
+          std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
+    return counts;
+  }
+
+  /// The schedules of a statement at the search points, without equal ones; a hand-written one is the only one.
+  std::vector<Schedule> schedules_of(const GridShape& shape) {
+    if (options_.hand_written) return {*options_.hand_written};
+    std::vector<Schedule> schedules;
+    std::vector<BlockCounts> searched;
+    for (const SearchPoint& point : points_) {
+      const BlockCounts counts = counts_at(shape, point);
+      if (std::find(searched.begin(), searched.end(), counts) != searched.end()) continue;
+      CompileOptions options = options_;
+      if (!searched.empty())
+        options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
+      searched.push_back(counts);
+      const Compilation compiled = compile(block_kernel(shape, counts, false), model_, options);
+      if (!compiled.scheduled)
+        refused(compiled.code, compiled.problems);
+      else if (std::find(schedules.begin(), schedules.end(), compiled.scheduled->schedule) == schedules.end())
+        schedules.push_back(compiled.scheduled->schedule);
+    }
+    return schedules;
+  }
+
+  /// False: there is none, and `result_` says why.
+  bool find_grids(std::size_t s) {
+    const GridShape& shape = shapes_[s];
+    const std::vector<Schedule> schedules = schedules_of(shape);
+    std::vector<Grid>& grids = grids_.emplace_back();
+    std::vector<Grid> scalar;
+    for (const Schedule& schedule : schedules)
+      if (auto grid = grid_of(shape, schedule, schedules)) {
+        const auto alike = [&](const Grid& one) { return one.schedule == grid->schedule; };
+        std::vector<Grid>& list = is_scalar(grid->schedule) ? scalar : grids;
+        if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
+        if (options_.most_versions < 2 && !grids.empty()) break;
+      }
+    if (grids.empty()) grids = std::move(scalar);
+    if (!grids.empty()) return true;
+    if (options_.hand_written || result_.problems.empty())
+      refused(Exit::limit, {no_program(options_.hand_written ? "of this schedule" : "that was found")});
+    return false;
+  }
+  Diagnostic no_program(const std::string& which) const {
+    std::string why = why_.empty() ? "" : ": " + why_.front().message;
+    return error(fmt::format("no program for all sizes: no loops of the schedule {} take every symbolic dim in tiles{}",
+                             which, why),
+                 "bind sizes with --sizes");
+  }
+
   static bool is_scalar(const Schedule& schedule) {
     return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
       return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
@@ -369,20 +154,27 @@ class BlockCompiler {
     });
   }
 
-  /// The schedule as it is, or with less in it.
-  std::optional<Grid> grid_of(const GridShape& shape, const Schedule& schedule) const {
+  /// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.
+  std::optional<Grid> grid_of(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all) {
     const Schedule copies = reduced(schedule, false), plain = reduced(schedule, true);
-    std::vector<std::pair<Schedule, std::vector<Schedule>>> tried{
-        {schedule, {plain, copies, schedule}}, {copies, {plain, copies}}, {plain, {plain}}};
+    GridSchedules with{schedule, {plain, copies, schedule}, {}, scalar_schedule(shape, schedule)};
+    for (const Schedule& other : all)
+      if (other != schedule && with.others.size() < kMostOtherSchedules) with.others.push_back(reduced(other, false));
+    std::vector<GridSchedules> tried{with};
+    const auto add = [&](const Schedule& main, std::vector<Schedule> rests) {
+      tried.push_back({main, std::move(rests), with.others, with.scalar});
+    };
+    add(copies, {plain, copies});
+    add(plain, {plain});
     for (const std::int64_t tile : kAddedTiles)
       for (const Schedule& one : {copies, plain})
         if (const Schedule more = with_loops(shape, one, tile); more != one)
-          tried.emplace_back(more, std::vector{with_loops(shape, plain, tile), more});
-    const Schedule scalar = scalar_schedule(shape, schedule);
-    tried.push_back({scalar, {}});
-    for (auto& [main, rests] : tried) {
-      rests.push_back(scalar);
-      if (auto grid = GridBuilder(shape, model_, options_, main, rests).run()) return grid;
+          add(more, {with_loops(shape, plain, tile), more});
+    add(with.scalar, {});
+    for (const GridSchedules& one : tried) {
+      auto grid = build_grid(shape, model_, options_, one);
+      if (grid) return std::move(*grid);
+      if (why_.empty()) why_ = grid.diagnostics();
     }
     return std::nullopt;
   }
@@ -438,9 +230,96 @@ class BlockCompiler {
     return schedule;
   }
 
+  // Versions
+  // -----------------------------------------------------------------------------------------------------------
+
+  /// Candidate n has the n-th grid of each statement, or its first one.
+  void find_candidates() {
+    std::size_t most = 0;
+    for (const auto& grids : grids_) most = std::max(most, grids.size());
+    for (std::size_t n = 0; n < most; ++n) {
+      GridCandidate& candidate = candidates_.emplace_back();
+      for (const auto& grids : grids_) candidate.grids.push_back(&grids[n < grids.size() ? n : 0]);
+    }
+    result_.candidates = candidates_.size();
+  }
+
+  double price(std::size_t candidate, const Bindings& sizes) const {
+    double cycles = 0;
+    for (const Grid* grid : candidates_[candidate].grids) {
+      const auto cost = cost_of(*grid, model_, options_.schedule.costs, sizes);
+      if (!cost) return std::numeric_limits<double>::infinity();
+      cycles += cost->cycles;
+    }
+    return cycles;
+  }
+
+  void choose() {
+    VersionQuestion question;
+    question.costs.resize(candidates_.size());
+    for (const Bindings& sizes : sample_sizes(kernel_)) {
+      std::vector<double> costs;
+      for (std::size_t c = 0; c < candidates_.size(); ++c) costs.push_back(price(c, sizes));
+      const double best = *std::min_element(costs.begin(), costs.end());
+      if (!(best > 0) || best == std::numeric_limits<double>::infinity()) continue;
+      question.samples.push_back(sizes);
+      for (std::size_t c = 0; c < costs.size(); ++c) question.costs[c].push_back(costs[c]);
+    }
+    for (const GridShape& shape : shapes_)
+      for (const GridAxis& axis : shape.axes)
+        if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
+          question.measures.push_back(axis.extent);
+    question.price = [&](std::size_t c, const Bindings& sizes) { return price(c, sizes); };
+    const auto versions = question.samples.empty() ? std::vector<GuardedSchedule>{{0}}
+                                                   : choose_versions(question, options_.most_versions);
+    for (std::size_t s = 0; s < question.samples.size(); ++s) {
+      SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
+                        serving(versions, question.samples[s])};
+      for (const auto& costs : question.costs) sample.best = std::min(sample.best, costs[s]);
+      sample.cycles = question.costs[versions[sample.version].schedule][s];
+      result_.samples.push_back(std::move(sample));
+    }
+    link(versions);
+  }
+
+  /// By axis, under the guard of a version.
+  static std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<SizeFact>& when) {
+    std::vector<std::int64_t> most;
+    for (const GridAxis& axis : grid.shape.axes) {
+      most.push_back(axis.most);
+      for (const SizeFact& fact : when)
+        if (const AffineExpr bound = fact.nonnegative + axis.extent; bound.is_constant())
+          most.back() = most.back() < 0 ? bound.constant() : std::min(most.back(), bound.constant());
+    }
+    return most;
+  }
+
+  void link(const std::vector<GuardedSchedule>& versions) {
+    SymbolicProgram program;
+    program.kernel = kernel_;
+    for (const GuardedSchedule& version : versions) {
+      program.versions.push_back({-1, {}, version.when});
+      result_.found_at.push_back(0);
+      for (const Grid* grid : candidates_[version.schedule].grids) {
+        result_.schedules.push_back(grid->schedule);
+        program.grids.push_back(limited_to(*grid, largest_extents(*grid, version.when)));
+      }
+    }
+    program.arguments = arguments_of(kernel_.sample);
+    ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
+    result_.code = Exit::ok;
+    result_.problems.clear();
+    result_.program = std::move(program);
+  }
+
   const SymbolicKernel& kernel_;
   const HardwareModel& model_;
   const CompileOptions& options_;
+  std::vector<SearchPoint> points_;
+  std::vector<GridShape> shapes_;         ///< by statement
+  std::vector<std::vector<Grid>> grids_;  ///< by statement
+  std::vector<GridCandidate> candidates_;
+  Diagnostics why_;  ///< the first reason against a grid
   SymbolicCompilation result_;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 // Compiles grids of blocks (include/isamap/block_program.h).
 
-#include "driver/symbolic_compile.h"
+#include "isamap/symbolic_compile.h"
 
 namespace isamap {
 

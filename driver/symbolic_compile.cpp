@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/symbolic_compile.h"
+#include "isamap/symbolic_compile.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "driver/block_compile.h"
+#include "driver/grid_builder.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/facts.h"
 #include "isamap/scheduler.h"
@@ -265,6 +266,17 @@ SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const Hardwar
 
 std::optional<Cost> predicted_at(const SymbolicCompilation& compiled, const HardwareModel& model, const Bindings& sizes,
                                  const CostModelFactory& costs) {
+  if (!compiled.program->grids.empty()) {
+    const std::size_t statements = compiled.program->kernel.sample.statements.size();
+    std::vector<Cost> all;
+    for (std::size_t s = 0; s < statements; ++s) {
+      auto cost =
+          cost_of(compiled.program->grids[version_at(*compiled.program, sizes) * statements + s], model, costs, sizes);
+      if (!cost) return std::nullopt;
+      all.push_back(std::move(*cost));
+    }
+    return sum_of(all);
+  }
   const auto kernel = isamap::bind(compiled.program->kernel, sizes);
   if (!kernel) return std::nullopt;
   const Schedule& schedule = compiled.schedules[version_at(*compiled.program, sizes)];

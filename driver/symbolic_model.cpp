@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "driver/symbolic_compile.h"
+#include "isamap/symbolic_compile.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
 #include "isamap/program_on_machine.h"

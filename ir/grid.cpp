@@ -13,6 +13,31 @@
 namespace isamap {
 namespace {
 
+SizeProduct product_of(const AffineExpr& e, SizeProduct with) {
+  if (e.is_constant())
+    with.number *= e.constant();
+  else
+    with.factors.push_back(e);
+  return with;
+}
+
+std::vector<SizeProduct> dense_strides(const std::vector<AffineExpr>& extents) {
+  std::vector<SizeProduct> found(extents.size());
+  for (std::size_t d = extents.size(); d-- > 1;) found[d - 1] = product_of(extents[d], found[d]);
+  return found;
+}
+
+/// The value is 0, never NaN, where all of these reads are 0.
+bool vanishes(const ScalarExpr& e, const std::set<int>& reads) {
+  const auto all = [&] {
+    return std::all_of(e.args.begin(), e.args.end(), [&](const ScalarExpr& arg) { return vanishes(arg, reads); });
+  };
+  if (const auto* read = std::get_if<Read>(&e.op)) return reads.contains(read->access);
+  if (std::holds_alternative<Cast>(e.op)) return all();
+  const auto* binary = std::get_if<Binary>(&e.op);
+  return binary != nullptr && (binary->op == BinaryOp::mul || binary->op == BinaryOp::add) && all();
+}
+
 class GridFinder {
  public:
   GridFinder(const SymbolicKernel& kernel, std::size_t statement)
@@ -38,8 +63,13 @@ class GridFinder {
     for (std::size_t d = 0; d < symbolic_.extents.size(); ++d) {
       if (symbolic_.extents[d].is_constant()) continue;
       const Dim& dim = statement_.domain.dims[d];
-      shape_.axes.push_back(
-          {dim.name, symbolic_.extents[d], dim.kind == DimKind::reduction, divisor_of(symbolic_.extents[d]), {}});
+      const auto range = Facts(kernel_.facts).interval(symbolic_.extents[d]);
+      shape_.axes.push_back({dim.name,
+                             symbolic_.extents[d],
+                             dim.kind == DimKind::reduction,
+                             divisor_of(symbolic_.extents[d]),
+                             range ? range->high : -1,
+                             {}});
     }
     for (const AffineExpr& value : symbolic_.values)
       for (const GridAxis& axis : shape_.axes)
@@ -94,6 +124,7 @@ class GridFinder {
       const std::vector<AffineExpr>& extents = kernel_.shapes[t];
       shape_.moves.emplace_back(extents.size());
       shape_.strides.push_back(strides(t));
+      shape_.extents.push_back(kernel_.strides[t].empty() ? extents : std::vector<AffineExpr>{});
       shape_.symbolic_extent.emplace_back();
       for (const AffineExpr& extent : extents) shape_.symbolic_extent.back().push_back(!extent.is_constant());
     }
@@ -109,19 +140,6 @@ class GridFinder {
     for (std::size_t d = 0; d < extents.size(); ++d) found[d] = product_of(kernel_.strides[t][d], {});
     return found;
   }
-  static std::vector<SizeProduct> dense_strides(const std::vector<AffineExpr>& extents) {
-    std::vector<SizeProduct> found(extents.size());
-    for (std::size_t d = extents.size(); d-- > 1;) found[d - 1] = product_of(extents[d], found[d]);
-    return found;
-  }
-  static SizeProduct product_of(const AffineExpr& e, SizeProduct with) {
-    if (e.is_constant())
-      with.number *= e.constant();
-    else
-      with.factors.push_back(e);
-    return with;
-  }
-
   std::optional<Diagnostic> check_access(std::size_t a) {
     const Access& access = access_of(statement_, static_cast<int>(a));
     const Access& own = access_of(shape_.kernel.statements[0], static_cast<int>(a));
@@ -240,6 +258,37 @@ Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement
   return GridFinder(kernel, statement).run();
 }
 
+std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile) {
+  GridShape rounded = shape;
+  GridAxis& one = rounded.axes[axis];
+  const Computation& statement = shape.kernel.statements[0];
+  if (!one.reduced || statement.reduction != Reduction::add) return std::nullopt;
+  const AffineExpr extent = tile * floordiv(one.extent + (tile - 1), tile);
+  std::set<int> copied;
+  for (int r = 0; r < static_cast<int>(statement.reads.size()); ++r) {
+    const Access& read = statement.reads[static_cast<std::size_t>(r)];
+    const std::size_t t = read.tensor.index();
+    bool moves = false;
+    for (std::size_t d = 0; d < read.index.size(); ++d) {
+      if (shape.moves[t][d].axis != static_cast<int>(axis)) continue;
+      const bool alone = read.index[d] == AffineExpr::dim(one.dim) && !shape.extents[t].empty();
+      if (!alone || shape.padded.contains(read.tensor) || shape.extents[t][d] != one.extent || read.computed)
+        return std::nullopt;
+      moves = true;
+      rounded.extents[t][d] = extent;
+    }
+    if (!moves) continue;
+    copied.insert(r);
+    rounded.strides[t] = dense_strides(rounded.extents[t]);
+    rounded.padded[read.tensor] = {std::vector<std::int64_t>(read.index.size(), 0), rounded.extents[t], 0};
+  }
+  if (!vanishes(statement.body, copied)) return std::nullopt;
+  one.extent = extent;
+  one.multiple = tile;
+  if (one.most >= 0) one.most = (one.most + tile - 1) / tile * tile;
+  return rounded;
+}
+
 Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds) {
   Kernel block = shape.kernel;
   Computation& statement = block.statements[0];
@@ -271,8 +320,9 @@ Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& cou
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
   std::int64_t first = 0;
   for (const DimRun& run : axis.runs) first = std::max(first, run.tile);
-  for (std::int64_t extent = 0; extent < std::lcm(std::max<std::int64_t>(first, 1), axis.multiple);
-       extent += axis.multiple) {
+  std::int64_t last = std::lcm(std::max<std::int64_t>(first, 1), axis.multiple) - 1;
+  if (axis.most >= 0) last = first > 0 ? std::min(last, axis.most) : axis.most;
+  for (std::int64_t extent = 0; extent <= last; extent += axis.multiple) {
     std::int64_t left = extent;
     for (const DimRun& run : axis.runs)
       if (run.tile > 0) left %= run.tile;
@@ -281,7 +331,7 @@ std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
                         });
     if (!served) return extent;
   }
-  return first > 0 ? std::nullopt : std::optional<std::int64_t>(1);
+  return first > 0 || axis.most >= 0 ? std::nullopt : std::optional<std::int64_t>(1);
 }
 
 std::size_t block_count(const Grid& grid) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
 #include "isamap/symbolic_program.h"
 
 namespace isamap {
@@ -144,9 +145,37 @@ std::optional<std::int64_t> uncovered_rows(const RowVersion& version) {
   return std::nullopt;
 }
 
+std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program) {
+  // Every guard fails: one condition of each does. All choices of these are asked.
+  std::vector<std::vector<AffineExpr>> choices(1);
+  for (const RowVersion& version : program.versions) {
+    std::vector<std::vector<AffineExpr>> more;
+    for (const std::vector<AffineExpr>& chosen : choices)
+      for (const SizeFact& condition : version.when) {
+        more.push_back(chosen);
+        more.back().push_back(-condition.nonnegative - 1);
+      }
+    choices = std::move(more);
+  }
+  const Facts facts(program.kernel.facts);
+  for (const std::vector<AffineExpr>& failed : choices) {
+    const Answer none = facts.nonnegative(-1, failed);  // "yes": no sizes fail these
+    if (!none) return none.counterexample;
+  }
+  return std::nullopt;
+}
+
 std::size_t version_at(const SymbolicProgram& program, const Bindings& sizes) {
-  const std::int64_t rows = evaluate(program.rows, sizes);
   std::size_t v = 0;
+  if (!program.grids.empty()) {
+    const auto serves = [&](const RowVersion& version) {
+      return std::all_of(version.when.begin(), version.when.end(),
+                         [&](const SizeFact& fact) { return evaluate(fact.nonnegative, sizes) >= 0; });
+    };
+    while (v + 1 < program.versions.size() && !serves(program.versions[v])) ++v;
+    return v;
+  }
+  const std::int64_t rows = evaluate(program.rows, sizes);
   while (program.versions[v].most_rows >= 0 && rows > program.versions[v].most_rows) ++v;
   return v;
 }

@@ -21,11 +21,13 @@ class TileLoopFinder {
 
   std::optional<TileLoops> run() {
     if (!program_.prepack.empty()) return std::nullopt;
-    for (const bool finding : {true, false}) {  // the loops first, then all other uses of their variables
-      finding_ = finding;
+    for (const Pass pass : {Pass::arguments, Pass::sections, Pass::fills, Pass::uses}) {
+      pass_ = pass;
       walk(program_.body);
       if (!good_) return std::nullopt;
     }
+    for (const auto& [variable, loop] : found_.loops)  // where it is not one of windows, too
+      good_ = good_ && (loose_.contains(loop.axis) ? strict_.contains(loop.axis) : true);
     for (const auto& [buffer, axes] : found_.grown) good_ = good_ && is_dense(program_.buffers[buffer.index()]);
     for (std::size_t axis = 0; axis < tiles_.size(); ++axis)
       good_ = good_ && (tiles_[axis] == 0 || std::any_of(found_.loops.begin(), found_.loops.end(), [&](const auto& l) {
@@ -35,6 +37,13 @@ class TileLoopFinder {
   }
 
  private:
+  enum class Pass {
+    arguments,  ///< loops that walk an axis of an argument
+    sections,   ///< local arrays with a section for each step of these
+    fills,      ///< loops that fill such arrays
+    uses        ///< all other uses of their variables
+  };
+
   static bool is_dense(const Buffer& buffer) {
     Tensor tensor;
     tensor.shape = buffer.extents;
@@ -74,8 +83,12 @@ class TileLoopFinder {
         return one != found_.loops.end() && one->second.axis == move.axis;
       });
       good_ = known->second == TileLoop{move.axis, step} && around == 1;
-      if (role_of(program_.kernel, buffer.tensor) == Role::input && !shape_.axes[index_of(move)].reduced) continue;
-      good_ = good_ && stays_in(ref.index[d], loop->variable, move.factor * step, ranges);
+      const bool input = role_of(program_.kernel, buffer.tensor) == Role::input;
+      if (input && !shape_.axes[index_of(move)].reduced) continue;
+      const bool stays = stays_in(ref.index[d], loop->variable, move.factor * step, ranges);
+      good_ = good_ && (stays || input);
+      // Windows that overlap do not tell that each position is summed once; another operand must.
+      (stays ? strict_ : loose_).insert(move.axis);
     }
   }
   static std::size_t index_of(const AxisMove& move) { return static_cast<std::size_t>(move.axis); }
@@ -119,8 +132,34 @@ class TileLoopFinder {
     if (section < 1 || !is_linear_in(index, variable) || buffer.extents[d] != section * trip) return false;
     if (!stays_in(index, variable, section, ranges)) return false;
     auto& axes = found_.grown.try_emplace(ref.buffer, std::vector<TileLoop>(buffer.extents.size())).first->second;
-    if (axes[d].axis < 0 && !seen_.contains({ref.buffer, d})) axes[d] = loop;
+    if (axes[d].axis < 0 && pass_ == Pass::sections) axes[d] = loop;
     return axes[d].axis == loop.axis;  // the extent says how large a section is for each position
+  }
+  void find_sections(const Ref& ref, const Buffer& buffer, const Ranges& ranges) {
+    if (buffer.role != BufferRole::local || buffer.slots >= 0 || buffer.counter) return;
+    for (std::size_t d = 0; d < ref.index.size(); ++d)
+      if (const auto variables = variables_in(ref.index[d]); variables.size() == 1)
+        good_ = good_ && has_sections(ref, d, variables[0], ranges);
+  }
+
+  /// A loop over all of a grown axis, such as one that fills it with zeros where a tile pads, has as many steps for
+  /// each section.
+  void find_fill(const Ref& ref, const Buffer& buffer) {
+    const auto grown = found_.grown.find(ref.buffer);
+    for (std::size_t d = 0; grown != found_.grown.end() && d < ref.index.size(); ++d) {
+      const TileLoop sections = grown->second[d];
+      if (sections.axis < 0 || !variables_in(ref.index[d]).empty()) continue;
+      const auto axis = static_cast<std::size_t>(sections.axis);
+      for (const Loop* loop : open_) {
+        const std::int64_t step = ref.index[d].coefficient(loop->variable);
+        if (step <= 0 || step * loop->trip != buffer.extents[d] || counts_[axis] % loop->trip != 0) continue;
+        if (loop->trip < 2 || loop->unroll || !loop->unit.empty() || loop->instances != 0) continue;
+        const std::int64_t positions = counts_[axis] / loop->trip;
+        if (tiles_[axis] % positions != 0 || !is_linear_in(ref.index[d], loop->variable)) continue;
+        found_.loops.emplace(loop->variable, TileLoop{sections.axis, positions});
+        break;
+      }
+    }
   }
 
   void use(const Ref& ref, const Ranges& ranges) {
@@ -130,11 +169,18 @@ class TileLoopFinder {
       return;
     }
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
-    if (finding_) return find(ref, buffer, ranges);
-    check(ref, buffer, ranges);
-    for (std::size_t d = 0; d < ref.index.size(); ++d) seen_.insert({ref.buffer, d});
+    switch (pass_) {
+      case Pass::arguments:
+        return find(ref, buffer, ranges);
+      case Pass::sections:
+        return find_sections(ref, buffer, ranges);
+      case Pass::fills:
+        return find_fill(ref, buffer);
+      case Pass::uses:
+        return check(ref, buffer, ranges);
+    }
   }
-  void refuse_in(const AffineExpr& e) { good_ = good_ && (finding_ || variables_in(e).empty()); }
+  void refuse_in(const AffineExpr& e) { good_ = good_ && (pass_ != Pass::uses || variables_in(e).empty()); }
 
   void walk(const std::vector<Node>& nodes) {
     for (const Node& node : nodes)
@@ -172,9 +218,10 @@ class TileLoopFinder {
   const HardwareModel& model_;
   const GridShape& shape_;
   const std::vector<std::int64_t>&counts_, &tiles_;
-  bool finding_ = true, good_ = true;
+  Pass pass_ = Pass::arguments;
+  bool good_ = true;
   TileLoops found_;
-  std::set<std::pair<BufferId, std::size_t>> seen_;
+  std::set<int> strict_, loose_;  ///< axes by whether a use stays in the section of its step
   std::vector<const Loop*> open_;
   Ranges ranges_;
 };

@@ -59,9 +59,10 @@ class BlockUnit {
     std::string entry = entry_head();
     for (std::size_t g = 0; g < program_.grids.size(); ++g) {
       if (auto problems = print_blocks(g); !problems.empty()) return problems;
-      entry += grid_text(g);
     }
+    for (std::size_t v = 0; v < program_.versions.size(); ++v) entry += version_text(v);
     around_.includes.insert("<cstdio>");
+    around_.includes.insert("<cstring>");
     TranslationUnit unit;
     unit.name = name_;
     unit.arguments = arguments_;
@@ -99,7 +100,11 @@ class BlockUnit {
     for (const Computation& statement : kernel().statements)
       out += comment(print_formula(statement, kernel().tensors), "   ");
     std::set<std::string> assumptions;
-    for (const Grid& grid : program_.grids) {
+    for (std::size_t g = 0; g < program_.grids.size(); ++g) {
+      const Grid& grid = program_.grids[g];
+      const std::size_t statements = kernel().statements.size();
+      if (program_.versions.size() > 1 && g % statements == 0)
+        out += comment(fmt::format("\nversion {}, {}:", g / statements + 1, guard_words(g / statements)), " ");
       out += comment("\nblocks:", " ") + comment(isamap::print(grid.schedule), "   ");
       for (const Block& block : grid.blocks)
         for (const Assumption& one : block.program.assumptions) assumptions.insert(one.text);
@@ -109,10 +114,16 @@ class BlockUnit {
     return out + "\n";
   }
 
+  std::string guard_words(std::size_t v) const {
+    std::string text;
+    for (const SizeFact& fact : program_.versions[v].when) text += (text.empty() ? "for " : " and ") + fact.text;
+    return text.empty() ? "for every size" : text;
+  }
+
   // Blocks -----------------------------------------------------------------------------------------------------------
 
   std::string grid_name(std::size_t g) const {
-    return program_.grids.size() == 1 ? name_ : fmt::format("{}_{}", name_, g + 1);
+    return program_.grids.size() == 1 ? name_ : fmt::format("{}_{}", name_, g + 1);  // of versions, too
   }
   std::string block_name(std::size_t g, std::size_t number) const {
     return fmt::format("{}_block{}", grid_name(g), number + 1);
@@ -201,16 +212,30 @@ class BlockUnit {
 
   Diagnostics print_blocks(std::size_t g) {
     const Grid& grid = program_.grids[g];
+    functions_of_.emplace_back(grid.blocks.size(), "nullptr");
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
       if (!is_used(grid.blocks[b])) continue;
+      std::string& name = functions_of_.back()[b];
+      name = block_name(g, b);
+      const auto [known, is_new] = known_.try_emplace(key_of(g, grid.blocks[b]), name);
+      name = known->second;
+      if (!is_new) continue;  // versions share code
       const RuntimeNumbers numbers = numbers_of(grid.shape, grid.blocks[b]);
       around_.numbers = &numbers;
-      auto unit = print_functions(grid.blocks[b].program, model_, block_name(g, b), "static", around_);
+      auto unit = print_functions(grid.blocks[b].program, model_, name, "static", around_);
       around_.numbers = nullptr;
       if (!unit) return unit.diagnostics();
       functions_ += comment(cell_text(grid, b), " ") + unit->text + "\n";
     }
     return {};
+  }
+  /// Equal for blocks of one statement with the same code.
+  std::string key_of(std::size_t g, const Block& block) const {
+    std::string key = fmt::format("{}\n{}{}", program_.grids.size() == 1 ? 0 : g % kernel().statements.size(),
+                                  isamap::print(block.schedule), isamap::print(block.program.kernel));
+    for (const auto& [variable, loop] : block.loops) key += fmt::format("{} {} {};", variable, loop.axis, loop.step);
+    for (const auto& [extent, at] : block.masked) key += fmt::format("{} {} {};", extent, at.first, at.second);
+    return key;
   }
   static std::string cell_text(const Grid& grid, std::size_t number) {
     const std::size_t count = block_count(grid);
@@ -281,6 +306,18 @@ class BlockUnit {
     return text + "    }\n";
   }
 
+  /// The grids of a version, under its guard.
+  std::string version_text(std::size_t v) const {
+    const std::size_t statements = kernel().statements.size();
+    std::string text;
+    for (std::size_t s = 0; s < statements; ++s) text += grid_text(v * statements + s);
+    if (program_.versions[v].when.empty()) return text;
+    std::string condition;
+    for (const SizeFact& fact : program_.versions[v].when)
+      condition += (condition.empty() ? "" : " && ") + size_text(fact.nonnegative, sizes_) + " >= 0";
+    return fmt::format("  if ({}) {{  // {}\n{}    return 0;\n  }}\n", condition, guard_words(v), text);
+  }
+
   std::string grid_text(std::size_t g) const {
     const Grid& grid = program_.grids[g];
     const GridShape& shape = grid.shape;
@@ -291,7 +328,10 @@ class BlockUnit {
       for (const AffineExpr& factor : stride.factors) product += " * (" + size_text(factor, sizes_) + ")";
       text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d), product);
     }
-    for (const auto& [id, copy] : shape.padded) text += padded_text(shape, id, copy);
+    for (const auto& [id, copy] : shape.padded) {
+      const bool rounded = copy.value == 0 && copy.extents == shape.extents[id.index()];
+      text += rounded ? rounded_text(shape, id, copy) : padded_text(shape, id, copy);
+    }
     for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(shape.axes[a], a);
     text += block_table(g);
     std::string indent = "    ";
@@ -300,6 +340,36 @@ class BlockUnit {
       indent += "  ";
     }
     return text + indent + call_text(grid) + "  }\n";
+  }
+  /// A copy whose axes were rounded up, rows and zeros after them; none where the extents are the same.
+  std::string rounded_text(const GridShape& shape, TensorId id, const PaddedCopy& copy) const {
+    const Tensor& tensor = shape.kernel.tensors[id.index()];
+    const std::size_t whole = shape.tensors[id.index()].index(), last = copy.low.size() - 1;
+    const std::string name = pointers_.at(shape.tensors[id.index()]), type = element_type(model_, tensor.dtype);
+    std::string text = fmt::format(
+        "    static thread_local GrowingArray {0}_memory;\n    const {1}* {0}_padded = {0};\n    {{\n", name, type);
+    std::string all = std::to_string(bytes(tensor.dtype)), same, inside, from = "0", to = "0", loops,
+                indent = "        ";
+    for (std::size_t d = 0; d <= last; ++d) {
+      text += fmt::format("      const long shape{0} = {1}, extent{0} = {2};\n", d,
+                          size_text(program_.kernel.shapes[whole][d], sizes_), size_text(copy.extents[d], sizes_));
+      all += fmt::format(" * extent{}", d);
+      same += fmt::format("{}extent{} != shape{}", d == 0 ? "" : " || ", d, d);
+      if (d == last) break;
+      loops += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})", d == 0 ? indent : " ", d);
+      inside += fmt::format("{}i{} < shape{}", d == 0 ? "" : " && ", d, d);
+      from = fmt::format("({}) * shape{} + i{}", from, d, d);
+      to = fmt::format("({}) * extent{} + i{}", to, d, d);
+    }
+    text += fmt::format("      if ({}) {{\n        {}* const copy = static_cast<{}*>({}_memory.at({}));\n", same, type,
+                        type, name, all);
+    text += fmt::format(
+        "{0} {{\n          const long n = {1} ? shape{2} : 0;\n"
+        "          std::memcpy(copy + ({3}) * extent{2}, {4} + ({5}) * shape{2}, n * sizeof(*copy));\n"
+        "          std::memset(copy + ({3}) * extent{2} + n, 0, (extent{2} - n) * sizeof(*copy));\n"
+        "        }}\n        {4}_padded = copy;\n      }}\n    }}\n",
+        loops.empty() ? indent : loops, inside.empty() ? "true" : inside, last, to, name, from);
+    return text;
   }
   /// A copy with what lies outside, row by row.
   std::string padded_text(const GridShape& shape, TensorId id, const PaddedCopy& copy) const {
@@ -340,8 +410,7 @@ class BlockUnit {
     }
     for (std::size_t n = 0; n < runtime_strides(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
     std::string names;
-    for (std::size_t b = 0; b < grid.blocks.size(); ++b)
-      names += (b == 0 ? "" : ", ") + (is_used(grid.blocks[b]) ? block_name(g, b) : "nullptr");
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + functions_of_[g][b];
     return fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
   }
   static std::vector<TensorId> grid_arguments(const Grid& grid) { return arguments(grid.shape.kernel); }
@@ -382,7 +451,9 @@ class BlockUnit {
   std::string functions_;
   std::vector<EntryArgument> arguments_;
   std::map<TensorId, std::string> pointers_;
-  std::map<std::string, std::string> sizes_;  ///< names of arguments
+  std::map<std::string, std::string> sizes_;            ///< names of arguments
+  std::map<std::string, std::string> known_;            ///< function of a block, by key
+  std::vector<std::vector<std::string>> functions_of_;  ///< by grid and block
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "isamap/interpret.h"
 #include "isamap/program.h"
 #include "isamap/result.h"
+#include "isamap/symbolic_program.h"
 
 namespace isamap {
 
@@ -92,6 +93,7 @@ class LoadedKernel {
 
  private:
   friend Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model);
+  friend Result<LoadedKernel> load_program(const SymbolicProgram& program, const HardwareModel& model);
   struct State;
   explicit LoadedKernel(std::unique_ptr<State> state);
   std::optional<Diagnostic> refused(const std::vector<TensorView>& arguments) const;
@@ -101,6 +103,10 @@ class LoadedKernel {
 /// Emits, compiles and loads. Only for C++ models whose instructions this processor has; the diagnostic names what is
 /// missing, or contains the compiler's errors and command.
 Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model);
+
+/// The same for a program for all sizes (isamap/symbolic_compile.h): each call takes the sizes from the shapes of its
+/// tensors, which have to agree and to satisfy the facts; otherwise it is an error, and nothing is written.
+Result<LoadedKernel> load_program(const SymbolicProgram& program, const HardwareModel& model);
 
 // A model may have several compilers, and the one with the fastest code depends on the program:
 //

@@ -42,6 +42,7 @@ struct GridAxis {
   AffineExpr extent;  ///< over sizes
   bool reduced = false;
   std::int64_t multiple = 1;  ///< divides every extent, by the facts
+  std::int64_t most = -1;     ///< the largest extent, by the facts and the guard of the version; -1: not known
   std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
 };
 
@@ -69,10 +70,16 @@ struct GridShape {
   std::vector<std::vector<AxisMove>> moves;        ///< by tensor and axis
   std::vector<std::vector<SizeProduct>> strides;   ///< by tensor and axis
   std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
+  std::vector<std::vector<AffineExpr>> extents;    ///< by tensor and axis, over sizes; empty: it is not dense
   std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
+
+/// Instructions that sum pairs or quads of narrow operands leave a rest of a summed axis. With the axis rounded up to a
+/// multiple of `tile` there is none: operands are copied with zeros, whose products are zero, where the extent is no
+/// multiple. Nothing: an operand is addressed otherwise, or zeros would change the sum.
+std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile);
 
 /// The kernel of a block with so many positions along each axis. Strides that are symbolic are odd numbers in it, so
 /// that nothing is derived from them. `adds`: the output starts at what is there.
@@ -87,6 +94,7 @@ struct TileLoop {
 
 struct Block {
   Program program;                        ///< without buffers: the cell never needs this block
+  Schedule schedule = {};                 ///< it was lowered by
   std::map<std::string, TileLoop> loops;  ///< by loop variable: its trip is the count of the axis / step
   /// Local buffers that grow with counts, by buffer and axis: extent = nominal extent / nominal trip * count / step.
   /// Axis -1: the extent is a number.

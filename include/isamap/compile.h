@@ -43,6 +43,7 @@ struct CompileOptions {
   bool strict_float = false;             ///< refuse programs that assume finite inputs
   /// For machines with sizes known at run time only: versions for all of them, and a generic one.
   bool all_sizes = false;
+  int most_versions = 4;  ///< of a program for all sizes that is a grid of blocks
 };
 
 /// A statement that no compute instruction computes, and why.

@@ -29,6 +29,7 @@ struct RowPart {
 struct RowVersion {
   std::int64_t most_rows = -1;  ///< guard: for at most so many rows; -1: for any number
   std::vector<RowPart> parts;
+  std::vector<SizeFact> when = {};  ///< guard of a version with grids: all of them hold; none: every size
 };
 
 struct SymbolicProgram {
@@ -36,7 +37,8 @@ struct SymbolicProgram {
   AffineExpr rows;                        ///< of a call, over the sizes
   std::map<TensorId, std::int64_t> step;  ///< elements from one row to the next, of tensors with rows
   std::vector<RowVersion> versions;       ///< the first whose guard holds; the last has none, so they cover every size
-  /// Kernels without rows: a grid of blocks for each statement, in order; the one version has no parts then.
+  /// Kernels without rows: a grid of blocks for each version and statement, statements fastest; versions have no parts
+  /// then.
   std::vector<Grid> grids = {};
   Program arguments = {};  ///< of grids: the kernel at the sample sizes and its arguments, without code
 };
@@ -44,6 +46,10 @@ struct SymbolicProgram {
 /// The smallest number of rows that the parts do not serve; nothing: they serve every number. Each part takes all
 /// multiples of its rows that are left, so that numbers below the rows of the first part decide for all.
 std::optional<std::int64_t> uncovered_rows(const RowVersion& version);
+
+/// Sizes that satisfy the facts and the guard of no version with grids; nothing: the versions cover all sizes, which Z3
+/// proved unless the last version has no guard.
+std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program);
 
 /// Which version serves these sizes, from 0 on.
 std::size_t version_at(const SymbolicProgram& program, const Bindings& sizes);

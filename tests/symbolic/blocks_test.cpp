@@ -8,7 +8,7 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
-#include "driver/symbolic_compile.h"
+#include "isamap/symbolic_compile.h"
 #include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"

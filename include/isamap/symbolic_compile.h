@@ -7,10 +7,21 @@
 
 namespace isamap {
 
+/// Sizes at which versions were priced by the cost model.
+struct SizeSample {
+  Bindings sizes;
+  double best = 0;          ///< cycles of the best schedule that was found for any sample
+  double cycles = 0;        ///< of the version that serves the sizes
+  std::size_t version = 0;  ///< from 0 on
+  double regret() const { return best > 0 ? cycles / best : 1; }
+};
+
 struct SymbolicCompilation {
   std::optional<SymbolicProgram> program;
-  std::vector<Schedule> schedules;     ///< by version
-  std::vector<std::int64_t> found_at;  ///< by version: the number of rows that its schedule was searched at
+  std::vector<SizeSample> samples = {};  ///< of grids of blocks
+  std::size_t candidates = 0;            ///< of these: schedules the versions were chosen from
+  std::vector<Schedule> schedules;       ///< by version; of grids: by version and statement
+  std::vector<std::int64_t> found_at;    ///< by version: the number of rows that its schedule was searched at
   Exit code = Exit::ok;
   Diagnostics problems;  ///< without a program: why, and what would work
 };

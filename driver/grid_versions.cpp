@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/grid_versions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "ir/facts.h"
+
+namespace isamap {
+namespace {
+
+constexpr double kWorthwhile = 0.02;  // of the mean regret: less does not pay for the code of a version
+constexpr int kBisections = 6;
+constexpr std::size_t kMostSamples = 14;
+constexpr std::int64_t kSampledSizes[] = {1, 8, 37, 192, 509};
+constexpr std::int64_t kLargestSample = 1024;
+
+SizeFact size_guard(const AffineExpr& measure, std::int64_t bound, bool at_most) {
+  return {fmt::format("{} {} {}", print(measure), at_most ? "<=" : ">", bound),
+          at_most ? AffineExpr(bound) - measure : measure - bound - 1,
+          {}};
+}
+
+class VersionChoice {
+ public:
+  VersionChoice(const VersionQuestion& question, int most) : question_(question), most_(most) {
+    for (std::size_t s = 0; s < question.samples.size(); ++s) {
+      double best = std::numeric_limits<double>::max();
+      for (const auto& costs : question.costs) best = std::min(best, costs[s]);
+      best_.push_back(best);
+    }
+  }
+
+  std::vector<GuardedSchedule> run() {
+    for (std::size_t c = 0; c < question_.costs.size(); ++c)
+      if (chosen_.empty() || regret({{c}}) < regret(chosen_)) chosen_ = {{c}};
+    while (static_cast<int>(chosen_.size()) < most_ && add_best()) {
+    }
+    return std::move(chosen_);
+  }
+
+ private:
+  /// The mean over the samples.
+  double regret(const std::vector<GuardedSchedule>& versions) const {
+    double sum = 0;
+    for (std::size_t s = 0; s < question_.samples.size(); ++s)
+      sum += question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
+    return sum / static_cast<double>(question_.samples.size());
+  }
+
+  /// The guarded schedule that lowers the regret most; false: none is worth its code.
+  bool add_best() {
+    struct {
+      GuardedSchedule version;
+      AffineExpr measure;
+      std::int64_t below = 0, above = 0;
+      bool at_most = true;
+    } best;
+    double least = regret(chosen_) * (1 - kWorthwhile);
+    bool found = false;
+    for (const AffineExpr& measure : question_.measures) {
+      std::set<std::int64_t> values;
+      for (const Bindings& sizes : question_.samples) values.insert(evaluate(measure, sizes));
+      for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value)
+        for (std::size_t c = 0; c < question_.costs.size(); ++c)
+          for (const bool at_most : {true, false}) {
+            std::vector<GuardedSchedule> tried = chosen_;
+            tried.insert(tried.begin(), {c, {size_guard(measure, *value, at_most)}});
+            const double now = regret(tried);
+            if (!(now < least)) continue;
+            least = now;
+            best = {tried.front(), measure, *value, *std::next(value), at_most};
+            found = true;
+          }
+    }
+    if (!found) return false;
+    const std::int64_t bound = crossover(best.version.schedule, best.measure, best.below, best.above, best.at_most);
+    best.version.when = {size_guard(best.measure, bound, best.at_most)};
+    chosen_.insert(chosen_.begin(), best.version);
+    return true;
+  }
+
+  /// The last value of the measure, from `below` on and before `above`, on the side of `below`: the likely sizes with
+  /// one of them changed are priced.
+  std::int64_t crossover(std::size_t schedule, const AffineExpr& measure, std::int64_t below, std::int64_t above,
+                         bool at_most) const {
+    const auto name = measure.as_dim();
+    if (!name) return below;
+    for (int n = 0; n < kBisections && above - below > 1; ++n) {
+      Bindings sizes = question_.samples.front();
+      const std::int64_t middle = below + (above - below) / 2;
+      sizes[*name] = middle;
+      const std::size_t other = chosen_[serving(chosen_, sizes)].schedule;
+      const bool wins = question_.price(schedule, sizes) <= question_.price(other, sizes);
+      (wins == at_most ? below : above) = middle;
+    }
+    return below;
+  }
+
+  const VersionQuestion& question_;
+  int most_;
+  std::vector<double> best_;
+  std::vector<GuardedSchedule> chosen_;
+};
+
+}  // namespace
+
+std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings& sizes) {
+  std::size_t v = 0;
+  const auto serves = [&](const SizeFact& fact) { return evaluate(fact.nonnegative, sizes) >= 0; };
+  while (v + 1 < versions.size() && !std::all_of(versions[v].when.begin(), versions[v].when.end(), serves)) ++v;
+  return v;
+}
+
+std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, int most) {
+  return VersionChoice(question, most).run();
+}
+
+std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel) {
+  const Facts facts(kernel.facts);
+  std::vector<Bindings> samples;
+  const auto add = [&](Bindings sizes) {
+    for (const SymbolicSize& size : kernel.facts.sizes) {
+      std::int64_t& value = sizes[size.name];
+      value = std::clamp(value / size.multiple_of * size.multiple_of, size.min, size.max);
+    }
+    if (broken_fact(kernel.facts, sizes)) sizes = facts.example(sizes).value_or(kernel.at);
+    if (samples.size() < kMostSamples && std::find(samples.begin(), samples.end(), sizes) == samples.end())
+      samples.push_back(sizes);
+  };
+  add(kernel.at);
+  for (const SymbolicSize& size : kernel.facts.sizes)
+    for (const std::int64_t likely : size.likely) {
+      Bindings sizes = kernel.at;
+      sizes[size.name] = likely;
+      add(sizes);
+    }
+  for (const std::int64_t value : kSampledSizes) {
+    Bindings sizes;
+    for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
+    add(sizes);
+  }
+  for (const std::int64_t value : {std::int64_t{8}, kLargestSample})
+    for (const SymbolicSize& size : kernel.facts.sizes) {
+      Bindings sizes = kernel.at;
+      sizes[size.name] = value;
+      add(sizes);
+    }
+  return samples;
+}
+
+}  // namespace isamap

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which schedules become versions of a program for all sizes, and for which sizes.
+//
+// Each schedule found for some sizes is priced at all samples. The regret of a set of guarded versions at a sample is
+// cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
+// smallest mean regret, for every size, and puts guarded ones before it as long as one is worth its code: a guard is
+// `extent <= c` or `extent > c`, c the crossover of the cost model.
+
+#include <functional>
+
+#include "isamap/symbolic_program.h"
+
+namespace isamap {
+
+struct VersionQuestion {
+  std::vector<Bindings> samples;           ///< the first is the likely one
+  std::vector<std::vector<double>> costs;  ///< by schedule and sample, in cycles; infinite: illegal there
+  std::vector<AffineExpr> measures;        ///< over the sizes: what guards compare
+  std::function<double(std::size_t schedule, const Bindings& sizes)> price;
+};
+
+struct GuardedSchedule {
+  std::size_t schedule = 0;
+  std::vector<SizeFact> when = {};
+};
+
+/// At most `most`, in order of their guards; the last one has none.
+std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, int most);
+
+/// Which of the versions serves a sample.
+std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings& sizes);
+
+/// Sizes where versions are priced: the likely ones, small, middle and large ones, and each size small or large while
+/// the others are likely. All satisfy the facts.
+std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel);
+
+}  // namespace isamap
