@@ -12,6 +12,7 @@
 #include "scheduler/measure.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/tuning_variants.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -61,7 +62,14 @@ StatementId largest_statement(const Kernel& kernel) {
 class PartTuning {
  public:
   PartTuning(const Kernel& kernel, const HardwareModel& machine, const TuneModelOptions& options)
-      : kernel_(kernel), machine_(machine), options_(options) {}
+      : kernel_(kernel),
+        machine_(machine),
+        options_(options),
+        compile_(options.compile),
+        workers_(std::make_shared<Workers>(options.jobs)) {
+    compile_.schedule.workers = workers_;
+    compile_.schedule.progress = [this](std::int64_t, double) { return !options_.stopped(); };
+  }
 
   /// The fastest, if it is faster than `now`.
   std::shared_ptr<const Compilation> faster_than(std::shared_ptr<const Compilation> now, TunedPart& report) {
@@ -69,15 +77,16 @@ class PartTuning {
     // Without splits of the kernel, which have points of their own; what there is may have one.
     if (const auto mappings = enumerate_mappings(kernel_, machine_, options_.compile.map)) {
       const StatementId statement = largest_statement(kernel_);
-      for (const Point& point : promising(statement, *mappings)) {
-        if (options_.stopped()) break;
-        ScheduleOptions with = options_.compile.schedule;
+      const std::vector<Point> points = promising(statement, *mappings);
+      add_each(points.size(), [&](std::size_t p) -> Compiled {
+        ScheduleOptions with = compile_.schedule;
         with.known.resize(kernel_.statements.size());
-        with.known[statement.index()] = {point};
+        with.known[statement.index()] = {points[p]};
         with.stop_after.assign(kernel_.statements.size(), with.max_evaluations);
         with.stop_after[statement.index()] = 1;
-        if (const auto scheduled = schedule(kernel_, *mappings, machine_, with)) add(scheduled->schedule);
-      }
+        const auto scheduled = schedule(kernel_, *mappings, machine_, with);
+        return scheduled ? compiled(scheduled->schedule) : nullptr;
+      });
     }
     if (candidates_.size() == 1) search_again();
     time(report);
@@ -89,9 +98,11 @@ class PartTuning {
   }
 
  private:
+  using Compiled = std::shared_ptr<const Compilation>;
+
   std::vector<Point> promising(StatementId statement, const MapResult& mappings) {
     PromisingPoints points(statement, options_.measured);
-    ScheduleOptions with = options_.compile.schedule;
+    ScheduleOptions with = compile_.schedule;
     with.watch = [&](const Trial& trial) { points.add(trial); };
     const auto searched = schedule(kernel_, mappings, machine_, with);
     return searched ? points.points() : std::vector<Point>{};
@@ -100,20 +111,27 @@ class PartTuning {
   /// Where the statement maps only after a split of the kernel: searches from other seeds.
   void search_again() {
     constexpr std::size_t most = 4;
-    for (std::size_t seed = 1; seed <= std::min(most, options_.measured) && !options_.stopped(); ++seed) {
-      CompileOptions with = options_.compile;
-      with.schedule.seed += seed;
-      add(std::make_shared<const Compilation>(compile(kernel_, machine_, with)));
-    }
+    add_each(std::min(most, options_.measured), [&](std::size_t seed) -> Compiled {
+      CompileOptions with = compile_;
+      with.schedule.seed += seed + 1;
+      return std::make_shared<const Compilation>(compile(kernel_, machine_, with));
+    });
   }
 
-  void add(const Schedule& schedule) {
-    CompileOptions by_hand = options_.compile;
-    by_hand.hand_written = schedule;
-    add(std::make_shared<const Compilation>(compile(kernel_, machine_, by_hand)));
+  /// Side by side, added in order.
+  void add_each(std::size_t count, const std::function<Compiled(std::size_t)>& make) {
+    auto all =
+        for_each_in_parallel(*workers_, count, [&](std::size_t i) { return options_.stopped() ? nullptr : make(i); });
+    for (Compiled& one : all) add(std::move(one));
   }
-  void add(std::shared_ptr<const Compilation> one) {
-    if (!one->program) return;
+
+  Compiled compiled(const Schedule& schedule) const {
+    CompileOptions by_hand = compile_;
+    by_hand.hand_written = schedule;
+    return std::make_shared<const Compilation>(compile(kernel_, machine_, by_hand));
+  }
+  void add(Compiled one) {
+    if (!one || !one->program) return;
     const auto same = [&](const auto& other) {
       return other->scheduled->schedule.nests == one->scheduled->schedule.nests;
     };
@@ -123,12 +141,13 @@ class PartTuning {
   void variants(const Compilation& of) {
     const Schedule schedule = of.scheduled->schedule;
     const Kernel kernel = scheduled_kernel_of(kernel_, schedule);
+    std::vector<Schedule> all;
     for (std::size_t s = 0; s < schedule.nests.size(); ++s)
       for (const TuningVariant& variant : tuning_variants(schedule, s, kernel, machine_)) {
-        Schedule with = schedule;
-        with.nests[s] = variant.nest;
-        add(with);
+        all.push_back(schedule);
+        all.back().nests[s] = variant.nest;
       }
+    add_each(all.size(), [&](std::size_t v) { return compiled(all[v]); });
   }
 
   /// All of them again: times of different minutes are not comparable.
@@ -155,6 +174,8 @@ class PartTuning {
   const Kernel& kernel_;
   const HardwareModel& machine_;
   const TuneModelOptions& options_;
+  CompileOptions compile_;  ///< of the candidates
+  const std::shared_ptr<Workers> workers_;
   std::vector<std::shared_ptr<const Compilation>> candidates_;  ///< the first is what there was
   std::optional<std::size_t> best_;
 };

@@ -123,16 +123,16 @@ Result<Plan> parse_plan(const std::string& text, const std::string& file) {
   return plan;
 }
 
-bool Shard::holds(const std::string& key) const {
+std::uint64_t Shard::number_of(const std::string& key) const {
   constexpr std::size_t half = 16;  // digits
-  if (key.size() != 2 * half) return number == 0;
+  if (key.size() != 2 * half) return 0;
   std::uint64_t high = 0, low = 0;
   std::from_chars(key.data(), key.data() + half, high, 16);
   std::from_chars(key.data() + half, key.data() + 2 * half, low, 16);
   std::uint64_t mixed = high ^ low;  // low bits of the hash alone are poor: finaliser of Steele, Lea, Flood 2014
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return (mixed ^ (mixed >> 31)) % of == number;
+  return (mixed ^ (mixed >> 31)) % of;
 }
 
 Result<Shard> parse_shard(const std::string& text) {

@@ -55,7 +55,8 @@ Result<Plan> parse_plan(const std::string& text, const std::string& file);
 /// "3/8": the jobs whose key modulo 8 is 3.
 struct Shard {
   std::uint64_t number = 0, of = 1;
-  bool holds(const std::string& key) const;
+  std::uint64_t number_of(const std::string& key) const;  ///< of the shard that holds it
+  bool holds(const std::string& key) const { return number_of(key) == number; }
 };
 Result<Shard> parse_shard(const std::string& text);
 

@@ -59,6 +59,19 @@ JobQueue::State JobQueue::state_of(std::size_t number) const {
   return elsewhere_.contains(job.key) ? State::elsewhere : State::ready;
 }
 
+/// Those of our shard first, then those of the next shard, and so on. Of others from the end, where their own workers
+/// come last: these do not see at once what was taken.
+void JobQueue::sort_for_stealing() {
+  const Shard& own = options_.shard;
+  const auto others =
+      std::stable_partition(ready_.begin(), ready_.end(), [&](std::size_t j) { return own.holds(plan_.jobs[j].key); });
+  const auto distance = [&](std::size_t j) {
+    return (own.number_of(plan_.jobs[j].key) + own.of - own.number) % own.of;
+  };
+  std::reverse(others, ready_.end());
+  std::stable_sort(others, ready_.end(), [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
+}
+
 Diagnostics JobQueue::refresh() {
   Diagnostics found = store_.refresh();
   elsewhere_.clear();
@@ -76,15 +89,13 @@ Diagnostics JobQueue::refresh() {
     const Known* known = store_.find(plan_.jobs[j].key);
     (known && known->attempts > 0 ? again : ready_).push_back(j);
   }
-  // Those of our shard first; workers that share all jobs begin at different places.
   if (options_.steal && options_.shard.of > 1)
-    std::stable_partition(ready_.begin(), ready_.end(),
-                          [&](std::size_t j) { return options_.shard.holds(plan_.jobs[j].key); });
+    sort_for_stealing();
   else if (options_.shard.of == 1 && !ready_.empty() && !elsewhere_.empty())
     std::rotate(
         ready_.begin(),
         ready_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(::getpid()) * 7919 % ready_.size()),
-        ready_.end());
+        ready_.end());  // workers that share all jobs begin at different places
   ready_.insert(ready_.end(), again.begin(), again.end());
   others_ = not_here + (elsewhere_.empty() && flight_.empty() ? 0 : waiting);
   return found;

@@ -60,6 +60,7 @@ class JobQueue {
  private:
   enum class State { ready, waiting, flight, elsewhere, ok, wrong, given_up, blocked };
   State state_of(std::size_t job) const;
+  void sort_for_stealing();
   bool ours(std::size_t job) const { return options_.steal || options_.shard.holds(plan_.jobs[job].key); }
 
   const Plan& plan_;

@@ -9,6 +9,7 @@
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
 #include "support/stop.h"
+#include "support/threads.h"
 
 namespace isamap {
 
@@ -99,19 +100,28 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
   });
 }
 
+/// The data to compare with. Compilers of `options.jobs` programs run meanwhile.
+std::vector<Case> prepared(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
+  std::vector<Case> cases;
+  const auto interpret_all = [&] { cases = cases_of(programs.front().kernel, options.seed); };
+  if (options.jobs <= 1) return interpret_all(), cases;
+  std::vector<const Program*> all;
+  for (const Program& program : programs) all.push_back(&program);
+  for_each_in_parallel(2, 2, [&](std::size_t i) {
+    const StopWhen scope(options.stopped);
+    i == 0 ? runner.prepare(all, options.jobs, options.stopped) : interpret_all();
+  });
+  return cases;
+}
+
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                  std::vector<Measured>& results) {
   if (programs.empty()) return;
-  if (options.jobs > 1) {
-    std::vector<const Program*> all;
-    for (const Program& program : programs) all.push_back(&program);
-    runner.prepare(all, options.jobs, options.stopped);
-  }
+  const std::vector<Case> cases = prepared(programs, runner, options);
   std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
-  const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
   const auto stopped = [&] { return options.stopped && options.stopped(); };
   for (std::size_t p = 0; p < programs.size() && !stopped(); ++p)
     results[p] = checked(programs[p], runner, cases, options.limits);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -177,6 +178,10 @@ class ScheduleRun {
       proved_ = true;
       return *none;
     }
+    lowerable_ = for_each_in_parallel(*workers_, kernel_.statements.size(), [&](std::size_t s) {
+      return mappings_of(mappings_, kernel_, make_id<StatementId>(s), model_);
+    });
+    search_ahead();
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       auto chosen = statement(make_id<StatementId>(s));
       if (!chosen) return chosen.diagnostics();
@@ -229,9 +234,8 @@ class ScheduleRun {
   /// Called by several threads.
   void fuse(Scheduled& one) {
     StatementCosts costs{[this](StatementId id) { return model_of(id); }};
-    const FusionInput input{kernel_, whole_,
-                            model_,  options_.objective,
-                            costs,   [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
+    const FusionInput input{
+        kernel_, whole_, model_, options_.objective, costs, [&](StatementId id) { return lowerable_[id.index()]; }};
     fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
   }
 
@@ -252,10 +256,6 @@ class ScheduleRun {
                                   : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
   }
 
-  bool lowers_beside(Schedule others, StatementId id, const Nest& nest) const {
-    others.nests[id.index()] = nest;
-    return !has_errors(lower(others, whole_, model_, DoLines::trusted).diagnostics());
-  }
   bool lowers(const Scheduled& one) const {
     return !has_errors(lower(one.schedule, whole_, model_, DoLines::trusted).diagnostics());
   }
@@ -319,33 +319,74 @@ class ScheduleRun {
                        });
   }
 
+  /// In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
+  /// ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
+  bool lower_alone() const { return options_.must_lower && is_host_code(model_) && whole_.repeats.empty(); }
+
+  /// Statements that lower alone are searched side by side, each as if it were the only one. Where an observer wants
+  /// the trials in order, or the clock decides, one is searched after the other.
+  void search_ahead() {
+    ahead_.resize(kernel_.statements.size());
+    if (!lower_alone() || workers_->jobs() == 1 || kernel_.statements.size() == 1 || options_.max_seconds > 0 ||
+        options_.watch || options_.user_strategy || options_.executor)
+      return;
+    std::mutex one;  // at a time: factories and observers of users
+    const CostModelFactory costs{[&](const SearchSpace& space) -> std::unique_ptr<CostModel> {
+                                   const std::lock_guard lock(one);
+                                   auto made = costs_(space);
+                                   return made ? std::move(*made) : nullptr;
+                                 },
+                                 [&] {
+                                   const std::lock_guard lock(one);
+                                   return costs_.problems();
+                                 }};
+    std::atomic<bool> stopped{false};
+    const auto progress = [&](std::int64_t evaluations, double best) {
+      const std::lock_guard lock(one);
+      if (!stopped && options_.progress && !options_.progress(evaluations, best)) stopped = true;
+      return !stopped;
+    };
+    const Schedule scalar_nests = result_.schedule;
+    for_each_in_parallel(*workers_, kernel_.statements.size(), [&](std::size_t s) {
+      const auto id = make_id<StatementId>(s);
+      if (lowerable_[s].empty()) return;
+      const SearchSpace& space = space_of(id);
+      auto strategy = new_strategy(space);
+      if (!strategy) return;  // told by the search in order
+      const auto lowers = [&](const Nest& nest) { return refusal_beside(scalar_nests, id, nest); };
+      LoopOptions loop = loop_options(id, lowers, [] { return false; });
+      loop.progress = progress;
+      Found found = search(space, **strategy, costs, loop);
+      if (found.best || !found.stopped) ahead_[s] = std::move(found);
+    });
+  }
+
+  /// Why the nest does not lower beside those of the other statements; empty: it does. Mappings are proved.
+  Diagnostics refusal_beside(Schedule others, StatementId id, const Nest& nest) const {
+    others.nests[id.index()] = nest;
+    return lower(others, whole_, model_, DoLines::trusted).diagnostics();
+  }
+
   Result<Statement> statement(StatementId id) {
-    std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
-    if (mine.empty()) return scalar(id, {});  // one schedule, no search
-    const SearchSpace& space = space_of(id, std::move(mine));
+    if (lowerable_[id.index()].empty()) return scalar(id, {});  // one schedule, no search
+    const SearchSpace& space = space_of(id);
     if (options_.space.double_buffered && !space.hierarchy_point(space.first()))
       return error("--space double-buffered requires a linear memory hierarchy", "see docs/search.md");
     const bool own = static_cast<bool>(options_.user_strategy);
     auto strategy = new_strategy(space);
     if (!strategy) return strategy.diagnostics();
-    // In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
-    // ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
     Schedule beside = result_.schedule;
-    const bool alone = options_.must_lower && id.index() > 0 && is_host_code(model_) && whole_.repeats.empty();
+    const bool alone = id.index() > 0 && lower_alone();
     if (alone)
       for (std::size_t s = 0; s < beside.nests.size(); ++s) beside.nests[s] = scalar_nest(kernel_.statements[s]);
-    const auto lowers = [&](const Nest& nest) {
-      Schedule trial = beside;
-      trial.nests[id.index()] = nest;
-      return lower(trial, whole_, model_, DoLines::trusted).diagnostics();  // mappings are proved
-    };
+    const auto lowers = [&](const Nest& nest) { return refusal_beside(beside, id, nest); };
     const double until = share_of_time(id);
     const auto out_of_time = [&] {
       return result_.stopped || (options_.max_seconds > 0 && seconds_since(start_) > until);
     };
     const LoopOptions loop = loop_options(id, lowers, out_of_time);
-    Found found = search(space, **strategy, costs_, loop);
-    if (alone && found.best && !lowers_beside(result_.schedule, id, found.best->nest)) {
+    Found found = ahead_[id.index()] ? std::move(*ahead_[id.index()]) : search(space, **strategy, costs_, loop);
+    if (alone && found.best && has_errors(refusal_beside(result_.schedule, id, found.best->nest))) {
       beside = result_.schedule;
       strategy = new_strategy(space);
       if (!strategy) return strategy.diagnostics();
@@ -499,9 +540,9 @@ class ScheduleRun {
   }
 
   /// The space of a statement, kept for the whole run: strategies and cost models refer to it. Empty if nothing maps.
-  const SearchSpace& space_of(StatementId id, std::vector<Mapping> mappings = {}) {
+  const SearchSpace& space_of(StatementId id) {
     auto& space = spaces_[id.index()];
-    if (!space) space = std::make_unique<SearchSpace>(kernel_, id, std::move(mappings), model_, options_.space);
+    if (!space) space = std::make_unique<SearchSpace>(kernel_, id, lowerable_[id.index()], model_, options_.space);
     return *space;
   }
 
@@ -519,6 +560,8 @@ class ScheduleRun {
   const CostModelFactory& costs_;
   std::mutex making_;
   const std::shared_ptr<Workers> workers_;
+  std::vector<std::vector<Mapping>> lowerable_;       ///< by statement: its mappings that lower
+  std::vector<std::optional<Found>> ahead_;           ///< by statement: what search_ahead found
   std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< by statement, on demand
   StatementCosts statement_costs_{[this](StatementId id) { return model_of(id); }};
   Scheduled result_;

@@ -27,6 +27,16 @@ TEST(Jobs, ChangeNoByte) {
   EXPECT_FALSE(one.empty());
   for (const char* jobs : {"2", "7"})
     EXPECT_EQ(isamap(of_products("schedule", "i=64,j=48,k=32", {"--jobs", jobs})).out, one) << jobs;
+  // Several statements, searched side by side, then fused with one tile after the other.
+  for (const char* kernel : {"attention", "gru_cell"}) {
+    const auto with_jobs = [&](const char* jobs) {
+      return isamap({"schedule", example(kernel), "--target", "x86_avx512", "--budget", "evals=150", "--jobs", jobs})
+          .out;
+    };
+    const std::string serial = with_jobs("1");
+    if (kernel == std::string("gru_cell")) EXPECT_NE(serial.find(" then "), std::string::npos) << "fuses: " << serial;
+    for (const char* jobs : {"2", "7"}) EXPECT_EQ(with_jobs(jobs), serial) << kernel << ", " << jobs;
+  }
   const Words extract{"extract", example("attention"), "--target", "x86_avx512", "--budget", "evals=60", "--jobs"};
   const auto with = [](Words words, const char* jobs) { return words.emplace_back(jobs), isamap(words).out; };
   EXPECT_EQ(with(extract, "1"), with(extract, "3"));
@@ -86,6 +96,38 @@ TEST(Interrupts, AreAnsweredWithTheBestSoFar) {
     EXPECT_GT(json["cycles"].get<double>(), 0);
     EXPECT_NE(json["best"]["schedule"].get<std::string>().find("do "), std::string::npos) << at.said.out;
   }
+}
+
+TEST(Interrupts, EndSearchesOfSeveralStatements) {
+  for (const char* jobs : {"1", "3"}) {
+    const Interrupted at = interrupted({"schedule", example("attention"), "--target", "x86_avx512", "--budget",
+                                        "evals=100000000", "--json", "--jobs", jobs},
+                                       has_a_best);
+    ASSERT_EQ(at.said.code, 0) << at.said.err;
+    EXPECT_LT(at.seconds, answered);
+    const auto json = parsed(at.said);
+    EXPECT_TRUE(json["stopped"].get<bool>());
+    EXPECT_NE(json["best"]["schedule"].get<std::string>().find("do "), std::string::npos) << at.said.out;
+  }
+}
+
+TEST(Interrupts, EndTuningDuringItsSearch) {
+  const Interrupted at =
+      interrupted(of_products("tune", "i=256,j=256,k=256", {"--budget", "evals=100000000", "--jobs", "2"}), has_a_best);
+  EXPECT_EQ(at.said.code, 4) << at.said.err;
+  EXPECT_LT(at.seconds, answered);
+  EXPECT_NE(at.said.err.find("interrupted: 0 candidates are measured"), std::string::npos) << at.said.err;
+  EXPECT_NE(at.said.out.find("# nothing is measured: the best predicted"), std::string::npos) << at.said.out;
+}
+
+TEST(Interrupts, KeepLayersThatAreExtracted) {
+  const Interrupted at =
+      interrupted({"extract", example("attention"), "--target", "x86_avx512", "--budget", "evals=100000000"},
+                  [looks = 0](const std::string&) mutable { return ++looks > 50; });
+  EXPECT_EQ(at.said.code, 4) << at.said.err;
+  EXPECT_LT(at.seconds, answered);
+  EXPECT_NE(at.said.err.find("interrupted: the rest is left out"), std::string::npos) << at.said.err;
+  EXPECT_NE(at.said.out.find(" layers, "), std::string::npos) << at.said.out;
 }
 
 TEST(Interrupts, KeepWholeTrials) {

@@ -148,6 +148,27 @@ TEST(Work, NeedsComeFirstAndShardsStealWhatNobodyDoes) {
   EXPECT_TRUE(rest.not_done.empty());
 }
 
+TEST(Work, ThievesBeginWhereTheOwnersEnd) {
+  const Plan plan = plan_of(60);
+  auto store = JobStore::open(fresh("steal"), true);
+  ASSERT_TRUE(store);
+  WorkOptions options;
+  options.shard = {1, 3};
+  options.steal = true;
+  JobQueue queue(plan, *store, options);
+  ASSERT_FALSE(has_errors(queue.refresh()));
+  std::vector<std::size_t> expected, found;
+  for (const std::uint64_t shard : {1, 2, 0}) {
+    std::vector<std::size_t> jobs;
+    for (std::size_t j = 0; j < plan.jobs.size(); ++j)
+      if (Shard{shard, 3}.holds(plan.jobs[j].key)) jobs.push_back(j);
+    if (shard != 1) std::ranges::reverse(jobs);
+    expected.insert(expected.end(), jobs.begin(), jobs.end());
+  }
+  while (const auto job = queue.next()) found.push_back(*job);
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Work, FailuresAreRecordsAndGivenUpAfterThreeAttempts) {
   const Plan plan = plan_of(3);
   const std::string path = fresh("failing");
