@@ -87,6 +87,12 @@ bool is_entry(const fs::path& path) {
   return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+/// Those that were not used for the longest time are evicted first.
+void mark_used(const fs::path& entry) {
+  std::error_code failed;
+  fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);
+}
+
 /// Limits the size of the directory: evicts oldest entries first, and unfinished ones after an hour.
 void prune(const fs::path& cache) {
   std::error_code failed;
@@ -137,6 +143,7 @@ std::optional<std::string> read_from_cache(const std::string& key) {
   if (!cache) return std::nullopt;
   auto found = read_kept(*cache / place_of(key));
   if (!found || found->key != key) return std::nullopt;
+  mark_used(*cache / place_of(key));
   return std::move(found->content);
 }
 
@@ -160,7 +167,7 @@ std::optional<fs::path> find_in_cache(const std::string& key) {
   if (failed || read_file(entry / "key", max_text) != key ||
       sums.find(fmt::format("\nprogram {} ", size)) == std::string::npos)
     return std::nullopt;
-  fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);  // the oldest are evicted
+  mark_used(entry);
   return program;
 }
 

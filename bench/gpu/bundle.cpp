@@ -26,7 +26,7 @@ namespace isamap::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const std::string source = ISAMAP_SOURCE_DIR;
 
@@ -224,18 +224,18 @@ class Bundle {
       }
       if (!written)
         return {error(fmt::format("cannot write to {}/cases/{}", options_.folder.string(), name), "is the disk full?")};
-      manifest_ += Json{{"case", name},
-                        {"kernel", wanted.name},
-                        {"family", wanted.family},
-                        {"yaml", wanted.yaml},
-                        {"target", model.name},
-                        {"clock_hz", model.clock_hz},
-                        {"target_hash", lab::hash_of(target_.resolved)},
-                        {"kernel_hash", lab::hash_of(print(*kernel))},
-                        {"schedule", print((*chosen)[s].schedule)},
-                        {"nest", lines_of((*chosen)[s].schedule)},
-                        {"predicted_cycles", (*chosen)[s].cycles},
-                        {"features", (*chosen)[s].features}}
+      manifest_ += OrderedJson{{"case", name},
+                               {"kernel", wanted.name},
+                               {"family", wanted.family},
+                               {"yaml", wanted.yaml},
+                               {"target", model.name},
+                               {"clock_hz", model.clock_hz},
+                               {"target_hash", lab::hash_of(target_.resolved)},
+                               {"kernel_hash", lab::hash_of(print(*kernel))},
+                               {"schedule", print((*chosen)[s].schedule)},
+                               {"nest", lines_of((*chosen)[s].schedule)},
+                               {"predicted_cycles", (*chosen)[s].cycles},
+                               {"features", (*chosen)[s].features}}
                        .dump() +
                    "\n";
     }

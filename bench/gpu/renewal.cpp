@@ -10,12 +10,11 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* marker = "bundle_of_isamap";
-constexpr std::size_t most_bytes = std::size_t{1} << 28;
 
-bool put(const fs::path& file, const std::string& text) { return write_file(file, text.data(), text.size()); }
+bool wrote(const fs::path& file, const std::string& text) { return write_file(file, text.data(), text.size()); }
 bool differs(const fs::path& file, const std::string& text) {
   std::error_code none;
-  return !fs::exists(file, none) || read_file(file, most_bytes) != text;
+  return !fs::exists(file, none) || read_file(file, std::size_t{1} << 28) != text;
 }
 
 }  // namespace
@@ -42,7 +41,7 @@ bool Renewal::begin() const {
       if (!fs::exists(folder_ / "cases" / name.substr(0, name.find('.')), none)) fs::remove(file.path(), none);
     }
   fs::create_directories(folder_ / "place", none);
-  return put(folder_ / marker, "written by bench_gpu --bundle, which may replace what is in this folder\n");
+  return wrote(folder_ / marker, "written by bench_gpu --bundle, which may replace what is in this folder\n");
 }
 
 bool Renewal::put_place(const fs::path& file, const std::string& text) {
@@ -51,7 +50,7 @@ bool Renewal::put_place(const fs::path& file, const std::string& text) {
     programs_changed_ = true;
     for (const char* object : {"runner.o", "peers.o", "peers.link"}) fs::remove(folder_ / "place" / object, none);
   }
-  return put(folder_ / file, text);
+  return wrote(folder_ / file, text);
 }
 
 bool Renewal::put_case(const std::string& name, const std::string& file, const std::string& text) {
@@ -60,7 +59,7 @@ bool Renewal::put_case(const std::string& name, const std::string& file, const s
   const bool first = written_.insert(name).second;
   if ((first && programs_changed_) || differs(at / file, text)) forget(name);
   fs::create_directories(at, none);
-  return put(at / file, text);
+  return wrote(at / file, text);
 }
 
 void Renewal::forget_others() const {

@@ -10,6 +10,7 @@
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
 #include "tests/backends/support.h"
+#include "tests/every.h"
 
 namespace isamap::scalar_functions {
 namespace {
@@ -144,10 +145,13 @@ TEST(ScalarFunctions, AreWithinTheirBoundsAsVectorizableText) {
   expect_functions(DType::f32, machine("scalar_c"), 28 * 28, false);
 }
 
-TEST(ScalarFunctions, AreTheInterpretersInEmulatedKernels) {
-  for (const DType type : {DType::f32, DType::s32, DType::bf16, DType::boolean})
-    expect_functions(type, machine("nvidia_sm80"), 28 * 7);
+void are_the_interpreters_in_emulated_kernels(Every every) {
+  for (const DType type : {DType::f32, DType::bf16, DType::s32, DType::boolean})
+    if (!every.skips()) expect_functions(type, machine("nvidia_sm80"), 28 * 7);
 }
+
+TEST(ScalarFunctions, AreTheInterpretersInEmulatedKernels) { are_the_interpreters_in_emulated_kernels(Every(2)); }
+TEST(HeavyScalarFunctions, AreTheInterpretersInEmulatedKernels) { are_the_interpreters_in_emulated_kernels(Every(1)); }
 
 }  // namespace
 }  // namespace isamap::scalar_functions

@@ -6,6 +6,7 @@
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
 #include "tests/backends/support.h"
+#include "tests/every.h"
 
 namespace isamap {
 namespace {
@@ -70,10 +71,11 @@ const std::vector<std::string> kernels = {
     "  F: {shape: [R, R, C], dtype: f32}\n  O: {shape: [H, H, C], dtype: f32}\ncompute:\n"
     "  - O[p,q,c] += I[p+r-1,q+s-1,c] * F[r,s,c]\nwhere: {p: H, q: H, r: R, s: R}\n"};
 
-TEST(Threads, TheSearchDealsOutAndResultsAreRight) {
+void the_search_deals_out_and_results_are_right(Every every) {
   if (with_cores(1).name.empty()) GTEST_SKIP() << "no model with threads runs on this processor";
   for (const std::string& text : kernels)
     for (const int cores : {2, 3, 7}) {
+      if (every.skips()) continue;
       const HardwareModel model = with_cores(cores);
       const Kernel kernel = kernel_of(text);
       ScheduleOptions options;
@@ -87,6 +89,9 @@ TEST(Threads, TheSearchDealsOutAndResultsAreRight) {
       expect_right(kernel, scheduled->schedule, model);
     }
 }
+
+TEST(Threads, TheSearchDealsOutAndResultsAreRight) { the_search_deals_out_and_results_are_right(Every(2)); }
+TEST(HeavyThreads, TheSearchDealsOutAndResultsAreRight) { the_search_deals_out_and_results_are_right(Every(1)); }
 
 /// Panels that each thread packs for itself lie apart.
 TEST(Threads, SharedMemoryHoldsATileForEachInstance) {

@@ -146,15 +146,15 @@ std::vector<Case> share(std::size_t part, std::size_t parts) {
   return some;
 }
 
-constexpr std::size_t constructs_turns = 2;  ///< of 40 sizes: a twentieth; HeavyConstructs takes all
+constexpr std::size_t constructs_turns = 2;  ///< of 40 sizes one; HeavyConstructs takes all
 
-/// Each construct of each type at one size; the sizes of the turns lie 20 apart. Of `targets` each has its
-/// share, another one in the next turn.
+/// Each construct of each type at one size in one of the turns; the sizes of the turns lie 20 apart. Of `targets` each
+/// has its share.
 std::vector<Case> each_at_one_size(std::size_t turn, std::size_t target, std::size_t targets) {
   std::vector<Case> some;
   for (std::size_t c = 0; c < constructs().size(); ++c)
     for (std::size_t t = 0; t < std::size(types); ++t)
-      if (is_tried(c, t) && (c + t + turn) % targets == target)
+      if (is_tried(c, t) && (c + t) % constructs_turns == turn && (c + t) / constructs_turns % targets == target)
         some.push_back(
             {c, t, 1 + static_cast<int>((7 * c + 11 * t + most_columns / constructs_turns * turn) % most_columns)});
   return some;
@@ -326,7 +326,7 @@ bool runs_here(const HardwareModel& model) {
   return model.program.language == "c++" && availability(model).how == ExecutionMode::native;
 }
 
-/// A twentieth of the sizes of each construct and type, by two compilers in turn.
+/// One size of each construct and type, by one of two compilers in turn.
 class Constructs : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Constructs, OfEveryTypeAtOneSize) {

@@ -146,11 +146,12 @@ TEST(ForDevice, TwoSetsOfRegistersAreTwo) {
       << compiled.log;
 }
 
-TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
+void products_of_warpgroups_compile_without_spills(Every every) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm90a");
   for (const ProductType& t : product_types) {
     if (t.wide == 0) continue;
+    if (every.skips()) continue;
     SCOPED_TRACE(t.type);
     const Program made = searched(product(t.type, t.sum, 4096, 4096, 4096, true), model);
     const auto unit = print_cuda(made, model);
@@ -163,6 +164,11 @@ TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
     EXPECT_EQ(compiled.log.find("used 16 barriers"), std::string::npos)  // all that there are
         << compiled.log << made.schedule_text;
   }
+}
+
+TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) { products_of_warpgroups_compile_without_spills(Every(2)); }
+TEST(HeavyForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
+  products_of_warpgroups_compile_without_spills(Every(1));
 }
 
 /// A block of `i` x `j` sums of which each warpgroup has `part` rows; a role fetches its tiles.
@@ -231,7 +237,7 @@ TEST(ForDevice, ACallWithMoreOperandsThanThereAreRegistersAtTheStartIsRefused) {
             "of a role are shared out");
 }
 
-TEST(ForDevice, NeighboursAreWideRequests) {
+void neighbours_are_wide_requests(Every every) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   struct Case {
     const char *compute, *tensors;
@@ -251,6 +257,7 @@ TEST(ForDevice, NeighboursAreWideRequests) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const Case& c : cases) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + c.compute);
       const Program made = searched(
           kernel_from("kernel: k\ntensors: " + std::string(c.tensors) + "\ncompute:\n  - " + c.compute + "\n"), model);
@@ -263,14 +270,18 @@ TEST(ForDevice, NeighboursAreWideRequests) {
   }
 }
 
+TEST(ForDevice, NeighboursAreWideRequests) { neighbours_are_wide_requests(Every(3)); }
+TEST(HeavyForDevice, NeighboursAreWideRequests) { neighbours_are_wide_requests(Every(1)); }
+
 /// As whoever is handed a printed file compiles it first.
-TEST(ForDevice, FilesCompileWithoutOptionsAndWarnings) {
+void files_compile_without_options_and_warnings(Every every) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     auto model = machine(name);
     std::erase_if(model.program.flags.at("nvcc"), [](const std::string& flag) { return !flag.starts_with("-arch="); });
     ASSERT_EQ(model.program.flags.at("nvcc").size(), 1U);
     for (const char* example : {"gemm_bf16", "requantise", "softmax", "linear_s8"}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + example);
       auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
       ASSERT_TRUE(kernel) << render(kernel.diagnostics());
@@ -278,6 +289,9 @@ TEST(ForDevice, FilesCompileWithoutOptionsAndWarnings) {
     }
   }
 }
+
+TEST(ForDevice, FilesCompileWithoutOptionsAndWarnings) { files_compile_without_options_and_warnings(Every(3)); }
+TEST(HeavyForDevice, FilesCompileWithoutOptionsAndWarnings) { files_compile_without_options_and_warnings(Every(1)); }
 
 TEST(ForDevice, ScalarKernelsCompile) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";

@@ -189,11 +189,12 @@ void expect_code(const Program& made, const HardwareModel& model) {
 }
 
 /// With the real one, where it is installed: the standard headers that it lacks are ours.
-TEST(RuntimeCompiler, TakesEveryPrintedFile) {
+void takes_every_printed_file(Every every) {
   if (const std::string why = device::open_compiler(); !why.empty()) GTEST_SKIP() << why;
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"})
     for (const char* example :
          {"gemm_bf16", "gemm_f16", "gemm_s8", "softmax", "layer_norm", "gru_cell", "requantise"}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + example);
       const auto model = machine(name);
       auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
@@ -206,6 +207,9 @@ TEST(RuntimeCompiler, TakesEveryPrintedFile) {
       expect_code(*lower(scheduled->schedule, *kernel, model), model);
     }
 }
+
+TEST(RuntimeCompiler, TakesEveryPrintedFile) { takes_every_printed_file(Every(3)); }
+TEST(HeavyRuntimeCompiler, TakesEveryPrintedFile) { takes_every_printed_file(Every(1)); }
 
 TEST(RuntimeCompiler, TakesTensorsThatTheHostDescribes) {
   if (const std::string why = device::open_compiler(); !why.empty()) GTEST_SKIP() << why;

@@ -136,10 +136,11 @@ TEST(Kernels, AnOrderOfTilesInTheSecondNestAloneIsRefused) {
 }
 
 // What follows a product goes on with its tile in the scratchpad, where the ring of its inputs stood before.
-TEST(Kernels, EpiloguesGoOnWithTheTile) {
+void epilogues_go_on_with_the_tile(Every every) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const auto& [m, n, k] : {std::tuple(100, 72, 40), {17, 9, 33}, {5, 5, 0}}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(name) + " " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
       const Kernel kernel = kernel_from(
           "kernel: layer\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
@@ -157,6 +158,9 @@ TEST(Kernels, EpiloguesGoOnWithTheTile) {
     }
   }
 }
+
+TEST(Kernels, EpiloguesGoOnWithTheTile) { epilogues_go_on_with_the_tile(Every(2)); }
+TEST(HeavyKernels, EpiloguesGoOnWithTheTile) { epilogues_go_on_with_the_tile(Every(1)); }
 
 // Neighbours along the reduction are neighbours in memory: the lanes of a warp share each element.
 TEST(Kernels, LanesShareReductions) {

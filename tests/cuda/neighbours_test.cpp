@@ -62,7 +62,7 @@ TEST(Neighbours, AskForNoMoreSectorsInAQuarterOfTheRequests) {
   EXPECT_EQ(found.at("k_1 Y stores"), (Evaluation{8, 128, 128}));
 }
 
-TEST(Neighbours, RowsOfAReduction) {
+void rows_of_a_reduction(Every every) {
   const auto model = machine("nvidia_sm80");
   const std::vector<Case> rows = {
       {"Y[i] += X[i,j]", "{X: {shape: [5, 1000]}, Y: {shape: [5]}}", "fetch_16_b32"},
@@ -75,6 +75,7 @@ TEST(Neighbours, RowsOfAReduction) {
       {"Y[i] += X[i,j] * X[i,j]", "{X: {shape: [4, 130], dtype: f64}, Y: {shape: [4], dtype: f64}}", "fetch_16_f64"},
   };
   for (const Case& c : rows) {
+    if (every.skips()) continue;
     SCOPED_TRACE(std::string(c.compute) + " " + c.tensors);
     const Program made = program_of(c.compute, c.tensors, model);
     expect_same(made, model, 6);
@@ -85,6 +86,9 @@ TEST(Neighbours, RowsOfAReduction) {
         << unit->text;
   }
 }
+
+TEST(Neighbours, RowsOfAReduction) { rows_of_a_reduction(Every(2)); }
+TEST(HeavyNeighbours, RowsOfAReduction) { rows_of_a_reduction(Every(1)); }
 
 TEST(Neighbours, AnAddressBetweenMultiplesIsSeen) {  // planted
   const auto model = machine("nvidia_sm80");

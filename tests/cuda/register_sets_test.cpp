@@ -13,10 +13,11 @@ std::string with_sets(const std::string& a, const std::string& b, const std::str
                  "stage B in reg", "stage B in reg" + b);
 }
 
-TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) {
+void take_turns_along_an_unrolled_loop(Every every) {
   const HardwareModel model = machine("nvidia_sm80");
   for (const auto& [a, b] : {std::pair(" x2", " x2"), {" x3", " x2"}, {" x2", ""}, {" x4", " x3"}})
     for (const std::int64_t k : {200, 8}) {
+      if (every.skips()) continue;
       SCOPED_TRACE(std::string(a) + b + " " + std::to_string(k));
       const Program program = lowered(product("bf16", "f32", 100, 72, k, true), with_sets(a, b), model);
       expect_same(program, model, 5);
@@ -25,6 +26,9 @@ TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) {
       EXPECT_EQ(sets, std::string(a) == " x2" ? 2 : std::string(a) == " x3" ? 3 : 4);
     }
 }
+
+TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) { take_turns_along_an_unrolled_loop(Every(3)); }
+TEST(HeavyRegisterSets, TakeTurnsAlongAnUnrolledLoop) { take_turns_along_an_unrolled_loop(Every(1)); }
 
 TEST(RegisterSets, TheNextStepIsFetchedBeforeTheCalls) {
   const HardwareModel model = machine("nvidia_sm80");

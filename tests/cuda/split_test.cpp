@@ -62,16 +62,20 @@ std::string refusal_of(const Kernel& kernel, const std::string& text, const Hard
   return program ? "" : render(program.diagnostics());
 }
 
-TEST(Split, ComputesWhatOneBlockWouldForAllSizes) {
+void computes_what_one_block_would_for_all_sizes(Every every) {
   const HardwareModel model = machine("nvidia_sm80");
   struct Size {
     std::int64_t m, n, k;
   };
-  for (const auto& [m, n, k] : {Size{100, 72, 200}, {64, 64, 64}, {16, 8, 648}, {33, 7, 8}, {1, 1, 136}, {5, 3, 0}}) {
+  for (const auto& [m, n, k] : {Size{100, 72, 200}, {64, 64, 64}, {1, 1, 136}, {33, 7, 8}, {5, 3, 0}, {16, 8, 648}}) {
+    if (every.skips()) continue;
     SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
     expect_emulated(lowered(product("bf16", "f32", m, n, k, true), split_schedule(by_64), model), model);
   }
 }
+
+TEST(Split, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(2)); }
+TEST(HeavySplit, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(1)); }
 
 TEST(Split, ComputesWhatOneBlockWouldForAnyDepth) {  // tiles are copied element by element
   const HardwareModel model = machine("nvidia_sm80");
@@ -215,8 +219,9 @@ Result<Scheduled> scheduled_for(const Kernel& kernel, const HardwareModel& model
 }
 bool is_split(const Schedule& schedule) { return print(schedule).find("combine") != std::string::npos; }
 
-TEST(Split, TheSearchTakesItWhereProcessorsWouldBeIdle) {
+void the_search_takes_it_where_processors_would_be_idle(Every every) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    if (every.skips()) continue;
     SCOPED_TRACE(name);
     const HardwareModel model = machine(name);
     const Kernel long_sum = product("bf16", "f32", 72, 24, 4096, true);
@@ -236,6 +241,13 @@ TEST(Split, TheSearchTakesItWhereProcessorsWouldBeIdle) {
     ASSERT_TRUE(integers);
     EXPECT_TRUE(is_split(integers->schedule)) << print(integers->schedule);  // in whatever order they come
   }
+}
+
+TEST(Split, TheSearchTakesItWhereProcessorsWouldBeIdle) {
+  the_search_takes_it_where_processors_would_be_idle(Every(2));
+}
+TEST(HeavySplit, TheSearchTakesItWhereProcessorsWouldBeIdle) {
+  the_search_takes_it_where_processors_would_be_idle(Every(1));
 }
 
 TEST(Split, WhatFollowsASplitSumIsRightToo) {

@@ -13,18 +13,9 @@
 #include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 #include "tests/delivery.h"
+#include "tests/every.h"
 
 namespace isamap {
-
-/// Every n-th case of a loop, for tests whose Heavy twin takes all of them.
-class Every {
- public:
-  explicit Every(int n) : n_(n) {}
-  bool skips() { return next_++ % n_ != 0; }
-
- private:
-  int n_, next_ = 0;
-};
 
 inline const std::vector<std::string> deliveries = {"late", "eager", "random:1", "random:2", "random:3"};
 

@@ -9,6 +9,7 @@
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/rerolled_instruction.h"
 #include "scheduler/space/operand_routes.h"
+#include "tests/every.h"
 
 namespace isamap {
 namespace {
@@ -57,7 +58,7 @@ TEST(Routes, RowMajorFactorIsLoadedDirectlyOrFromPanels) {
   EXPECT_EQ(a.routes.front(), "in place");
 }
 
-TEST(Routes, MappingsShareOnlyWhatIsTheirs) {
+void mappings_share_only_what_is_theirs(Every every) {
   const Kernel kernel = *kernel_from_formula("O[n,k,p,q] += I[n,c,p+r,q+s] * F[k,c,r,s]",
                                              "n=2,k=5,c=3,p=4,q=18,r=3,s=3", "I=s8,F=s8,O=s32");
   for (const char* machine : {"systolic16", "dot16", "vta16"}) {
@@ -69,6 +70,7 @@ TEST(Routes, MappingsShareOnlyWhatIsTheirs) {
     RouteTable table(kernel, model);
     for (const Mapping& mapping : mapped->mappings) {
       if (!not_lowered(mapping, model).empty()) continue;
+      if (every.skips()) continue;
       const Computation fused = fuse(kernel.statements[0], mapping);
       for (int operand = 0; operand < access_count(instruction_form(mapping, model)->statement()); ++operand) {
         if (is_constant_operand(mapping, static_cast<std::size_t>(operand))) continue;
@@ -81,6 +83,9 @@ TEST(Routes, MappingsShareOnlyWhatIsTheirs) {
     }
   }
 }
+
+TEST(Routes, MappingsShareOnlyWhatIsTheirs) { mappings_share_only_what_is_theirs(Every(3)); }
+TEST(HeavyRoutes, MappingsShareOnlyWhatIsTheirs) { mappings_share_only_what_is_theirs(Every(1)); }
 
 TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
   const FoundRoutes b = find("C[i,j] += A[i,k] * B[j,k]", "i=5,j=32,k=29", "", "x86_avx512", "fma_f32_bcast", 2);
