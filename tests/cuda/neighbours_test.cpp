@@ -58,8 +58,8 @@ TEST(Neighbours, AskForNoMoreSectorsInAQuarterOfTheRequests) {
   const auto model = machine("nvidia_sm80");
   const Program made = program_of("Y[i,j] = X[i,j] + 1", "{X: {shape: [16, 64]}, Y: {shape: [16, 64]}}", model);
   const auto found = requests(made, model);
-  EXPECT_EQ(found.at("k_1 X loads"), (Evaluation{8, 128, 128}));
-  EXPECT_EQ(found.at("k_1 Y stores"), (Evaluation{8, 128, 128}));
+  EXPECT_EQ(found.at("k_1 X loads"), (Sectors{8, 128, 128}));
+  EXPECT_EQ(found.at("k_1 Y stores"), (Sectors{8, 128, 128}));
 }
 
 void rows_of_a_reduction(Every every) {

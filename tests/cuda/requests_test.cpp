@@ -18,14 +18,14 @@ TEST(Requests, NeighboursAreTheLeast) {
 TEST(Requests, LanesThatLoopColumnsTouchASectorEach) {
   const auto model = machine("nvidia_sm80");
   const auto found = requests(program_of("Y[i] = X[i,0]", "{X: {shape: [256, 64]}, Y: {shape: [256]}}", model), model);
-  EXPECT_EQ(found.at("k_1 X loads"), (Evaluation{8, 8 * 32, 8 * 4}));
+  EXPECT_EQ(found.at("k_1 X loads"), (Sectors{8, 8 * 32, 8 * 4}));
   EXPECT_EQ(found.at("k_1 Y stores").sectors, 256 * 4 / 32);
 }
 
 TEST(Requests, OneElementForAllLanesIsOneSector) {
   const auto model = machine("nvidia_sm80");
   const auto found = requests(program_of("Y[i] = X[0]", "{X: {shape: [8]}, Y: {shape: [256]}}", model), model);
-  EXPECT_EQ(found.at("k_1 X loads"), (Evaluation{8, 8, 8}));
+  EXPECT_EQ(found.at("k_1 X loads"), (Sectors{8, 8, 8}));
 }
 
 // Lanes that have nothing to do in an iteration do not join those of another: the round that does not fill comes first.
@@ -68,11 +68,11 @@ TEST(Requests, AWorseLoopIsSeen) {  // planted: threads are numbered warp by war
       program_of("Y[i] = X[i] - Y[i]", "{X: {shape: [256]}, Y: {shape: [256], inout: true}}", model);
   auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit);
-  EXPECT_EQ(requests(unit->text, *unit, program, model).at("k_1 X loads"), (Evaluation{8, 32, 32}));
+  EXPECT_EQ(requests(unit->text, *unit, program, model).at("k_1 X loads"), (Sectors{8, 32, 32}));
   const auto apart = requests(changed(changed(unit->text, "= threadIdx.x / 32;", "= threadIdx.x % 8;"),
                                       "= threadIdx.x % 32;", "= threadIdx.x / 8;"),
                               *unit, program, model);
-  EXPECT_EQ(apart.at("k_1 X loads"), (Evaluation{8, 64, 32}));
+  EXPECT_EQ(apart.at("k_1 X loads"), (Sectors{8, 64, 32}));
 }
 
 TEST(Requests, WithoutATransactionNothingIsSaid) {
