@@ -18,9 +18,9 @@ class BandPrice {
     exposed_ = machine.timing.exposed_starts;
     for (const Unit& unit : machine.units()) call_ = std::max(call_, unit.loop_end);
     cold_ = machine.timing.between_runs > caches.second;
+    for (const Part& part : tried.parts) rows_.push_back(*rows_of(kernel, part, tried.schedule.axes));
     for (std::size_t p = tried.parts.size(); p-- > 0;)
-      for (const RowWindow& window : rows_of(kernel, tried.parts[p], tried.schedule.axes)->reads)
-        first_reader_[window.tensor] = p;
+      for (const RowWindow& window : rows_[p].reads) first_reader_[window.tensor] = p;
   }
 
   double run() const {
@@ -46,7 +46,7 @@ class BandPrice {
 
   /// A part on the rows of most bands.
   double of_call(std::size_t part) const {
-    const PartRows rows = *rows_of(kernel_, tried_.parts[part], tried_.schedule.axes);
+    const PartRows& rows = rows_[part];
     const BandKernel& kernel = tried_.schedule.kernels[tried_.most_called[part]];
     double read = 0, written = 0, near = 0;
     for (const RowWindow& window : rows.reads) {
@@ -78,7 +78,8 @@ class BandPrice {
   const TriedBands& tried_;
   const PartStore& store_;
   const BandCaches& caches_;
-  double exposed_ = 0;  ///< share of what is read from behind the second cache
+  double exposed_ = 0;          ///< share of what is read from behind the second cache
+  std::vector<PartRows> rows_;  ///< by part
   std::map<TensorId, std::size_t> first_reader_;
   double call_ = 0;    ///< cycles: the end of the loops of a call
   bool cold_ = false;  ///< the model evicts weights from the second cache

@@ -15,6 +15,8 @@
 namespace isamap {
 namespace {
 
+constexpr double min_gain = 0.02;  ///< relative gain required: prices of few rows are less exact than that
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -35,18 +37,19 @@ class BandPlanner {
     for (const BandPath& path : paths)
       if (is_large(path)) try_path(path, large);
     price_all(large);
-    limit_ = options_.band_kernels * 5 / 6;
+    limit_ = options_.band_kernels * 3 / 4;
     for (const TriedBands& tried : large) {
-      if (tried.price >= apart(tried.chains)) continue;
+      if (!pays(tried.price, tried.chains)) continue;
       add(tried.chains, tried.along, tried.by / 2, other);
       add(tried.chains, tried.along, tried.by * 2, other);
     }
     price_all(other);
-    limit_ = options_.band_kernels;
+    limit_ = options_.band_kernels * 5 / 6;
     for (const auto& [path, best] : best_)
-      if (best.price < apart(path)) try_with_producers(best, grown);
+      if (pays(best.price, path)) try_with_producers(best, grown);
     price_all(grown);
-    for (const BandPath& path : paths)
+    limit_ = options_.band_kernels;
+    for (const BandPath& path : fewest_weights_first(paths))
       if (!is_large(path)) try_path(path, small);
     price_all(small);
     sort_out();
@@ -61,10 +64,21 @@ class BandPlanner {
     for (const std::size_t c : path) sum += price_[c];
     return sum;
   }
+  bool pays(double price, const Path& path) const { return price < apart(path) * (1 - min_gain); }
   std::vector<Part> parts_of(const Path& path) const {
     std::vector<Part> parts;
     for (const std::size_t c : path) parts.push_back(chains_[c]);
     return parts;
+  }
+
+  /// What stays in the nearest cache matters most where little else is read.
+  std::vector<BandPath> fewest_weights_first(const std::vector<BandPath>& paths) const {
+    std::vector<std::pair<double, const BandPath*>> sorted;
+    for (const BandPath& path : paths) sorted.emplace_back(weight_bytes(kernel_, parts_of(path.chains)), &path);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<BandPath> found;
+    for (const auto& [bytes, path] : sorted) found.push_back(*path);
+    return found;
   }
 
   // Rows.
@@ -184,7 +198,7 @@ class BandPlanner {
       const double alone = apart(path);
       if (best.price == std::numeric_limits<double>::infinity())
         refuse(path, fmt::format("a part has no program for the rows of bands of {}", best.by));
-      else if (best.price < alone)
+      else if (pays(best.price, path))
         result_.cheaper.push_back(best);
       else
         refuse(path,
