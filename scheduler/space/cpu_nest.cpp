@@ -191,6 +191,13 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
+  std::int64_t bytes_of(const Access& access, const std::map<std::string, std::int64_t>& tiles) const {
+    std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
+    for (const auto& [dim, tile] : tiles)
+      if (uses(access, dim)) bytes *= tile;
+    return bytes;
+  }
+
   /// How often the loops in the first lines, innermost first, re-read the same elements of an input.
   void count_passes(int a, std::size_t lines, InnermostLoop& innermost) const {
     const Access& access = access_of(*form_.statement, a);
@@ -206,11 +213,9 @@ class Builder {
         for (const TiledLoop& w : loop->loops) {
           const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
           tiles[w.dim] = w.tile;
-          std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
-          for (const auto& [dim, tile] : tiles)
-            if (uses(access, dim)) bytes *= tile;
-          if (steps > 1) loops.push_back({uses(access, w.dim), steps, bytes});
+          if (steps > 1) loops.push_back({uses(access, w.dim), steps, bytes_of(access, tiles)});
         }
+    innermost.tile_bytes = bytes_of(access, tiles);
     for (; !loops.empty() && !loops.back().used; loops.pop_back()) innermost.passes *= loops.back().steps;
     for (; !loops.empty() && innermost.reread_bytes == 0; loops.pop_back())
       if (!loops.back().used) innermost.reread_bytes = loops.back().bytes;

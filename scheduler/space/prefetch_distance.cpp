@@ -125,12 +125,12 @@ std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int acces
   for (const std::int64_t extent : tensor.shape) size *= extent;
   const bool far = next == nullptr || size > next->capacity;
   const double latency = latency_of_caches(model), step = cycles_of_step(form) * static_cast<double>(loop.inside);
+  if (loop.inside > 1 && (packed == hops.end() || loop.tile_bytes <= near.capacity)) return std::nullopt;
   if (size <= near.capacity || latency <= 0 || step <= 0) return std::nullopt;
   double ahead = std::clamp(std::ceil(latency / step), 1.0, max_distance);
   if (packed == hops.end()) {
     const auto rows = rows_in_place(form, access, loop.dim);
-    if (loop.inside > 1 || !rows || rows->part < near.line || rows->load * max_prefetches_per_line < near.line)
-      return std::nullopt;
+    if (!rows || rows->part < near.line || rows->load * max_prefetches_per_line < near.line) return std::nullopt;
     if (!far || next == nullptr || loop.passes > max_passes) return std::nullopt;
     if (loop.reread_bytes > 0 && loop.reread_bytes <= next->capacity) return std::nullopt;
     if (static_cast<double>(rows->part) > max_link_to_call_ratio * step * bandwidth_into(model, *next))

@@ -20,15 +20,17 @@ struct InnermostLoop {
   std::int64_t inside = 1;        ///< steps of the loops inside it, all together
   std::int64_t passes = 1;        ///< consecutive passes over the same elements of the access
   std::int64_t reread_bytes = 0;  ///< tile of the access re-read by an outer loop; 0: none
+  std::int64_t tile_bytes = 0;    ///< of the access in one pass
   std::int64_t steps_with_inside() const { return steps * inside; }
 };
 
 /// A packed tensor larger than the nearest cache is streamed through it along the innermost reduction, panel by panel.
 /// The hardware prefetcher stops at pages and retrains for each panel; likewise for unpacked rows that come from beyond
 /// the second cache and conflict in few sets of the nearest one, each step of the loop reading another row. Distance:
-/// latencies of the caches / cycles of one step of the loop; for rows at most a third of those that fit their
-/// sets. Nothing: unpacked and not the innermost loop, no prefetch instruction or latencies, contiguous runs shorter
-/// than a line, later passes hit the caches, or bandwidth is the bottleneck.
+/// latencies of the caches / cycles of one step of the loop; for rows at most a third of those that fit their sets.
+/// Nothing: no prefetch instruction or latencies, contiguous runs shorter than a line, later passes hit the caches, or
+/// bandwidth is the bottleneck; around short loops also where nothing is packed or the nearest cache holds what a pass
+/// reads.
 std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostLoop& loop);
 
 }  // namespace isamap

@@ -51,10 +51,11 @@ TEST(SoftwarePrefetch, StandsBesideTheLoadsAndCountsTheLoopAbove) {
   EXPECT_EQ(text_of(prefetching("stage B in l2", ""), "i=8,j=64,k=10").find("prefetch"), std::string::npos);
 }
 
-/// Of the default schedule: the loop right around each stage ahead.
+/// Of the default schedule, with constant W: the loop right around each stage ahead.
 std::string prefetched_along(const std::string& text, const std::string& dims) {
   const HardwareModel model = machine("x86_avx512");
   Kernel kernel = formula(text, dims);
+  for (Tensor& tensor : kernel.tensors) tensor.constant = tensor.name == "W";
   const auto mappings = enumerate_mappings(kernel, model, {});
   if (!mappings) return render(mappings.diagnostics());
   const auto scheduled = schedule(kernel, *mappings, model, {});
