@@ -324,11 +324,11 @@ class ScheduleRun {
   bool lower_alone() const { return options_.must_lower && is_host_code(model_) && whole_.repeats.empty(); }
 
   /// Statements that lower alone are searched side by side, each as if it were the only one. Where an observer wants
-  /// the trials in order, or the clock decides, one is searched after the other.
+  /// the trials in order, the clock decides, or the strategy is a user's, one is searched after the other.
   void search_ahead() {
     ahead_.resize(kernel_.statements.size());
     if (!lower_alone() || workers_->jobs() == 1 || kernel_.statements.size() == 1 || options_.max_seconds > 0 ||
-        options_.watch || options_.user_strategy || options_.executor)
+        options_.watch || options_.executor || options_.user_strategy || options_.strategy == "extension")
       return;
     std::mutex one;  // at a time: factories and observers of users
     const CostModelFactory costs{[&](const SearchSpace& space) -> std::unique_ptr<CostModel> {
