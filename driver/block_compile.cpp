@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "driver/grid_builder.h"
@@ -98,8 +99,9 @@ class BlockCompiler {
     return counts;
   }
 
-  /// The schedules of a statement at the search points, without equal ones; a hand-written one is the only one.
-  std::vector<Schedule> schedules_of(const GridShape& shape) {
+  /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
+  /// only one.
+  std::vector<Schedule> schedules_of(const GridShape& shape, const std::function<bool(const Schedule&)>& enough) {
     if (options_.hand_written) return {*options_.hand_written};
     std::vector<Schedule> schedules;
     std::vector<BlockCounts> searched;
@@ -111,10 +113,14 @@ class BlockCompiler {
         options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
       searched.push_back(counts);
       const Compilation compiled = compile(block_kernel(shape, counts, false), model_, options);
-      if (!compiled.scheduled)
+      if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
-      else if (std::find(schedules.begin(), schedules.end(), compiled.scheduled->schedule) == schedules.end())
-        schedules.push_back(compiled.scheduled->schedule);
+        continue;
+      }
+      const Schedule& found = compiled.scheduled->schedule;
+      if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
+      schedules.push_back(found);
+      if (enough(found)) break;
     }
     return schedules;
   }
@@ -122,20 +128,26 @@ class BlockCompiler {
   /// False: there is none, and `result_` says why.
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
-    const std::vector<Schedule> schedules = schedules_of(shape);
     std::vector<Grid>& grids = grids_.emplace_back();
     std::vector<Grid> scalar;
-    for (const Schedule& schedule : schedules)
-      if (auto grid = grid_of(shape, schedule, schedules)) {
-        const auto alike = [&](const Grid& one) { return one.schedule == grid->schedule; };
-        std::vector<Grid>& list = is_scalar(grid->schedule) ? scalar : grids;
-        if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
-        if (options_.most_versions < 2 && !grids.empty()) break;
-      }
+    const auto add = [&](const Schedule& schedule, const std::vector<Schedule>& all) {
+      auto grid = grid_of(shape, schedule, all);
+      if (!grid) return;
+      const auto alike = [&](const Grid& one) { return one.schedule == grid->schedule; };
+      std::vector<Grid>& list = is_scalar(grid->schedule) ? scalar : grids;
+      if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
+    };
+    const bool one = options_.most_versions < 2;
+    const std::vector<Schedule> schedules = schedules_of(shape, [&](const Schedule& schedule) {
+      if (one) add(schedule, {});
+      return one && !grids.empty();
+    });
+    if (!one || options_.hand_written)
+      for (const Schedule& schedule : schedules) add(schedule, schedules);
     if (grids.empty()) grids = std::move(scalar);
     if (!grids.empty()) return true;
     if (options_.hand_written || result_.problems.empty())
-      refused(Exit::limit, {no_program(options_.hand_written ? "of this schedule" : "that was found")});
+      refused(Exit::limit, {no_program(options_.hand_written ? "of this file" : "that was found")});
     return false;
   }
   Diagnostic no_program(const std::string& which) const {

@@ -224,7 +224,9 @@ Result<SymbolicKernel> lifted_part(const std::vector<Model>& models, const Part&
 SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& machine, const CompileOptions& options) {
   SymbolicPartProgram code;
   if (is_sized(kernel)) {
-    SymbolicCompilation made = compile_symbolic(kernel, machine, options);
+    CompileOptions one = options;
+    one.most_versions = 1;  // a model has many parts
+    SymbolicCompilation made = compile_symbolic(kernel, machine, one);
     if (made.program)
       code.rows = std::move(*made.program);
     else

@@ -7,6 +7,7 @@
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
 #include "tests/backends/support.h"
 #include "tests/every.h"
 
@@ -54,6 +55,7 @@ Called gemm(int i, int j, int k, bool constant) {
 }
 
 TensorView view(TensorData& data) { return {data.bytes.data(), data.dtype, data.shape, {}}; }
+TensorView view(float* data, const std::vector<std::int64_t>& shape) { return {data, DType::f32, shape, {}}; }
 
 TEST(Loaded, DenseTensorsOfAllSizes) {
   for (const auto& [i, j, k] : {std::tuple(9, 37, 21), std::tuple(1, 1, 1), std::tuple(64, 96, 0), std::tuple(0, 5, 3)})
@@ -252,6 +254,54 @@ TEST(Loaded, WhatCannotRunHereIsRefused) {
       load_program(compiled(*kernel_from_formula("C[i] += A[i,k] * B[k]", "i=4,k=4", ""), model), model);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.diagnostics()[0].message, "programs of 'riscv_v' cannot be loaded into this process");
+}
+
+/// One program, called with tensors of several sizes; `text` has M, N and K.
+void call_with_sizes(const std::string& text) {
+  const auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  CompileOptions options;
+  options.schedule.max_evaluations = 40;
+  options.most_versions = 1;
+  const HardwareModel model = machine("x86_avx2");
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const SymbolicCompilation compiled = compile_symbolic(*kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  auto loaded = load_program(*compiled.program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  for (const std::int64_t rows : {5, 0, 17, 1}) {
+    Bindings sizes;
+    for (const SymbolicSize& size : kernel->facts.sizes) sizes[size.name] = rows + (size.name == "M" ? 0 : 4);
+    const Kernel bound = *isamap::bind(*kernel, sizes);
+    auto expected = random_data(bound, Fill::integers, 3);
+    auto data = expected;
+    interpret(bound, expected);
+    std::fill(data[2].bytes.begin(), data[2].bytes.end(), std::uint8_t{0xff});
+    const auto problem = loaded->call({view(data[0]), view(data[1]), view(data[2])});
+    ASSERT_FALSE(problem) << render({*problem});
+    EXPECT_EQ(data[2], expected[2]) << rows;
+    TensorView longer = view(data[2]);
+    longer.shape[0] += 1;
+    const auto differs = loaded->call({view(data[0]), view(data[1]), longer});
+    ASSERT_TRUE(differs);
+    EXPECT_NE(differs->message.find("tensor 'C' has shape ["), std::string::npos) << differs->message;
+  }
+  std::vector<float> memory(1);
+  TensorView a = view(memory.data(), {5000, 12});
+  const auto large = loaded->call({a, view(memory.data(), {12, 9}), view(memory.data(), {5000, 9})});
+  ASSERT_TRUE(large);
+  EXPECT_EQ(large->message, "M = 5000 is not in 0..40");
+}
+
+TEST(Loaded, SizesOfTheArraysForAnyNumberOfRows) {
+  call_with_sizes(
+      "kernel: k\ndims: {M: {max: 40, likely: 12}, N: 9, K: 12}\ntensors: {A: {shape: [M, K]}, B: {shape: [K, N], "
+      "constant: true}, C: {shape: [M, N]}}\ncompute: ['C[i,j] += A[i,k] * B[k,j]']\n");
+}
+TEST(Loaded, SizesOfTheArraysAnywhere) {
+  call_with_sizes(
+      "kernel: k\ndims: {M: {max: 40, likely: 12}, N: {max: 40, likely: 16}, K: {max: 40, likely: 12}}\ntensors: {A: "
+      "{shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}\ncompute: ['C[i,j] += A[i,k] * B[k,j]']\n");
 }
 
 }  // namespace

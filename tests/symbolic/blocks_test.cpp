@@ -8,10 +8,11 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
-#include "isamap/symbolic_compile.h"
+#include "driver/grid_versions.h"
 #include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
 #include "program/masked_blocks.h"
 #include "program/tile_loops.h"
 
@@ -81,6 +82,7 @@ const SymbolicCompilation& grid_of(const std::string& text) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
   options.schedule.max_evaluations = 60;
+  options.most_versions = 1;
   SymbolicCompilation result = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
   EXPECT_TRUE(result.program) << render(result.problems);
   return known[text] = std::move(result);
@@ -240,6 +242,133 @@ TEST(SymbolicBlocks, ProgramsThatDifferInMasksOnly) {
   EXPECT_EQ(masked_extents(at(3), at(5), 2), (std::set<std::int64_t>{3}));
   EXPECT_EQ(masked_extents(at(3), at(5), 1), std::nullopt);
   EXPECT_EQ(masked_extents(at(3), at(8), 5), std::nullopt);  // a whole register is no masked one
+}
+
+// Versions -----------------------------------------------------------------------------------------------------------
+
+/// Two schedules, one of which is better up to 20 columns.
+VersionQuestion two_schedules() {
+  VersionQuestion question;
+  for (const std::int64_t columns : {64, 1, 8, 40, 300}) question.samples.push_back({{"M", 60}, {"N", columns}});
+  question.measures = {AffineExpr::dim("N"), AffineExpr::dim("M")};
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const auto columns = static_cast<double>(sizes.at("N"));
+    return schedule == 0 ? 100 + columns : 2 * columns + 79.5;
+  };
+  question.costs.resize(2);
+  for (std::size_t c = 0; c < 2; ++c)
+    for (const Bindings& sizes : question.samples) question.costs[c].push_back(question.price(c, sizes));
+  return question;
+}
+
+TEST(GridVersions, GuardsAreCrossoversOfTheModel) {
+  const auto versions = choose_versions(two_schedules(), 4);
+  ASSERT_EQ(versions.size(), 2U);
+  EXPECT_EQ(versions[0].schedule, 1U);
+  ASSERT_EQ(versions[0].when.size(), 1U);
+  EXPECT_EQ(versions[0].when[0].text, "N <= 20");
+  EXPECT_EQ(versions[1].schedule, 0U);
+  EXPECT_TRUE(versions[1].when.empty());
+  EXPECT_EQ(serving(versions, {{"M", 60}, {"N", 20}}), 0U);
+  EXPECT_EQ(serving(versions, {{"M", 60}, {"N", 21}}), 1U);
+  EXPECT_EQ(choose_versions(two_schedules(), 1).size(), 1U);
+  VersionQuestion alike = two_schedules();
+  alike.costs[1] = alike.costs[0];
+  EXPECT_EQ(choose_versions(alike, 4).size(), 1U);
+}
+
+TEST(GridVersions, SamplesSatisfyTheFacts) {
+  const SymbolicKernel kernel = symbolic_kernel(
+      "kernel: k\ndims: {S: {min: 2, max: 90, multiple_of: 2, likely: [30, 8]}, T: {max: 400}}\nfacts: [\"S <= T\"]\n"
+      "tensors: {A: {shape: [S, T]}, C: {shape: [S, T]}}\ncompute: ['C[i,j] = A[i,j]']\n");
+  const auto samples = sample_sizes(kernel);
+  EXPECT_GE(samples.size(), 6U);
+  for (const Bindings& sizes : samples) EXPECT_FALSE(broken_fact(kernel.facts, sizes)) << sizes.at("S");
+}
+
+TEST(GridVersions, AVersionTakenAwayLeavesSizes) {
+  SymbolicProgram program;
+  program.kernel = symbolic_kernel(product);
+  program.grids.resize(1);
+  const AffineExpr n = AffineExpr::dim("N");
+  program.versions = {{-1, {}, {{"N <= 8", 8 - n, {}}}}, {-1, {}, {{"N > 8", n - 9, {}}}}};
+  EXPECT_EQ(uncovered_sizes(program), std::nullopt);
+  SymbolicProgram weaker = program;  // N <= 7
+  weaker.versions[0].when[0].nonnegative = 7 - n;
+  ASSERT_TRUE(uncovered_sizes(weaker));
+  EXPECT_EQ(uncovered_sizes(weaker)->at("N"), 8);
+  for (const std::size_t v : {0U, 1U}) {
+    SymbolicProgram less = program;
+    less.versions.erase(less.versions.begin() + static_cast<std::ptrdiff_t>(v));
+    const auto sizes = uncovered_sizes(less);
+    ASSERT_TRUE(sizes);
+    EXPECT_EQ(sizes->at("N") <= 8, v == 0);
+    EXPECT_FALSE(broken_fact(program.kernel.facts, *sizes));
+  }
+}
+
+// Operands in pairs and quads
+// ------------------------------------------------------------------------------------------
+
+std::string narrow_product(const char* a, const char* b, const char* c) {
+  return std::string(
+             "kernel: narrow\ndims: {M: {max: 20, likely: 12}, N: {max: 40, likely: 32}, K: {max: 70, likely: "
+             "32}}\ntensors: {A: {shape: [M, K], dtype: ") +
+         a + "}, B: {shape: [K, N], dtype: " + b + "}, C: {shape: [M, N], dtype: " + c +
+         "}}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n";
+}
+
+/// Sizes 0, 1, odd ones and whole pairs.
+void run_narrow(const char* machine, const std::string& text) {
+  const HardwareModel model = load_hardware(machine, {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  const SymbolicKernel kernel = symbolic_kernel(text);
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 100;
+  options.most_versions = 1;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  EXPECT_NE(print(grid.schedule).find("with dp"), std::string::npos) << print(grid.schedule);
+  EXPECT_FALSE(grid.has_adding_blocks());
+  EXPECT_FALSE(grid.shape.padded.empty());
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  const auto check = [&](SymbolicRunner& with, const Bindings& sizes) {
+    Program program;
+    program.kernel = *isamap::bind(kernel, sizes);
+    program.name = program.kernel.name;
+    with.set_sizes(sizes);
+    const auto checked = run_and_compare(program, with, ExecutionMode::native, 1, 0, {});
+    return checked && checked->correct;
+  };
+  for (const auto& [m, n, k] :
+       {std::tuple(0, 5, 3), std::tuple(5, 0, 3), std::tuple(5, 7, 0), std::tuple(1, 1, 1), std::tuple(1, 40, 2),
+        std::tuple(13, 33, 7), std::tuple(20, 31, 64), std::tuple(7, 16, 69)})
+    EXPECT_TRUE(check(*runner, {{"M", m}, {"N", n}, {"K", k}})) << m << " " << n << " " << k;
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+TEST(SymbolicBlocks, PairsOfBf16) { run_narrow("x86_avx512_bf16", narrow_product("bf16", "bf16", "f32")); }
+TEST(SymbolicBlocks, QuadsOfBytes) { run_narrow("x86_avx512_vnni", narrow_product("u8", "s8", "s32")); }
+
+TEST(SymbolicBlocks, SumsAreRoundedUpOnlyWhereZerosVanish) {
+  const auto rounded = [](const std::string& tensors, const std::string& statement) {
+    const auto shape =
+        grid_shape(symbolic_kernel("kernel: k\ndims: {M: {max: 64, likely: 8}, K: {max: 64, likely: 8}}\n"
+                                   "tensors: " +
+                                   tensors + "\ncompute: ['" + statement + "']\n"),
+                   0);
+    EXPECT_TRUE(shape);
+    for (std::size_t a = 0; shape && a < shape->axes.size(); ++a)
+      if (shape->axes[a].reduced) return rounded_up(*shape, a, 4).has_value();
+    return false;
+  };
+  EXPECT_TRUE(rounded("{A: {shape: [M, K]}, B: {shape: [K]}, C: {shape: [M]}}", "C[i] += A[i,k] * B[k]"));
+  EXPECT_FALSE(rounded("{A: {shape: [M, K]}, B: {shape: [M]}, C: {shape: [M]}}", "C[i] += A[i,k] * B[i]"));
+  EXPECT_FALSE(rounded("{A: {shape: [M, K]}, C: {shape: [M]}}", "C[i] max= A[i,k]"));
+  EXPECT_FALSE(rounded("{A: {shape: [M, K]}, C: {shape: [M]}}", "C[i] += exp(A[i,k])"));
+  EXPECT_FALSE(rounded("{A: {shape: [M, K]}, B: {shape: [K]}, C: {shape: [M]}}", "C[i] += A[i,k] * (B[k] + 1)"));
 }
 
 TEST(SymbolicBlocks, RefusalsNameTheSizeToBind) {
