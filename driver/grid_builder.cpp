@@ -179,10 +179,9 @@ class GridBuilder {
   /// What the smallest tile leaves are multiples of this.
   std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }
   std::int64_t rest_step_of(std::size_t axis) const {
-    const std::int64_t multiple = axes()[axis].multiple;
-    for (const DimRun& run : axes()[axis].runs)
-      if (run.tile % multiple != 0) return 1;
-    return multiple;
+    std::int64_t step = axes()[axis].multiple;
+    for (const DimRun& run : axes()[axis].runs) step = std::gcd(step, run.tile);
+    return step;
   }
 
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
