@@ -2,6 +2,7 @@
 #include "backends/model_runner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <cstring>
@@ -10,7 +11,6 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
-#include "backends/model_execution.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 #include "support/stopwatch.h"
@@ -23,13 +23,35 @@ namespace fs = std::filesystem;
 constexpr std::int64_t most_file_bytes = std::int64_t{16} << 30;
 const ProcessLimits run_limits{600, std::int64_t{16} << 30, most_file_bytes};
 
-bool write_files(const ModelProgram& model, const std::vector<TensorData>& inputs, const fs::path& folder) {
-  const std::string weights = weights_file(model);
-  if (!write_file(folder / "weights", weights.data(), weights.size())) return false;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!write_file(folder / fmt::format("{}.in", i), inputs[i].bytes.data(), inputs[i].bytes.size())) return false;
-  return true;
-}
+/// A model's program in a folder of its own, executed in others.
+class CompiledModel {
+ public:
+  CompiledModel(const std::string& name, const HardwareModel& machine) : name_(name), machine_(machine) {}
+
+  /// Compiles it and writes its weights. False: the outcome says what is missing.
+  Result<bool> compile(const ModelUnit& unit, const std::string& driver, const std::string& weights,
+                       ModelOutcome& outcome);
+  /// `sizes`: those of the call, then the bytes of each input and output; `traced`: bytes of each array, by part.
+  /// False: the outcome says which limit was reached.
+  Result<bool> run(const std::vector<std::int64_t>& sizes, const std::vector<TensorData>& inputs, double min_seconds,
+                   const std::vector<std::vector<std::int64_t>>& traced, const TraceReader& read,
+                   ModelOutcome& outcome) const;
+
+ private:
+  fs::path program() const { return home_.path() / "program"; }
+  Result<bool> execute(const fs::path& folder, double min_seconds, ModelOutcome& outcome) const;
+  bool has_folder(const TemporaryDirectory& folder, ModelOutcome& outcome) const {
+    if (!folder.ok())
+      outcome.environment =
+          fmt::format("cannot create a temporary folder in {}: set TMPDIR to a folder that exists and is writable",
+                      TemporaryDirectory::parent());
+    return folder.ok();
+  }
+
+  const std::string& name_;
+  const HardwareModel& machine_;
+  TemporaryDirectory home_;
+};
 
 std::optional<Diagnostic> model_failure(const std::string& name, const ProcessResult& result) {
   if (result.exit_code == 0) return std::nullopt;
@@ -43,8 +65,7 @@ std::optional<Diagnostic> model_failure(const std::string& name, const ProcessRe
   return problem;
 }
 
-}  // namespace
-
+/// The command that executes `program`, by the machine's emulator if need be.
 std::vector<std::string> model_command(const HardwareModel& machine, ExecutionMode executed, const fs::path& program,
                                        const fs::path& folder, double min_seconds) {
   const std::string executable = program.string();
@@ -58,8 +79,9 @@ std::vector<std::string> model_command(const HardwareModel& machine, ExecutionMo
   return command;
 }
 
-std::optional<Diagnostic> read_model_trace(const fs::path& file, const std::vector<std::vector<std::int64_t>>& bytes,
-                                           const TraceReader& read) {
+/// Bytes of each array in order, by part.
+std::optional<Diagnostic> read_trace(const fs::path& file, const std::vector<std::vector<std::int64_t>>& bytes,
+                                     const TraceReader& read) {
   std::ifstream in(file, std::ios::binary);
   for (std::size_t part = 0; part < bytes.size(); ++part) {
     std::vector<std::vector<std::uint8_t>> arrays;
@@ -73,7 +95,8 @@ std::optional<Diagnostic> read_model_trace(const fs::path& file, const std::vect
   return std::nullopt;
 }
 
-void read_model_times(const fs::path& file, ModelOutcome& outcome) {
+/// "seconds S", "arena N" and "part N S".
+void read_times(const fs::path& file, ModelOutcome& outcome) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     double seconds = 0;
@@ -86,24 +109,132 @@ void read_model_times(const fs::path& file, ModelOutcome& outcome) {
   }
 }
 
-Result<bool> execute_model(const std::string& name, const HardwareModel& machine, const fs::path& program,
-                           const fs::path& folder, double min_seconds, ModelOutcome& outcome) {
-  const auto result = run_process(model_command(machine, outcome.executed, program, folder, min_seconds), run_limits,
+bool write_inputs(const fs::path& folder, const std::vector<std::int64_t>& sizes,
+                  const std::vector<TensorData>& inputs) {
+  const std::string list = fmt::format("{}\n", fmt::join(sizes, "\n"));
+  if (!write_file(folder / "sizes", list.data(), list.size())) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!write_file(folder / fmt::format("{}.in", i), inputs[i].bytes.data(), inputs[i].bytes.size())) return false;
+  return true;
+}
+
+Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& driver, const std::string& weights,
+                                    ModelOutcome& outcome) {
+  if (!has_folder(home_, outcome)) return false;
+  const Stopwatch watch;
+  const auto made = isamap::compile(machine_, fmt::format("#define {}_PROFILE\n", unit.name) + unit.text, driver,
+                                    {{unit.name + ".h", unit.header}}, program());
+  outcome.compiling = watch.seconds();
+  if (!made) {
+    outcome.missing = why_compiler_fails(machine_, home_.path());
+    outcome.executed = ExecutionMode::unavailable;
+    if (outcome.missing.empty()) return made.diagnostics();
+    return false;
+  }
+  outcome.compiler = listed_command(*made);
+  if (!write_file(home_.path() / "weights", weights.data(), weights.size()))
+    return error("cannot write the weights of a run", "is the disk full?");
+  return true;
+}
+
+Result<bool> CompiledModel::run(const std::vector<std::int64_t>& sizes, const std::vector<TensorData>& inputs,
+                                double min_seconds, const std::vector<std::vector<std::int64_t>>& traced,
+                                const TraceReader& read, ModelOutcome& outcome) const {
+  const TemporaryDirectory folder;
+  if (!has_folder(folder, outcome)) return false;
+  std::error_code problem;
+  fs::create_symlink(home_.path() / "weights", folder.path() / "weights", problem);
+  if (problem || !write_inputs(folder.path(), sizes, inputs))
+    return error("cannot write the input files of a run", "is the disk full?");
+  const auto ran = execute(folder.path(), min_seconds, outcome);
+  if (!ran || !*ran) return ran;
+  if (auto trace = read_trace(folder.path() / "trace", traced, read)) return *trace;
+  return true;
+}
+
+Result<bool> CompiledModel::execute(const fs::path& folder, double min_seconds, ModelOutcome& outcome) const {
+  const auto result = run_process(model_command(machine_, outcome.executed, program(), folder, min_seconds), run_limits,
                                   folder / "run.log");
   if (!result.started) return error("the emitted program cannot be executed", result.output);
   if (result.timed_out || result.signal == SIGXCPU) {
-    outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", name, run_limits.seconds);
+    outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", name_, run_limits.seconds);
     return false;
   }
   if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
-    outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", machine.name);
+    outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", machine_.name);
     outcome.executed = ExecutionMode::unavailable;
     return false;
   }
-  if (auto problem = model_failure(name, result)) return *problem;
-  read_model_times(folder / "result", outcome);
+  if (auto problem = model_failure(name_, result)) return *problem;
+  read_times(folder / "result", outcome);
   return true;
 }
+
+std::int64_t bytes_at(const SymbolicPort& port, const Bindings& sizes) {
+  std::int64_t count = bytes(port.dtype);
+  for (const AffineExpr& axis : port.shape) count *= evaluate(axis, sizes);
+  return count;
+}
+
+class CompiledSymbolicModel final : public SymbolicModelRunner {
+ public:
+  CompiledSymbolicModel(const SymbolicModelProgram& model, const HardwareModel& machine)
+      : model_(model), machine_(machine), compiled_(model.name, machine) {}
+
+  int compilations() const override { return compilations_; }
+
+  Result<ModelOutcome> run(const Bindings& sizes, const std::vector<TensorData>& inputs, double min_seconds,
+                           const TraceReader& read) override {
+    ModelOutcome outcome;
+    outcome.executed = availability(machine_).how;
+    if (compilations_ == 0) {
+      const auto made = compile(outcome);
+      if (!made) return made.diagnostics();
+      if (!*made) return outcome;
+    }
+    outcome.compiler = compiler_;
+    outcome.text_bytes = text_bytes_;
+    std::vector<std::int64_t> numbers;
+    for (const SymbolicSize& size : model_.facts.sizes) numbers.push_back(sizes.at(size.name));
+    for (const auto* ports : {&model_.inputs, &model_.outputs})
+      for (const SymbolicPort& port : *ports) numbers.push_back(bytes_at(port, sizes));
+    const auto ran = compiled_.run(numbers, inputs, min_seconds, traced_bytes(sizes), read, outcome);
+    if (!ran) return ran.diagnostics();
+    return outcome;
+  }
+
+ private:
+  Result<bool> compile(ModelOutcome& outcome) {
+    const auto unit = print_symbolic_model(model_, machine_);
+    if (!unit) return unit.diagnostics();
+    text_bytes_ = static_cast<std::int64_t>(unit->text.size());
+    auto made = compiled_.compile(*unit, model_driver_text(*unit, model_), weights_file(model_), outcome);
+    if (!made || !*made) return made;
+    ++compilations_;
+    compiler_ = outcome.compiler;
+    return true;
+  }
+
+  std::vector<std::vector<std::int64_t>> traced_bytes(const Bindings& sizes) const {
+    std::vector<std::vector<std::int64_t>> all;
+    for (const SymbolicCall& call : model_.calls) {
+      const SymbolicKernel& kernel = model_.programs[call.program].kernel;
+      auto& of_part = all.emplace_back();
+      for (const TensorId id : traced_tensors(kernel.sample))
+        of_part.push_back(bytes_at({"", kernel.sample.tensors[id.index()].dtype, kernel.shapes[id.index()]}, sizes));
+    }
+    return all;
+  }
+
+  const SymbolicModelProgram& model_;
+  const HardwareModel& machine_;
+  CompiledModel compiled_;
+  std::string compiler_;
+  std::int64_t text_bytes_ = 0;
+  int compilations_ = 0;
+};
+
+}  // namespace
 
 bool prints_models(const HardwareModel& machine) { return is_host_code(machine); }
 
@@ -112,42 +243,29 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
                                        const std::vector<std::vector<TracedArray>>& traced, double min_seconds,
                                        const TraceReader& read) {
   ModelOutcome outcome;
-  const Availability available = availability(machine);
-  outcome.executed = available.how;
+  outcome.executed = availability(machine).how;
   const auto unit = print_model(model, machine);
   if (!unit) return unit.diagnostics();
   outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
   outcome.arena_bytes = model.arena_bytes;
-  const TemporaryDirectory folder;
-  if (!folder.ok()) {
-    outcome.environment = fmt::format(
-        "cannot create a temporary folder in {}: set TMPDIR to a folder that exists and "
-        "is writable",
-        TemporaryDirectory::parent());
-    return outcome;
-  }
-  const Stopwatch watch;
-  const auto made =
-      compile(machine, fmt::format("#define {}_PROFILE\n", unit->name) + unit->text,
-              model_driver_text(*unit, model, traced), {{unit->name + ".h", unit->header}}, folder.path() / "program");
-  outcome.compiling = watch.seconds();
-  if (!made) {
-    outcome.missing = why_compiler_fails(machine, folder.path());
-    if (outcome.missing.empty()) return made.diagnostics();
-    outcome.executed = ExecutionMode::unavailable;
-    return outcome;
-  }
-  outcome.compiler = listed_command(*made);
-  if (!write_files(model, inputs, folder.path()))
-    return error("cannot write the input files of a run", "is the disk full?");
-  const auto ran = execute_model(model.name, machine, folder.path() / "program", folder.path(), min_seconds, outcome);
-  if (!ran) return ran.diagnostics();
-  if (!*ran) return outcome;
+  CompiledModel compiled(model.name, machine);
+  const auto made = compiled.compile(*unit, model_driver_text(*unit, model, traced), weights_file(model), outcome);
+  if (!made) return made.diagnostics();
+  if (!*made) return outcome;
+  std::vector<std::int64_t> port_bytes;
+  for (const auto* ports : {&model.inputs, &model.outputs})
+    for (const Port& port : *ports) port_bytes.push_back(port.bytes());
   std::vector<std::vector<std::int64_t>> bytes(traced.size());
   for (std::size_t part = 0; part < traced.size(); ++part)
     for (const TracedArray& one : traced[part]) bytes[part].push_back(one.bytes);
-  if (auto problem = read_model_trace(folder.path() / "trace", bytes, read)) return *problem;
+  const auto ran = compiled.run(port_bytes, inputs, min_seconds, bytes, read, outcome);
+  if (!ran) return ran.diagnostics();
   return outcome;
+}
+
+std::unique_ptr<SymbolicModelRunner> make_symbolic_model_runner(const SymbolicModelProgram& model,
+                                                                const HardwareModel& machine) {
+  return std::make_unique<CompiledSymbolicModel>(model, machine);
 }
 
 }  // namespace isamap

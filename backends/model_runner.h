@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Emits, compiles and executes a whole model in a child process, and reads back what every part wrote.
+// Emits and compiles a whole model once, executes it in child processes, and reads back what every part wrote.
 
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_driver.h"
 #include "isamap/interpret.h"
 
 namespace isamap {
@@ -15,12 +16,12 @@ struct ModelOutcome {
   std::string compiler;              ///< the command
   double seconds = 0;                ///< median of one run of the whole
   std::vector<double> part_seconds;  ///< mean, by part
-  double compiling = 0;              ///< seconds
+  double compiling = 0;              ///< seconds; of the first run only
   std::int64_t text_bytes = 0, arena_bytes = 0;
   std::string missing, limit, environment;  ///< as in RunOutcome
 };
 
-/// Takes what a part wrote, in the order of `traced`; false: no more are wanted.
+/// Takes what a part wrote, in the order of its traced arrays; false: no more are wanted.
 using TraceReader = std::function<bool(std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays)>;
 
 /// `inputs`: by input of the model.
@@ -28,6 +29,20 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
                                        const std::vector<TensorData>& inputs,
                                        const std::vector<std::vector<TracedArray>>& traced, double min_seconds,
                                        const TraceReader& read);
+
+/// A model for all sizes, compiled at the first run.
+class SymbolicModelRunner {
+ public:
+  virtual ~SymbolicModelRunner() = default;
+  /// `inputs`: by input, with the shapes of these sizes. `read` gets the results of each part (traced_tensors).
+  virtual Result<ModelOutcome> run(const Bindings& sizes, const std::vector<TensorData>& inputs, double min_seconds,
+                                   const TraceReader& read) = 0;
+  virtual int compilations() const = 0;
+};
+
+/// `model` and `machine` must outlive it.
+std::unique_ptr<SymbolicModelRunner> make_symbolic_model_runner(const SymbolicModelProgram& model,
+                                                                const HardwareModel& machine);
 
 /// Can whole models be printed for this machine? Otherwise they are executed part by part.
 bool prints_models(const HardwareModel& machine);

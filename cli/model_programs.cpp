@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/team.h"
 #include "backends/model_runner.h"
@@ -341,7 +341,7 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
-                         built->machine.name,
+                         built->machine,
                          built->compiled,
                          run,
                          print(built->compiled.plan, built->imported, built->machine.name),

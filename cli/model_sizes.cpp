@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/cpp/symbolic_model_unit.h"
+#include "backends/cpp/model/sized_model.h"
 #include "cli/json.h"
 #include "cli/sizes.h"
 #include "driver/symbolic_model_run.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "cli/models.h"
 #include "driver/part_store.h"
 #include "isamap/frontends.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "driver/compile_model.h"
 #include "driver/link_bands.h"
 #include "isamap/program_on_machine.h"

@@ -2,7 +2,7 @@
 #pragma once
 // A model that was compiled for all sizes, executed at some sizes and compared with the interpreter.
 
-#include "backends/symbolic_model_runner.h"
+#include "backends/model_runner.h"
 #include "driver/run_model.h"
 #include "driver/symbolic_model.h"
 

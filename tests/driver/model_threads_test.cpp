@@ -8,7 +8,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "ir/parse.h"

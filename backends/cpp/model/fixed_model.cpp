@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpp/model_unit.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,153 +6,18 @@
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
+#include "backends/cpp/model/model_text.h"
+#include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/team.h"
 #include "backends/cpp/types.h"
 #include "backends/cpp/versions.h"
-#include "isamap/interpret.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
 
-/// `text` with every NAME replaced by the model's name.
-std::string named(std::string text, const std::string& name) {
-  for (std::size_t at = 0; (at = text.find("NAME", at)) != std::string::npos; at += name.size())
-    text.replace(at, 4, name);
-  return text;
-}
-
-const char* const interface_text = R"(#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct NAME NAME;
-
-enum {
-  NAME_ok = 0,
-  NAME_no_file = 1,       /* the file of weights cannot be read */
-  NAME_other_weights = 2, /* it is not the one written with this program, or it is cut off */
-  NAME_no_memory = 3,
-  NAME_bad_argument = 4   /* a null or misaligned pointer, or sizes where there are none; nothing was written */
-};
-
-/* Maps the weights, which stay read-only and are shared by all who open the file, and allocates one arena. */
-int NAME_open(NAME** model, const char* weights_file);
-void NAME_close(NAME* model);
-
-/* Bytes of an arena. sizes: null, all sizes are numbers. */
-size_t NAME_arena_bytes(const NAME* model, const int64_t sizes[]);
-
-/* Inputs and outputs in the order above; none of them overlap. arena: memory at a multiple of NAME_ARENA_ALIGN that
-   holds nothing from call to call, one for each call at a time; null: the model's own. Allocates nothing. */
-int NAME_run(NAME* model, const int64_t sizes[], const void* const inputs[], void* const outputs[], void* arena);
-
-/* Writes the extents of an output and returns their number, or -1. shape may be null. */
-int NAME_output_shape(const NAME* model, const int64_t sizes[], int output, int64_t shape[]);
-
-#ifdef NAME_PROFILE
-/* Compiled with -DNAME_PROFILE: seconds spent in each part since NAME_open, in runs with the model's own arena.
-   Returns the number of parts; seconds may be null. */
-int NAME_profile(const NAME* model, double seconds[]);
-const char* NAME_part(int part);
-/* Called after each part of such a run. */
-void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* arena), void* user);
-#endif
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
-
-const char* const open_text = R"(
-struct NAME {
-  void* mapped;
-  std::size_t length;
-  const unsigned char* weights;
-  void* arena;TEAM_MEMBERS
-#ifdef NAME_PROFILE
-  double seconds[PARTS + 1];
-  void (*after)(void*, int, const void*);
-  void* user;
-#endif
-};
-
-namespace {
-
-struct WeightsHeader {
-  char magic[8];
-  std::uint64_t bytes, hash;
-};
-
-bool fits(const WeightsHeader& header, std::size_t length) {
-  return std::memcmp(header.magic, "MAGIC", 8) == 0 && header.hash == HASH && header.bytes == WEIGHTS &&
-         length == WEIGHTS + 64;
-}
-
-#ifdef NAME_PROFILE
-double isamap_now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-#endif
-
-}  // namespace
-
-extern "C" int NAME_open(NAME** model, const char* weights_file) {
-  if (model == nullptr || weights_file == nullptr) return NAME_bad_argument;
-  *model = nullptr;
-  const int file = open(weights_file, O_RDONLY);
-  if (file < 0) return NAME_no_file;
-  struct stat about;
-  const bool known = fstat(file, &about) == 0;
-  const std::size_t length = known ? static_cast<std::size_t>(about.st_size) : 0;
-  if (length < sizeof(WeightsHeader)) {
-    close(file);
-    return known ? NAME_other_weights : NAME_no_file;
-  }
-  void* const mapped = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
-  if (mapped == MAP_FAILED) return NAME_no_memory;
-  WeightsHeader header;
-  std::memcpy(&header, mapped, sizeof header);
-  if (!fits(header, length)) {
-    munmap(mapped, length);
-    return NAME_other_weights;
-  }
-  NAME* const made = static_cast<NAME*>(std::calloc(1, sizeof(NAME)));
-  const std::size_t arena = NAME_arena_bytes(made, nullptr), unit = arena >= (2 << 20) ? 2 << 20 : 4096;
-  void* const memory = std::aligned_alloc(unit, (arena + unit) / unit * unit);
-  if (made == nullptr || memory == nullptr) {
-    std::free(made);
-    std::free(memory);
-    munmap(mapped, length);
-    return NAME_no_memory;
-  }
-#ifdef MADV_HUGEPAGE
-  if (unit > 4096) madvise(memory, (arena + unit) / unit * unit, MADV_HUGEPAGE);
-#endif
-  made->mapped = mapped;
-  made->length = length;
-  made->weights = static_cast<const unsigned char*>(mapped) + 64;
-  made->arena = memory;TEAM_START
-  *model = made;
-  return NAME_ok;
-}
-
-extern "C" void NAME_close(NAME* model) {
-  if (model == nullptr) return;TEAM_END
-  munmap(model->mapped, model->length);
-  std::free(model->arena);
-  std::free(model);
-}
-
+const char* const fixed_sizes_text = R"(
 extern "C" std::size_t NAME_arena_bytes(const NAME*, const std::int64_t*) { return ARENA; }
 
 extern "C" int NAME_output_shape(const NAME*, const std::int64_t* sizes, int output, std::int64_t* shape) {
@@ -162,20 +25,6 @@ extern "C" int NAME_output_shape(const NAME*, const std::int64_t* sizes, int out
   for (int d = 0; d < output_rank[output] && shape != nullptr; ++d) shape[d] = output_shape[output][d];
   return output_rank[output];
 }
-
-#ifdef NAME_PROFILE
-extern "C" int NAME_profile(const NAME* model, double* seconds) {
-  for (int part = 0; part < PARTS && seconds != nullptr; ++part) seconds[part] = model->seconds[part];
-  return PARTS;
-}
-
-extern "C" const char* NAME_part(int part) { return part < 0 || part >= PARTS ? "" : part_names[part]; }
-
-extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*), void* user) {
-  model->after = after;
-  model->user = user;
-}
-#endif
 )";
 
 const char* const run_text = R"(
@@ -269,20 +118,6 @@ CHECKS  const NAME_call call{model, inputs, outputs, static_cast<char*>(own_aren
 }
 )";
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + "\"";
-}
-
-void replace_all(std::string& text, const std::string& word, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
-    text.replace(at, word.size(), by);
-}
-
 /// The main entry only: the file of weights holds the results of the other.
 Result<TranslationUnit> print_part(Program program, const HardwareModel& machine, const std::string& name,
                                    Surroundings& around) {
@@ -315,7 +150,7 @@ class ModelPrinter {
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    const std::string code = (team_ ? named(team_text(machine_), name_) : "") + code_ + tables() + opening() + calls;
+    const std::string code = (team_ ? named(team_text(machine_)) : "") + code_ + tables() + opening() + calls;
     unit.text =
         comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                             "inputs, outputs and the arena do not overlap\n",
@@ -330,6 +165,11 @@ class ModelPrinter {
   }
 
  private:
+  std::string named(std::string text) const {
+    replace_all(text, "NAME", name_);
+    return text;
+  }
+
   Diagnostics parts() {
     for (std::size_t p = 0; p < model_.programs.size(); ++p) {
       const Program& program = model_.programs[p];
@@ -387,19 +227,7 @@ class ModelPrinter {
   }
 
   std::string fill_text(const FilledTensor& fill) const {
-    const std::string type = element_type(machine_, fill.dtype);
-    TensorData one{fill.dtype, {1}, {}};
-    one.bytes.resize(static_cast<std::size_t>(bytes(fill.dtype)));
-    one.set(0, fill.value);
-    const bool zero = std::all_of(one.bytes.begin(), one.bytes.end(), [](std::uint8_t b) { return b == 0; });
-    const std::int64_t size = fill.count * bytes(fill.dtype);
-    if (zero) return fmt::format("  std::memset({}, 0, {});\n", pointer(fill.place), size);
-    std::string list;
-    for (const std::uint8_t byte : one.bytes) list += fmt::format("{}{}", list.empty() ? "" : ", ", byte);
-    return fmt::format(
-        "  {{\n    const unsigned char one[] = {{{}}};\n    unsigned char* const to = (unsigned char*)({});\n    for "
-        "(std::size_t i = 0; i < {}; ++i) std::memcpy(to + i * sizeof one, one, sizeof one);\n  }}\n",
-        list, pointer(fill.place), fill.count);
+    return fill_statement(fill.dtype, fill.value, pointer(fill.place), std::to_string(fill.count * bytes(fill.dtype)));
   }
 
   std::string step_text(const ModelBandStep& step, const std::string& indent) {
@@ -511,60 +339,37 @@ class ModelPrinter {
     return text;
   }
 
-  std::string checks() const {
-    std::string text;
-    for (const auto& [list, aligns] : {std::pair("inputs", &aligns_in_), {"outputs", &aligns_out_}})
-      for (std::size_t i = 0; i < aligns->size(); ++i)
-        text += fmt::format(
-            "  if ({0}[{1}] == nullptr || reinterpret_cast<std::uintptr_t>({0}[{1}]) % {2} != 0) return "
-            "NAME_bad_argument;\n",
-            list, i, (*aligns)[i]);
-    return text +
-           fmt::format("  if (reinterpret_cast<std::uintptr_t>(own_arena) % {} != 0) return NAME_bad_argument;\n",
-                       model_.arena_align);
-  }
-
   std::string run_entry() {
     std::string text = team_ ? shared_run_text : run_text;
     replace_all(text, "CALLS", team_ ? shared_calls() : calls());
-    replace_all(text, "CHECKS", checks());
-    return named(text, name_);
+    replace_all(text, "CHECKS", pointer_checks(aligns_in_, aligns_out_, model_.arena_align));
+    return named(text);
   }
 
   std::string tables() const {
-    std::string ranks, shapes, names;
+    std::string ranks, shapes;
     std::size_t most = 1;
     for (const Port& port : model_.outputs) most = std::max(most, port.shape.size());
     for (const Port& port : model_.outputs) {
       ranks += fmt::format("{}, ", port.shape.size());
       shapes += fmt::format("{{{}}}, ", fmt::join(port.shape, ", "));
     }
-    for (const PartCall& call : model_.calls) names += "    " + quoted(call.name) + ",\n";
     return fmt::format(
         "\nnamespace {{\n\nconst int output_rank[] = {{{}0}};\nconst std::int64_t output_shape[][{}] = "
-        "{{{}{{0}}}};\n#ifdef "
-        "{}_PROFILE\nconst char* const part_names[] = {{\n{}    \"\"}};\n#endif\n\n}}  // namespace\n",
-        ranks, most, shapes, name_, names);
+        "{{{}{{0}}}};\n\n}}  // namespace\n",
+        ranks, most, shapes);
   }
 
   std::string opening() const {
-    std::string text = open_text;
-    const std::string others = std::to_string(threads_of(machine_) - 1);
-    if (team_)
-      text.insert(0, "\nnamespace {\n\nvoid NAME_parts(const void* given, isamap_member team, int from);\n\n}\n");
-    for (const auto& [word, by] :
-         {std::pair("TEAM_MEMBERS", "\n  isamap_team team;\n  isamap_thread threads[OTHERS];"),
-          {"TEAM_START", "\n  made->team.execute = NAME_parts;\n  isamap_start(&made->team, made->threads, OTHERS);"},
-          {"TEAM_END", "\n  isamap_end(&model->team, model->threads);"}})
-      replace_all(text, word, team_ ? by : "");
-    replace_all(text, "OTHERS", others);
-    replace_all(text, "PARTS", std::to_string(model_.calls.size()));
-    replace_all(text, "MAGIC", weights_magic);
-    replace_all(text, "HASH", fmt::format("{:#x}u", weights_hash(model_)));
-    replace_all(text, "WEIGHTS", std::to_string(model_.weights.size()) + "u");
-    replace_all(text, "return ARENA", "return " + std::to_string(model_.arena_bytes) + "u");
-    replace_all(text, "NAME_OUTPUTS", std::to_string(model_.outputs.size()));
-    return named(text, name_);
+    OpeningText text;
+    for (const PartCall& call : model_.calls) text.part_names.push_back(call.name);
+    text.weights_hash = fmt::format("{:#x}u", weights_hash(model_));
+    text.weights_bytes = model_.weights.size();
+    text.helpers = team_ ? threads_of(machine_) - 1 : 0;
+    std::string sizes = fixed_sizes_text;
+    replace_all(sizes, "return ARENA", fmt::format("return {}u", model_.arena_bytes));
+    replace_all(sizes, "NAME_OUTPUTS", std::to_string(model_.outputs.size()));
+    return named(opening_text(text) + sizes);
   }
 
   std::string header() const {
@@ -579,7 +384,7 @@ class ModelPrinter {
     for (const auto& [kind, ports] : {std::pair("INPUT", &model_.inputs), {"OUTPUT", &model_.outputs}})
       for (std::size_t i = 0; i < ports->size(); ++i)
         text += fmt::format("#define NAME_{}_{}_BYTES {}\n", kind, i, (*ports)[i].bytes());
-    return named(text + "\n" + interface_text, name_);
+    return named(text + "\n" + interface_text(false));
   }
 
   static std::string ports(const char* title, const std::vector<Port>& ports, const std::vector<std::int64_t>& aligns) {

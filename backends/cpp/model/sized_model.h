@@ -3,17 +3,13 @@
 // A whole model for all sizes as C++: a function for each distinct part, and the C interface of emitted models, whose
 // calls bring the sizes.
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_unit.h"
 #include "program/symbolic_model_program.h"
 
 namespace isamap {
 
 /// Errors: what a part's printer refuses.
 Result<ModelUnit> print_symbolic_model(const SymbolicModelProgram& model, const HardwareModel& machine);
-
-/// A main for the unit compiled with NAME_PROFILE: `driver DIRECTORY MIN_SECONDS` reads the sizes and the bytes of
-/// inputs and outputs from "sizes", and else does what model_driver_text says; "trace" has every output of each part.
-std::string symbolic_model_driver_text(const ModelUnit& unit, const SymbolicModelProgram& model);
 
 /// The tensors of a part's kernel that "trace" has: its outputs, in order.
 std::vector<TensorId> traced_tensors(const Kernel& part);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main of a traced and timed run of an emitted model.
+#include "backends/cpp/model/model_driver.h"
 
 #include <fmt/format.h>
 
-#include "backends/cpp/model_unit.h"
+#include "backends/cpp/model/model_text.h"
 
 namespace isamap {
 namespace {
 
-const char* const driver = R"(
+const char* const driver_lines = R"(
 namespace {
 
 constexpr long page = 4096;
 struct Array { long bytes; char* at; };
-struct Traced { int part, kind; long at, bytes; };
+fixed|struct Traced { int part; bool output; long at, bytes; };
+fixed|const Traced traced[] = {
+fixed|TRACED    {-1, false, 0, 0}};
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
@@ -43,6 +45,22 @@ void transfer(const Array& a, long number, const char* kind, bool in) {
   if (std::fclose(file) != 0 || done != n) fail(in ? "a data file is too short" : "cannot write a data file");
 }
 
+fixed|constexpr int count_of_sizes = 0;
+sized|constexpr int count_of_sizes = NAME_SIZES;
+
+void read_sizes(std::int64_t* sizes, Array* inputs, Array* outputs) {
+  std::FILE* list = std::fopen("sizes", "r");
+  if (list == nullptr) fail("cannot read the sizes");
+  long number = 0;
+  for (int i = 0; i < count_of_sizes + NAME_INPUTS + NAME_OUTPUTS; ++i) {
+    if (std::fscanf(list, "%ld", &number) != 1) fail("cannot read the sizes");
+    if (i < count_of_sizes) sizes[i] = number;
+    else if (i < count_of_sizes + NAME_INPUTS) inputs[i - count_of_sizes].bytes = number;
+    else outputs[i - count_of_sizes - NAME_INPUTS].bytes = number;
+  }
+  std::fclose(list);
+}
+
 double now() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -55,16 +73,20 @@ int ascending(const void* a, const void* b) {
 }
 
 std::FILE* trace_file = nullptr;
-char* outputs_at[OUTPUTS + 1];
 
-void after(void*, int part, const void* arena) {
-  for (std::size_t i = 0; traced[i].part >= 0; ++i) {
-    if (traced[i].part != part) continue;
-    const char* from = traced[i].kind == 0 ? static_cast<const char*>(arena) + traced[i].at : outputs_at[traced[i].at];
-    const std::size_t n = static_cast<std::size_t>(traced[i].bytes);
-    if (std::fwrite(from, 1, n, trace_file) != n) fail("cannot write the trace");
-  }
+void keep(const void* result, std::size_t bytes) {
+  if (std::fwrite(result, 1, bytes, trace_file) != bytes) fail("cannot write the trace");
 }
+
+fixed|char* outputs_at[NAME_OUTPUTS + 1];
+
+fixed|void after(void*, int part, const void* arena) {
+fixed|  for (std::size_t i = 0; traced[i].part >= 0; ++i)
+fixed|    if (traced[i].part == part)
+fixed|      keep(traced[i].output ? outputs_at[traced[i].at] : static_cast<const char*>(arena) + traced[i].at,
+fixed|           static_cast<std::size_t>(traced[i].bytes));
+fixed|}
+sized|void after(void*, int, const void* result, std::size_t bytes) { keep(result, bytes); }
 
 }  // namespace
 
@@ -73,87 +95,83 @@ int main(int argc, char** argv) {
   const double min_seconds = std::atof(argv[2]);
   NAME* model = nullptr;
   if (NAME_open(&model, "weights") != NAME_ok) fail("the weights cannot be opened");
-  const void* in[INPUTS + 1] = {};
-  void* out[OUTPUTS + 1] = {};
-  for (int i = 0; i < INPUTS; ++i) {
+fixed|  std::int64_t* const sizes = nullptr;
+sized|  std::int64_t sizes[NAME_SIZES + 1] = {};
+  Array inputs[NAME_INPUTS + 1] = {}, outputs[NAME_OUTPUTS + 1] = {};
+  const void* in[NAME_INPUTS + 1] = {};
+  void* out[NAME_OUTPUTS + 1] = {};
+  read_sizes(sizes, inputs, outputs);
+  for (int i = 0; i < NAME_INPUTS; ++i) {
     inputs[i].at = guarded(inputs[i].bytes, 64);
     transfer(inputs[i], i, "in", true);
     in[i] = inputs[i].at;
   }
-  for (int i = 0; i < OUTPUTS; ++i) {
+  for (int i = 0; i < NAME_OUTPUTS; ++i) {
     outputs[i].at = guarded(outputs[i].bytes, 64);
-    out[i] = outputs_at[i] = outputs[i].at;
+    out[i] = outputs[i].at;
+fixed|    outputs_at[i] = outputs[i].at;
   }
   // The same calls in an arena with guards: what reaches beyond it ends the program.
-  char* const own = guarded(static_cast<long>(NAME_arena_bytes(model, nullptr)), NAME_ARENA_ALIGN);
-  if (NAME_run(model, nullptr, in, out, own) != NAME_ok) fail("a run was refused");
-  for (int i = 0; i < OUTPUTS; ++i) std::memset(outputs[i].at, 0xff, static_cast<std::size_t>(outputs[i].bytes));
+  const std::size_t arena = NAME_arena_bytes(model, sizes);
+  char* const own = guarded(static_cast<long>(arena), NAME_ARENA_ALIGN);
+sized|  if (arena == 0) fail("a run was refused");
+  if (NAME_run(model, sizes, in, out, own) != NAME_ok) fail("a run was refused");
+  for (int i = 0; i < NAME_OUTPUTS; ++i) std::memset(outputs[i].at, 0xff, static_cast<std::size_t>(outputs[i].bytes));
   trace_file = std::fopen("trace", "wb");
   if (trace_file == nullptr) fail("cannot write the trace");
   NAME_observe(model, after, nullptr);
-  const double start = now();
-  if (NAME_run(model, nullptr, in, out, nullptr) != NAME_ok) fail("a run was refused");
-  double once = now() - start;
+  if (NAME_run(model, sizes, in, out, nullptr) != NAME_ok) fail("a run was refused");
   if (std::fclose(trace_file) != 0) fail("cannot write the trace");
-  for (int i = 0; i < OUTPUTS; ++i) transfer(outputs[i], i, "out", false);
+  for (int i = 0; i < NAME_OUTPUTS; ++i) transfer(outputs[i], i, "out", false);
   NAME_observe(model, nullptr, nullptr);
   static double samples[20000], before[PARTS + 1], behind[PARTS + 1];
   std::size_t count = 0;
-  NAME_run(model, nullptr, in, out, nullptr);
+  NAME_run(model, sizes, in, out, nullptr);
   NAME_profile(model, before);
   const double begun = now();
   while (count < 20000 && (count == 0 || now() - begun < min_seconds)) {
     const double one = now();
-    NAME_run(model, nullptr, in, out, nullptr);
+    NAME_run(model, sizes, in, out, nullptr);
     samples[count++] = now() - one;
   }
   NAME_profile(model, behind);
   std::qsort(samples, count, sizeof samples[0], ascending);
   std::FILE* result = std::fopen("result", "w");
   if (result == nullptr) fail("cannot write the result");
-  std::fprintf(result, "seconds %.9g\n", samples[count / 2]);
+  std::fprintf(result, "seconds %.9g\narena %zu\n", samples[count / 2], arena);
   for (int part = 0; part < PARTS; ++part)
     std::fprintf(result, "part %d %.9g\n", part, (behind[part] - before[part]) / double(count));
-  (void)once;
   if (std::fclose(result) != 0) fail("cannot write the result");
   NAME_close(model);
 }
 )";
 
-void replace(std::string& text, const std::string& word, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
-    text.replace(at, word.size(), by);
-}
-
-std::string arrays_of(const char* name, const std::vector<Port>& ports) {
-  std::string text = fmt::format("Array {}[] = {{", name);
-  for (const Port& port : ports) text += fmt::format("{{{}, nullptr}}, ", port.bytes());
-  return text + "{0, nullptr}};\n";
+std::string driver_text(const ModelUnit& unit, std::size_t parts, bool sized) {
+  std::string text = lines_for(sized, driver_lines);
+  replace_all(text, "PARTS", std::to_string(parts));
+  replace_all(text, "NAME", unit.name);
+  return fmt::format(
+             "#define {0}_PROFILE\n#include \"{0}.h\"\n\n#include <sys/mman.h>\n#include <time.h>\n#include "
+             "<unistd.h>\n\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n",
+             unit.name) +
+         text;
 }
 
 }  // namespace
 
 std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,
                               const std::vector<std::vector<TracedArray>>& traced) {
-  std::string text = driver;
-  std::string list;
+  std::string list, text = driver_text(unit, model.calls.size(), false);
   for (std::size_t part = 0; part < traced.size(); ++part)
     for (const TracedArray& one : traced[part])
-      list += fmt::format("    {{{}, {}, {}, {}}},\n", part, one.place.in == ModelPlace::In::output ? 1 : 0,
-                          one.place.at, one.bytes);
-  const std::string after_types = "struct Traced { int part, kind; long at, bytes; };\n";
-  const std::size_t at = text.find(after_types) + after_types.size();
-  text.insert(at, arrays_of("inputs", model.inputs) + arrays_of("outputs", model.outputs) +
-                      "const Traced traced[] = {\n" + list + "    {-1, 0, 0, 0}};\n");
-  replace(text, "INPUTS", std::to_string(model.inputs.size()));
-  replace(text, "OUTPUTS", std::to_string(model.outputs.size()));
-  replace(text, "PARTS", std::to_string(model.calls.size()));
-  replace(text, "NAME", unit.name);
-  return fmt::format(
-             "#define {0}_PROFILE\n#include \"{0}.h\"\n\n#include <sys/mman.h>\n#include <time.h>\n#include "
-             "<unistd.h>\n\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n",
-             unit.name) +
-         text;
+      list += fmt::format("    {{{}, {}, {}, {}}},\n", part, one.place.in == ModelPlace::In::output, one.place.at,
+                          one.bytes);
+  replace_all(text, "TRACED", list);
+  return text;
+}
+
+std::string model_driver_text(const ModelUnit& unit, const SymbolicModelProgram& model) {
+  return driver_text(unit, model.calls.size(), true);
 }
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpp/symbolic_model_unit.h"
+#include "backends/cpp/model/sized_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,180 +9,14 @@
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
+#include "backends/cpp/model/model_text.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/plain_loops.h"
 #include "backends/cpp/symbolic_unit.h"
 #include "backends/cpp/types.h"
-#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {
-
-const char* const sized_interface = R"(#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct NAME NAME;
-
-enum {
-  NAME_ok = 0,
-  NAME_no_file = 1,       /* the file of weights cannot be read */
-  NAME_other_weights = 2, /* it is not the one written with this program, or it is cut off */
-  NAME_no_memory = 3,
-  NAME_bad_argument = 4,  /* a null or misaligned pointer; nothing was written */
-  NAME_wrong_size = 5     /* a size is not in its range: one line on stderr, nothing was written */
-};
-
-/* Maps the weights, which stay read-only and are shared by all who open the file. */
-int NAME_open(NAME** model, const char* weights_file);
-void NAME_close(NAME* model);
-
-/* sizes, in all functions: one number for each of the sizes above, in that order. */
-
-/* Bytes of an arena at these sizes; 0: a size is not in its range. */
-size_t NAME_arena_bytes(const NAME* model, const int64_t sizes[]);
-
-/* Inputs and outputs in the order above, with the shapes of these sizes; none of them overlap. arena: memory at a
-   multiple of NAME_ARENA_ALIGN that holds nothing from call to call, one for each call at a time, and then nothing is
-   allocated; null: the model's own, which grows with the sizes and is kept. */
-int NAME_run(NAME* model, const int64_t sizes[], const void* const inputs[], void* const outputs[], void* arena);
-
-/* Writes the extents of an input or output and returns their number, or -1. shape may be null. */
-int NAME_input_shape(const NAME* model, const int64_t sizes[], int input, int64_t shape[]);
-int NAME_output_shape(const NAME* model, const int64_t sizes[], int output, int64_t shape[]);
-
-#ifdef NAME_PROFILE
-/* Compiled with -DNAME_PROFILE: seconds spent in each part since NAME_open, in runs with the model's own arena.
-   Returns the number of parts; seconds may be null. */
-int NAME_profile(const NAME* model, double seconds[]);
-const char* NAME_part(int part);
-/* Called after each part of such a run, for each of its results. */
-void NAME_observe(NAME* model, void (*after)(void* user, int part, const void* result, size_t bytes), void* user);
-#endif
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-)";
-
-const char* const sized_open = R"(
-struct NAME {
-  void* mapped;
-  std::size_t length;
-  const unsigned char* weights;
-  void* arena;
-  std::size_t arena_bytes;
-#ifdef NAME_PROFILE
-  double seconds[PARTS + 1];
-  void (*after)(void*, int, const void*, std::size_t);
-  void* user;
-#endif
-};
-
-namespace {
-
-struct WeightsHeader {
-  char magic[8];
-  std::uint64_t bytes, hash;
-};
-
-bool fits(const WeightsHeader& header, std::size_t length) {
-  return std::memcmp(header.magic, "MAGIC", 8) == 0 && header.hash == HASH && header.bytes == WEIGHTS &&
-         length == WEIGHTS + 64;
-}
-
-#ifdef NAME_PROFILE
-double isamap_now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-#endif
-
-// Kept from call to call; what it held is lost when it grows.
-bool grow(NAME* model, std::size_t bytes) {
-  if (model->arena_bytes >= bytes) return true;
-  std::free(model->arena);
-  const std::size_t unit = bytes >= (2 << 20) ? 2 << 20 : 4096, all = (bytes + unit) / unit * unit;
-  model->arena = std::aligned_alloc(unit, all);
-  model->arena_bytes = model->arena == nullptr ? 0 : bytes;
-#ifdef MADV_HUGEPAGE
-  if (model->arena != nullptr && unit > 4096) madvise(model->arena, all, MADV_HUGEPAGE);
-#endif
-  return model->arena != nullptr;
-}
-
-}  // namespace
-
-extern "C" int NAME_open(NAME** model, const char* weights_file) {
-  if (model == nullptr || weights_file == nullptr) return NAME_bad_argument;
-  *model = nullptr;
-  const int file = open(weights_file, O_RDONLY);
-  if (file < 0) return NAME_no_file;
-  struct stat about;
-  const bool known = fstat(file, &about) == 0;
-  const std::size_t length = known ? static_cast<std::size_t>(about.st_size) : 0;
-  if (length < sizeof(WeightsHeader)) {
-    close(file);
-    return known ? NAME_other_weights : NAME_no_file;
-  }
-  void* const mapped = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
-  if (mapped == MAP_FAILED) return NAME_no_memory;
-  WeightsHeader header;
-  std::memcpy(&header, mapped, sizeof header);
-  NAME* const made = fits(header, length) ? static_cast<NAME*>(std::calloc(1, sizeof(NAME))) : nullptr;
-  if (made == nullptr) {
-    munmap(mapped, length);
-    return fits(header, length) ? NAME_no_memory : NAME_other_weights;
-  }
-  made->mapped = mapped;
-  made->length = length;
-  made->weights = static_cast<const unsigned char*>(mapped) + 64;
-  *model = made;
-  return NAME_ok;
-}
-
-extern "C" void NAME_close(NAME* model) {
-  if (model == nullptr) return;
-  munmap(model->mapped, model->length);
-  std::free(model->arena);
-  std::free(model);
-}
-
-#ifdef NAME_PROFILE
-extern "C" int NAME_profile(const NAME* model, double* seconds) {
-  for (int part = 0; part < PARTS && seconds != nullptr; ++part) seconds[part] = model->seconds[part];
-  return PARTS;
-}
-
-extern "C" const char* NAME_part(int part) { return part < 0 || part >= PARTS ? "" : part_names[part]; }
-
-extern "C" void NAME_observe(NAME* model, void (*after)(void*, int, const void*, std::size_t), void* user) {
-  model->after = after;
-  model->user = user;
-}
-#endif
-)";
-
-void put(std::string& text, const std::string& word, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
-    text.replace(at, word.size(), by);
-}
-
-std::string in_quotes(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + "\"";
-}
 
 ModelProgram only_weights(const SymbolicModelProgram& model) {
   ModelProgram weights;
@@ -219,7 +53,7 @@ class SizedModelPrinter {
       if (auto problems = part(p); !problems.empty()) return problems;
     around_.includes.insert({"<cstdlib>", "<cstring>", "<cstdio>"});
     const std::string calls = run_entry();
-    const std::string code = affine_helpers() + code_ + spaces_ + tables() + opening() + size_functions() + calls;
+    const std::string code = affine_helpers() + code_ + spaces_ + opening() + size_functions() + calls;
     ModelUnit unit;
     unit.name = name_;
     unit.text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nfor {}\n"
@@ -236,7 +70,7 @@ class SizedModelPrinter {
 
  private:
   std::string named(std::string text) const {
-    put(text, "NAME", name_);
+    replace_all(text, "NAME", name_);
     return text;
   }
 
@@ -292,7 +126,7 @@ class SizedModelPrinter {
       else
         body += line + "\n";
     }
-    put(body, "extern \"C\" ", "[[maybe_unused]] static ");
+    replace_all(body, "extern \"C\" ", "[[maybe_unused]] static ");
     spaces_ += fmt::format("namespace in_{0} {{\n\n{1}\n}}  // namespace in_{0}\n\n", made.function, body);
     made.function = fmt::format("in_{0}::{0}", unit->name);
     return {};
@@ -358,15 +192,7 @@ class SizedModelPrinter {
   }
 
   std::string fill_text(const SymbolicFill& fill) const {
-    TensorData one{fill.tensor.dtype, {1}, {}};
-    one.bytes.resize(static_cast<std::size_t>(bytes(one.dtype)));
-    one.set(0, fill.value);
-    if (std::all_of(one.bytes.begin(), one.bytes.end(), [](std::uint8_t b) { return b == 0; }))
-      return fmt::format("  std::memset({}, 0, {});\n", pointer(fill.place), bytes_text(fill.tensor));
-    return fmt::format(
-        "  {{\n    const unsigned char one[] = {{{}}};\n    unsigned char* const to = (unsigned char*)({});\n    for "
-        "(std::size_t i = 0; i < {}; i += sizeof one) std::memcpy(to + i, one, sizeof one);\n  }}\n",
-        fmt::join(one.bytes, ", "), pointer(fill.place), bytes_text(fill.tensor));
+    return fill_statement(fill.tensor.dtype, fill.value, pointer(fill.place), bytes_text(fill.tensor));
   }
 
   /// Results of a call, for who observes it.
@@ -383,24 +209,17 @@ class SizedModelPrinter {
   }
 
   std::string run_entry() {
-    std::string calls, checks;
+    std::string calls;
     for (std::size_t c = 0; c < model_.calls.size(); ++c) {
       for (const SymbolicFill& fill : model_.calls[c].fill) calls += fill_text(fill);
       calls += fmt::format("  {}  // {}\n  NAME_AFTER({})\n{}", call_text(model_.calls[c]),
                            comment_text(model_.calls[c].name), c, results_text(c));
     }
-    for (const auto& [list, aligns] : {std::pair("inputs", &aligns_in_), {"outputs", &aligns_out_}})
-      for (std::size_t i = 0; i < aligns->size(); ++i)
-        checks += fmt::format(
-            "  if ({0}[{1}] == nullptr || reinterpret_cast<std::uintptr_t>({0}[{1}]) % {2} != 0) return "
-            "NAME_bad_argument;\n",
-            list, i, (*aligns)[i]);
     return named(fmt::format(R"(
 extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
                         void* own_arena) {{
   if (model == nullptr || sizes == nullptr || inputs == nullptr || outputs == nullptr) return NAME_bad_argument;
-{}  if (reinterpret_cast<std::uintptr_t>(own_arena) % {} != 0) return NAME_bad_argument;
-  if (!sizes_fit(sizes, true)) return NAME_wrong_size;
+{}  if (!sizes_fit(sizes, true)) return NAME_wrong_size;
 {}  std::size_t slots[{}];
   const std::size_t bytes = place_slots(sizes, slots);
   if (own_arena == nullptr && !grow(model, bytes)) return NAME_no_memory;
@@ -422,7 +241,8 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 {}  return NAME_ok;
 }}
 )",
-                             checks, place_align, numbers(), model_.slots.size() + 1, calls));
+                             pointer_checks(aligns_in_, aligns_out_, place_align), numbers(), model_.slots.size() + 1,
+                             calls));
   }
 
   /// The sizes of a call by their names.
@@ -493,22 +313,13 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
         shape_function("input", model_.inputs) + shape_function("output", model_.outputs));
   }
 
-  std::string tables() const {
-    std::string names;
-    for (const SymbolicCall& call : model_.calls) names += "    " + in_quotes(call.name) + ",\n";
-    return fmt::format(
-        "\nnamespace {{\n\n#ifdef {}_PROFILE\nconst char* const part_names[] = {{\n{}    \"\"}};\n#endif\n\n}}  // "
-        "namespace\n",
-        name_, names);
-  }
-
   std::string opening() const {
-    std::string text = sized_open;
-    put(text, "PARTS", std::to_string(model_.calls.size()));
-    put(text, "MAGIC", weights_magic);
-    put(text, "HASH", fmt::format("{:#x}u", weights_hash(only_weights(model_))));
-    put(text, "WEIGHTS", std::to_string(model_.weights.size()) + "u");
-    return named(text);
+    OpeningText text;
+    text.sized = true;
+    for (const SymbolicCall& call : model_.calls) text.part_names.push_back(call.name);
+    text.weights_hash = fmt::format("{:#x}u", weights_hash(only_weights(model_)));
+    text.weights_bytes = model_.weights.size();
+    return named(opening_text(text));
   }
 
   std::string header() const {
@@ -525,7 +336,7 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
                 "#define NAME_SIZES {}\n#define NAME_INPUTS {}\n#define NAME_OUTPUTS {}\n"
                 "#define NAME_ARENA_ALIGN {}\n",
                 model_.facts.sizes.size(), model_.inputs.size(), model_.outputs.size(), place_align);
-    return named(text + "\n" + sized_interface);
+    return named(text + "\n" + interface_text(true));
   }
 
   static std::string ports(const char* title, const std::vector<SymbolicPort>& ports,
