@@ -277,6 +277,10 @@ class BlockCompiler {
       question.samples.push_back(sizes);
       for (std::size_t c = 0; c < costs.size(); ++c) question.costs[c].push_back(costs[c]);
     }
+    for (const GridCandidate& candidate : candidates_) {
+      double& blocks = question.blocks.emplace_back();
+      for (const Grid* grid : candidate.grids) blocks += static_cast<double>(grid->blocks.size());
+    }
     for (const GridShape& shape : shapes_)
       for (const GridAxis& axis : shape.axes)
         if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())

@@ -57,6 +57,44 @@ std::vector<DimRun> reachable_runs(const GridAxis& axis) {
   return runs;
 }
 
+/// Tiles of a dim in the schedule, the largest first.
+BlockCounts tiles_of(const Schedule& schedule, const std::string& dim) {
+  std::set<std::int64_t, std::greater<>> tiles{1};
+  for (const VectorizedReduction& lanes : schedule.lanes)
+    if (lanes.dim == dim) tiles.insert(lanes.lanes * lanes.depth);
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* loop = std::get_if<For>(&line.is))
+        for (const TiledLoop& tiled : loop->loops)
+          if (tiled.dim == dim && tiled.tile <= kLargestBlockTile) tiles.insert(tiled.tile);
+  return {tiles.begin(), tiles.end()};
+}
+
+/// Pairs and quads of narrow operands leave no rests of sums.
+void round_up_sums(GridShape& shape) {
+  const auto& reads = shape.kernel.statements[0].reads;
+  if (!std::all_of(reads.begin(), reads.end(),
+                   [&](const Access& read) { return bytes(shape.kernel.tensors[read.tensor.index()].dtype) <= 2; }))
+    return;
+  for (std::size_t axis = 0; axis < shape.axes.size(); ++axis) {
+    const std::int64_t tile = shape.axes[axis].runs.back().tile;
+    if (tile == 1 || tile > kMostRounded || shape.axes[axis].multiple % tile == 0) continue;
+    if (auto rounded = rounded_up(shape, axis, tile)) shape = std::move(*rounded);
+  }
+}
+
+/// What the smallest tile leaves are multiples of this.
+std::int64_t rest_step_of(const GridAxis& axis) {
+  std::int64_t step = axis.multiple;
+  for (const DimRun& run : axis.runs) step = std::gcd(step, run.tile);
+  return step;
+}
+
+/// Of a run without tiles: the number of positions that its block is lowered for.
+std::int64_t sample_of(const DimRun& run, std::int64_t step) {
+  return run.low + (run.high - run.low) / 2 / step * step;
+}
+
 class GridBuilder {
  public:
   GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
@@ -67,10 +105,11 @@ class GridBuilder {
   }
 
   Result<Grid> run() {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles_.push_back(tiles_of(axis));
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
-    round_up_sums();
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axis));
+    round_up_sums(grid_.shape);
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
@@ -93,19 +132,6 @@ class GridBuilder {
   const Diagnostics& refused(const std::string& why) {
     why_ = {error(why)};
     return why_;
-  }
-
-  /// Tiles of the axis in the schedule, the largest first.
-  BlockCounts tiles_of(std::size_t axis) const {
-    std::set<std::int64_t, std::greater<>> tiles{1};
-    for (const VectorizedReduction& lanes : grid_.schedule.lanes)
-      if (lanes.dim == axes()[axis].dim) tiles.insert(lanes.lanes * lanes.depth);
-    for (const Nest& nest : grid_.schedule.nests)
-      for (const Line& line : nest.lines)
-        if (const auto* loop = std::get_if<For>(&line.is))
-          for (const TiledLoop& tiled : loop->loops)
-            if (tiled.dim == axes()[axis].dim && tiled.tile <= kLargestBlockTile) tiles.insert(tiled.tile);
-    return {tiles.begin(), tiles.end()};
   }
 
   std::optional<Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
@@ -162,29 +188,8 @@ class GridBuilder {
     return true;
   }
 
-  /// Pairs and quads of narrow operands leave no rests of sums.
-  void round_up_sums() {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const std::int64_t tile = axes()[axis].runs.back().tile;
-      if (tile == 1 || tile > kMostRounded || axes()[axis].multiple % tile == 0) continue;
-      const auto& reads = grid_.shape.kernel.statements[0].reads;
-      const bool narrow = std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
-        return bytes(grid_.shape.kernel.tensors[read.tensor.index()].dtype) <= 2;
-      });
-      auto rounded = narrow ? rounded_up(grid_.shape, axis, tile) : std::nullopt;
-      if (rounded) grid_.shape = std::move(*rounded);
-    }
-  }
-
   /// What the smallest tile leaves are multiples of this.
   std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }
-  std::int64_t rest_step_of(std::size_t axis) const {
-    const std::int64_t multiple = axes()[axis].multiple;
-    for (const DimRun& run : axes()[axis].runs)
-      if (run.tile % multiple != 0) return 1;
-    return multiple;
-  }
-
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
@@ -298,11 +303,6 @@ class GridBuilder {
       return true;
     }
     return false;
-  }
-
-  /// Of a run without tiles: the number of positions that its block is lowered for.
-  static std::int64_t sample_of(const DimRun& run, std::int64_t step) {
-    return run.low + (run.high - run.low) / 2 / step * step;
   }
 
   /// Every number that a masked run serves gives the same block but for extents.

@@ -12,7 +12,8 @@
 namespace isamap {
 namespace {
 
-constexpr double kWorthwhile = 0.02;  // of the mean regret: less does not pay for the code of a version
+constexpr double kWorthwhile = 0.01;    // of the mean regret: the model is not surer than that
+constexpr double kBlockWorth = 0.0004;  // of the mean regret: what a block of code costs its compilation
 constexpr int kBisections = 6;
 constexpr std::size_t kMostSamples = 14;
 constexpr std::int64_t kSampledSizes[] = {1, 8, 37, 192, 509};
@@ -43,12 +44,15 @@ class VersionChoice {
   }
 
  private:
-  /// The mean over the samples.
+  /// The mean over the samples, and what the code is worth.
   double regret(const std::vector<GuardedSchedule>& versions) const {
     double sum = 0;
     for (std::size_t s = 0; s < question_.samples.size(); ++s)
       sum += question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
-    return sum / static_cast<double>(question_.samples.size());
+    double code = 0;
+    for (std::size_t v = 0; v < versions.size() && !question_.blocks.empty(); ++v)
+      code += kBlockWorth * question_.blocks[versions[v].schedule];
+    return sum / static_cast<double>(question_.samples.size()) + code;
   }
 
   /// The guarded schedule that lowers the regret most; false: none is worth its code.
@@ -59,7 +63,7 @@ class VersionChoice {
       std::int64_t below = 0, above = 0;
       bool at_most = true;
     } best;
-    double least = regret(chosen_) * (1 - kWorthwhile);
+    double least = regret(chosen_) - kWorthwhile;
     bool found = false;
     for (const AffineExpr& measure : question_.measures) {
       std::set<std::int64_t> values;

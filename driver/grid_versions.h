@@ -4,7 +4,8 @@
 //
 // Each schedule found for some sizes is priced at all samples. The regret of a set of guarded versions at a sample is
 // cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
-// smallest mean regret, for every size, and puts guarded ones before it as long as one is worth its code: a guard is
+// smallest mean regret, for every size, and puts guarded ones before it as long as one is worth its code (each block of
+// code counts like a bit of regret, since it has to be compiled): a guard is
 // `extent <= c` or `extent > c`, c the crossover of the cost model.
 
 #include <functional>
@@ -16,6 +17,7 @@ namespace isamap {
 struct VersionQuestion {
   std::vector<Bindings> samples;           ///< the first is the likely one
   std::vector<std::vector<double>> costs;  ///< by schedule and sample, in cycles; infinite: illegal there
+  std::vector<double> blocks;              ///< by schedule: bodies of code; empty: none count
   std::vector<AffineExpr> measures;        ///< over the sizes: what guards compare
   std::function<double(std::size_t schedule, const Bindings& sizes)> price;
 };
