@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "driver/compare_outputs.h"
 #include "frontends/npy.h"
 
 namespace isamap::cli {
@@ -47,25 +48,6 @@ std::string unknown_array(const Model& model, const ModelFiles& files) {
     if (!names.contains(name) && !(is_unnamed(name, i) && i < model.inputs.size())) return name.empty() ? "1" : name;
   }
   return "";
-}
-
-void compare_output(const std::string& name, const TensorData& expected, const TensorData& found, Compared& into) {
-  if (expected.shape != found.shape || expected.dtype != found.dtype) {
-    into.correct = false;
-    if (into.first.empty()) into.first = "output '" + name + "' has another shape or type";
-    return;
-  }
-  for (std::int64_t i = 0; i < found.count(); ++i) {
-    const auto real = [&](const TensorData& data) {
-      return is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer);
-    };
-    const double a = real(expected), b = real(found);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    into.max_error = std::max(into.max_error, std::fabs(a - b));
-    if (std::fabs(a - b) <= 1e-6 + 1e-3 * std::fabs(a)) continue;
-    into.correct = false;
-    if (into.first.empty()) into.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
-  }
 }
 
 }  // namespace
@@ -122,7 +104,12 @@ Compared compare_with_files(const Model& model, const std::vector<TensorData>& d
       if (array.name == name && files.outputs.empty()) expected = &array;
     if (expected == nullptr) continue;
     ++result.outputs;
-    compare_output(name, as_type(expected->data, data[id.index()].dtype), data[id.index()], result);
+    const OutputDifference difference =
+        compare_outputs(name, as_type(expected->data, data[id.index()].dtype), data[id.index()]);
+    result.max_error = std::max(result.max_error, difference.max_error);
+    if (difference.first.empty()) continue;
+    result.correct = false;
+    if (result.first.empty()) result.first = difference.first;
   }
   return result;
 }

@@ -341,7 +341,7 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
                      operators = activation_bytes(model.kernel, apart(model.kernel));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
-                         built->machine.name,
+                         built->machine,
                          built->compiled,
                          run,
                          print(built->compiled.plan, built->imported, built->machine.name),

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "backends/cpp/model/sized_model.h"
+#include "driver/compare_outputs.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
 
@@ -104,16 +104,9 @@ class SizedRun {
   }
 
   bool alike(const TensorData& expected, const TensorData& found, const std::string& name) {
-    for (std::int64_t i = 0; i < found.count(); ++i) {
-      const Scalar a = expected.get(i), b = found.get(i);
-      const bool real = is_float(found.dtype);
-      const double x = real ? a.real : double(a.integer), y = real ? b.real : double(b.integer);
-      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-      run_.max_error = std::max(run_.max_error, std::fabs(x - y));
-      if (!(std::fabs(x - y) <= 1e-5 + 1e-3 * std::fabs(x)))
-        return wrong(fmt::format("wrong: element {} of output '{}' is {}, not {}", i, name, y, x));
-    }
-    return true;
+    const OutputDifference difference = isamap::compare_outputs(name, expected, found);
+    run_.max_error = std::max(run_.max_error, difference.max_error);
+    return difference.first.empty() || wrong("wrong: " + difference.first);
   }
 
   const CompiledSymbolicModelParts& compiled_;

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "driver/execute.h"
 #include "report/html.h"
+#include "report/roofline.h"
 #include "support/table.h"
 
 namespace isamap {
@@ -99,6 +102,51 @@ std::string times(const ModelPage& page) {
          bar_figure(groups, {"measured", "predicted"}, "shares of the sum of all parts; bounds are those of the model");
 }
 
+/// Bytes that a part takes in and gives, each once.
+double port_bytes(const Kernel& kernel) {
+  double all = 0;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const Role role = role_of(kernel, make_id<TensorId>(t));
+    if (role == Role::intermediate) continue;
+    double size = bytes(kernel.tensors[t].dtype);
+    for (const std::int64_t extent : kernel.tensors[t].shape) size *= static_cast<double>(extent);
+    all += size;
+  }
+  return all;
+}
+
+std::string roofline_of(const ModelPage& page) {
+  std::set<std::string> instructions;
+  for (const auto& program : page.compiled.programs)
+    for (const Nest& nest : program->scheduled->schedule.nests)
+      for (const Line& line : nest.lines)
+        if (const Do* call = std::get_if<Do>(&line.is)) instructions.insert(call->instruction);
+  std::vector<RoofPoint> points;
+  for (std::size_t p = 0; p < page.compiled.parts.size(); ++p) {
+    const CompiledPart& part = page.compiled.parts[p];
+    RoofPoint point{part.name, operations(part.kernel), port_bytes(part.kernel), 0, part.predicted_cycles};
+    if (p < page.run.parts.size())
+      point.cycles = page.run.parts[p].seconds > 0 ? page.run.parts[p].seconds * page.machine.clock_hz
+                                                   : static_cast<double>(page.run.parts[p].cycles);
+    points.push_back(std::move(point));
+  }
+  return roofline(roof_of(page.machine, {instructions.begin(), instructions.end()}), points);
+}
+
+/// Bytes of all parts over each link as the model counts them, and through the outermost memory before and after.
+std::string bytes_moved(const ModelPage& page) {
+  std::map<std::string, double> over;
+  for (const CompiledPart& part : page.compiled.parts)
+    for (const auto& [link, moved] : page.compiled.programs[part.program]->scheduled->cost.link_bytes)
+      over[link] += moved;
+  std::vector<std::vector<std::string>> rows{{"bytes", "one statement a part", "this plan"},
+                                             {"activations through " + page.machine.memory(page.machine.home()).name,
+                                              fmt::format("{}", page.operators), fmt::format("{}", page.activations)}};
+  for (const auto& [link, moved] : over)
+    rows.push_back({"over " + link + ", predicted", "", fmt::format("{:.0f}", moved)});
+  return "<h2>Bytes</h2>" + html_table(rows);
+}
+
 }  // namespace
 
 std::string html_report(const ModelPage& page) {
@@ -106,19 +154,17 @@ std::string html_report(const ModelPage& page) {
   std::string body = fmt::format(
       "<p>{} on {}, executed {}{}: every part as the interpreter says; largest error "
       "{:.3g}.</p>",
-      escaped(page.model), escaped(page.target), name(run.executed), run.whole ? " as one program" : " part by part",
-      run.max_error);
+      escaped(page.model), escaped(page.machine.name), name(run.executed),
+      run.whole ? " as one program" : " part by part", run.max_error);
   body +=
       html_table({{"", ""},
                   {"time of one run", fmt::format("{:.4g} ms", 1e3 * run.seconds)},
                   {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
-                  {"weights", fmt::format("{} bytes", run.weights_bytes)},
-                  {"activations through memory", fmt::format("{} bytes", page.activations)},
-                  {"the same, one statement a part", fmt::format("{} bytes", page.operators)}});
-  body += times(page) + arena(run, page.compiled.parts.size());
+                  {"weights", fmt::format("{} bytes", run.weights_bytes)}});
+  body += times(page) + roofline_of(page) + bytes_moved(page) + arena(run, page.compiled.parts.size());
   body += "<h2>Graph</h2><p>One colour is one program.</p>" + graph(page.compiled);
   body += "<h2>Plan</h2><pre>" + escaped(page.plan) + "</pre>";
-  return isamap::page(page.model + " on " + page.target, body);
+  return isamap::page(page.model + " on " + page.machine.name, body);
 }
 
 }  // namespace isamap

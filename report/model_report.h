@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A model and its plan as one HTML page: the parts as a graph, their times, the arena over time.
+// A model and its plan as one HTML page: the parts as a graph, their times, over the roofline, the arena over
+// time, bytes over links.
 
 #include <string>
 
@@ -10,7 +11,8 @@
 namespace isamap {
 
 struct ModelPage {
-  std::string model, target;
+  std::string model;
+  const HardwareModel& machine;
   const CompiledModel& compiled;
   const ModelRun& run;
   std::string plan;                             ///< its text

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "hwdesc/model/encodable_values.h"
+#include "hwdesc/model/memory_time.h"
 #include "ir/legal.h"
 #include "ir/operand_use.h"
 #include "isamap/interpret.h"
@@ -326,20 +327,24 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
     blocks(a, [&](Image& image, std::size_t b) {
       start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
     });
-  std::int64_t interval = cycles(instruction.timing.interval), moved = 0;
-  if (instruction.link.valid()) {  // at least the transfer time of its link
-    moved = bytes(use.accesses[0].dtype);
-    for (const std::int64_t extent : use.extents) moved *= extent;
-    if (const double rate = model_.link(instruction.link).bandwidth; rate > 0)
-      interval = std::max(interval, static_cast<std::int64_t>(std::ceil(static_cast<double>(moved) / rate)));
-  }
-  const std::int64_t end = start + std::max(cycles(instruction.timing.latency), interval);
+  std::int64_t moved = bytes(use.accesses[0].dtype);
+  for (const std::int64_t extent : use.extents) moved *= extent;
+  const auto memories = memory_uses(instruction, use.extents, use.accesses[0].dtype, model_);
+  const auto held = held_ports(memories, instruction);
+  for (const MemoryUse& one : held) start = std::max(start, memory_free_[{one.memory, one.port}]);
+  const auto transfer =
+      static_cast<std::int64_t>(transfer_cycles(memories, instruction, static_cast<double>(moved), model_));
+  const std::int64_t interval = std::max(cycles(instruction.timing.interval), transfer);
+  const std::int64_t end =
+      start + std::max(cycles(instruction.timing.latency), interval + std::lround(link_latency(instruction, model_)));
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
     blocks(a, [&](Image& image, std::size_t b) {
       auto& when = a == 0 ? image.written[b] : image.read[b];
       when = std::max(when, end);
     });
   free = start + interval;
+  for (const MemoryUse& one : held)
+    memory_free_[{one.memory, one.port}] = start + static_cast<std::int64_t>(std::ceil(one.cycles));
   (turn ? turn->end : issue_) = turn ? end : start;
   time_.cycles = std::max(time_.cycles, end);
   time_.port_busy[port] += interval;

@@ -93,6 +93,7 @@ class Machine {
   SimulatedTime time_;
   std::int64_t issue_ = 0;
   std::map<std::string, std::vector<std::int64_t>> port_free_;
+  std::map<std::pair<MemoryId, int>, std::int64_t> memory_free_;  ///< by port of the memory: cycle
   mutable std::map<const Instruction*, std::optional<DType>> moved_types_;
 };
 

@@ -173,31 +173,70 @@ void make_qlinear_matmul(Maker& m) {
   say_requantised(m, access("T", i), i.empty() ? "0" : i.back(), i);
 }
 
+/// A filter's element in s32 without its zero point, of the text {w}.
+std::string centred_filter(const Maker& m, const Convolution& c, std::size_t zero) {
+  if (is_zero(m, zero)) return "s32({w})";
+  const bool per_channel = product_of(m.shape(zero)) > 1;
+  if (per_channel && c.groups > 1) throw Refused{"zero points for each channel of groups", ""};
+  return fmt::format("(s32({{w}}) - s32(X{}[{}]))", zero, per_channel ? "k" : joined(Names(m.shape(zero).size(), "0")));
+}
+
+/// Padding has the value of the zero point z, so that sum((x - z) * w) over the inside of x remains. With x 0 outside
+/// that is sum(x * w) - z * S, where S sums the filter over the window's part inside: constants of a constant filter.
+void say_inside_convolution(Maker& m, const Convolution& with, const std::vector<Window>& windows, std::size_t zero_x) {
+  Convolution c = with;
+  const std::string filter = c.term, channel = c.channel();
+  m.padded("P", c.in, 0);
+  c.in = "P", c.out = "I", c.term = "s32({x}) * " + filter;
+  const bool depthwise = c.groups > 1 && c.in_channels == 1;
+  Names element{channel, depthwise ? "0" : "c"}, summed{channel}, inside, read, out{channel}, whole{"n", channel};
+  Extents of_filter = c.channel_extents(), of_inside, of_sums = c.channel_extents();
+  Sizes filters{c.groups * c.out_channels}, sizes, places = filters;
+  for (const Window& w : windows) {
+    const std::string at = w.filter == 1 ? "0" : w.filter_name;
+    element.push_back(at), summed.push_back(at), read.push_back(w.read_index());
+    inside.push_back(w.out_name), out.push_back(w.out_name), whole.push_back(w.out_name);
+    filters.push_back(w.filter), sizes.push_back(w.input), places.push_back(w.output);
+    of_inside[w.out_name] = w.input, of_sums[w.out_name] = w.output;
+    if (w.filter > 1) of_filter[w.filter_name] = of_sums[w.filter_name] = w.filter;
+  }
+  if (!depthwise) of_filter["c"] = c.in_channels;
+  std::string term = filter;
+  term.replace(term.find("{w}"), 3, access(c.filter, element));
+  m.temporary("V", DType::s32, filters);
+  m.temporary("O", DType::u8, sizes);
+  m.temporary("S", DType::s32, places);
+  m.temporary("I", DType::s32, m.shape_of(with.out));
+  m.padded("Q", "O", 0);
+  m.say(access("V", summed) + " += " + term, of_filter);
+  m.say(access("O", inside) + " = u8(1)", of_inside);
+  m.say(access("S", out) + " += " + access("V", summed) + " * s32(" + access("Q", read) + ")", of_sums);
+  say_convolution(m, c, windows);
+  Extents all = c.channel_extents();
+  all["n"] = c.batch;
+  for (const Window& w : windows) all[w.out_name] = w.output;
+  m.say(fmt::format("{} = {} - s32(X{}[{}]) * {}", access(with.out, whole), access("I", whole), zero_x,
+                    joined(Names(m.shape(zero_x).size(), "0")), access("S", out)),
+        all);
+}
+
 /// The sum of an integer convolution into `out`. A zero point that is not 0 is the value of padding too.
 void say_integer_convolution(Maker& m, const std::string& out, const Convolution& with,
                              const std::vector<Window>& windows, std::size_t zero_x, std::size_t zero_w) {
   Convolution c = with;
+  c.out = out;
+  c.term = centred_filter(m, c, zero_w);
   bool outside = false;
   for (const Window& w : windows) outside = outside || w.reads_outside();
+  if (outside && !is_zero(m, zero_x) && !m.in(zero_x).values) return say_inside_convolution(m, c, windows, zero_x);
   if (outside) {
-    if (!is_zero(m, zero_x) && !m.in(zero_x).values)
-      throw Refused{"its zero point is known only when the model runs, and pads have its value",
-                    "store it in the file"};
-    const double pad = is_zero(m, zero_x) ? 0 : m.reals(zero_x, "the zero point").at(0);
-    m.padded("P", c.in, pad);
+    m.padded("P", c.in, is_zero(m, zero_x) ? 0 : m.reals(zero_x, "the zero point").at(0));
     c.in = "P";
   }
-  c.out = out;
   const std::string x = is_zero(m, zero_x) ? "s32({x})"
                                            : fmt::format("(s32({{x}}) - s32(X{}[{}]))", zero_x,
                                                          joined(Names(m.shape(zero_x).size(), "0")));
-  const bool per_channel = m.has(zero_w) && product_of(m.shape(zero_w)) > 1;
-  if (per_channel && !is_zero(m, zero_w) && c.groups > 1) throw Refused{"zero points for each channel of groups", ""};
-  const std::string w = is_zero(m, zero_w)
-                            ? "s32({w})"
-                            : fmt::format("(s32({{w}}) - s32(X{}[{}]))", zero_w,
-                                          per_channel ? "k" : joined(Names(m.shape(zero_w).size(), "0")));
-  c.term = x + " * " + w;
+  c.term = x + " * " + c.term;
   say_convolution(m, c, windows);
 }
 

@@ -530,7 +530,9 @@ constexpr Key memory_keys[] = {
      .type = "bandwidth",
      .fallback = "unlimited",
      .example = "{read: 64B/cycle, write: 32B/cycle}",
-     .meaning = "of an instance, in addition to the limits of links. `words/cycle` counts in `word`s"},
+     .meaning =
+         "of an instance, in addition to the limits of links; in a command stream no command is faster, and moves "
+         "wait for each other. `words/cycle` counts in `word`s"},
     {.name = "word",
      .type = "size",
      .fallback = "`1B`",
@@ -622,7 +624,7 @@ constexpr Key link_keys[] = {
      .fallback = "0",
      .range = delays,
      .example = "100cycles",
-     .meaning = "of one transfer"},
+     .meaning = "of one transfer. A command of a stream that states no latency of its own has its interval and this"},
     {.name = "begin",
      .type = "time",
      .fallback = "the time of two lines into the cache at the end of `via`, of eight into others",

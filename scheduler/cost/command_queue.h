@@ -2,6 +2,7 @@
 #pragma once
 // List scheduler of commands known by port and time only: the rules of backends/assembly/command_order.h.
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,7 +13,9 @@ namespace isamap {
 struct TimedCommand {
   int port = 0;
   double interval = 0, latency = 0;  ///< cycles: until the port is free, until the result is there
-  int flow = -1;                     ///< flow of the tile it moves
+  /// Ports of memories that it takes too, by number, and their cycles.
+  boost::container::small_vector<std::pair<int, double>, 4> memories;
+  int flow = -1;  ///< flow of the tile it moves
   bool out = false;
   std::int64_t tile = 0;  ///< number of the tile, or of the call
 };
@@ -28,6 +31,8 @@ class CommandQueue {
 
   /// Number of the port of this name, with so many instances.
   int port(const std::string& name, double instances);
+
+  std::size_t ports() const { return names_.size(); }
 
   /// Number of the next command.
   std::int64_t next() const { return static_cast<std::int64_t>(ended_.size()); }

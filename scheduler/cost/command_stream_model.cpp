@@ -2,8 +2,10 @@
 #include "scheduler/cost/command_stream_model.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
 #include "hwdesc/model/timing_choice.h"
 #include "scheduler/cost/tile_uses.h"
@@ -120,7 +122,8 @@ struct StreamTile {
   double full = 1;      ///< full ones among all
   double round = 0;     ///< cycles between its renewals
   TilePath in, out;
-  TilePath full_in, full_out;  ///< of a full tile
+  TilePath full_in, full_out;                    ///< of a full tile
+  std::vector<std::pair<int, double>> memories;  ///< ports of memories that all its moves keep, and cycles
 };
 
 /// A round: calls and inner moves between two renewals of a place.
@@ -214,6 +217,42 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
   return way;
 }
 
+/// Ports of units, and of memories with a bandwidth, by number.
+struct StreamPorts {
+  std::vector<std::string_view> names;
+  std::map<std::pair<MemoryId, bool>, int> of_memories;
+
+  int of(const Instruction& instruction) {
+    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) return static_cast<int>(found - names.begin());
+    names.push_back(name);
+    return static_cast<int>(names.size()) - 1;
+  }
+
+  /// Moves of a tile keep a port of a memory for so many bytes.
+  void take(StreamTile& tile, MemoryId id, const Memory& memory, bool write, double moved) {
+    const double rate = write ? memory.write_bandwidth : memory.read_bandwidth;
+    if (rate <= 0) return;
+    const std::pair key{id, write && !memory.one_port};
+    const auto [found, fresh] = of_memories.try_emplace(key, static_cast<int>(names.size()));
+    if (fresh) names.push_back(memory.name);
+    tile.memories.emplace_back(found->second, moved / rate);
+  }
+
+  void take_all(StreamTile& tile, const Transfer& t, double size, const HardwareModel& model) {
+    const Memory &from = model.memory(t.from), &to = model.memory(t.to);
+    if (tile.in.port >= 0) {
+      take(tile, t.from, from, false, t.elements_in * size);
+      take(tile, t.to, to, true, t.elements_in * size);
+    }
+    if (tile.out.port >= 0) {
+      take(tile, t.to, to, false, t.elements_out * size);
+      take(tile, t.from, from, true, t.elements_out * size);
+    }
+  }
+};
+
 class Stream {
  public:
   Stream(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {
@@ -222,13 +261,13 @@ class Stream {
     const Instruction& instruction = *view.instruction;
     const std::vector<std::int64_t> extents = padded_call_extents(view);
     const auto interval = [&](const std::vector<std::int64_t>& sizes) {
-      return interval_of(instruction, padded_extents(view, sizes), *view.model);
+      return command_interval(instruction, padded_extents(view, sizes), *view.model);
     };
-    call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
+    call_ = command_interval(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.loops.size()), interval);
     latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
     calls_ = counts.steps(static_cast<int>(view.loops.size()));
-    call_port_ = port(instruction);
+    call_port_ = ports_.of(instruction);
   }
 
   StreamTime run(const Traffic& traffic) {
@@ -265,14 +304,6 @@ class Stream {
   }
 
  private:
-  int port(const Instruction& instruction) {
-    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
-    const auto found = std::find(ports_.begin(), ports_.end(), name);
-    if (found != ports_.end()) return static_cast<int>(found - ports_.begin());
-    ports_.push_back(name);
-    return static_cast<int>(ports_.size()) - 1;
-  }
-
   void add_tile(const Transfer& t) {
     const StagedTile& s = view_.stages[static_cast<std::size_t>(t.stage)];
     StreamTile tile;
@@ -287,6 +318,8 @@ class Stream {
       tile.in =
           way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
     if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
+    const double size = bytes(view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype);
+    ports_.take_all(tile, t, size, *view_.model);
     tile.largest = largest(view_, s.loops, tile.full);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
@@ -303,8 +336,9 @@ class Stream {
     const double uses = std::max(1.0, one.uses * mean_share(view_, loops, [&](const auto& s) { return at(s).uses; }));
     const double cycles = one.cycles * mean_share(view_, loops, [&](const auto& s) { return at(s).cycles; }) / uses;
     const double whole = std::max(1.0, one.uses);
-    full = {port(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole)};
-    return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
+    const double behind = link_latency(*move, *view_.model);
+    full = {ports_.of(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind)};
+    return {ports_.of(*move), uses * share, cycles, std::max(one.latency, cycles + behind)};
   }
 
   /// Calls of a reduction depend on the sums of earlier calls.
@@ -313,7 +347,8 @@ class Stream {
     const Instruction& instruction = *view_.instruction;
     const auto latency = [&](const std::vector<std::int64_t>& sizes) {
       const auto covered = padded_extents(view_, sizes);
-      return std::max(interval_of(instruction, covered, *view_.model), latency_of(instruction, covered, *view_.model));
+      return std::max(command_interval(instruction, covered, *view_.model),
+                      latency_of(instruction, covered, *view_.model));
     };
     // Calls that change state, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
@@ -338,15 +373,17 @@ class Stream {
 
   /// Cycles of the busiest port in one of `rounds`, for tiles from `first` on and for calls.
   double busiest(std::size_t first, double rounds) {
-    busy_.assign(ports_.size(), 0);
+    busy_.assign(ports_.names.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
-    for (std::size_t t = first; t < tiles_.size(); ++t)
+    for (std::size_t t = first; t < tiles_.size(); ++t) {
       for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
         if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
+      for (const auto& [port, cycles] : tiles_[t].memories) busy_[static_cast<std::size_t>(port)] += cycles;
+    }
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
   std::string_view busiest_port() const {
-    return ports_[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
+    return ports_.names[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
   }
 
   double moves(std::size_t place) const {
@@ -364,7 +401,7 @@ class Stream {
 
   /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
   Drained drain(std::size_t place, const Round& round, double seen) const {
-    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.size(), -1e300),
+    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.names.size(), -1e300),
               std::vector<double>(tiles_.size(), -1e300)};
     double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
@@ -386,7 +423,7 @@ class Stream {
   /// When calls can resume after the fills of tiles from `place` on, relative to the end of the round before.
   double fill(std::size_t place, const Drained& drained, const Edge& edge) const {
     std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
-    free.resize(ports_.size(), edge.first ? 0 : -1e300);
+    free.resize(ports_.names.size(), edge.first ? 0 : -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
@@ -453,7 +490,7 @@ class Stream {
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
-  std::vector<std::string_view> ports_;
+  StreamPorts ports_;
   std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed
   std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "hwdesc/model/memory_time.h"
 #include "hwdesc/model/stream_window.h"
 #include "scheduler/cost/command_queue.h"
 #include "scheduler/cost/command_stream_model.h"
@@ -276,10 +277,10 @@ class StreamSimulation {
   }
 
   TimedCommand timed(const MovedStage& s, const Instruction& move, const MoveUses& uses,
-                     const std::vector<std::int64_t>& at) const {
+                     const std::vector<std::int64_t>& at) {
     std::vector<std::int64_t> extents = uses.extents;
-    double moved =
-        static_cast<double>(bytes(view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype));
+    const DType type = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype;
+    double moved = static_cast<double>(bytes(type));
     for (std::size_t i = 0; i < at.size(); ++i) {
       const TileCoordinate& w = uses.coordinates[i];
       const std::int64_t points = std::min(w.points, w.extent - at[i]);
@@ -289,11 +290,19 @@ class StreamSimulation {
       if (!move.ranges[static_cast<std::size_t>(w.dim)].fixed()) extent = std::max(extent, points);
     }
     TimedCommand command;
-    command.interval = interval_of(move, extents, model_);
-    if (const double rate = move.link.valid() ? model_.link(move.link).bandwidth : 0; rate > 0)
-      command.interval = std::max(command.interval, std::ceil(moved / rate));
-    command.latency = std::max(command.interval, latency_of(move, extents, model_));
+    const auto uses_of_memories = memory_uses(move, extents, type, model_);
+    command.interval =
+        std::max(interval_of(move, extents, model_), transfer_cycles(uses_of_memories, move, moved, model_));
+    command.latency = std::max(command.interval + link_latency(move, model_), latency_of(move, extents, model_));
+    take(uses_of_memories, command);
     return command;
+  }
+
+  void take(const std::vector<MemoryUse>& uses, TimedCommand& command) {
+    for (const auto& [memory, port, cycles] : uses)
+      command.memories.emplace_back(
+          queue_.port(model_.memory(memory).name + (port == 0 ? " of reads" : " of writes"), 1), std::ceil(cycles));
+    resources_.resize(std::max(resources_.size(), queue_.ports()), -1);
   }
 
   void touch(MovedStage& s, const TouchedParts::Box& part, bool write) {
@@ -327,13 +336,11 @@ class StreamSimulation {
     const auto [found, fresh] = call_times_.try_emplace(box_.extent);
     if (fresh) {
       const std::vector<std::int64_t> extents = padded_extents(view_, box_.extent);
-      found->second = {interval_of(*view_.instruction, extents, model_),
-                       latency_of(*view_.instruction, extents, model_)};
+      found->second.interval = command_interval(*view_.instruction, extents, model_);
+      found->second.latency = std::max(found->second.interval, latency_of(*view_.instruction, extents, model_));
+      found->second.port = call_port_;
     }
-    TimedCommand command;
-    command.port = call_port_;
-    command.interval = found->second.first;
-    command.latency = std::max(command.interval, found->second.second);
+    TimedCommand command = found->second;
     command.tile = calls_++;
     // Calls that change state keep their order.
     const std::int64_t number = queue_.next();
@@ -386,7 +393,7 @@ class StreamSimulation {
   std::vector<int> resources_;  ///< by port: of the flow, or -1
   std::vector<int> flow_of_;    ///< by command
   std::map<std::tuple<int, const Instruction*, std::vector<std::int64_t>>, MoveUses> uses_;
-  std::map<std::vector<std::int64_t>, std::pair<double, double>> call_times_;  ///< by extents: interval, latency
+  std::map<std::vector<std::int64_t>, TimedCommand> call_times_;  ///< by extents
   std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<std::int64_t>> stored_;
   std::vector<std::int64_t> before_;
   PointBox box_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/operand_use.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/staged_tile.h"
 #include "support/arithmetic.h"
@@ -200,12 +201,18 @@ TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& mo
                       const std::vector<std::int64_t>& sizes) {
   const std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, sizes);
   TileMove result = uses_of_tile(move, tile, *view.model);
-  if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
-    const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
-    double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
-    for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
-    result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
+  double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0;
+  for (const auto& [operand, write] : {std::pair(0, true), std::pair(1, false)}) {  // no faster than its memories
+    if (operand >= access_count(move.statement()) || !operand_of(move, operand).memory.valid()) continue;
+    const Memory& memory = view.model->memory(operand_of(move, operand).memory);
+    const double port = write ? memory.write_bandwidth : memory.read_bandwidth;
+    if (port > 0) rate = rate > 0 ? std::min(rate, port) : port;
   }
+  if (rate <= 0) return result;
+  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
+  double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
+  for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
+  result.cycles = std::max(result.cycles, moved / rate);
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/memory_time.h"
 #include "ir/legal.h"
 
 namespace isamap {
@@ -34,6 +35,11 @@ std::vector<std::int64_t> full_extents(const Instruction& instruction) { return 
 
 double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
   return cycles(i.timing.interval, i, extents);
+}
+
+double command_interval(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  return std::max(interval_of(i, extents, model),
+                  transfer_cycles(memory_uses(i, extents, DType::f32, model), i, 0, model));
 }
 
 double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {

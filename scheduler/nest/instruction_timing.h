@@ -12,6 +12,9 @@ namespace isamap {
 /// Cycles from the description for these extents, symbols at their largest; 1 if it gives none.
 double interval_of(const Instruction& instruction, const std::vector<std::int64_t>& extents,
                    const HardwareModel& model);
+/// The same of a command of a stream, at least what its operands take of memories with a bandwidth.
+double command_interval(const Instruction& instruction, const std::vector<std::int64_t>& extents,
+                        const HardwareModel& model);
 double latency_of(const Instruction& instruction, const std::vector<std::int64_t>& extents, const HardwareModel& model);
 /// Ports of its unit that can issue the instruction.
 double ports_of(const Instruction& instruction, const HardwareModel& model);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
+#include "backends/common/process.h"
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/backend.h"
 #include "tests/conformance/matrix.h"
@@ -117,6 +119,46 @@ TEST_P(StreamWindow, OverlapsWhatItReaches) {
   }
   EXPECT_LT(cycles[8], cycles[1]);
   EXPECT_LT(1.2 * static_cast<double>(cycles[32]), static_cast<double>(cycles[1]));
+}
+
+/// systolic16 with one piece of its text replaced.
+HardwareModel changed(const std::string& from, const std::string& to) {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+  std::ifstream file(folder + "/systolic16.yaml");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  const TemporaryDirectory place;
+  std::ofstream(place.path() / "changed.yaml") << text;
+  const auto loaded = load_hardware((place.path() / "changed.yaml").string(), {folder});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// Cycles by the simulator; every model predicts them.
+double simulated(const HardwareModel& model) {
+  const Kernel kernel = gemm_s8(37, 52, 70);
+  const Compiled compiled = compile(kernel, model);
+  EXPECT_TRUE(compiled.program) << compiled.problem;
+  auto data = random_data(kernel, Fill::integers, 7);
+  const auto outcome = make_runner(model)->run(*compiled.program, data, RunLimits{}, 0);
+  EXPECT_TRUE(outcome) << render(outcome.diagnostics());
+  const auto cycles = static_cast<double>(outcome->cycles);
+  for (const auto& [by, make] : models)
+    EXPECT_NEAR(predicted_by(make, kernel, model, compiled.scheduled->schedule) / cycles, 1, 0.1) << by;
+  return cycles;
+}
+
+/// A (2590 bytes) and B (3640) come from dram once, C (7696) goes there.
+TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
+  const std::string dram = "kind: dram, capacity: 4GiB", spad = "kind: scratchpad, capacity: 256KiB";
+  const double before = simulated(changed("latency: 100cycles", "latency: 0cycles"));
+  EXPECT_GE(simulated(changed("latency: 100cycles", "latency: 3000cycles")), before + 2 * 3000 - 2 * 100);
+  EXPECT_GE(simulated(changed(dram, dram + ", bandwidth: {read: 1B/cycle, write: 1B/cycle}")), 7696);
+  EXPECT_GE(simulated(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}")), 2590 + 3640 + 7696);
+  // Products read A from the scratchpad for each of the 4 tiles along j.
+  EXPECT_GE(simulated(changed(spad, spad + ", bandwidth: {read: 1B/cycle}")), 4 * 2590);
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),

@@ -69,7 +69,7 @@ TEST(StreamingStores, EachCoreEndsWithOneFence) {
   ASSERT_TRUE(loop != nullptr && loop->unit == "core") << print(*shared, two);
   const auto* last = std::get_if<Sync>(&loop->body.back().is);
   ASSERT_NE(last, nullptr) << print(*shared, two);
-  EXPECT_EQ(last->object, "passing");
+  EXPECT_EQ(last->object, "streaming");
   EXPECT_EQ(count(text_of(*shared, two), "_mm_sfence();"), 1u);
 
   lines[3] = "stage C in vec";  // normal stores need none
@@ -107,10 +107,10 @@ HardwareModel completing(const std::string& object, const std::string& number = 
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
   std::ifstream file(folder + "/x86_avx512.yaml");
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t begin = text.find("  - {name: passing"), end = text.find('\n', begin);
+  const std::size_t begin = text.find("  - {name: streaming"), end = text.find('\n', begin);
   EXPECT_LT(begin, end);
   text.replace(begin, end - begin, "  - " + object);
-  const std::string path = scratch("passing.yaml");
+  const std::string path = scratch("streaming.yaml");
   std::ofstream(path) << text;
   LoadOptions options;
   options.params = {{"cores", number}};
@@ -122,7 +122,7 @@ HardwareModel completing(const std::string& object, const std::string& number = 
 
 TEST(StreamingStores, StoresThatNothingAwaitsAreRefused) {
   const HardwareModel groups =
-      completing("{name: passing, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
+      completing("{name: streaming, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
   auto lines = a_sum;
   const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), groups);
   ASSERT_FALSE(program) << text_of(*program, groups);
@@ -130,7 +130,7 @@ TEST(StreamingStores, StoresThatNothingAwaitsAreRefused) {
   EXPECT_NE(said.message.find("stage C in vec: no move transfers C_vec from vec to ram"), std::string::npos)
       << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
-  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'passing', and stores are followed by fences only");
+  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'streaming', and stores are followed by fences only");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
@@ -138,7 +138,7 @@ TEST(StreamingStores, EveryThreadFencesWhatItStores) {
   auto lines = a_sum;
   lines.insert(lines.begin(), "for i by 4 on core");
   for (const std::string per : {"per: core, ", "per: host, ", ""}) {
-    const HardwareModel two = completing("{name: passing, kind: fence, " + per + "emit: \"_mm_sfence();\"}", "2");
+    const HardwareModel two = completing("{name: streaming, kind: fence, " + per + "emit: \"_mm_sfence();\"}", "2");
     const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), two);
     ASSERT_TRUE(program) << render(program.diagnostics());
     const std::string text = text_of(*program, two);
@@ -153,7 +153,7 @@ TEST(StreamingStores, EveryThreadFencesWhatItStores) {
 }
 
 TEST(StreamingStores, AFenceMayBeAnAssemblyLine) {
-  const HardwareModel model = completing("{name: passing, kind: fence, per: core, emit: {asm: \"sfence\"}}");
+  const HardwareModel model = completing("{name: streaming, kind: fence, per: core, emit: {asm: \"sfence\"}}");
   const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=3,j=33");
   const auto program = lower(schedule_of(a_sum), kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());

@@ -419,6 +419,12 @@ def quantised():
             tiles[..., r, t] = i[:, :, r:r + 2, t:t + 2].astype(np.int64) - 100
     exact = np.einsum("ncpqrs,kcrs->nkpq", tiles, w.astype(np.int64))
     case("ConvInteger", [i, w, np.uint8(100)], exact.astype(np.int32))
+    # Padding has the value of the zero point, which is an input here.
+    inside = np.pad(i.astype(np.int64) - 100, ((0, 0), (0, 0), (1, 2), (0, 1)))
+    made = sum(np.einsum("ncpq,kc->nkpq", inside[:, :, r:r + 5:2, t:t + 3], w[:, :, r, t].astype(np.int64) - 3)
+               for r in range(3) for t in range(3))
+    case("ConvInteger", [i, w, np.uint8(100), np.int8(3)], made.astype(np.int32), "padded", pads=[1, 0, 2, 1],
+         strides=[2, 1])
     ws, bias = np.array([0.01, 0.02, 0.03], f32), whole(3, low=-500, high=500)
     y = (exact + bias[:, None, None]) * (sa * ws / sy).astype(np.float64)[:, None, None]
     case("QLinearConv", [i, sa, np.uint8(100), w, ws, np.zeros(3, np.int8), sy, zy, bias],

@@ -23,8 +23,8 @@ void stream_copy_times(const TermContext& at, std::vector<TermTime>& times) {
 namespace terms {
 
 extern const Term stream{"commands of the stream",
-                         "max(rounds of calls with stalls, busiest port)",
-                         "instructions.*.timing, program.window, units.*.ports",
+                         "max(rounds of calls with stalls, busiest port of a unit or memory)",
+                         "instructions.*.timing, program.window, units.*.ports, memories.*.bandwidth, links.*.bandwidth, latency",
                          "list scheduling with a window, docs/cost.md",
                          Overlap::calls,
                          true,
