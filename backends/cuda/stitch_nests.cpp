@@ -12,6 +12,7 @@
 #include "backends/cuda/lane_exchange.h"
 #include "backends/cuda/loop_substitution.h"
 #include "hwdesc/model/parallel_reduction_plan.h"
+#include "hwdesc/model/parallel_units.h"
 #include "ir/operand_use.h"
 #include "support/overloaded.h"
 
@@ -49,7 +50,9 @@ class NestReader {
   std::optional<NestToStitch> read(const Node& node) const {
     NestToStitch nest;
     const auto* at = std::get_if<Loop>(&node.is);
-    if (at == nullptr || !at->unit.empty()) return std::nullopt;
+    if (at == nullptr && !std::holds_alternative<Element>(node.is)) return std::nullopt;
+    if (at == nullptr) nest.body = {node};
+    if (at != nullptr && !at->unit.empty()) return std::nullopt;
     for (; at != nullptr;) {
       nest.chain.push_back({at->variable, at->trip, at->unroll, "", {}});
       const Loop* next = at->body.size() == 1 ? std::get_if<Loop>(&at->body[0].is) : nullptr;
@@ -101,6 +104,17 @@ class NestReader {
     });
   }
 
+  static std::int64_t points(const std::vector<Node>& nodes) {
+    std::int64_t sum = 0;
+    for (const Node& node : nodes)
+      sum += std::visit(
+          overloaded{[](const Loop& loop) { return loop.trip * points(loop.body); },
+                     [](const Guard& guard) { return points(guard.then) + points(guard.otherwise); },
+                     [](const Element&) { return std::int64_t{1}; }, [](const auto&) { return std::int64_t{0}; }},
+          node.is);
+    return sum;
+  }
+
   static void count(NestToStitch& nest) {
     std::set<std::string> apart;
     for (const NestAccess& access : nest.accesses)
@@ -110,6 +124,7 @@ class NestReader {
       if (apart.contains(loop.variable)) nest.elements *= loop.trip;
       if (loop.trip > 1 && !apart.contains(loop.variable)) nest.reduces = true;
     }
+    nest.points *= points(nest.body);
     nest.reduces |= std::any_of(nest.body.begin(), nest.body.end(), [](const Node& node) {
       return std::holds_alternative<Loop>(node.is);  // sums inside of a body
     });
@@ -264,6 +279,11 @@ class Stitcher {
     return around.valid() ? static_cast<std::int64_t>(model_.instances(around)) : 1;
   }
 
+  std::int64_t lanes() const {
+    const auto units = units_of_threads(model_, grid_);
+    return units.empty() ? 1 : model_.unit(units.back()).count;
+  }
+
   /// Its sums are too few for the memory, and split over the threads of a block.
   bool added_up_by_blocks(const NestToStitch& nest) const {
     const auto* element = nest.body.size() == 1 ? std::get_if<Element>(&nest.body[0].is) : nullptr;
@@ -338,13 +358,15 @@ class Stitcher {
   /// blocks than processors.
   std::int64_t rows_of_a_block(std::int64_t rows) const {
     std::int64_t inner = 1;
-    bool reduces = false;
+    bool reduces = false, short_sums = true;
     for (const NestToStitch& nest : group_) {
       inner = std::max(inner, nest.elements / rows);
       reduces |= nest.reduces;
+      short_sums &= nest.points / std::max<std::int64_t>(nest.elements, 1) < lanes();  // which no lanes share
     }
     const std::int64_t wanted = reduces && inner == 1 ? usual_threads : elements_of_a_block;
-    const std::int64_t most = std::min(wanted / inner, rows / processors());
+    const std::int64_t least = short_sums ? lanes() / inner : 0;  // a warp has lanes for so many
+    const std::int64_t most = std::min(wanted / inner, std::max(rows / processors(), least));
     for (std::int64_t count = most; count > 1; --count)
       if (rows % count == 0 && std::all_of(group_.begin(), group_.end(),
                                            [&](const NestToStitch& nest) { return divides(nest, rows, count); }))
