@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 
 #include "backends/common/process.h"
@@ -82,18 +81,6 @@ TEST_F(ProgramCache, TextsAreReplacedAndProgramsStay) {
   put("p", "two");
   EXPECT_EQ(taken("p"), "one");
   EXPECT_EQ(entries().size(), 2U);
-}
-
-/// When there are too many, those that nobody has taken for long go first, however old they are.
-TEST_F(ProgramCache, WhatIsUsedStays) {
-  put("used", kept_text);
-  put("unused", kept_text);
-  for (const fs::path& entry : entries())
-    fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::hours(2));
-  EXPECT_EQ(taken("used"), kept_text);
-  for (int n = 0; n < 400; ++n) write_to_cache(std::to_string(n), "text");
-  EXPECT_EQ(taken("used"), kept_text);
-  EXPECT_EQ(taken("unused"), "");
 }
 
 /// Every process takes what is whole or makes it anew, some after one of them has damaged it.
