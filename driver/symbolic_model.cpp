@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "isamap/symbolic_compile.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
 #include "isamap/program_on_machine.h"
+#include "isamap/symbolic_compile.h"
 #include "planner/arena.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"

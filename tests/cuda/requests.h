@@ -22,7 +22,7 @@ inline void PrintTo(const Sectors& told, std::ostream* out) {
 
 /// By "kernel tensor access"; the run must be right.
 inline std::map<std::string, Sectors> requests(const std::string& text, const TranslationUnit& unit,
-                                                  const Program& program, const HardwareModel& model) {
+                                               const Program& program, const HardwareModel& model) {
   setenv("ISAMAP_EMULATION_COUNTS", "1", 1);
   const Emulated found = emulate(text, unit, program, model);
   unsetenv("ISAMAP_EMULATION_COUNTS");

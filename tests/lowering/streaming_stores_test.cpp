@@ -130,7 +130,8 @@ TEST(StreamingStores, StoresThatNothingAwaitsAreRefused) {
   EXPECT_NE(said.message.find("stage C in vec: no move transfers C_vec from vec to ram"), std::string::npos)
       << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
-  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'streaming', and stores are followed by fences only");
+  EXPECT_EQ(said.notes[0],
+            "pass_f32 is asynchronous, completed by 'streaming', and stores are followed by fences only");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 

@@ -8,10 +8,10 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
-#include "isamap/symbolic_compile.h"
 #include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
 #include "program/row_loops.h"
 
 namespace isamap {

@@ -22,13 +22,14 @@ void stream_copy_times(const TermContext& at, std::vector<TermTime>& times) {
 
 namespace terms {
 
-extern const Term stream{"commands of the stream",
-                         "max(rounds of calls with stalls, busiest port of a unit or memory)",
-                         "instructions.*.timing, program.window, units.*.ports, memories.*.bandwidth, links.*.bandwidth, latency",
-                         "list scheduling with a window, docs/cost.md",
-                         Overlap::calls,
-                         true,
-                         stream_times};
+extern const Term stream{
+    "commands of the stream",
+    "max(rounds of calls with stalls, busiest port of a unit or memory)",
+    "instructions.*.timing, program.window, units.*.ports, memories.*.bandwidth, links.*.bandwidth, latency",
+    "list scheduling with a window, docs/cost.md",
+    Overlap::calls,
+    true,
+    stream_times};
 
 extern const Term stream_copies{"copies by a scalar unit", "elements x cycles of a copied element",
                                 "timing.copy_*",           "measured, docs/cost_measured.md",
