@@ -410,7 +410,8 @@ class ProgramKernels {
     };
     // In the emulation, pointers to shared or device memory are objects that record accesses.
     dialect.value = [this](BufferId id, const std::string& element) {
-      return element_type(model_, program_.buffers[id.index()].dtype) + "(" + element + ")";
+      // Not T(element): GCC may take what follows an opening parenthesis for a list of parameters.
+      return "static_cast<" + element_type(model_, program_.buffers[id.index()].dtype) + ">(" + element + ")";
     };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
       return on_device(program_.buffers[id.index()]) ? global_pointer(type) : "shared_pointer<" + type + ">";

@@ -54,6 +54,7 @@ class NestReader {
     if (at == nullptr) nest.body = {node};
     if (at != nullptr && !at->unit.empty()) return std::nullopt;
     for (; at != nullptr;) {
+      if (at->trip <= 0) return std::nullopt;  // nothing to compute; ranges would be empty
       nest.chain.push_back({at->variable, at->trip, at->unroll, "", {}});
       const Loop* next = at->body.size() == 1 ? std::get_if<Loop>(&at->body[0].is) : nullptr;
       if (next == nullptr || !next->unit.empty()) nest.body = at->body;
@@ -87,7 +88,7 @@ class NestReader {
       return std::visit(overloaded{[&](const Loop& loop) {
                                      Ranges inside = ranges;
                                      inside[loop.variable] = {0, loop.trip - 1};
-                                     return loop.unit.empty() && collect(loop.body, inside, nest);
+                                     return loop.unit.empty() && loop.trip > 0 && collect(loop.body, inside, nest);
                                    },
                                    [&](const Guard& guard) {
                                      return guard.role.empty() && collect(guard.then, ranges, nest) &&
@@ -284,10 +285,12 @@ class Stitcher {
     return units.empty() ? 1 : model_.unit(units.back()).count;
   }
 
-  /// Its sums are too few for the memory, and split over the threads of a block.
+  /// Its sums are too few for the memory: each is split over all threads of a block, or over several of its warps.
   bool added_up_by_blocks(const NestToStitch& nest) const {
     const auto* element = nest.body.size() == 1 ? std::get_if<Element>(&nest.body[0].is) : nullptr;
     if (element == nullptr || element->reduction == Reduction::assign) return false;
+    const DType type = program_.buffers[element->write.buffer.index()].dtype;
+    if (program_.sums_in_order && is_float(type)) return false;
     const std::set<std::string> own = nest.accesses[0].offset.names();
     std::vector<ReductionLoop> sums, terms;
     for (const Loop& loop : nest.chain)
@@ -296,10 +299,9 @@ class Stitcher {
     for (const NestAccess& access : nest.accesses)
       if (!access.written && !access.ranges.empty())
         reads.emplace_back(access.offset, program_.buffers[access.buffer.index()].dtype);
-    const DType type = program_.buffers[element->write.buffer.index()].dtype;
     const ParallelReductionPlan plan =
         parallel_reduction_plan(reduction_shape(sums, terms, reads, type), model_, grid_, true);
-    return plan.by_columns();
+    return plan.by_columns() || plan.warp_parts() > 1;
   }
 
   /// The nest before it may store what its sums begin with.
