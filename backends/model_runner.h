@@ -15,7 +15,7 @@ struct ModelOutcome {
   ExecutionMode executed = ExecutionMode::unavailable;
   std::string compiler;              ///< the command
   double seconds = 0;                ///< median of one run of the whole
-  std::vector<double> part_seconds;  ///< mean, by part
+  std::vector<double> part_seconds;  ///< by part
   double compiling = 0;              ///< seconds; of the first run only
   std::int64_t text_bytes = 0, arena_bytes = 0;
   std::int64_t launches = -1;               ///< as in ModelUnit

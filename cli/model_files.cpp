@@ -104,8 +104,8 @@ Compared compare_with_files(const Model& model, const std::vector<TensorData>& d
       if (array.name == name && files.outputs.empty()) expected = &array;
     if (expected == nullptr) continue;
     ++result.outputs;
-    const OutputDifference difference =
-        compare_outputs(name, as_type(expected->data, data[id.index()].dtype), data[id.index()]);
+    const OutputDifference difference = compare_outputs(name, as_type(expected->data, data[id.index()].dtype),
+                                                        data[id.index()], coarsest_unit(model.kernel));
     result.max_error = std::max(result.max_error, difference.max_error);
     if (difference.first.empty()) continue;
     result.correct = false;

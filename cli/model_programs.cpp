@@ -149,7 +149,9 @@ std::string text_of(const ModelReport& report, bool all_parts) {
     const PartRun& ran = run.parts[longest[n]];
     const CompiledPart& part = report.compiled.parts[longest[n]];
     text += fmt::format("  {}: {}, {} of {} statements mapped, {:.0f} cycles predicted\n", part.name,
-                        ran.seconds > 0 ? fmt::format("{:.3g} s", ran.seconds) : fmt::format("{} cycles", ran.cycles),
+                        ran.seconds > 0  ? fmt::format("{:.3g} s", ran.seconds)
+                        : ran.cycles > 0 ? fmt::format("{} cycles", ran.cycles)
+                                         : "not timed",
                         part.mapped, part.kernel.statements.size(), part.predicted_cycles);
   }
   return text;

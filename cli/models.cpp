@@ -253,8 +253,8 @@ Exit explain_model(const Options& options) {
                                  {"statements", model->kernel.statements.size()},
                                  {"refused", json_of(model->refused)},
                                  {"notes", model->notes}};
-  std::string text = fmt::format("{}: {} statements\n", model->kernel.name, model->kernel.statements.size());
-  for (const std::string& note : model->notes) text += "note: " + note + "\n";
+  std::string text = fmt::format("# {}: {} statements\n", model->kernel.name, model->kernel.statements.size());
+  for (const std::string& note : model->notes) text += "# note: " + note + "\n";
   if (!model->refused.empty())
     text += "cannot be compiled:\n" + refusals_of(*model);
   else if (code = explain_plan(options, text, json); code != Exit::ok)

@@ -103,6 +103,8 @@ Exit verb_run(const Options& options) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) {
     if (options.onnx.interpret && options.onnx.threads > 1)
       return fail(Exit::usage, "--threads is for programs, and --interpret makes none", "leave out one of them");
+    if (options.onnx.interpret && !options.report.empty())
+      return fail(Exit::usage, "--report shows the parts of a program, and --interpret makes none", "--target HW");
     if (options.onnx.interpret) return interpret_model(options);
     if (options.target.empty())
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");

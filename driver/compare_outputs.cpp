@@ -8,7 +8,15 @@
 
 namespace isamap {
 
-OutputDifference compare_outputs(const std::string& name, const TensorData& expected, const TensorData& found) {
+double coarsest_unit(const Kernel& kernel) {
+  double unit = 0;
+  for (const Tensor& tensor : kernel.tensors)
+    if (is_float(tensor.dtype)) unit = std::max(unit, std::ldexp(1.0, 1 - format_of(tensor.dtype).precision));
+  return unit;
+}
+
+OutputDifference compare_outputs(const std::string& name, const TensorData& expected, const TensorData& found,
+                                 double unit) {
   OutputDifference result;
   if (expected.shape != found.shape || expected.dtype != found.dtype) {
     result.first = "output '" + name + "' has another shape or type";
@@ -22,11 +30,12 @@ OutputDifference compare_outputs(const std::string& name, const TensorData& expe
   double largest = 0;
   for (std::int64_t i = 0; reals && i < expected.count(); ++i)
     if (const double a = std::fabs(value(expected, i)); std::isfinite(a)) largest = std::max(largest, a);
+  const double relative = std::max(1e-3, 8 * unit), absolute = std::max(1e-4, 4 * unit) * largest;
   for (std::int64_t i = 0; i < found.count(); ++i) {
     const double a = value(expected, i), b = value(found, i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     result.max_error = std::max(result.max_error, std::fabs(a - b));
-    if (reals && std::isfinite(a) && std::fabs(a - b) <= 1e-3 * std::fabs(a) + 1e-4 * largest) continue;
+    if (reals && std::isfinite(a) && std::fabs(a - b) <= relative * std::fabs(a) + absolute) continue;
     if (result.first.empty()) result.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
   }
   return result;

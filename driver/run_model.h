@@ -16,7 +16,7 @@
 namespace isamap {
 
 struct PartRun {
-  double seconds = 0;  ///< mean within the whole program, or the median alone; 0: not timed
+  double seconds = 0;  ///< within the whole program, or alone: medians; 0: not timed
   std::int64_t cycles = 0;
   double max_error = 0;
 };

@@ -371,6 +371,7 @@ Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std:
     }
     read_dims(file, top.child("dims"));
     read_facts(file, top.child("facts"));
+    if (has_errors(file.diagnostics) && !file.given.empty()) return file.diagnostics;  // shapes would repeat it
     read_tensors(file, top.required("tensors"));
     read_where(file, top.child("where"));
     read_compute(file, top.required("compute"));

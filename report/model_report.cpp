@@ -94,7 +94,8 @@ std::string times(const ModelPage& page) {
     const CompiledPart& part = compiled.parts[p];
     const std::string& bound = compiled.programs[part.program]->scheduled->cost.bound;
     groups.push_back({part.name,
-                      {{shares[p].first / longest, fmt::format("{:.3g} ms", 1e3 * shares[p].first * measured)},
+                      {{shares[p].first / longest,
+                        measured > 0 ? fmt::format("{:.3g} ms", 1e3 * shares[p].first * measured) : "not timed"},
                        {shares[p].second / longest,
                         fmt::format("{} cycles, bound by {}", short_number(part.predicted_cycles), bound)}}});
   }
@@ -158,7 +159,9 @@ std::string html_report(const ModelPage& page) {
       run.whole ? " as one program" : " part by part", run.max_error);
   body +=
       html_table({{"", ""},
-                  {"time of one run", fmt::format("{:.4g} ms", 1e3 * run.seconds)},
+                  {"time of one run", run.seconds > 0  ? fmt::format("{:.4g} ms", 1e3 * run.seconds)
+                                      : run.cycles > 0 ? fmt::format("{} cycles", run.cycles)
+                                                       : "not timed"},
                   {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
                   {"weights", fmt::format("{} bytes", run.weights_bytes)}});
   body += times(page) + roofline_of(page) + bytes_moved(page) + arena(run, page.compiled.parts.size());

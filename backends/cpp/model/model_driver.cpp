@@ -88,6 +88,37 @@ fixed|           static_cast<std::size_t>(traced[i].bytes));
 fixed|}
 sized|void after(void*, int, const void* result, std::size_t bytes) { keep(result, bytes); }
 
+void time_runs(NAME* model, const std::int64_t* sizes, const void* const* in, void* const* out, double min_seconds,
+               std::FILE* result) {
+  // The times of parts are medians too: of the means over groups of runs.
+  constexpr int most_groups = 15;
+  static double samples[20000], marks[most_groups + 1][PARTS + 1];
+  std::size_t count = 0, runs[most_groups + 1] = {};
+  int groups = 0;
+  NAME_run(model, sizes, in, out, nullptr);
+  NAME_profile(model, marks[0]);
+  const double begun = now();
+  while (count < 20000 && (count == 0 || now() - begun < min_seconds)) {
+    const double one = now();
+    NAME_run(model, sizes, in, out, nullptr);
+    samples[count++] = now() - one;
+    if (groups == most_groups || now() - begun < min_seconds * (groups + 1) / most_groups) continue;
+    NAME_profile(model, marks[++groups]);
+    runs[groups] = count;
+  }
+  if (groups == 0) {
+    NAME_profile(model, marks[++groups]);
+    runs[groups] = count;
+  }
+  std::qsort(samples, count, sizeof samples[0], ascending);
+  std::fprintf(result, "seconds %.9g\n", samples[count / 2]);
+  for (int part = 0; part < PARTS; ++part) {
+    for (int g = 0; g < groups; ++g) samples[g] = (marks[g + 1][part] - marks[g][part]) / double(runs[g + 1] - runs[g]);
+    std::qsort(samples, static_cast<std::size_t>(groups), sizeof samples[0], ascending);
+    std::fprintf(result, "part %d %.9g\n", part, samples[groups / 2]);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -128,23 +159,10 @@ sized|  if (arena == 0) fail("a run was refused");
   if (std::fclose(trace_file) != 0) fail("cannot write the trace");
   for (int i = 0; i < NAME_OUTPUTS; ++i) transfer(outputs[i], i, "out", false);
   NAME_observe(model, nullptr, nullptr);
-  static double samples[20000], before[PARTS + 1], behind[PARTS + 1];
-  std::size_t count = once ? 1 : 0;
-  if (!once) NAME_run(model, sizes, in, out, nullptr);
-  NAME_profile(model, before);
-  const double begun = now();
-  while (!once && count < 20000 && (count == 0 || now() - begun < min_seconds)) {
-    const double one = now();
-    NAME_run(model, sizes, in, out, nullptr);
-    samples[count++] = now() - one;
-  }
-  NAME_profile(model, behind);
-  std::qsort(samples, count, sizeof samples[0], ascending);
   std::FILE* result = std::fopen("result", "w");
   if (result == nullptr) fail("cannot write the result");
-  std::fprintf(result, "seconds %.9g\narena %zu\n", samples[count / 2], arena);
-  for (int part = 0; part < PARTS; ++part)
-    std::fprintf(result, "part %d %.9g\n", part, (behind[part] - before[part]) / double(count));
+  std::fprintf(result, "arena %zu\n", arena);
+  time_runs(model, sizes, in, out, min_seconds, result);
   if (std::fclose(result) != 0) fail("cannot write the result");
   NAME_close(model);
 }

@@ -150,7 +150,7 @@ extern "C" int NAME_open(NAME** model, const char* weights_file) {
   const int file = open(weights_file, O_RDONLY);
   if (file < 0) return NAME_no_file;
   struct stat about;
-  const bool known = fstat(file, &about) == 0;
+  const bool known = fstat(file, &about) == 0 && S_ISREG(about.st_mode);
   const std::size_t length = known ? static_cast<std::size_t>(about.st_size) : 0;
   if (length < sizeof(WeightsHeader)) {
     close(file);
