@@ -10,7 +10,7 @@
 
 #include "ir/recurrence.h"
 #include "isamap/backend.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "support/stop.h"
 #include "support/threads.h"
 

@@ -9,12 +9,12 @@
 #include <span>
 
 #include "ir/recurrence.h"
-#include "mapper/body_match.h"
+#include "mapper/advice/reasons.h"
 #include "mapper/certificate_files.h"
 #include "mapper/deduplicate.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/reasons.h"
-#include "mapper/z3_solver.h"
+#include "mapper/match/body_match.h"
+#include "mapper/match/instruction_tree.h"
+#include "mapper/proof/z3_solver.h"
 #include "support/arithmetic.h"
 #include "support/yaml.h"
 

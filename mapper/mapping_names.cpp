@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/access_name.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap {
 namespace {

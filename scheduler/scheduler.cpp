@@ -14,7 +14,7 @@
 #include "hwdesc/model/program_language.h"
 #include "ir/recurrence.h"
 #include "isamap/search.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/cost/hierarchy/levels_text.h"
 #include "scheduler/fuse_statements.h"
 #include "scheduler/nest/lowering_support.h"
