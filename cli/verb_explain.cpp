@@ -16,7 +16,7 @@
 #include "cli/models.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "mapper/advice/layout_advice.h"
 #include "mapper/advice/rejection_report.h"
 #include "mapper/mapping_names.h"

@@ -11,7 +11,7 @@
 #include "cli/json.h"
 #include "cli/listed.h"
 #include "cli/sizes.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "mapper/advice/mapped_splits.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"

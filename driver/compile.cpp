@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"

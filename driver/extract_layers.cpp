@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/backend.h"
 #include "mapper/match/instruction_tree.h"
 #include "support/stop.h"

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <span>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "mapper/advice/reasons.h"
 #include "mapper/certificate_files.h"
 #include "mapper/deduplicate.h"

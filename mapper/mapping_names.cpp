@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
 
 namespace isamap {

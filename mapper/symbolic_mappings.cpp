@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/facts.h"
-#include "ir/recurrence.h"
+#include "ir/symbolic/facts.h"
+#include "ir/verify/recurrence.h"
 #include "mapper/certificate_files.h"
 #include "mapper/digits/alignment.h"
 #include "mapper/proof/certificate.h"

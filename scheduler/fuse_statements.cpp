@@ -6,7 +6,7 @@
 
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "hwdesc/model/program_language.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/search.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/cost/hierarchy/levels_text.h"

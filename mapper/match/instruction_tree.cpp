@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 
 namespace isamap {
 namespace {

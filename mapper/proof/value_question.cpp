@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "mapper/proof/question_writer.h"
 
 namespace isamap {

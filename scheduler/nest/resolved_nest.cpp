@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/lowering_support.h"

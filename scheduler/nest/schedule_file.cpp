@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
 #include "mapper/advice/statement_splits.h"
 #include "scheduler/nest/fused_tiles.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/timing_choice.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/interpret.h"
 #include "mapper/match/expansion.h"
 #include "mapper/proof/certificate.h"

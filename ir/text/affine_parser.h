@@ -2,7 +2,7 @@
 #pragma once
 // Parses an affine expression inside a longer text.
 
-#include "ir/cursor.h"
+#include "ir/text/cursor.h"
 #include "isamap/affine.h"
 
 namespace isamap {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/cursor.h"
+#include "ir/text/cursor.h"
 #include "isamap/expression.h"
 #include "support/overloaded.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 // Scalar functions and operators as rows of one table: all that the parser, the typing, the interpreter, the error
 // bounds, the mapper and the backends know of each. A new one is an enumerator (include/isamap/expression.h) and a row
-// (ir/scalar_functions.cpp). Where printed code shall be vectorizable, a helper `float_NAME` is added
+// (ir/scalar/scalar_functions.cpp). Where printed code shall be vectorizable, a helper `float_NAME` is added
 // (backends/cpp/helpers.cpp), which is then used by its name.
 //
 // Integers are computed in 64 bits that wrap. max, min and sign of a NaN are NaN (IEEE 754-2019 maximum,

@@ -17,7 +17,7 @@
 #include <limits>
 #include <map>
 
-#include "ir/affine_parser.h"
+#include "ir/text/affine_parser.h"
 #include "isamap/schedule.h"
 
 namespace isamap {

@@ -12,9 +12,9 @@
 #include <map>
 #include <set>
 
-#include "ir/overlap.h"
-#include "ir/scalar_functions.h"
-#include "ir/verify_internal.h"
+#include "ir/scalar/scalar_functions.h"
+#include "ir/verify/overlap.h"
+#include "ir/verify/verify_internal.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
 

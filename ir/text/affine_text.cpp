@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/affine_parser.h"
+#include "ir/text/affine_parser.h"
 
 namespace isamap {
 

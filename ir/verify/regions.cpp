@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/regions.h"
+#include "ir/verify/regions.h"
 
 #include <algorithm>
 #include <map>

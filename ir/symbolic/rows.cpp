@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 #include "isamap/symbolic_program.h"
 
 namespace isamap {

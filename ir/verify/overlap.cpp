@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/overlap.h"
+#include "ir/verify/overlap.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -7,15 +7,15 @@
 //   C[p,c]      = max(C[p,c], 0)   or an update in place.
 //
 // What is read was written before, by a statement or (`inout`) by the caller. Regions that are not found within the
-// limits of ir/regions.h are not checked: a tensor without a value holds the identity of its first writer, so that
-// results are defined in any case.
+// limits of ir/verify/regions.h are not checked: a tensor without a value holds the identity of its first writer, so
+// that results are defined in any case.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ir/regions.h"
-#include "ir/verify_internal.h"
+#include "ir/verify/regions.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {
@@ -95,7 +95,7 @@ class RegionCheck {
     return all;
   }
 
-  /// Slices of earlier steps have checks of their own (ir/repeat_verify.cpp).
+  /// Slices of earlier steps have checks of their own (ir/verify/repeat_verify.cpp).
   bool is_of_an_earlier_step(const Use& read, const std::vector<Use>& uses) const {
     const Repeat* repeat = repeat_of(kernel_, read.statement);
     return repeat != nullptr && std::any_of(uses.begin(), uses.end(), [&](const Use& use) {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building, evaluating and printing scalar bodies; typing is in ir/scalar_typing.cpp.
+// Building, evaluating and printing scalar bodies; typing is in ir/scalar/scalar_typing.cpp.
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/expression.h"
 #include "isamap/result.h"
 #include "support/overloaded.h"

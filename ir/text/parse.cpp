@@ -13,13 +13,13 @@
 //   access     := NAME "[" [index {"," index}] "]" ["outside" number]     (of reads)
 //   index      := affine expression | "at" "(" access ")"                 (of reads, one)
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "ir/affine_parser.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
+#include "ir/text/affine_parser.h"
 
 namespace isamap {
 

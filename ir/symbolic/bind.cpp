@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/cursor.h"
-#include "ir/parse.h"
+#include "ir/text/cursor.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 

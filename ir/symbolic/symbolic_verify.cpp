@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 
 #include <algorithm>
 #include <array>

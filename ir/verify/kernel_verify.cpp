@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of a whole kernel: names, and data flow between statements. Checks of single statements are in
-// ir/statement_verify.cpp.
+// ir/verify/statement_verify.cpp.
 
 #include <fmt/core.h>
 
 #include <set>
 
-#include "ir/recurrence.h"
-#include "ir/verify_internal.h"
+#include "ir/verify/recurrence.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 
 #include <algorithm>
 

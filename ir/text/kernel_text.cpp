@@ -16,10 +16,10 @@
 #include <limits>
 #include <set>
 
-#include "ir/affine_parser.h"
-#include "ir/cursor.h"
-#include "ir/parse.h"
-#include "ir/verify_internal.h"
+#include "ir/text/affine_parser.h"
+#include "ir/text/cursor.h"
+#include "ir/text/parse.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {

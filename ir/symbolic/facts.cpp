@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 
 #include <z3++.h>
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 #include "isamap/block_program.h"
 
 namespace isamap {

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/expression.h"
 #include "support/overloaded.h"
 
