@@ -110,6 +110,7 @@ Exit verb_run(const Options& options) {
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
     return compile_and_run_model(options);
   }
+  if (options.compute.empty() && is_stream_file(options.kernel_file)) return run_stream(options);
   if (!without_model_flags(options)) return Exit::usage;
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;

@@ -59,6 +59,12 @@ class ModelRunner {
     run_.launches = outcome->launches;
     if (!did_run(0, *outcome)) return;
     run_.seconds = outcome->seconds;
+    run_.simulated = outcome->simulated;
+    run_.cycles = outcome->simulated.cycles;
+    for (std::size_t p = 0; p < run_.parts.size() && p < outcome->simulated_parts.size(); ++p) {
+      run_.parts[p].simulated = outcome->simulated_parts[p];
+      run_.parts[p].cycles = outcome->simulated_parts[p].cycles;
+    }
     for (std::size_t p = 0; p < run_.parts.size() && p < outcome->part_seconds.size(); ++p)
       run_.parts[p].seconds = outcome->part_seconds[p];
   }
