@@ -29,9 +29,18 @@ struct SearchPoint {
   std::int64_t least = 1;
 };
 
+/// A grid whose blocks are lowered once a version needs them.
+struct PlannedGrid {
+  Grid grid;
+  GridSchedules schedules;
+  bool lowered = false;
+  std::vector<GridSchedules> next = {};  ///< to be tried where the blocks do not lower, in order
+};
+
 /// The grids of all statements by the schedules found at one search point.
 struct GridCandidate {
-  std::vector<const Grid*> grids;
+  std::vector<PlannedGrid*> grids;
+  bool legal = true;
 };
 
 class BlockCompiler {
@@ -128,16 +137,16 @@ class BlockCompiler {
   /// False: there is none, and `result_` says why.
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
-    std::vector<Grid>& grids = grids_.emplace_back();
-    std::vector<Grid> scalar;
+    std::vector<PlannedGrid>& grids = grids_.emplace_back();
+    std::vector<PlannedGrid> scalar;
+    const bool one = options_.most_versions < 2;
     const auto add = [&](const Schedule& schedule, const std::vector<Schedule>& all) {
       auto grid = grid_of(shape, schedule, all);
-      if (!grid) return;
-      const auto alike = [&](const Grid& one) { return one.schedule == grid->schedule; };
-      std::vector<Grid>& list = is_scalar(grid->schedule) ? scalar : grids;
+      if (!grid || (one && !complete(shape, *grid))) return;
+      const auto alike = [&](const PlannedGrid& known) { return known.grid.schedule == grid->grid.schedule; };
+      std::vector<PlannedGrid>& list = is_scalar(grid->grid.schedule) ? scalar : grids;
       if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
     };
-    const bool one = options_.most_versions < 2;
     const std::vector<Schedule> schedules = schedules_of(shape, [&](const Schedule& schedule) {
       if (one) add(schedule, {});
       return one && !grids.empty();
@@ -167,14 +176,15 @@ class BlockCompiler {
   }
 
   /// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.
-  std::optional<Grid> grid_of(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all) {
+  std::optional<PlannedGrid> grid_of(const GridShape& shape, const Schedule& schedule,
+                                     const std::vector<Schedule>& all) {
     const Schedule copies = reduced(schedule, false), plain = reduced(schedule, true);
-    GridSchedules with{schedule, {plain, copies, schedule}, {}, scalar_schedule(shape, schedule)};
+    GridSchedules with{schedule, without_equal({plain, copies, schedule}), {}, scalar_schedule(shape, schedule)};
     for (const Schedule& other : all)
       if (other != schedule && with.others.size() < kMostOtherSchedules) with.others.push_back(reduced(other, false));
     std::vector<GridSchedules> tried{with};
-    const auto add = [&](const Schedule& main, std::vector<Schedule> rests) {
-      tried.push_back({main, std::move(rests), with.others, with.scalar});
+    const auto add = [&](const Schedule& main, const std::vector<Schedule>& rests) {
+      tried.push_back({main, without_equal(rests), with.others, with.scalar});
     };
     add(copies, {plain, copies});
     add(plain, {plain});
@@ -183,12 +193,39 @@ class BlockCompiler {
         if (const Schedule more = with_loops(shape, one, tile); more != one)
           add(more, {with_loops(shape, plain, tile), more});
     add(with.scalar, {});
-    for (const GridSchedules& one : tried) {
-      auto grid = build_grid(shape, model_, options_, one);
-      if (grid) return std::move(*grid);
+    return first_plan(shape, std::move(tried));
+  }
+  static std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
+    std::vector<Schedule> found;
+    for (const Schedule& one : schedules)
+      if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
+    return found;
+  }
+  std::optional<PlannedGrid> first_plan(const GridShape& shape, std::vector<GridSchedules> tried) {
+    while (!tried.empty()) {
+      GridSchedules schedules = std::move(tried.front());
+      tried.erase(tried.begin());
+      auto grid = plan_grid(shape, model_, options_, schedules);
+      if (grid) return PlannedGrid{std::move(*grid), std::move(schedules), false, std::move(tried)};
       if (why_.empty()) why_ = grid.diagnostics();
     }
     return std::nullopt;
+  }
+  /// Lowers the blocks; false: those of none of its schedules do.
+  bool complete(const GridShape& shape, PlannedGrid& plan) {
+    while (!plan.lowered) {
+      auto grid = lower_blocks(plan.grid, model_, options_, plan.schedules);
+      plan.lowered = static_cast<bool>(grid);
+      if (grid) {
+        plan.grid = std::move(*grid);
+        break;
+      }
+      if (why_.empty()) why_ = grid.diagnostics();
+      auto next = first_plan(shape, std::move(plan.next));
+      if (!next) return false;
+      plan = std::move(*next);
+    }
+    return true;
   }
   static Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
     const Computation& statement = shape.kernel.statements[0];
@@ -251,43 +288,88 @@ class BlockCompiler {
     for (const auto& grids : grids_) most = std::max(most, grids.size());
     for (std::size_t n = 0; n < most; ++n) {
       GridCandidate& candidate = candidates_.emplace_back();
-      for (const auto& grids : grids_) candidate.grids.push_back(&grids[n < grids.size() ? n : 0]);
+      for (auto& grids : grids_) candidate.grids.push_back(&grids[n < grids.size() ? n : 0]);
     }
     result_.candidates = candidates_.size();
   }
 
   double price(std::size_t candidate, const Bindings& sizes) const {
-    double cycles = 0;
-    for (const Grid* grid : candidates_[candidate].grids) {
-      const auto cost = cost_of(*grid, model_, options_.schedule.costs, sizes);
+    double cycles = candidates_[candidate].legal ? 0 : std::numeric_limits<double>::infinity();
+    for (const PlannedGrid* plan : candidates_[candidate].grids) {
+      const auto cost = cost_of(plan->grid, model_, options_.schedule.costs, sizes);
       if (!cost) return std::numeric_limits<double>::infinity();
       cycles += cost->cycles;
     }
     return cycles;
   }
 
-  void choose() {
+  VersionQuestion question() const {
     VersionQuestion question;
+    question.samples = sample_sizes(kernel_);
     question.costs.resize(candidates_.size());
-    for (const Bindings& sizes : sample_sizes(kernel_)) {
-      std::vector<double> costs;
-      for (std::size_t c = 0; c < candidates_.size(); ++c) costs.push_back(price(c, sizes));
-      const double best = *std::min_element(costs.begin(), costs.end());
-      if (!(best > 0) || best == std::numeric_limits<double>::infinity()) continue;
-      question.samples.push_back(sizes);
-      for (std::size_t c = 0; c < costs.size(); ++c) question.costs[c].push_back(costs[c]);
-    }
-    for (const GridCandidate& candidate : candidates_) {
-      double& blocks = question.blocks.emplace_back();
-      for (const Grid* grid : candidate.grids) blocks += static_cast<double>(grid->blocks.size());
-    }
+    question.blocks.resize(candidates_.size());
+    for (std::size_t c = 0; c < candidates_.size(); ++c) ask_about(c, question);
     for (const GridShape& shape : shapes_)
       for (const GridAxis& axis : shape.axes)
         if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
           question.measures.push_back(axis.extent);
-    question.price = [&](std::size_t c, const Bindings& sizes) { return price(c, sizes); };
-    const auto versions = question.samples.empty() ? std::vector<GuardedSchedule>{{0}}
-                                                   : choose_versions(question, options_.most_versions);
+    question.price = [this](std::size_t c, const Bindings& sizes) { return price(c, sizes); };
+    return question;
+  }
+  void ask_about(std::size_t candidate, VersionQuestion& question) const {
+    question.costs[candidate].clear();
+    for (const Bindings& sizes : question.samples) question.costs[candidate].push_back(price(candidate, sizes));
+    question.blocks[candidate] = 0;
+    for (const PlannedGrid* plan : candidates_[candidate].grids)
+      question.blocks[candidate] += static_cast<double>(plan->grid.blocks.size());
+  }
+  /// Without samples where nothing is computed or none is legal.
+  static VersionQuestion comparable(VersionQuestion question) {
+    for (std::size_t s = question.samples.size(); s-- > 0;) {
+      double best = std::numeric_limits<double>::infinity();
+      for (const auto& costs : question.costs) best = std::min(best, costs[s]);
+      if (best > 0 && best < std::numeric_limits<double>::infinity()) continue;
+      question.samples.erase(question.samples.begin() + static_cast<std::ptrdiff_t>(s));
+      for (auto& costs : question.costs) costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(s));
+    }
+    return question;
+  }
+
+  /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
+  bool choose() {
+    VersionQuestion all = question();
+    while (std::any_of(candidates_.begin(), candidates_.end(), [](const GridCandidate& one) { return one.legal; })) {
+      const VersionQuestion asked = comparable(all);
+      auto versions = choose_versions(asked, options_.most_versions);
+      const auto is_legal = [&](const GuardedSchedule& version) { return candidates_[version.schedule].legal; };
+      if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();
+      bool changed = false;
+      for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
+      if (changed) continue;
+      take_samples(asked, versions);
+      link(versions);
+      return true;
+    }
+    refused(Exit::limit, {no_program("that was found")});
+    return false;
+  }
+  std::vector<GuardedSchedule> any_version() const {
+    const auto legal = std::find_if(candidates_.begin(), candidates_.end(), [](const auto& one) { return one.legal; });
+    return {{static_cast<std::size_t>(legal - candidates_.begin())}};
+  }
+  /// True: a grid had to be lowered, and its costs may have changed.
+  bool complete(std::size_t candidate, VersionQuestion& question) {
+    GridCandidate& one = candidates_[candidate];
+    bool changed = false;
+    for (std::size_t s = 0; s < one.grids.size(); ++s) {
+      if (one.grids[s]->lowered) continue;
+      changed = true;
+      one.legal = one.legal && complete(shapes_[s], *one.grids[s]);
+    }
+    if (changed) ask_about(candidate, question);
+    return changed;
+  }
+  void take_samples(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
     for (std::size_t s = 0; s < question.samples.size(); ++s) {
       SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
                         serving(versions, question.samples[s])};
@@ -295,7 +377,6 @@ class BlockCompiler {
       sample.cycles = question.costs[versions[sample.version].schedule][s];
       result_.samples.push_back(std::move(sample));
     }
-    link(versions);
   }
 
   /// By axis, under the guard of a version.
@@ -316,9 +397,9 @@ class BlockCompiler {
     for (const GuardedSchedule& version : versions) {
       program.versions.push_back({-1, {}, version.when});
       result_.found_at.push_back(0);
-      for (const Grid* grid : candidates_[version.schedule].grids) {
-        result_.schedules.push_back(grid->schedule);
-        program.grids.push_back(limited_to(*grid, largest_extents(*grid, version.when)));
+      for (const PlannedGrid* plan : candidates_[version.schedule].grids) {
+        result_.schedules.push_back(plan->grid.schedule);
+        program.grids.push_back(limited_to(plan->grid, largest_extents(plan->grid, version.when)));
       }
     }
     program.arguments = arguments_of(kernel_.sample);
@@ -332,8 +413,8 @@ class BlockCompiler {
   const HardwareModel& model_;
   const CompileOptions& options_;
   std::vector<SearchPoint> points_;
-  std::vector<GridShape> shapes_;         ///< by statement
-  std::vector<std::vector<Grid>> grids_;  ///< by statement
+  std::vector<GridShape> shapes_;                ///< by statement
+  std::vector<std::vector<PlannedGrid>> grids_;  ///< by statement
   std::vector<GridCandidate> candidates_;
   Diagnostics why_;  ///< the first reason against a grid
   SymbolicCompilation result_;

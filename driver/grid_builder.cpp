@@ -21,6 +21,7 @@ constexpr std::int64_t kLargestBlockTile = 4096;
 constexpr std::int64_t kMostBlockRests = 128;  // positions that the smallest tile leaves
 constexpr std::size_t kMostBlocks = 600;
 constexpr std::int64_t kMostRounded = 64;  // positions of a sum that an instruction takes at once
+constexpr int kShiftedSamples = 4;         // tried where extents of a masked block cannot be told from others
 constexpr double kCellCycles = 25;         // of a call through the table of blocks
 
 using BlockCounts = std::vector<std::int64_t>;
@@ -90,38 +91,47 @@ std::int64_t rest_step_of(const GridAxis& axis) {
   return step;
 }
 
-/// Of a run without tiles: the number of positions that its block is lowered for.
-std::int64_t sample_of(const DimRun& run, std::int64_t step) {
-  return run.low + (run.high - run.low) / 2 / step * step;
+/// Of a run without tiles: the number of positions that its block is lowered for, one in the middle, or one after it.
+std::int64_t sample_of(const DimRun& run, std::int64_t step, std::int64_t shift = 0) {
+  return run.low + ((run.high - run.low) / 2 / step + shift) % ((run.high - run.low) / step + 1) * step;
 }
 
 class GridBuilder {
  public:
-  GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-              const GridSchedules& schedules)
-      : model_(model), options_(options), schedules_(schedules) {
-    grid_.shape = shape;
-    grid_.schedule = schedules.main;
+  GridBuilder(Grid grid, const HardwareModel& model, const CompileOptions& options, const GridSchedules& schedules)
+      : model_(model), options_(options), schedules_(schedules), grid_(std::move(grid)) {
+    for (const GridAxis& axis : axes()) tiles_.push_back(tiles_of(grid_.schedule, axis.dim));
   }
 
-  Result<Grid> run() {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
+  Result<Grid> plan() {
     if (!find_tiles()) return std::move(why_);
     round_up_sums(grid_.shape);
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
+    find_rest_steps();
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
     if (block_count(grid_) * 2 > kMostBlocks)
       return refused(
           fmt::format("its tiles leave {} blocks of rests; at most {} are made", block_count(grid_), kMostBlocks / 2));
+    for (std::size_t cell = 0; cell < block_count(grid_); ++cell) {
+      Block& block = grid_.blocks.emplace_back();
+      block.schedule = *schedules_of(cell).front();
+    }
     const bool adds = std::any_of(axes().begin(), axes().end(),
                                   [](const GridAxis& axis) { return axis.reduced && axis.runs.size() > 1; });
+    if (adds) grid_.blocks.insert(grid_.blocks.end(), grid_.blocks.begin(), grid_.blocks.end());
+    grid_.order = order_of(grid_.schedule, axes());
+    return std::move(grid_);
+  }
+
+  /// Of a plan: the programs of its blocks.
+  Result<Grid> blocks() {
+    find_rest_steps();
+    const bool adds = grid_.has_adding_blocks();
+    grid_.blocks.clear();
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || adds) && cell < block_count(grid_); ++cell)
         if (!add_block(cell, adding)) return std::move(why_);
-    grid_.order = order_of(grid_.schedule, axes());
     if (auto problems = unprintable_blocks(grid_, model_); !problems.empty()) return problems;
     return std::move(grid_);
   }
@@ -190,6 +200,9 @@ class GridBuilder {
 
   /// What the smallest tile leaves are multiples of this.
   std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }
+  void find_rest_steps() {
+    for (const GridAxis& axis : axes()) rest_steps_.push_back(rest_step_of(axis));
+  }
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
@@ -208,10 +221,14 @@ class GridBuilder {
         runs.push_back({1, 0, 0});
         return true;
       }
-      if (last && masked_extents(*last, *program, step))
-        runs.back().high = rest;
-      else
+      DimRun* const before = &runs.back();
+      if (last && differ_in_extents(*last, *program, step)) {
+        before->high = rest;
+        // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
+        if (before->low == 2 && rest == 3 && runs.size() > tiles + 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+      } else {
         runs.push_back({0, rest, rest});
+      }
       last = std::move(program);
     }
     return true;
@@ -248,12 +265,8 @@ class GridBuilder {
       grid_.blocks.emplace_back();
       return true;
     }
-    BlockCounts tiles;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
-    // Copies are worth their time where all axes have many positions.
-    const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
-    if (all_tiles && add_block(cell, tiles, adding, grid_.schedule)) return true;
-    for (const Schedule* schedule : by_price(cell, tiles))
+    BlockCounts tiles = tiles_of_cell(cell);
+    for (const Schedule* schedule : schedules_of(cell))
       if (add_block(cell, tiles, adding, *schedule)) return true;
     for (const Schedule& schedule : schedules_.others)
       if (add_block(cell, tiles, adding, schedule)) return true;
@@ -263,6 +276,20 @@ class GridBuilder {
     if (add_block(cell, tiles, adding, schedules_.scalar)) return true;
     refused("a block of rests does not lower");
     return false;
+  }
+  BlockCounts tiles_of_cell(std::size_t cell) const {
+    BlockCounts tiles;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
+    return tiles;
+  }
+  /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
+  std::vector<const Schedule*> schedules_of(std::size_t cell) const {
+    const BlockCounts tiles = tiles_of_cell(cell);
+    std::vector<const Schedule*> schedules = by_price(cell, tiles);
+    const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
+    if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
+    if (schedules.empty()) schedules.push_back(&schedules_.scalar);
+    return schedules;
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
   std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
@@ -289,29 +316,33 @@ class GridBuilder {
 
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
     for (const std::int64_t steps : kBlockSteps) {
-      BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
-                                         : sample_of(run_of(cell, axis), rest_step(axis)));
-      auto program = lowered(schedule, counts, adding);
-      if (!program) continue;
-      auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
-      if (!loops) continue;
-      Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
-      if (!add_masks(cell, counts, tiles, adding, block)) return false;
-      grid_.blocks.push_back(std::move(block));
-      return true;
+      bool ambiguous = true;
+      for (int shift = 0; ambiguous && shift < kShiftedSamples; ++shift) {
+        BlockCounts counts;
+        for (std::size_t axis = 0; axis < axes().size(); ++axis)
+          counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
+                                           : sample_of(run_of(cell, axis), rest_step(axis), shift));
+        auto program = lowered(schedule, counts, adding);
+        if (!program) break;
+        auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
+        if (!loops) break;
+        Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
+        ambiguous = false;
+        if (!add_masks(cell, counts, tiles, adding, block, ambiguous)) continue;
+        grid_.blocks.push_back(std::move(block));
+        return true;
+      }
     }
     return false;
   }
 
-  /// Every number that a masked run serves gives the same block but for extents.
-  bool add_masks(std::size_t cell, const BlockCounts& counts, const BlockCounts& tiles, bool adding,
-                 Block& block) const {
+  /// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
+  bool add_masks(std::size_t cell, const BlockCounts& counts, const BlockCounts& tiles, bool adding, Block& block,
+                 bool& ambiguous) const {
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
       const DimRun& run = run_of(cell, axis);
       if (tiles[axis] > 0 || run.low == run.high) continue;
-      const std::int64_t step = rest_step(axis), sample = sample_of(run, step);
+      const std::int64_t step = rest_step(axis), sample = counts[axis];
       for (const std::int64_t rest : {run.low, run.low + step, run.high - step, run.high}) {
         // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
         if (rest == sample || rest == 1) continue;
@@ -319,10 +350,12 @@ class GridBuilder {
         other[axis] = rest;
         const auto program = lowered(block.schedule, other, adding);
         const auto extents = program ? masked_extents(block.program, *program, rest - sample) : std::nullopt;
+        ambiguous = !extents && program && differ_in_extents(block.program, *program, rest - sample);
         if (!extents) return false;
         for (const std::int64_t extent : *extents) {
           const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
-          if (block.masked.emplace(extent, from).first->second != from) return false;
+          ambiguous = block.masked.emplace(extent, from).first->second != from;
+          if (ambiguous) return false;
         }
       }
     }
@@ -355,9 +388,17 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
 
 }  // namespace
 
-Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-                        const GridSchedules& schedules) {
-  return GridBuilder(shape, model, options, schedules).run();
+Result<Grid> plan_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
+                       const GridSchedules& schedules) {
+  Grid grid;
+  grid.shape = shape;
+  grid.schedule = schedules.main;
+  return GridBuilder(std::move(grid), model, options, schedules).plan();
+}
+
+Result<Grid> lower_blocks(const Grid& plan, const HardwareModel& model, const CompileOptions& options,
+                          const GridSchedules& schedules) {
+  return GridBuilder(plan, model, options, schedules).blocks();
 }
 
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {
