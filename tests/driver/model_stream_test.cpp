@@ -12,7 +12,7 @@
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "driver/stream_facts.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/program_on_machine.h"
 
 namespace isamap {
