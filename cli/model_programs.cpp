@@ -24,7 +24,7 @@
 #include "driver/stream_facts.h"
 #include "driver/tune_model.h"
 #include "hwdesc/model/program_language.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "report/model_report.h"

@@ -16,11 +16,11 @@
 #include "cli/models.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
-#include "ir/recurrence.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/layout_advice.h"
+#include "ir/verify/recurrence.h"
+#include "mapper/advice/layout_advice.h"
+#include "mapper/advice/rejection_report.h"
 #include "mapper/mapping_names.h"
-#include "mapper/rejection_report.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ir/cursor.h"
-#include "ir/parse.h"
+#include "ir/text/cursor.h"
+#include "ir/text/parse.h"
 #include "isamap/program_on_machine.h"
 
 namespace isamap {

@@ -9,10 +9,10 @@
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/prefetch.h"
-#include "ir/known_bounds.h"
 #include "ir/legal.h"
 #include "ir/liveness.h"
 #include "ir/start.h"
+#include "ir/symbolic/known_bounds.h"
 #include "isamap/program_on_machine.h"
 
 namespace isamap {

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap::importing {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/circular_buffer.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/space/prefetch_distance.h"
 #include "scheduler/space/streaming_stores.h"

@@ -2,7 +2,7 @@
 #pragma once
 // A kernel for tests of bands.
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/interpret.h"
 #include "planner/orders.h"
 #include "planner/plan_file.h"
