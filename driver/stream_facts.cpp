@@ -6,11 +6,18 @@
 namespace isamap {
 namespace {
 
+/// Reasons of instructions that come closest first: those that at least combine as the statement does.
+void put_closest_first(std::vector<std::string>& reasons) {
+  std::stable_partition(reasons.begin(), reasons.end(),
+                        [](const std::string& reason) { return reason.find(": reduction: ") == std::string::npos; });
+}
+
 PartFacts facts_of(const CompiledModel& compiled, std::size_t p, const HardwareModel& machine) {
   const CompiledPart& part = compiled.parts[p];
   const Compilation& compilation = *compiled.programs[part.program];
   PartFacts facts;
   facts.on_host = scalar_code(compilation, compiled.parts[part.same_as].kernel, machine);
+  for (ScalarCode& code : facts.on_host) put_closest_first(code.reasons);
   facts.by = facts.on_host.empty() ? PartFacts::By::commands
              : part.mapped == 0    ? PartFacts::By::host
                                    : PartFacts::By::both;

@@ -83,9 +83,15 @@ TableRows host_rows(const StreamReport& report) {
     if (report.compiled.parts[p].same_as != p) continue;
     const auto equal = std::count_if(report.compiled.parts.begin(), report.compiled.parts.end(),
                                      [&](const CompiledPart& part) { return part.same_as == p; });
-    for (const ScalarCode& code : report.facts.parts[p].on_host)
-      rows.push_back({report.compiled.parts[p].name + (equal > 1 ? fmt::format(" and {} more", equal - 1) : ""),
-                      code.statement, code.reasons.empty() ? "no instruction was considered" : code.reasons.front()});
+    const std::string name = report.compiled.parts[p].name + (equal > 1 ? fmt::format(" and {} more", equal - 1) : "");
+    const std::size_t first = rows.size();
+    for (const ScalarCode& code : report.facts.parts[p].on_host) {
+      const std::string why = code.reasons.empty() ? "no instruction was considered" : code.reasons.front();
+      if (rows.size() > first && rows.back()[2] == why)
+        rows.back()[1] += ", " + code.statement;
+      else
+        rows.push_back({name, code.statement, why});
+    }
   }
   return rows;
 }

@@ -21,7 +21,7 @@ class StreamModels : public testing::Test {
   static Said with(const std::string& verb, const std::string& name, const std::string& target,
                    const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {verb, model(name), "--target", target};
-    if (verb != "explain") words.insert(words.end(), {"--budget", "evals=40"});
+    if (verb != "explain") words.insert(words.end(), {"--budget", "evals=15"});
     words.insert(words.end(), more.begin(), more.end());
     return isamap(words);
   }
@@ -101,7 +101,7 @@ TEST_F(StreamModels, FilesRunAgain) {
 TEST_F(StreamModels, ExplainNamesWhatIsLeftToTheHost) {
   const Said said = with("explain", "cnn_1", "systolic16");
   ASSERT_EQ(said.code, 0) << said.err;
-  EXPECT_NE(said.out.find("on the host: compute_preloaded: dtype"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("conv_0 on the host: compute_preloaded: dtype"), std::string::npos) << said.out;
 }
 
 TEST_F(StreamModels, PagesHaveTheMachine) {
