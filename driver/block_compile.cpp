@@ -21,6 +21,9 @@ constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a lo
 constexpr std::int64_t kLeastEvaluations = 200;          // of searches after the first
 constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
 
+constexpr double kLikelyBlocks = 50;  // of a grid that is not lowered yet
+constexpr double kGridCycles = 100;   // of the calls of some cells
+
 using BlockCounts = std::vector<std::int64_t>;
 
 /// Where schedules are searched: the extents at these sizes, and at least so many positions.
@@ -29,12 +32,11 @@ struct SearchPoint {
   std::int64_t least = 1;
 };
 
-/// A grid whose blocks are lowered once a version needs them.
+/// A grid whose blocks are found and lowered once a version needs them.
 struct PlannedGrid {
-  Grid grid;
-  GridSchedules schedules;
+  Grid grid;  ///< only a shape and a schedule at first
   bool lowered = false;
-  std::vector<GridSchedules> next = {};  ///< to be tried where the blocks do not lower, in order
+  std::vector<GridSchedules> next = {};  ///< to be tried in order
 };
 
 /// The grids of all statements by the schedules found at one search point.
@@ -138,26 +140,34 @@ class BlockCompiler {
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
     std::vector<PlannedGrid>& grids = grids_.emplace_back();
-    std::vector<PlannedGrid> scalar;
-    const bool one = options_.most_versions < 2;
-    const auto add = [&](const Schedule& schedule, const std::vector<Schedule>& all) {
-      auto grid = grid_of(shape, schedule, all);
-      if (!grid || (one && !complete(shape, *grid))) return;
-      const auto alike = [&](const PlannedGrid& known) { return known.grid.schedule == grid->grid.schedule; };
-      std::vector<PlannedGrid>& list = is_scalar(grid->grid.schedule) ? scalar : grids;
-      if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
-    };
-    const std::vector<Schedule> schedules = schedules_of(shape, [&](const Schedule& schedule) {
-      if (one) add(schedule, {});
-      return one && !grids.empty();
-    });
-    if (!one || options_.hand_written)
-      for (const Schedule& schedule : schedules) add(schedule, schedules);
-    if (grids.empty()) grids = std::move(scalar);
+    if (options_.most_versions < 2 || options_.hand_written) {
+      find_one(shape, grids);
+    } else {
+      const std::vector<Schedule> schedules = schedules_of(shape, [](const Schedule&) { return false; });
+      for (const Schedule& schedule : schedules)
+        for (const Schedule& one : {schedule, with_early_copies(shape, schedule)})
+          if (std::none_of(grids.begin(), grids.end(),
+                           [&](const PlannedGrid& known) { return known.grid.schedule == one; }))
+            grids.push_back(grid_of(shape, one, schedules));
+    }
     if (!grids.empty()) return true;
     if (options_.hand_written || result_.problems.empty())
       refused(Exit::limit, {no_program(options_.hand_written ? "of this file" : "that was found")});
     return false;
+  }
+  /// The first schedule that makes a grid; one of instructions rather than a scalar one.
+  void find_one(const GridShape& shape, std::vector<PlannedGrid>& grids) {
+    std::vector<PlannedGrid> scalar;
+    schedules_of(shape, [&](const Schedule& schedule) {
+      PlannedGrid grid = grid_of(shape, schedule, {});
+      if (complete(shape, grid)) (is_scalar(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
+      return !grids.empty();
+    });
+    if (options_.hand_written) {
+      PlannedGrid grid = grid_of(shape, *options_.hand_written, {});
+      if (complete(shape, grid)) grids.push_back(std::move(grid));
+    }
+    if (grids.empty()) grids = std::move(scalar);
   }
   Diagnostic no_program(const std::string& which) const {
     std::string why = why_.empty() ? "" : ": " + why_.front().message;
@@ -176,8 +186,7 @@ class BlockCompiler {
   }
 
   /// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.
-  std::optional<PlannedGrid> grid_of(const GridShape& shape, const Schedule& schedule,
-                                     const std::vector<Schedule>& all) {
+  PlannedGrid grid_of(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all) const {
     const Schedule copies = reduced(schedule, false), plain = reduced(schedule, true);
     GridSchedules with{schedule, without_equal({plain, copies, schedule}), {}, scalar_schedule(shape, schedule)};
     for (const Schedule& other : all)
@@ -193,7 +202,11 @@ class BlockCompiler {
         if (const Schedule more = with_loops(shape, one, tile); more != one)
           add(more, {with_loops(shape, plain, tile), more});
     add(with.scalar, {});
-    return first_plan(shape, std::move(tried));
+    PlannedGrid found;
+    found.grid.shape = shape;
+    found.grid.schedule = schedule;
+    found.next = std::move(tried);
+    return found;
   }
   static std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
     std::vector<Schedule> found;
@@ -201,31 +214,42 @@ class BlockCompiler {
       if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
     return found;
   }
-  std::optional<PlannedGrid> first_plan(const GridShape& shape, std::vector<GridSchedules> tried) {
-    while (!tried.empty()) {
-      GridSchedules schedules = std::move(tried.front());
-      tried.erase(tried.begin());
-      auto grid = plan_grid(shape, model_, options_, schedules);
-      if (grid) return PlannedGrid{std::move(*grid), std::move(schedules), false, std::move(tried)};
-      if (why_.empty()) why_ = grid.diagnostics();
-    }
-    return std::nullopt;
-  }
-  /// Lowers the blocks; false: those of none of its schedules do.
+  /// Plans the grid and lowers its blocks; false: none of its schedules allows that.
   bool complete(const GridShape& shape, PlannedGrid& plan) {
-    while (!plan.lowered) {
-      auto grid = lower_blocks(plan.grid, model_, options_, plan.schedules);
+    while (!plan.lowered && !plan.next.empty()) {
+      const GridSchedules schedules = std::move(plan.next.front());
+      plan.next.erase(plan.next.begin());
+      auto grid = build_grid(shape, model_, options_, schedules);
       plan.lowered = static_cast<bool>(grid);
-      if (grid) {
+      if (grid)
         plan.grid = std::move(*grid);
-        break;
-      }
-      if (why_.empty()) why_ = grid.diagnostics();
-      auto next = first_plan(shape, std::move(plan.next));
-      if (!next) return false;
-      plan = std::move(*next);
+      else if (why_.empty())
+        why_ = grid.diagnostics();
     }
-    return true;
+    return plan.lowered;
+  }
+  /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
+  Schedule with_early_copies(const GridShape& shape, Schedule schedule) const {
+    for (Nest& nest : schedule.nests) {
+      std::vector<Line> early;
+      std::erase_if(nest.lines, [&](const Line& line) {
+        const auto* stage = std::get_if<Stage>(&line.is);
+        if (stage == nullptr || stage->ahead > 0 || stage->slide || stage->buffers > 1 || stage->layout.empty())
+          return false;
+        const auto memory = model_.find_memory(stage->memory);
+        const auto& tensors = shape.kernel.tensors;
+        const auto tensor =
+            std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& one) { return one.name == stage->tensor; });
+        if (!memory || model_.memory(*memory).kind == MemoryKind::register_file || tensor == tensors.end())
+          return false;
+        if (role_of(shape.kernel, make_id<TensorId>(static_cast<std::size_t>(tensor - tensors.begin()))) != Role::input)
+          return false;
+        early.push_back(line);
+        return true;
+      });
+      nest.lines.insert(nest.lines.begin(), early.begin(), early.end());
+    }
+    return schedule;
   }
   static Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
     const Computation& statement = shape.kernel.statements[0];
@@ -296,11 +320,27 @@ class BlockCompiler {
   double price(std::size_t candidate, const Bindings& sizes) const {
     double cycles = candidates_[candidate].legal ? 0 : std::numeric_limits<double>::infinity();
     for (const PlannedGrid* plan : candidates_[candidate].grids) {
+      if (!plan->lowered) {
+        cycles += price_of_whole(plan->grid, sizes);
+        continue;
+      }
       const auto cost = cost_of(plan->grid, model_, options_.schedule.costs, sizes);
       if (!cost) return std::numeric_limits<double>::infinity();
       cycles += cost->cycles;
     }
     return cycles;
+  }
+  /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
+  double price_of_whole(const Grid& grid, const Bindings& sizes) const {
+    BlockCounts counts;
+    for (const GridAxis& axis : grid.shape.axes) {
+      counts.push_back(evaluate(axis.extent, sizes));
+      if (counts.back() == 0) return 0;
+    }
+    const Kernel kernel = block_kernel(grid.shape, counts, false);
+    if (has_errors(verify(grid.schedule, kernel, model_))) return std::numeric_limits<double>::infinity();
+    const auto cost = isamap::evaluate(grid.schedule, kernel, model_, options_.schedule.costs);
+    return cost ? cost->total.cycles + kGridCycles : std::numeric_limits<double>::infinity();
   }
 
   VersionQuestion question() const {
@@ -321,7 +361,7 @@ class BlockCompiler {
     for (const Bindings& sizes : question.samples) question.costs[candidate].push_back(price(candidate, sizes));
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
-      question.blocks[candidate] += static_cast<double>(plan->grid.blocks.size());
+      question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
   }
   /// Without samples where nothing is computed or none is legal.
   static VersionQuestion comparable(VersionQuestion question) {

@@ -10,6 +10,7 @@
 #include "backends/cpp/block_unit.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
+#include "program/shared_copies.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -96,42 +97,64 @@ std::int64_t sample_of(const DimRun& run, std::int64_t step, std::int64_t shift 
   return run.low + ((run.high - run.low) / 2 / step + shift) % ((run.high - run.low) / step + 1) * step;
 }
 
+/// Axes along which the copies that the schedule packs first are the same: cells that differ there share them.
+std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model) {
+  std::vector<bool> shared(shape.axes.size(), false);
+  const Kernel& kernel = shape.kernel;
+  for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    if (stage == nullptr) break;
+    const auto memory = model.find_memory(stage->memory);
+    if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      if (kernel.tensors[t].name != stage->tensor || role_of(kernel, make_id<TensorId>(t)) != Role::input) continue;
+      const std::vector<int> axes = axes_of(shape, make_id<TensorId>(t));
+      for (std::size_t axis = 0; axis < shared.size(); ++axis)
+        if (std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) shared[axis] = true;
+    }
+  }
+  return shared;
+}
+
+/// Cycles of a block that begins `before` positions along an axis later, after the block of those.
+std::optional<double> cycles_after(const Schedule& schedule, const GridShape& shape, BlockCounts counts,
+                                   std::pair<std::size_t, std::int64_t> before, bool adds, const HardwareModel& model,
+                                   const CostModelFactory& costs) {
+  counts[before.first] += before.second;
+  const auto both = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
+  counts[before.first] = before.second;
+  const auto first = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
+  if (!both || !first) return std::nullopt;
+  return std::max(0.0, both->total.cycles - first->total.cycles);
+}
+
 class GridBuilder {
  public:
-  GridBuilder(Grid grid, const HardwareModel& model, const CompileOptions& options, const GridSchedules& schedules)
-      : model_(model), options_(options), schedules_(schedules), grid_(std::move(grid)) {
-    for (const GridAxis& axis : axes()) tiles_.push_back(tiles_of(grid_.schedule, axis.dim));
+  GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
+              const GridSchedules& schedules)
+      : model_(model), options_(options), schedules_(schedules) {
+    grid_.shape = shape;
+    grid_.schedule = schedules.main;
   }
 
-  Result<Grid> plan() {
+  Result<Grid> run() {
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      tiles_.push_back(tiles_of(grid_.schedule, axes()[axis].dim));
     if (!find_tiles()) return std::move(why_);
     round_up_sums(grid_.shape);
-    find_rest_steps();
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
     if (block_count(grid_) * 2 > kMostBlocks)
       return refused(
           fmt::format("its tiles leave {} blocks of rests; at most {} are made", block_count(grid_), kMostBlocks / 2));
-    for (std::size_t cell = 0; cell < block_count(grid_); ++cell) {
-      Block& block = grid_.blocks.emplace_back();
-      block.schedule = *schedules_of(cell).front();
-    }
     const bool adds = std::any_of(axes().begin(), axes().end(),
                                   [](const GridAxis& axis) { return axis.reduced && axis.runs.size() > 1; });
-    if (adds) grid_.blocks.insert(grid_.blocks.end(), grid_.blocks.begin(), grid_.blocks.end());
-    grid_.order = order_of(grid_.schedule, axes());
-    return std::move(grid_);
-  }
-
-  /// Of a plan: the programs of its blocks.
-  Result<Grid> blocks() {
-    find_rest_steps();
-    const bool adds = grid_.has_adding_blocks();
-    grid_.blocks.clear();
     for (const bool adding : {false, true})
       for (std::size_t cell = 0; (!adding || adds) && cell < block_count(grid_); ++cell)
         if (!add_block(cell, adding)) return std::move(why_);
+    grid_.order = order_of(grid_.schedule, axes());
     if (auto problems = unprintable_blocks(grid_, model_); !problems.empty()) return problems;
     return std::move(grid_);
   }
@@ -200,9 +223,6 @@ class GridBuilder {
 
   /// What the smallest tile leaves are multiples of this.
   std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }
-  void find_rest_steps() {
-    for (const GridAxis& axis : axes()) rest_steps_.push_back(rest_step_of(axis));
-  }
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
@@ -265,8 +285,9 @@ class GridBuilder {
       grid_.blocks.emplace_back();
       return true;
     }
-    BlockCounts tiles = tiles_of_cell(cell);
-    for (const Schedule* schedule : schedules_of(cell))
+    BlockCounts tiles;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
+    for (const Schedule* schedule : schedules_of(cell, tiles))
       if (add_block(cell, tiles, adding, *schedule)) return true;
     for (const Schedule& schedule : schedules_.others)
       if (add_block(cell, tiles, adding, schedule)) return true;
@@ -277,18 +298,11 @@ class GridBuilder {
     refused("a block of rests does not lower");
     return false;
   }
-  BlockCounts tiles_of_cell(std::size_t cell) const {
-    BlockCounts tiles;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
-    return tiles;
-  }
   /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
-  std::vector<const Schedule*> schedules_of(std::size_t cell) const {
-    const BlockCounts tiles = tiles_of_cell(cell);
+  std::vector<const Schedule*> schedules_of(std::size_t cell, const BlockCounts& tiles) const {
     std::vector<const Schedule*> schedules = by_price(cell, tiles);
     const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
     if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
-    if (schedules.empty()) schedules.push_back(&schedules_.scalar);
     return schedules;
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
@@ -301,17 +315,38 @@ class GridBuilder {
                                        : sample_of(run_of(cell, axis), rest_step(axis)));
     }
     const Kernel kernel = block_kernel(grid_.shape, counts, false);
+    if (schedules_.rests.size() < 2)
+      return schedules_.rests.empty() ? std::vector<const Schedule*>{} : std::vector{&schedules_.rests[0]};
+    const auto before = shared_before(cell);
     std::vector<std::pair<double, const Schedule*>> priced;
     for (const Schedule& schedule : schedules_.rests) {
       const bool legal = !has_errors(verify(schedule, kernel, model_));
       const auto cost =
           legal ? evaluate(schedule, kernel, model_, options_.schedule.costs) : Result<Evaluation>(Diagnostics{});
-      priced.emplace_back(cost ? cost->total.cycles : std::numeric_limits<double>::max(), &schedule);
+      double cycles = cost ? cost->total.cycles : std::numeric_limits<double>::max();
+      if (cost && before && schedule == grid_.schedule)
+        cycles = std::min(cycles,
+                          cycles_after(schedule, grid_.shape, counts, *before, false, model_, options_.schedule.costs)
+                              .value_or(cycles));
+      priced.emplace_back(cycles, &schedule);
     }
     std::stable_sort(priced.begin(), priced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<const Schedule*> schedules;
     for (const auto& [cycles, schedule] : priced) schedules.push_back(schedule);
     return schedules;
+  }
+
+  /// Where the tiles before a cell of rests pack what it needs, too: along which axis, and how many there likely are.
+  std::optional<std::pair<std::size_t, std::int64_t>> shared_before(std::size_t cell) const {
+    const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
+    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
+      if (!shared[axis] || &run_of(cell, axis) == &axes()[axis].runs.front()) continue;
+      const std::int64_t tile = axes()[axis].runs.front().tile,
+                         extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
+      if (extent >= tile) return std::pair(axis, extent / tile * tile);
+    }
+    return std::nullopt;
   }
 
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
@@ -343,7 +378,8 @@ class GridBuilder {
       const DimRun& run = run_of(cell, axis);
       if (tiles[axis] > 0 || run.low == run.high) continue;
       const std::int64_t step = rest_step(axis), sample = counts[axis];
-      for (const std::int64_t rest : {run.low, run.low + step, run.high - step, run.high}) {
+      for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
+        if (rest == run.low + step && run.low != 1) continue;  // the ends; neighbours were compared for the run
         // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
         if (rest == sample || rest == 1) continue;
         BlockCounts other = counts;
@@ -388,17 +424,9 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
 
 }  // namespace
 
-Result<Grid> plan_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-                       const GridSchedules& schedules) {
-  Grid grid;
-  grid.shape = shape;
-  grid.schedule = schedules.main;
-  return GridBuilder(std::move(grid), model, options, schedules).plan();
-}
-
-Result<Grid> lower_blocks(const Grid& plan, const HardwareModel& model, const CompileOptions& options,
-                          const GridSchedules& schedules) {
-  return GridBuilder(plan, model, options, schedules).blocks();
+Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
+                        const GridSchedules& schedules) {
+  return GridBuilder(shape, model, options, schedules).run();
 }
 
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {
@@ -441,21 +469,27 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
     cells *= runs.back().size();
   }
   std::vector<Cost> all;
+  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
   for (std::size_t cell = 0; cell < cells; ++cell) {
     std::size_t number = 0, rest = cells;
     BlockCounts counts;
     bool adds = false;
+    std::optional<std::pair<std::size_t, std::int64_t>> before;
     for (std::size_t a = 0; a < axes.size(); ++a) {
       rest /= runs[a].size();
       const std::size_t at = cell / rest % runs[a].size();
       number = number * axes[a].runs.size() + runs[a][at].first;
       counts.push_back(runs[a][at].second);
       adds = adds || (axes[a].reduced && at > 0);
+      if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = std::pair(a, runs[a][0].second);
     }
     const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
     const auto cost = evaluate(block.schedule, block_kernel(grid.shape, counts, adds), model, costs);
     if (!cost) return cost.diagnostics();
     all.push_back(cost->total);
+    if (!before || block.schedule != grid.schedule) continue;
+    const auto cycles = cycles_after(block.schedule, grid.shape, counts, *before, adds, model, costs);
+    all.back().cycles = std::min(all.back().cycles, cycles.value_or(all.back().cycles));
   }
   Cost sum = sum_of(all);
   sum.cycles += kCellCycles * static_cast<double>(cells);

@@ -15,15 +15,10 @@ struct GridSchedules {
   Schedule scalar;               ///< lowers always
 };
 
-/// Finds the tiles whose number may be any, and a schedule for the block of each combination of runs, which is enough to
-/// price the grid; no block has a program yet. An error says what stands against it: a dim that no loop of the schedule
-/// walks, too many rests.
-Result<Grid> plan_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
-                       const GridSchedules& schedules);
-
-/// The planned grid with the programs of its blocks: of the first of these schedules that lowers. An error: none does.
-Result<Grid> lower_blocks(const Grid& plan, const HardwareModel& model, const CompileOptions& options,
-                          const GridSchedules& schedules);
+/// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
+/// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower.
+Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
+                        const GridSchedules& schedules);
 
 /// The same without the blocks that no extent up to these needs: by axis; -1: of any extent.
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most);
