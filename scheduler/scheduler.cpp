@@ -19,6 +19,7 @@
 #include "scheduler/fusion_trials.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/scalar_alternative.h"
+#include "scheduler/scalar_nest.h"
 #include "scheduler/space/digit_assignments.h"
 #include "scheduler/statement_costs.h"
 #include "support/threads.h"
@@ -36,17 +37,6 @@ constexpr std::int64_t least_evaluations = 2000;      // for a statement without
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 using Lowers = std::function<Diagnostics(const Nest&)>;  // why a nest does not lower; empty: it does
-
-/// One point at a time, in the order of the domain.
-Nest scalar_nest(const Computation& statement) {
-  Nest nest;
-  for (const Dim& dim : statement.domain.dims)
-    if (dim.extent != 1) nest.lines.push_back(Line{For{{}, {{dim.name, 1}}, "", Tail::none, ""}});
-  Do line;
-  line.statement = statement.name;
-  nest.lines.push_back(Line{line});
-  return nest;
-}
 
 /// Mappings of a statement that lower, with each assignment of whole digits that does.
 std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, StatementId statement,
@@ -394,7 +384,22 @@ class ScheduleRun {
     auto cost = statement_costs_.estimate({&kernel_, id, &model_, result.nest});
     if (!cost && !statement_costs_.wrong().empty()) return statement_costs_.wrong();
     if (cost) result.cost = std::move(*cost);
+    if (cost) share_among_threads(id, result);
     return result;
+  }
+
+  /// The cheapest of the loops that divide scalar code among threads, if one is cheaper than none.
+  void share_among_threads(StatementId id, Statement& code) {
+    const Computation& statement = kernel_.statements[id.index()];
+    for (const For& share : shares_of(statement, model_)) {
+      Nest nest = scalar_nest(statement, share);
+      auto cost = statement_costs_.estimate({&kernel_, id, &model_, nest});
+      if (!cost || cost->cycles >= code.cost.cycles ||
+          (options_.must_lower && has_errors(refusal_beside(result_.schedule, id, nest))))
+        continue;
+      code.nest = std::move(nest);
+      code.cost = std::move(*cost);
+    }
   }
 
   /// The space of a statement, kept for the whole run: strategies and cost models refer to it. Empty if nothing maps.

@@ -193,10 +193,13 @@ class Printer {
       line(fmt::format(
           "  __asm__ volatile(\"\" : \"+r\"({}) : : \"memory\");  // step by step: no room to keep what is read",
           name));
-    if (threads.empty())
+    if (threads.empty()) {
       nested(item.body);
-    else
+    } else {
+      divided_ = true;  // a loop on threads inside is executed by each
       in_thread(item.body);
+      divided_ = false;
+    }
     in_unit_ -= loop.unit.empty() ? 0 : 1;
     open_.ranges.erase(loop.variable);
     function_.names.release(name);

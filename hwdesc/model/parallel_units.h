@@ -19,6 +19,22 @@ inline bool side_by_side(const HardwareModel& model, UnitId unit) {
   return false;
 }
 
+/// The unit whose instances are threads of the language, if there are several; nothing: programs have one thread.
+inline std::optional<UnitId> threads_of_programs(const HardwareModel& model) {
+  for (std::size_t u = 0; u < model.units().size(); ++u)
+    if (!model.units()[u].threads.loop.empty() && model.units()[u].count > 1) return make_id<UnitId>(u);
+  return std::nullopt;
+}
+
+/// Threads that share a packed copy of so many elements outside of distributed loops: all, where what they save of its
+/// least time (`copy_contiguous`) exceeds the start of a loop on them, otherwise one.
+inline double threads_of_copy(const HardwareModel& model, double elements) {
+  const auto unit = threads_of_programs(model);
+  if (!unit) return 1;
+  const auto count = static_cast<double>(model.unit(*unit).count);
+  return elements * model.timing.copy_contiguous * (1 - 1 / count) > model.unit(*unit).threads.start ? count : 1;
+}
+
 /// The outermost unit with an `index` that is or encloses `inner`: the thread blocks of a launch.
 inline std::optional<UnitId> outermost_numbered(const HardwareModel& model, UnitId inner) {
   std::optional<UnitId> found;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/parallel_units.h"
 #include "scheduler/cost/cache_traffic.h"
 #include "scheduler/nest/packing_moves.h"
 #include "scheduler/nest/staged_tile.h"
@@ -128,7 +129,7 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
   return copy.regular ? run : 0;
 }
 
-/// Threads that share a copy: those over which the loops around it are distributed.
+/// Threads that share a copy: those over which the loops around it are distributed, otherwise those of its own loops.
 double threads_around(const ResolvedNest& view, const TileCounts& counts, const StagedTile& s) {
   double threads = 1;
   for (int w = 0; w < s.loops; ++w)
@@ -138,6 +139,25 @@ double threads_around(const ResolvedNest& view, const TileCounts& counts, const 
   return threads;
 }
 
+double elements_of_copy(const TileCounts& counts, const Transfer& t, const StagedTile& s) {
+  return counts.padded_tile(t.access, s.loops) * t.copies_in;
+}
+
+double threads_of(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const double around = threads_around(view, counts, s);
+  return around > 1 || s.stage.ahead_of_time ? around : threads_of_copy(*view.model, elements_of_copy(counts, t, s));
+}
+
+/// Starts of the threads of loops of copies, for each time they are made.
+double starts_of_copies(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const auto unit = threads_of_programs(*view.model);
+  if (!unit || threads_around(view, counts, s) > 1 || threads_of(view, counts, t) < 2) return 0;
+  const double times = (t.elements_in + t.elements_out) * t.copies_in / std::max(1.0, elements_of_copy(counts, t, s));
+  return std::max(1.0, times) * view.model->unit(*unit).threads.start;
+}
+
 /// A copy streams through every cache smaller than its source or destination: reads once, writes twice (write-allocate
 /// and write-back). Short runs pay stream starts.
 double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
@@ -145,7 +165,7 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
   const Tensor& tensor = copied_tensor(view, t.access);
   const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
   const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
-  const double threads = threads_around(view, counts, s);
+  const double threads = threads_of(view, counts, t);
   double whole = size, most = 0, nearest = 0;
   for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
   const double tile = counts.padded_tile(t.access, s.loops) * size * t.copies_in;
@@ -196,8 +216,8 @@ void append_packing_times(const ResolvedNest& view, const TileCounts& counts, co
     const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
     const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
     times.push_back({"packed copy of", copied_tensor(view, t.access).name,
-                     std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
-                         llc_miss_cycles(view, t)});
+                     std::max(moving / threads_of(view, counts, t), cycles_through_caches(view, counts, t)) +
+                         llc_miss_cycles(view, t) + starts_of_copies(view, counts, t)});
   }
 }
 

@@ -12,6 +12,7 @@
 #include "scheduler/lowering/circular_buffer.h"
 #include "scheduler/lowering/distributed_tile.h"
 #include "scheduler/lowering/lower_prefetch.h"
+#include "scheduler/lowering/share_copy.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/split_reduction.h"
 #include "support/arithmetic.h"
@@ -254,6 +255,7 @@ Result<Nodes> StageLowering::fill_and_lower(const Stage& s, std::size_t at, cons
     if (copy) copy->has_wait = true;
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
+    if (!s.ahead_of_time) *fill = shared_copy(lowering_, std::move(*fill));
     if (const auto counter = completion_counter(*fill, lowering_.model))
       return at_stage(
           s, {no_circular_buffer(*this, at, "its moves complete by '" + *counter + "', which needs a pipelined loop")});
@@ -348,7 +350,9 @@ Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const T
   if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
   return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
     copy->part = part;
-    return transfer(lowering_, *copy);
+    auto moved = transfer(lowering_, *copy);
+    if (moved) *moved = shared_copy(lowering_, std::move(*moved));
+    return moved;
   });
 }
 

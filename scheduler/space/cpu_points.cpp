@@ -55,6 +55,7 @@ class CpuPoints final : public SpaceTemplate {
   RegisterChoices register_choices(const PreparedMapping& p, const RegisterTile& steps) const;
   static void set_registers(Point& point, const RegisterChoices& choices);
   Point distributed(Point point) const;
+  void share_among_threads(std::vector<Point>& points) const;
   Point two_buffers(Point point) const;
   std::vector<Point> variants(const Point& start) const;
   std::vector<Point> split_reductions(const std::vector<Point>& points) const;
@@ -131,7 +132,24 @@ std::vector<Point> CpuPoints::starts(std::size_t count) const {
   const std::vector<Point> rest = split_reductions(points);
   for (const Point& point : rest)
     if (points.size() < 2 * count) points.push_back(point);
+  share_among_threads(points);
   return points;
+}
+
+// Threads share every start but the first: along its outermost dim, otherwise along the largest. What one thread
+// computes is one change away.
+void CpuPoints::share_among_threads(std::vector<Point>& points) const {
+  const CpuDecisions& s = choices_;
+  if (s.units.size() != 1 || s.model->unit(s.units.front().id).threads.loop.empty()) return;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    Point& point = points[i];
+    if (point.choice[s.unit_at(0)] != 0) continue;
+    const int outermost = point.choice[s.order_at()];
+    if (outermost > 0)
+      point.choice[s.unit_at(0)] = outermost;
+    else
+      point = distributed(std::move(point));
+  }
 }
 
 // Variants with split long reductions: fewer rows of an input are live, at the cost of partial sums.

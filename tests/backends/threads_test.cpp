@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances of a unit in threads: programs for several cores, run natively against the kernel's interpreter.
 
+#include <algorithm>
+
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"
+#include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 #include "tests/every.h"
@@ -181,6 +184,44 @@ TEST(Threads, RegistersOfParallelLoopsAreDeclaredAnewBehindThem) {
       "s.yaml", kernel, model);
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
   expect_right(kernel, *schedule, model);
+}
+
+/// Copies outside of distributed loops have loops of their own on the threads: panels of B before, C behind.
+TEST(Threads, ShareCopies) {
+  const HardwareModel model = with_cores(3);
+  if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
+  const Kernel kernel = kernel_of(
+      "kernel: product\ndims: {M: 100, N: 150, K: 200}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+      "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n");
+  const auto schedule = parse_schedule(
+      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - stage B in ram as [j/32, k, j%32]\n"
+      "  - stage C in ram as [j/32, i, j%32]\n  - for j by 32\n  - for i by 7\n  - stage C in vec\n  - for k by 1\n"
+      "  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n  - do s0 with fma_f32_bcast(j=j)\n",
+      "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const auto on_threads = [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node.is);
+    return loop != nullptr && loop->unit == "core";
+  };
+  EXPECT_GE(std::count_if(program->body.begin(), program->body.end(), on_threads), 2) << print(*program, model);
+  expect_right(kernel, *schedule, model);
+}
+
+/// Statements without an instruction are divided along the dim that the price prefers.
+TEST(Threads, ShareScalarCode) {
+  const HardwareModel model = with_cores(3);
+  if (model.name.empty()) GTEST_SKIP() << "no model with threads runs on this processor";
+  const Kernel kernel = kernel_of(
+      "kernel: shuffle\ndims: {G: 4, K: 25, L: 300}\ntensors:\n  X: {shape: [G, K, L], dtype: f32}\n"
+      "  Y: {shape: [4 * K, L], dtype: f32}\ncompute:\n  - Y[4*k + g,l] = X[g,k,l]\n");
+  ScheduleOptions options;
+  options.max_evaluations = 20;
+  const auto scheduled = schedule(kernel, *enumerate_mappings(kernel, model, MapOptions{}), model, options);
+  ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+  EXPECT_NE(print(scheduled->schedule).find(" on core"), std::string::npos) << print(scheduled->schedule);
+  expect_right(kernel, scheduled->schedule, model);
 }
 
 TEST(Threads, ShareASum) {
