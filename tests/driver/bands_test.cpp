@@ -11,6 +11,7 @@
 #include "driver/run_model.h"
 #include "ir/text/parse.h"
 #include "isamap/hardware.h"
+#include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "tests/planner/attention.h"
 #include "tests/scratch.h"
@@ -210,6 +211,40 @@ TEST_F(BandedModels, TheSearchFindsThemWhereTheCacheIsSmall) {
   const ModelRun run =
       run_model(stored, compile_model(stored, plan, store_), machine_, in_order(data_, plan.order), {});
   EXPECT_EQ(run.code, Exit::ok) << (run.problems.empty() ? "" : run.problems.front().message);
+}
+
+/// Bands of rows would read all weights again in each of them, which the second cache does not hold.
+TEST_F(BandedModels, TheSearchSumsWhereWeightsAreLarge) {
+  Model model;
+  model.kernel = *parse_kernel(R"(kernel block
+tensor X: f32[1,9,8]
+tensor W: f32[64,8] constant
+tensor T: f32[1,9,64] outside 0
+tensor D: f32[64,3] constant
+tensor U: f32[1,9,64]
+tensor P: f32[8,64] constant
+tensor S: f32[1,9,8]
+tensor Y: f32[1,9,8]
+expand: T[n,p,k] += X[n,p,c] * W[k,c] over n: 1, p: 9, k: 64, c: 8
+depthwise: U[n,p,c] += T[n,p + r - 1,c] * D[c,r] over n: 1, p: 9, c: 64, r: 3
+project: S[n,p,k] += U[n,p,c] * P[k,c] over n: 1, p: 9, k: 8, c: 64
+residual: Y[n,p,k] = S[n,p,k] + X[n,p,k] over n: 1, p: 9, k: 8
+)");
+  model.inputs = {make_id<TensorId>(0)};
+  model.outputs = {make_id<TensorId>(7)};
+  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
+  const ModelPlan plan = plan_model(model, store_, {});
+  ASSERT_EQ(plan.bands.size(), 1u) << print(plan, model.kernel, machine_.name);
+  EXPECT_EQ(plan.bands[0].along, "c");
+  EXPECT_EQ(plan.bands[0].count, 3u);
+  EXPECT_EQ(plan.bands[0].by % 16, 0) << "whole lines";
+  const Model stored = in_order(model, plan.order);
+  const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
+  const ModelRun run = run_model(stored, compile_model(stored, plan, store_), machine_, in_order(data, plan.order), {});
+  EXPECT_EQ(run.code, Exit::ok) << render(run.problems);
+  PlanOptions strict;
+  strict.band_gain = 0.99;
+  EXPECT_TRUE(plan_model(model, store_, strict).bands.empty());
 }
 
 TEST_F(BandedModels, NoBandsWhereEverythingFits) {
