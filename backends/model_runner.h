@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/common/memory_counts.h"
 #include "backends/cpp/model/model_driver.h"
 #include "isamap/interpret.h"
 
@@ -20,6 +21,7 @@ struct ModelOutcome {
   std::int64_t text_bytes = 0, arena_bytes = 0;
   std::int64_t launches = -1;               ///< as in ModelUnit
   std::string missing, limit, environment;  ///< as in RunOutcome
+  MemoryCounts counts;                      ///< of an emulation that was asked for them
 };
 
 /// Takes what a part wrote, in the order of its traced arrays; false: no more are wanted.

@@ -14,6 +14,7 @@
 #include "backends/model_runner.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/memory_counts.h"
 #include "cli/model_sizes.h"
 #include "cli/models.h"
 #include "driver/fewer_launches.h"
@@ -79,6 +80,8 @@ std::optional<std::int64_t> launches_of(const CompiledModel& compiled) {
   }
   return sum;
 }
+std::string launches_in_words(std::int64_t count) { return fmt::format("{} launch{}", count, count == 1 ? "" : "es"); }
+
 std::optional<std::int64_t> launches_of(const ModelReport& report) {
   return report.run.launches >= 0 ? report.run.launches : launches_of(report.compiled);
 }
@@ -116,6 +119,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"recompiles", 0},
                                  {"part_list", json_of_parts(compiled, run)}};
   if (const auto launches = launches_of(report)) json["launches"] = *launches;
+  add_counts(json, run.counts.requests, run.counts.banks);
   return json;
 }
 
@@ -134,7 +138,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
       " in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
       banded > 0 ? fmt::format("{} of them in {} groups of bands, ", banded, report.compiled.plan.bands.size()) : "",
       report.compiled.programs.size(), report.compiled.predicted_cycles);
-  if (const auto launches = launches_of(report)) text += fmt::format("  {} launches\n", *launches);
+  if (const auto launches = launches_of(report)) text += fmt::format("  {}\n", launches_in_words(*launches));
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -154,7 +158,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
                                          : "not timed",
                         part.mapped, part.kernel.statements.size(), part.predicted_cycles);
   }
-  return text;
+  return text + text_of_counts(run.counts.requests, run.counts.banks);
 }
 
 /// Of each statement, while plans are compared.
@@ -511,7 +515,8 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
                           "candidates took less than {:.0f} there{}\n",
                           built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
   if (const auto launches = launches_of(built->compiled)) {
-    text += fmt::format("# {} launches of kernels in {} parts\n", *launches, plan.parts.size());
+    text += fmt::format("# {} of kernels in {} part{}\n", launches_in_words(*launches), plan.parts.size(),
+                        plan.parts.size() == 1 ? "" : "s");
     json["launches"] = *launches;
   }
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
