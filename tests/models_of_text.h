@@ -7,7 +7,7 @@
 #include <string>
 
 #include "frontends/model.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "planner/plan.h"
 
 namespace isamap {
