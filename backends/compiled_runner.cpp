@@ -5,8 +5,8 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <sstream>
 
+#include "backends/common/memory_counts.h"
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
@@ -71,40 +71,12 @@ class ExecutableRunner {
     }
     if (const auto problem = failure(program, limits, result)) return *problem;
     if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
-    outcome.requests = requests_told(result.output);
-    outcome.banks = banks_told(result.output);
+    MemoryCounts counts = counts_told(result.output);
+    outcome.requests = std::move(counts.requests);
+    outcome.banks = std::move(counts.banks);
     double seconds = 0;
     if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
     return outcome;
-  }
-
-  /// Parses the counter lines at the end of the emulation's output (backends/cuda/emulation/requests.h, passes.h).
-  static std::vector<MemoryRequests> requests_told(const std::string& output) {
-    std::vector<MemoryRequests> told;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-      char part[256], tensor[256], access[32];
-      long requests = 0, sectors = 0, size = 0, least = 0;
-      if (std::sscanf(line.c_str(),
-                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
-                      tensor, &requests, access, &sectors, &size, &least) == 7)
-        told.push_back({part, tensor, access, requests, sectors, least, size});
-    }
-    return told;
-  }
-  static std::vector<BankRequests> banks_told(const std::string& output) {
-    std::vector<BankRequests> told;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-      char part[256], array[256], access[32];
-      long n[10] = {};
-      if (std::sscanf(line.c_str(),
-                      "passes of %255[^:]: %255[^:]: %ld %31s in %ld passes of %ld banks of %ld bytes, at least %ld; "
-                      "worst %ld for %ld: line %ld, block %ld, warp %ld",
-                      part, array, &n[0], access, &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9]) == 13)
-        told.push_back({part, array, access, n[0], n[1], n[4], n[2], n[3], n[5], n[6], n[7], n[8], n[9]});
-    }
-    return told;
   }
 
   static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,

@@ -176,6 +176,7 @@ Result<bool> CompiledModel::execute(const fs::path& folder, double min_seconds, 
   }
   if (auto problem = model_failure(name_, result)) return *problem;
   read_times(folder / "result", outcome);
+  outcome.counts = counts_told(result.output);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/common/memory_counts.h"
 #include "backends/cpp/model/model_driver.h"
 #include "backends/simulator/simulated_time.h"
 #include "isamap/interpret.h"
@@ -23,6 +24,7 @@ struct ModelOutcome {
   SimulatedTime simulated;     ///< of the whole; its cycles are 0 where nothing is simulated
   std::vector<SimulatedPart> simulated_parts;
   std::string missing, limit, environment;  ///< as in RunOutcome
+  MemoryCounts counts;                      ///< of an emulation that was asked for them
 };
 
 /// Takes what a part wrote, in the order of its traced arrays; false: no more are wanted.

@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/json_internal.h"
+#include "cli/memory_counts.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "mapper/mapping_names.h"
 
@@ -80,32 +81,7 @@ void add_run(Json& json, const Checked& checked) {
   if (checked.cycles > 0) json["measured_cycles"] = checked.cycles;
   if (checked.scalar_cycles > 0) json["measured_scalar_cycles"] = number(checked.scalar_cycles);
   if (!checked.first_difference.empty()) json["first_difference"] = checked.first_difference;
-  for (const MemoryRequests& r : checked.requests)
-    json["requests"].push_back({{"part", r.part},
-                                {"tensor", r.tensor},
-                                {"access", r.access},
-                                {"requests", r.requests},
-                                {"sectors", r.sectors},
-                                {"least_sectors", r.least},
-                                {"sector_bytes", r.sector_bytes}});
-  for (const BankRequests& r : checked.banks)
-    json["bank_requests"].push_back({{"part", r.part},
-                                     {"array", r.array},
-                                     {"access", r.access},
-                                     {"requests", r.requests},
-                                     {"passes", r.passes},
-                                     {"least_passes", r.least},
-                                     {"banks", r.banks},
-                                     {"bank_width", r.bank_width},
-                                     {"worst",
-                                      {{"passes", r.worst_passes},
-                                       {"least_passes", r.worst_least},
-                                       {"line", r.worst_line},
-                                       {"block", r.worst_block},
-                                       {"warp", r.worst_warp}}}});
-  for (const auto& [part, r] : by_part(checked.banks))
-    json["bank_totals"].push_back(
-        {{"part", part}, {"requests", r.requests}, {"passes", r.passes}, {"least_passes", r.least}});
+  add_counts(json, checked.requests, checked.banks);
 }
 
 Json json_of(const LayerResult& layer, const HardwareModel& model) {

@@ -16,6 +16,7 @@
 #include "backends/model_runner.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/memory_counts.h"
 #include "cli/model_sizes.h"
 #include "cli/models.h"
 #include "driver/fewer_launches.h"
@@ -126,6 +127,8 @@ std::optional<std::int64_t> launches_of(const CompiledModel& compiled) {
   }
   return sum;
 }
+std::string launches_in_words(std::int64_t count) { return fmt::format("{} launch{}", count, count == 1 ? "" : "es"); }
+
 std::optional<std::int64_t> launches_of(const ModelReport& report) {
   return report.run.launches >= 0 ? report.run.launches : launches_of(report.compiled);
 }
@@ -165,6 +168,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"recompiles", 0},
                                  {"part_list", json_of_parts(compiled, run)}};
   if (const auto launches = launches_of(report)) json["launches"] = *launches;
+  add_counts(json, run.counts.requests, run.counts.banks);
   if (is_stream(report)) add_stream(json, stream_facts(compiled, run, machine), run);
   return json;
 }
@@ -184,7 +188,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
       " in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
       banded > 0 ? fmt::format("{} of them in {} groups of bands, ", banded, report.compiled.plan.bands.size()) : "",
       report.compiled.programs.size(), report.compiled.predicted_cycles);
-  if (const auto launches = launches_of(report)) text += fmt::format("  {} launches\n", *launches);
+  if (const auto launches = launches_of(report)) text += fmt::format("  {}\n", launches_in_words(*launches));
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
@@ -208,7 +212,7 @@ std::string text_of(const ModelReport& report, bool all_parts) {
                                          : "not timed",
                         part.mapped, part.kernel.statements.size(), part.predicted_cycles);
   }
-  return text;
+  return text + text_of_counts(run.counts.requests, run.counts.banks);
 }
 
 /// Of each statement, while plans are compared.
@@ -629,7 +633,8 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   json["activation_bytes"] = activations;
   json["activation_bytes_apart"] = operators;
   if (const auto launches = launches_of(built->compiled)) {
-    text += fmt::format("# {} launches of kernels in {} parts\n", *launches, plan.parts.size());
+    text += fmt::format("# {} of kernels in {} part{}\n", launches_in_words(*launches), plan.parts.size(),
+                        plan.parts.size() == 1 ? "" : "s");
     json["launches"] = *launches;
   }
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";

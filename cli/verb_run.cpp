@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/memory_counts.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
@@ -24,37 +25,6 @@ bool distributes_loops(const Schedule& schedule) {
     for (const Line& line : nest.lines)
       if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unit.empty()) return true;
   return false;
-}
-
-std::string times_as_many(std::int64_t taken, std::int64_t least) {
-  return taken > least && least > 0 ? fmt::format(" ({:.2f} times as many)", double(taken) / double(least)) : "";
-}
-
-/// Memory coalescing counters: requests, sectors moved, and the minimum.
-std::string text_of(const std::vector<MemoryRequests>& all) {
-  std::string text;
-  for (const MemoryRequests& r : all)
-    text += fmt::format("{}: {}: {} {} in {} sectors of {} bytes, at least {}{}\n", r.part, r.tensor, r.requests,
-                        r.access, r.sectors, r.sector_bytes, r.least, times_as_many(r.sectors, r.least));
-  return text;
-}
-
-/// Bank conflict counters of banked memories, with the worst source location.
-std::string text_of(const std::vector<BankRequests>& all) {
-  std::string text;
-  for (const BankRequests& r : all) {
-    text += fmt::format("{}: {}: {} {} in {} passes of {} banks, {:.2f} each, at least {}{}", r.part, r.array,
-                        r.requests, r.access, r.passes, r.banks, double(r.passes) / double(r.requests), r.least,
-                        times_as_many(r.passes, r.least));
-    if (r.worst_passes > r.worst_least)
-      text += fmt::format("; worst {} where {} would do: line {}, block {}, warp {}", r.worst_passes, r.worst_least,
-                          r.worst_line, r.worst_block, r.worst_warp);
-    text += "\n";
-  }
-  for (const auto& [part, r] : by_part(all))
-    text += fmt::format("{}: {} requests in {} passes of {} banks, at least {}{}\n", part, r.requests, r.passes,
-                        r.banks, r.least, times_as_many(r.passes, r.least));
-  return text;
 }
 
 /// Bank conflicts of row accesses caused by tile layouts; not part of the estimate.
@@ -138,7 +108,7 @@ Exit verb_run(const Options& options) {
                  options.json
                      ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
                      : text_of(*checked, *compilation.scheduled) + conflicts_of(*compilation.program, inputs.model) +
-                           text_of(checked->requests) + text_of(checked->banks) +
+                           text_of_counts(checked->requests, checked->banks) +
                            text_of_splits(inputs.kernel, compilation.scheduled->schedule) + scalar_code_text(scalar),
                  code);
 }

@@ -57,6 +57,7 @@ class ModelRunner {
     run_.arena_bytes = outcome->arena_bytes;
     run_.text_bytes = outcome->text_bytes;
     run_.launches = outcome->launches;
+    run_.counts = outcome->counts;
     if (!did_run(0, *outcome)) return;
     run_.seconds = outcome->seconds;
     run_.simulated = outcome->simulated;
@@ -115,6 +116,8 @@ class ModelRunner {
     if (!did_run(p, *outcome)) return false;
     run_.parts.back().seconds = outcome->seconds;
     run_.parts.back().cycles = outcome->cycles;
+    run_.counts.requests.insert(run_.counts.requests.end(), outcome->requests.begin(), outcome->requests.end());
+    run_.counts.banks.insert(run_.counts.banks.end(), outcome->banks.begin(), outcome->banks.end());
     return agrees(p, kernel, std::move(found));
   }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/common/memory_counts.h"
 #include "backends/simulator/simulated_time.h"
 #include "driver/compile_model.h"
 
@@ -41,6 +42,7 @@ struct ModelRun {
   double seconds_compiling = 0, seconds_running = 0;  ///< running: with the interpreter and timing
   std::int64_t arena_bytes = 0, arena_bound = 0, weights_bytes = 0, text_bytes = 0;  ///< 0: part by part
   std::int64_t launches = -1;                                                        ///< as in ModelUnit
+  MemoryCounts counts;  ///< as in ModelOutcome; of all parts
   std::vector<ArenaBlock> blocks;
   Exit code = Exit::ok;
   Diagnostics problems;  ///< a part that is wrong or did not run, by its name

@@ -199,6 +199,12 @@ struct Edge {
   bool first = false;  ///< no round before
 };
 
+/// The fills of a place.
+struct Filled {
+  double ready = 0;  ///< when calls can resume
+  double whole = 0;  ///< when the last part of each tile is there
+};
+
 struct Drained {
   double ended = 0;    ///< when the last result is there
   double visible = 0;  ///< when the commands after it enter the window
@@ -286,9 +292,11 @@ class Stream {
       for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) round.commands += tiles_[t].in.uses + tiles_[t].out.uses;
       round = {times * round.cycles + (times - 1) * between, times * round.commands};
     }
-    const double begin = std::max(0.0, fill(0, {}, Edge{0, 0, true}));
+    const Filled first = fill(0, {}, Edge{0, 0, true});
+    const double begin = std::max(0.0, first.ready);
     const Drained end = drain(0, round, lookahead(0, round, 0, 0));
-    double serial = begin + round.cycles + end.ended;
+    // The last call also waits for the last part of the tiles that are filled once.
+    double serial = std::max(begin + round.cycles, first.whole) + end.ended;
     for (const StreamTile& tile : tiles_)  // no result drains before the first tile, a full one, is finished
       if (tile.out.port >= 0)
         serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
@@ -328,7 +336,7 @@ class Stream {
   /// For the mean tile, and for a full one.
   TilePath way(MemoryId from, MemoryId to, const Transfer& t, double share, TilePath& full) {
     const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
-    const Instruction* move = move_between(*view_.model, from, to, type);
+    const Instruction* move = move_for_tile(view_, t.stage, {from, to, type});
     if (!move) return {};
     const TileMove one = tile_move(view_, t.stage, *move);
     const int loops = view_.stages[static_cast<std::size_t>(t.stage)].loops;
@@ -420,11 +428,11 @@ class Stream {
     return d;
   }
 
-  /// When calls can resume after the fills of tiles from `place` on, relative to the end of the round before.
-  double fill(std::size_t place, const Drained& drained, const Edge& edge) const {
+  /// Fills of tiles from `place` on, relative to the end of the round before.
+  Filled fill(std::size_t place, const Drained& drained, const Edge& edge) const {
     std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
     free.resize(ports_.names.size(), edge.first ? 0 : -1e300);
-    double ready = 0, latest = 0, each = 0, commands = 0;
+    double ready = 0, latest = 0, each = 0, commands = 0, whole = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
       const double unused = latency_ - call_;  // operands are free once the last call has read them
@@ -440,6 +448,7 @@ class Stream {
         if (tile.parent >= 0) start = std::max(start, there[static_cast<std::size_t>(tile.parent)]);
         last = std::max(last, start + (tile.in.uses - 1) * tile.in.cycles);
         port = last + tile.in.cycles;
+        if (tile.in.uses >= 1 && tile.out.port < 0) whole = std::max(whole, last + tile.in.latency);
         there[static_cast<std::size_t>(tile.stage)] = start + tile.in.latency;
         ready = std::max(ready, std::min(1.0, tile.in.uses) * (start + tile.in.latency));
         commands += tile.in.uses;
@@ -447,7 +456,7 @@ class Stream {
       }
       if (!edge.first && tile.out.port >= 0 && !tile.doubled) ready = std::max(ready, drained.results[t]);
     }
-    return std::max(ready, latest - std::min(window_, commands) * each);  // calls enter the window
+    return {std::max(ready, latest - std::min(window_, commands) * each), whole};  // calls enter the window
   }
 
   /// Stall between two rounds of a place. A longer stall lets later commands start earlier: a fixed point, found by
@@ -459,7 +468,7 @@ class Stream {
       Edge edge;
       edge.period = round.cycles + gap;
       edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
-      const double found = std::max(0.0, fill(place, drained, edge));
+      const double found = std::max(0.0, fill(place, drained, edge).ready);
       gap = turn == 0 ? found : (gap + found) / 2;
     }
     return gap;

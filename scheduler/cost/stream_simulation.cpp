@@ -119,8 +119,8 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (stages[other].stage == view.stages[static_cast<std::size_t>(t.stage)].parent)
         moved.parent = static_cast<int>(other);
-    if (t.elements_in > 0) moved.in = move_between(*view.model, t.from, t.to, tensor.dtype);
-    if (t.access == 0 && t.elements_out > 0) moved.out = move_between(*view.model, t.to, t.from, tensor.dtype);
+    if (t.elements_in > 0) moved.in = move_for_tile(view, t.stage, {t.from, t.to, tensor.dtype});
+    if (t.access == 0 && t.elements_out > 0) moved.out = move_for_tile(view, t.stage, {t.to, t.from, tensor.dtype});
     moved.starts_full = t.access != 0 || tensor.inout;
     stages.push_back(std::move(moved));
   }

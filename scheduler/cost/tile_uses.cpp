@@ -20,6 +20,20 @@ const std::vector<LayoutDigit>* layout_of(const ResolvedNest& view, int stage) {
   return nullptr;
 }
 
+/// Dim of the instruction whose elements a digit replicates; -1: a digit of the tile.
+int replicated_dim(const ResolvedNest& view, const SplitDigit& split) {
+  const auto name = split.form.as_dim();
+  if (!view.instruction || !name || name->front() != '$') return -1;
+  return view.instruction->statement().domain.find(name->substr(1));
+}
+
+Tiles tiles_of(const ResolvedNest& view, const std::vector<std::int64_t>& sizes) {
+  Tiles tiles;
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
+  return tiles;
+}
+
 /// Dims with irregular strides in the tensor: those inside divisions of the offset.
 std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& access) {
   std::set<std::string> names;
@@ -47,12 +61,18 @@ bool contiguous_outside(const ResolvedNest& view, int stage, const AffineExpr& f
          std::all_of(names.begin(), names.end(), [&](const std::string& name) { return last.coefficient(name) == 1; });
 }
 
+/// The last dim of the move with more than one point.
+std::optional<std::size_t> last_dim(const Instruction& move) {
+  for (std::size_t d = move.ranges.size(); d-- > 0;)
+    if (move.ranges[d].max != 1) return d;
+  return std::nullopt;
+}
+
 /// Does the last dim of the move require a constant stride, mostly 1?
 bool requires_stride(const Instruction& move) {
-  std::size_t d = move.ranges.size();
-  while (d > 0 && move.ranges[d - 1].max == 1) --d;
-  if (d == 0) return false;
-  const std::string& last = move.statement().domain.dims[d - 1].name;
+  const auto d = last_dim(move);
+  if (!d) return false;
+  const std::string& last = move.statement().domain.dims[*d].name;
   return std::any_of(move.operands.begin(), move.operands.end(), [&](const Operand& operand) {
     const auto* strided = std::get_if<StridedLayout>(&operand.layout);
     return !strided || std::any_of(strided->terms.begin(), strided->terms.end(), [&](const StrideTerm& term) {
@@ -70,6 +90,41 @@ bool transposes(const Instruction& move, MemoryId inside) {
     for (const StrideTerm& term : strided->terms)
       if (term.stride && term.stride->op == IntExpr::Op::number && term.stride->number > 1 &&
           term.term.names().contains(last))
+        return true;
+  }
+  return false;
+}
+
+/// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent.
+/// Nothing: the tile has no layout of its own, or no digit of the form.
+std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage, const AffineExpr& form,
+                                            const Tiles& tiles) {
+  const std::vector<LayoutDigit>& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout;
+  std::int64_t distance = 1;
+  for (std::size_t i = layout.size(); i-- > 0;) {
+    const auto split = split_digit(layout[i].index);
+    if (!split) return std::nullopt;
+    if (split->divide == 1 && split->form == form) return distance;
+    std::int64_t extent = split->modulo;
+    if (extent == 0)
+      if (const int d = replicated_dim(view, *split); d >= 0)
+        extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
+      else
+        extent = digit_extent(*split, std::max<std::int64_t>(1, range_over(split->form, tiles).extent));
+    distance *= extent + layout[i].pad;
+  }
+  return std::nullopt;
+}
+
+/// Does the dim of the move write (or read) the tile itself at another distance than this?
+bool other_distance(const Instruction& move, MemoryId inside, std::size_t d, std::int64_t distance) {
+  const std::string& name = move.statement().domain.dims[d].name;
+  for (const Operand& operand : move.operands) {
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    if (operand.memory != inside || strided == nullptr) continue;
+    for (const StrideTerm& term : strided->terms)
+      if (term.term.as_dim() == name && term.each.empty() && term.stride && term.stride->op == IntExpr::Op::number &&
+          term.stride->number != distance)
         return true;
   }
   return false;
@@ -126,9 +181,7 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
                                            const std::vector<std::int64_t>& sizes) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
-  Tiles tiles;
-  for (std::size_t d = 0; d < sizes.size(); ++d)
-    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
+  const Tiles tiles = tiles_of(view, sizes);
   std::vector<TileCoordinate> all;
   if (const auto* layout = layout_of(view, stage)) {
     for (const LayoutDigit& digit : *layout) {
@@ -178,6 +231,21 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
     else
       tile.push_back({});
   }
+  const Tiles tiles = tiles_of(view, sizes);
+  const auto fits = [&](const TileCoordinate& w, std::size_t d) {
+    const auto distance = distance_inside(view, stage, w.form, tiles);
+    return !distance || !other_distance(move, view.memory_of(stage), d, *distance);
+  };
+  // Elements with replicas between them are no row: the last dim of the move covers another coordinate, or one element.
+  if (const auto d = last_dim(move); d && !tile.empty() && !fits(tile.back(), *d)) {
+    const auto other = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
+      return fits(w, *d) && contiguous_outside(view, stage, w.form);
+    });
+    if (other != tile.end())
+      std::rotate(other, other + 1, tile.end());
+    else
+      tile.push_back({});
+  }
   bool last = true;
   std::size_t left = tile.size();
   for (std::size_t d = move.ranges.size(); d-- > 0 && left > 0;) {
@@ -188,8 +256,9 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
     };
     TileCoordinate* best = last ? &tile.back() : nullptr;
     for (TileCoordinate& w : tile)
-      if (!last && w.dim < 0 && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
+      if (!last && w.dim < 0 && fits(w, d) && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
     last = false;
+    if (best == nullptr) continue;
     best->points = points_of_use(range, *best);
     best->dim = static_cast<int>(d);
     --left;
@@ -214,6 +283,26 @@ TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& mo
   for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
   result.cycles = std::max(result.cycles, moved / rate);
   return result;
+}
+
+const Instruction* move_for_tile(const ResolvedNest& view, int stage, const MovePath& path) {
+  const Instruction* first = move_between(*view.model, path.from, path.to, path.dtype);
+  if (first == nullptr) return nullptr;
+  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(stage)].loops);
+  const Instruction* best = first;
+  double fewest = -1;  // counted only where there is a choice
+  for (const InstructionId id : view.model->moves()) {
+    const Instruction& move = view.model->instruction(id);
+    const auto alike = [&](std::size_t operand) {
+      return move.operands[operand].memory == first->operands[operand].memory &&
+             move.operands[operand].dtype == first->operands[operand].dtype;
+    };
+    if (&move == first || move.operands.size() < 2 || !alike(0) || !alike(1)) continue;
+    if (fewest < 0) fewest = move_of_tile(view, stage, *first, full).uses;
+    const double uses = move_of_tile(view, stage, move, full).uses;
+    if (uses < fewest) fewest = uses, best = &move;
+  }
+  return best;
 }
 
 std::vector<std::int64_t> padded(const ResolvedNest& view, std::vector<std::int64_t> extents) {

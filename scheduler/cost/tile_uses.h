@@ -43,6 +43,14 @@ struct TileMove {
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes);
 
+/// A way of elements between two memories.
+struct MovePath {
+  MemoryId from, to;
+  DType dtype;
+};
+/// The move for the tile of a stage: of those between the memories for its type the one with the fewest uses.
+const Instruction* move_for_tile(const ResolvedNest& view, int stage, const MovePath& path);
+
 /// Extents of one call for these extents below all loops, padded to the full range where a dim of the instruction
 /// cannot be that short.
 std::vector<std::int64_t> padded_extents(const ResolvedNest& view, const std::vector<std::int64_t>& sizes);

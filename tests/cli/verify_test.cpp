@@ -9,6 +9,7 @@
 
 #include "isamap/hardware.h"
 #include "tests/cli/program.h"
+#include "tests/every.h"
 
 namespace isamap::cli_test {
 namespace {
@@ -136,10 +137,11 @@ std::set<std::string> model_files() {
   return files;
 }
 
-/// GPUs have hundreds of instructions, which are emulated: HeavyVerify takes all of them, this takes three of each. A
-/// model that adds less than half of its instructions to those of others is left to HeavyVerify too.
+/// GPUs have hundreds of instructions, which are emulated: HeavyVerify takes all of them, this takes three of each. Of
+/// the other models it takes every second one that adds at least half of its instructions to those of others.
 TEST(Verify, EveryModelThatRunsHereIsTrue) {
   std::set<std::string> seen;
+  Every every(2);
   for (const std::string& file : model_files()) {
     const auto loaded = load_hardware(file, {ISAMAP_SOURCE_DIR "/hardware_models"});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());
@@ -155,7 +157,7 @@ TEST(Verify, EveryModelThatRunsHereIsTrue) {
       for (const Computation& statement : one.semantics) text += "\n" + print(statement, one.tensors);
       added += seen.insert(text).second ? 1 : 0;
     }
-    if (added > all.size() / 2) expect_true(name);
+    if (added > all.size() / 2 && !every.skips()) expect_true(name);
   }
 }
 

@@ -111,15 +111,15 @@ constexpr Kind kinds[] = {[](const std::string& example) { return listed(small(e
                           [](const std::string& example) { return listed(odd(example)); },
                           [](const std::string& example) { return listed(ones(example)); }, zeros};
 
-/// One kind of sizes for every fourth pair of a model and an example, another for the next model and for the next
+/// One kind of sizes for every eighth pair of a model and an example, another for the next model and for the next
 /// example: in all, every model and every example meets every kind. HeavyConformance takes all kinds of all pairs.
-TEST_P(Conformance, OneKindOfSizesForEveryFourthExample) {
+TEST_P(Conformance, OneKindOfSizesForEveryEighthExample) {
   const std::vector<std::string> models = model_names();
   const std::size_t model = std::find(models.begin(), models.end(), GetParam()) - models.begin();
   std::size_t next = model;
   for (const std::string& example : example_names()) {
     const std::size_t pair = next++;
-    if ((pair / std::size(kinds) + model) % 4 == 0)
+    if ((pair / std::size(kinds) + model) % 8 == 0)
       for (const Variant& variant : kinds[pair % std::size(kinds)](example)) take(variant);
   }
 }

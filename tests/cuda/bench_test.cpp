@@ -91,7 +91,7 @@ class Bench : public ::testing::Test {
 
 /// What no nest isolates is in the bundle as well, and its record is replayed.
 TEST_F(Bench, InstructionsByHandComeBack) {
-  make("product_bf16", "ldmatrix_x2");
+  make("elementwise", "ldmatrix_x2");
   const Ended ran = run({}, {"probe", "build", "instructions"});
   ASSERT_EQ(ran.code, 0) << ran.said;
   const std::string record = (folder.path() / "vectors.jsonl").string();

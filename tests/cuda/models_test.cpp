@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole models as one program of kernels: emulated, compared part by part, launches counted, and broken on purpose.
 
+#include <set>
+
 #include "backends/cuda/model_unit.h"
 #include "backends/model_runner.h"
 #include "driver/fewer_launches.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/text/parse.h"
 #include "tests/cuda/support.h"
+#include "tests/models_of_text.h"
 
 namespace isamap {
 namespace {
 
 /// A product, an activation, softmax over its rows and a sum over its columns: 7 statements.
 Model rows_model() {
-  Model model;
-  model.kernel = *parse_kernel(R"(kernel rows
+  return model_of(R"(kernel rows
 tensor X: f32[12,16]
 tensor W: f32[16,32] constant
 tensor T: f32[12,32]
@@ -33,23 +34,13 @@ sum: S[i] += E[i,j] over i: 12, j: 32
 share: P[i,j] = E[i,j] / S[i] over i: 12, j: 32
 columns: Y[j] += P[i,j] * R[i,j] over j: 32, i: 12
 )");
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(8)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
-  return model;
-}
-
-ModelPlan apart(const Kernel& kernel) {
-  ModelPlan plan;
-  for (std::size_t s = 0; s < kernel.statements.size(); ++s) plan.parts.push_back({{s}});
-  return plan;
 }
 
 class DeviceModels : public testing::Test {
  protected:
   DeviceModels() : model_(rows_model()), machine_(machine("nvidia_sm80")), store_(machine_, options()) {
     data_ = random_data(model_.kernel, Fill::real, 3);
-    compiled_ = compile_model(model_, apart(model_.kernel), store_);
+    compiled_ = compile_model(model_, single_statements(model_.kernel), store_);
   }
   static PartStoreOptions options() {
     PartStoreOptions options;
@@ -86,9 +77,25 @@ TEST_F(DeviceModels, ComputeWhatTheInterpreterDoes) {
   EXPECT_EQ(launches(compiled_), 7) << "a sum begins in the launch that adds it up";
 }
 
+/// What the emulation counts is told of every kernel of the model, and only where it is asked for.
+TEST_F(DeviceModels, TellTheRequestsOfAllKernels) {
+  const auto kernels_told = [&] {
+    const ModelRun run = run_model(model_, compiled_, machine_, data_, {});
+    EXPECT_EQ(run.code, Exit::ok) << render(run.problems);
+    std::set<std::string> kernels;
+    for (const MemoryRequests& one : run.counts.requests) kernels.insert(one.part);
+    return kernels.size();
+  };
+  setenv("ISAMAP_EMULATION_COUNTS", "1", 1);
+  const std::size_t asked = kernels_told();
+  unsetenv("ISAMAP_EMULATION_COUNTS");
+  EXPECT_EQ(asked, 7u);
+  EXPECT_EQ(kernels_told(), 0u);
+}
+
 /// The sums of the product are too few, and added up by whole blocks. The others are little enough for one block.
 TEST_F(DeviceModels, JoinPartsThatAreOneLaunch) {
-  const ModelPlan plan = with_fewer_launches(model_, apart(model_.kernel), store_);
+  const ModelPlan plan = with_fewer_launches(model_, single_statements(model_.kernel), store_);
   EXPECT_EQ(plan.parts, (std::vector<Part>{{{0}}, {{1, 2, 3, 4, 5, 6}}}));
   EXPECT_TRUE(verify(plan, model_.kernel).empty());
   const CompiledModel joined = compile_model(model_, plan, store_);
@@ -142,7 +149,7 @@ TEST_F(DeviceModels, AWrongPlaceInTheArenaIsSeen) {
 }
 
 TEST_F(DeviceModels, HaveNoBands) {
-  ModelPlan plan = apart(model_.kernel);
+  ModelPlan plan = single_statements(model_.kernel);
   compiled_.bands.emplace_back();
   const ModelRun run = run_model(model_, compiled_, machine_, data_, {});
   EXPECT_EQ(run.code, Exit::no_answer);

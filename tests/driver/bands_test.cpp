@@ -9,10 +9,10 @@
 #include "backends/model_runner.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/text/parse.h"
 #include "isamap/hardware.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
+#include "tests/models_of_text.h"
 #include "tests/planner/attention.h"
 #include "tests/scratch.h"
 
@@ -22,8 +22,7 @@ namespace {
 /// An image, an expansion of its channels, a depthwise window with a stride, a projection with a residual, a sum over
 /// everything: bands may hold all but the last.
 Model model_of_windows() {
-  Model model;
-  model.kernel = *parse_kernel(R"(kernel windows
+  return model_of(R"(kernel windows
 tensor X: f32[1,2,33,3] outside 0
 tensor W0: f32[4,2,3] constant
 tensor T0: f32[1,33,3,4]
@@ -43,10 +42,6 @@ project: T3[n,p,q,k] += T2[n,p,q,c] * W3[c,k] over n: 1, p: 17, q: 3, k: 4, c: 8
 residual: T4[n,p,q,k] = T3[n,p,q,k] + R[n,p,q,k] over n: 1, p: 17, q: 3, k: 4
 sums: Y[k] += T4[n,p,q,k] over k: 4, n: 1, p: 17, q: 3
 )");
-  model.inputs = {make_id<TensorId>(0), make_id<TensorId>(9)};
-  model.outputs = {make_id<TensorId>(11)};
-  model.file_names = {{model.inputs[0], "x"}, {model.inputs[1], "r"}, {model.outputs[0], "y"}};
-  return model;
 }
 
 /// Scalar code behind caches of a few lines, the second of which is filled slowly.
@@ -124,14 +119,7 @@ TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
   }
 }
 
-Model model_of_attention() {
-  Model model;
-  model.kernel = attention_of_four_heads();
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(13)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
-  return model;
-}
+Model model_of_attention() { return model_of(attention_of_four_heads()); }
 
 /// Heads with the weights that each of them reads, heads of stored queries, keys and values, and queries.
 TEST_F(BandedModels, HeadsAndQueriesAreRows) {

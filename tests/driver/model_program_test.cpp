@@ -8,14 +8,14 @@
 #include "driver/run_model.h"
 #include "ir/text/parse.h"
 #include "isamap/hardware.h"
+#include "tests/models_of_text.h"
 
 namespace isamap {
 namespace {
 
 /// Two products, each with an activation, a residual over both, and a sum over rows: five tensors between parts.
 Model small_model() {
-  Model model;
-  model.kernel = *parse_kernel(R"(kernel small
+  return model_of(R"(kernel small
 tensor X: f32[7,9]
 tensor W: f32[9,9] constant
 tensor T: f32[7,9]
@@ -29,20 +29,10 @@ second: U[i,j] += R[i,k] * W[k,j] over i: 7, j: 9, k: 9
 residual: V[i,j] = U[i,j] + X[i,j] over i: 7, j: 9
 rows: Y[i] += V[i,j] * R[i,j] over i: 7, j: 9
 )");
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(6)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
-  return model;
 }
 
 HardwareModel scalar_machine() {
   return load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
-}
-
-ModelPlan single_statements(const Kernel& kernel) {
-  ModelPlan plan;
-  for (std::size_t s = 0; s < kernel.statements.size(); ++s) plan.parts.push_back({{s}});
-  return plan;
 }
 
 class ModelPrograms : public testing::Test {

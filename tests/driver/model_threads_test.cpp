@@ -11,9 +11,9 @@
 #include "backends/cpp/model/model_unit.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/text/parse.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
+#include "tests/models_of_text.h"
 #include "tests/planner/attention.h"
 #include "tests/scratch.h"
 
@@ -23,8 +23,7 @@ namespace {
 /// Odd sizes: a product with an activation whose constants are registers set ahead of the parallel loop, a sum over
 /// rows, which is scalar code, and two writers of one tensor, which begins at zero.
 Model odd_model() {
-  Model model;
-  model.kernel = *parse_kernel(R"(kernel odd
+  return model_of(R"(kernel odd
 tensor X: f32[37,29]
 tensor W: f32[29,45] constant
 tensor T: f32[37,45]
@@ -42,10 +41,6 @@ rows: S[i] += Z[i,j] * X[i,j] over i: 37, j: 29
 upper: Y[i,j] = Z[i,j] * S[i] over i: 37, j: 29
 lower: Y[37 + i,j] = U[i,j] over i: 37, j: 29
 )");
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(8)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
-  return model;
 }
 
 class ModelThreads : public testing::Test {
@@ -105,11 +100,7 @@ TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
 /// Parts of a band are distributed like others: each waits for the rows of the one before, and nothing is computed or
 /// moved twice.
 TEST_F(ModelThreads, BandsOnATeam) {
-  Model heads;
-  heads.kernel = attention_of_four_heads();
-  heads.inputs = {make_id<TensorId>(0)};
-  heads.outputs = {make_id<TensorId>(13)};
-  heads.file_names = {{heads.inputs[0], "x"}, {heads.outputs[0], "y"}};
+  const Model heads = model_of(attention_of_four_heads());
   const std::vector<TensorData> of_heads = random_data(heads.kernel, Fill::real, 3);
   int distributed = 0;  // programs with a distributed loop: a band of a few heads may be too small for one
   for (const int threads : {2, 3}) {

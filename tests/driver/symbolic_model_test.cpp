@@ -9,9 +9,9 @@
 #include "backends/cpp/plain_loops.h"
 #include "driver/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
-#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
+#include "tests/models_of_text.h"
 
 namespace isamap {
 namespace {
@@ -23,8 +23,7 @@ HardwareModel portable_machine() {
 /// Scores of rows against each other, a table of positions, and a mean over all rows. `shift`: what is wrong at some
 /// size; `start`: of the table.
 Model scores_at(std::int64_t n, int shift = 0, double start = 0) {
-  Model model;
-  model.kernel = *parse_kernel(fmt::format(R"(kernel scores
+  Model model = model_of(fmt::format(R"(kernel scores
 tensor X: f32[{0},6]
 tensor P: f32[{0},6] constant
 tensor A: f32[{0},6]
@@ -36,10 +35,7 @@ score: S[i,j] += A[i,k] * A[j,k] over i: {0}, j: {0}, k: 6
 mix: T[k] += S[i,j] * A[j,k] over k: 6, i: {0}, j: {0}
 mean: Y[k] = T[k] / {1} over k: 6
 )",
-                                           n, n + shift));
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(5)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
+                                     n, n + shift));
   auto table = std::make_shared<TensorData>(make_data(model.kernel.tensors[1]));
   for (std::int64_t i = 0; i < table->count(); ++i) table->set(i, {start * double(n) + double(i % 11) / 8, 0});
   Weight weight;
@@ -64,9 +60,7 @@ struct Compiled {
     sampled = *sample_model(*size_facts_of(dims), [](const Bindings& at) { return scores_at(at.at("N")); });
     SymbolicModelOptions options;
     options.compile.schedule.max_evaluations = 20;
-    ModelPlan plan;
-    for (std::size_t s = 0; s < 4; ++s) plan.parts.push_back({{s}});
-    auto made = compile_symbolic_model(sampled, plan, machine, options);
+    auto made = compile_symbolic_model(sampled, single_statements(sampled.models[0].kernel), machine, options);
     if (!made) throw std::runtime_error(render(made.diagnostics()));
     parts = std::move(*made);
     runner = make_symbolic_model_runner(parts.program, machine);
