@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "mapper/match/instruction_tree.h"
+
 namespace isamap {
 namespace {
 
@@ -12,11 +14,26 @@ void put_closest_first(std::vector<std::string>& reasons) {
                         [](const std::string& reason) { return reason.find(": reduction: ") == std::string::npos; });
 }
 
+/// A schedule that was kept from an earlier search has no reasons of its own.
+void say_what_maps(ScalarCode& code, const Compilation& compilation, const Kernel& kernel,
+                   const HardwareModel& machine) {
+  if (code.reasons != std::vector<std::string>{"the schedule says so"}) return;
+  for (const Mapping& mapping : compilation.mapped.mappings) {
+    if (kernel.statements[mapping.statement.index()].name != code.statement) continue;
+    code.reasons = {instruction_of(mapping, machine).name +
+                    " maps, and the search that found the schedule left it out: it was dearer, or did not lower"};
+    return;
+  }
+}
+
 PartFacts facts_of(const CompiledModel& compiled, std::size_t p, const HardwareModel& machine) {
   const CompiledPart& part = compiled.parts[p];
   const Compilation& compilation = *compiled.programs[part.program];
   PartFacts facts;
-  facts.on_host = scalar_code(compilation, compiled.parts[part.same_as].kernel, machine);
+  const Kernel& kernel = compiled.parts[part.same_as].kernel;
+  facts.on_host = scalar_code(compilation, kernel, machine);
+  if (compilation.scheduled->schedule.splits.empty())
+    for (ScalarCode& code : facts.on_host) say_what_maps(code, compilation, kernel, machine);
   for (ScalarCode& code : facts.on_host) put_closest_first(code.reasons);
   facts.by = facts.on_host.empty() ? PartFacts::By::commands
              : part.mapped == 0    ? PartFacts::By::host
