@@ -389,7 +389,7 @@ class ScheduleRun {
   }
 
   /// The cheapest of the loops that divide scalar code among threads, if one is cheaper than none.
-  void share_among_threads(StatementId id, Statement& code) {
+  void share_among_threads(StatementId id, ScheduledStatement& code) {
     const Computation& statement = kernel_.statements[id.index()];
     for (const For& share : shares_of(statement, model_)) {
       Nest nest = scalar_nest(statement, share);
