@@ -131,8 +131,10 @@ Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& dr
   const Stopwatch watch;
   TextFiles headers = unit.others;
   headers.emplace_back(unit.name + ".h", unit.header);
-  const auto made = isamap::compile(machine_, fmt::format("#define {}_PROFILE\n", unit.name) + unit.text, driver,
-                                    headers, program(), has_thread_blocks(machine_) ? emulation_part() : SharedPart{});
+  KernelText text(fmt::format("#define {}_PROFILE\n", unit.name) + unit.text);
+  if (unit.in_units) text.units_of = unit.name;
+  const auto made = isamap::compile(machine_, text, driver, headers, program(),
+                                    has_thread_blocks(machine_) ? emulation_part() : SharedPart{});
   outcome.compiling = watch.seconds();
   if (!made) {
     outcome.missing = why_compiler_fails(machine_, home_.path());

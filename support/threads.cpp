@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -15,31 +16,46 @@ namespace isamap {
 namespace {
 
 using namespace std::chrono_literals;
-/// Time for which a thread without work looks for some before it sleeps: batches of a search follow each other within
-/// microseconds, and waking a thread takes tens of them.
-constexpr auto patience = 40us;
+/// Time for which a thread without work looks for some before it sleeps: batches of a search, and points of a batch
+/// that is being made, follow each other within some 10 to 100 microseconds, and waking a thread takes as long. It
+/// yields meanwhile to whoever else wants the processor.
+constexpr auto patience = 200us;
 constexpr auto pause_of_waiting = 10ms;
 
 /// One call of for_each, on the stack of its caller.
 struct Region {
   const Workers::Work& work;
-  const std::size_t count;
-  std::size_t number = 0;  ///< inner loops have larger ones
+  std::atomic<std::size_t> count;  ///< so far
+  std::size_t number = 0;          ///< inner loops have larger ones
   std::atomic<std::size_t> next{0};
   std::atomic<int> inside{0};  ///< threads in `take_part`, beside the caller
+  std::atomic<bool> failed{false};
   std::mutex mutex{};
   std::size_t failed_at = 0;
   std::exception_ptr failure{};
 
-  bool has_work() const { return next.load(std::memory_order_relaxed) < count; }
+  bool has_work() const { return !failed && next.load(std::memory_order_relaxed) < count; }
+
+  /// The next item for the calling thread.
+  std::optional<std::size_t> take() {
+    std::size_t i = next;
+    while (!failed && i < count)
+      if (next.compare_exchange_weak(i, i + 1)) return i;
+    return std::nullopt;
+  }
+
+  /// Of item i, or of the caller beside all items; to be called in a handler.
+  void fail(std::size_t i) {
+    failed = true;
+    const std::lock_guard lock(mutex);
+    if (!failure || i < failed_at) failed_at = i, failure = std::current_exception();
+  }
 
   void take_part() {
-    for (std::size_t i = next++; i < count; i = next++) try {
-        work(i);
+    while (const auto i = take()) try {
+        work(*i);
       } catch (...) {
-        next = count;
-        const std::lock_guard lock(mutex);
-        if (!failure || i < failed_at) failed_at = i, failure = std::current_exception();
+        fail(*i);
       }
   }
 };
@@ -61,6 +77,12 @@ struct Workers::State {
     return nullptr;
   }
 
+  void begin(Region& region) {
+    const std::lock_guard lock(mutex);
+    region.number = ++opened;
+    open.push_back(&region);
+  }
+
   /// The lock is held, and again at the end.
   void help(Region& region, std::unique_lock<std::mutex>& lock) {
     ++region.inside;
@@ -72,8 +94,10 @@ struct Workers::State {
 
   void look_for_more(std::size_t seen) const {
     if (!patient) return;
-    for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;)
+    for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
       if (opened.load(std::memory_order_relaxed) != seen) return;
+      std::this_thread::yield();
+    }
   }
 
   void serve() {
@@ -103,8 +127,8 @@ struct Workers::State {
       if (patient) {
         lock.unlock();
         for (const auto until = std::chrono::steady_clock::now() + patience;
-             region.inside > 0 && std::chrono::steady_clock::now() < until;) {
-        }
+             region.inside > 0 && std::chrono::steady_clock::now() < until;)
+          std::this_thread::yield();
         lock.lock();
         if (region.inside == 0) break;
       }
@@ -114,9 +138,7 @@ struct Workers::State {
       try {
         while_waiting();
       } catch (...) {
-        region.next = region.count;
-        const std::lock_guard of_failure(region.mutex);
-        if (!region.failure) region.failed_at = region.count, region.failure = std::current_exception();
+        region.fail(region.count);
       }
       lock.lock();
     }
@@ -150,13 +172,34 @@ void Workers::for_each(std::size_t count, const Work& work, const std::function<
     return;
   }
   Region region{work, count};
-  {
-    const std::lock_guard lock(state_->mutex);
-    region.number = ++state_->opened;
-    state_->open.push_back(&region);
-  }
+  state_->begin(region);
   for (std::size_t t = 1; t < std::min(count, state_->threads.size() + 1); ++t) state_->wake.notify_one();
   state_->left.notify_all();  // a thread that waits for the end of an outer loop helps
+  region.take_part();
+  state_->close(region, while_waiting);
+  if (region.failure) std::rethrow_exception(region.failure);
+}
+
+void Workers::for_each_made(const std::function<bool(std::size_t)>& make, const Work& work,
+                            const std::function<void()>& while_waiting) {
+  if (state_->threads.empty()) {
+    std::size_t count = 0;
+    while (make(count)) ++count;
+    for_each(count, work);
+    return;
+  }
+  Region region{work, 0};
+  state_->begin(region);
+  try {
+    while (!region.failed && make(region.count)) {
+      ++region.count;
+      ++state_->opened;  // seen by those who look for work
+      state_->wake.notify_one();
+      state_->left.notify_one();
+    }
+  } catch (...) {
+    region.fail(region.count);
+  }
   region.take_part();
   state_->close(region, while_waiting);
   if (region.failure) std::rethrow_exception(region.failure);

@@ -8,9 +8,11 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/compiler_choice.h"
+#include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/precompiled_headers.h"
 #include "backends/cpp/program_cache.h"
 #include "hwdesc/model/program_language.h"
+#include "support/threads.h"
 
 namespace isamap {
 namespace {
@@ -55,6 +57,7 @@ struct Build {
   std::vector<std::string> flags;
   SharedPart shared;
   fs::path file;
+  std::string units_of = {};  ///< as in KernelText
 
   fs::path folder() const { return file.parent_path(); }
   std::vector<std::string> command(const std::vector<std::string>& inputs, const std::string& made) const {
@@ -77,10 +80,38 @@ struct Build {
   }
 };
 
-/// The kernel as an object file made with precompiled headers. Empty: none are available, or it does not compile; then
-/// the whole is compiled without, and its diagnostics are those of the user's command.
-std::string kernel_object(const Build& build, const std::vector<std::string>& defined) {
-  if (!reads_precompiled_headers(build.model)) return "";
+/// A unit for each processor, but none that is small: all of them read the headers.
+std::size_t count_of_units(const Build& build) {
+  if (build.units_of.empty()) return 1;
+  return std::clamp<std::size_t>(build.sources[0].second.size() / least_for_units, 1,
+                                 static_cast<std::size_t>(processors()));
+}
+
+/// The object files of the kernel's units, made side by side. Empty: one does not compile.
+std::vector<std::string> objects_of_units(const Build& build, const HeaderUse& use, const std::string& header,
+                                          std::size_t units) {
+  const fs::path folder = build.folder();
+  std::vector<std::string> objects = for_each_in_parallel(units, static_cast<int>(units), [&](std::size_t unit) {
+    const std::string object = (folder / fmt::format("kernel_{}.o", unit)).string();
+    auto command = use.command((folder / build.sources[0].first).string(), object);
+    // Before all other headers, such as a shim, which the precompiled ones contain.
+    const auto first_flag =
+        std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
+    if (!header.empty()) command.insert(first_flag, {"-include", header});
+    if (units > 1)
+      command.insert(command.end(), {fmt::format("-D{}_UNITS={}", build.units_of, units),
+                                     fmt::format("-D{}_UNIT={}", build.units_of, unit)});
+    const auto made = run_process(command, compile_limits, folder / fmt::format("kernel_{}.log", unit));
+    return made.started && made.exit_code == 0 ? object : std::string();
+  });
+  if (std::find(objects.begin(), objects.end(), "") != objects.end()) return {};
+  return objects;
+}
+
+/// The kernel as object files: with precompiled headers where there are any, in several units where it is long. Empty:
+/// neither, or it does not compile; then the whole is compiled at once, and its diagnostics are those of the user's
+/// command.
+std::vector<std::string> kernel_objects(const Build& build, const std::vector<std::string>& defined) {
   const fs::path folder = build.folder();
   HeaderUse use;
   use.command = [&](const std::string& source, const std::string& made) {
@@ -92,16 +123,10 @@ std::string kernel_object(const Build& build, const std::vector<std::string>& de
   use.identity = identity(build.model);
   use.text = build.sources[0].second;
   use.own_headers = Build::texts(build.headers);
-  const std::string header = precompiled_headers(use, folder);
-  if (header.empty()) return "";
-  const std::string object = (folder / "kernel.o").string();
-  auto command = use.command((folder / build.sources[0].first).string(), object);
-  // Before all other headers, such as a shim, which the precompiled ones contain.
-  const auto first_flag =
-      std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
-  command.insert(first_flag, {"-include", header});
-  const auto made = run_process(command, compile_limits, folder / "kernel.log");
-  return made.started && made.exit_code == 0 ? object : "";
+  const std::string header = reads_precompiled_headers(build.model) ? precompiled_headers(use, folder) : "";
+  const std::size_t units = count_of_units(build);
+  if (header.empty() && units == 1) return {};
+  return objects_of_units(build, use, header, units);
 }
 
 Result<CompilerCommand> run(const Build& build) {
@@ -121,7 +146,10 @@ Result<CompilerCommand> run(const Build& build) {
     defined.push_back("-D" + build.shared.declared);
     objects.push_back(object);
   }
-  if (const std::string object = kernel_object(build, defined); !object.empty()) inputs[0] = object;
+  if (const std::vector<std::string> made = kernel_objects(build, defined); !made.empty()) {
+    inputs.erase(inputs.begin());
+    inputs.insert(inputs.begin(), made.begin(), made.end());
+  }
   auto command = build.command(inputs, build.file.string());
   command.insert(command.end(), defined.begin(), defined.end());
   command.insert(command.end(), objects.begin(), objects.end());
@@ -145,14 +173,15 @@ Result<CompilerCommand> run(const Build& build) {
 
 }  // namespace
 
-Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
                                 const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
-  return run({as_remembered(model, kernel),
-              {{"kernel.cpp", kernel}, {"driver.cpp", driver}},
+  return run({as_remembered(model, kernel.text),
+              {{"kernel.cpp", kernel.text}, {"driver.cpp", driver}},
               headers,
               {},
               shared,
-              executable});
+              executable,
+              kernel.units_of});
 }
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,

@@ -22,9 +22,16 @@ struct SharedPart {
   std::string declared = {}, defined = {};
 };
 
+/// A kernel's text, and how it is compiled.
+struct KernelText {
+  KernelText(std::string whole) : text(std::move(whole)) {}  // NOLINT: implicit on purpose
+  std::string text;
+  std::string units_of = {};  ///< NAME: side by side, with -DNAME_UNITS=N -DNAME_UNIT=0 to N-1; empty: in one
+};
+
 /// Compiles two texts to `executable`, or takes it from the program cache. Compiler errors are a diagnostic with the
 /// command. Returns the compiler used: the remembered one for this kernel text, if any (include/isamap/backend.h).
-Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
                                 const TextFiles& headers, const std::filesystem::path& executable,
                                 const SharedPart& shared = {});
 /// The same for a shared library. `entries` is appended to the kernel text.

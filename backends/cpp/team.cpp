@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-const char* const team = R"(namespace {
+const char* const team = R"(inline namespace NAME_of_units {  // the same in all units of a model
 
 // The thread that calls a run and those that its model has started. Who waits does so actively for `active` seconds, then
 // sleeps; nothing else is locked.
@@ -31,6 +31,10 @@ struct isamap_member {
   int number, members;
   double patience = 0;  // seconds that this run may still wait for the others to awake
 };
+
+}
+
+namespace {
 
 struct isamap_thread {
   pthread_t thread;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// isamap-mpi: the same verbs under an MPI launcher. `work`, `lab run` and `tune` distribute their jobs over the ranks;
-// every other verb runs on rank 0.
+// isamap-mpi: the same verbs under an MPI launcher. `work`, `lab run` and `tune` distribute their jobs over the ranks,
+// `schedule` the batches of its search; every other verb runs on rank 0.
 //
 //   mpirun -n 4 isamap-mpi work plan.jsonl --store records
 //   srun -n 64 isamap-mpi lab run gemm -o trials.jsonl      (records in trials.jsonl.jobs)
@@ -17,6 +17,7 @@
 #include "backends/common/process.h"
 #include "cli/command_line.h"
 #include "cli/jobs/work_flags.h"
+#include "cli/mpi/batches.h"
 #include "cli/mpi/ranks.h"
 
 namespace isamap::cli {
@@ -42,6 +43,20 @@ Exit planned(const char* kind, Options options, bool first) {
   return run_planned(kind, {options, ""}, store, first);
 }
 
+/// The same search on every rank, each with its share of the batches; rank 0 writes.
+Exit schedule_on_ranks(const CommandLine& given, bool first) {
+  Options options = given.options;
+  if (options.schedule.max_seconds > 0)
+    return fail(Exit::usage, "a search on ranks is limited by evaluations: their clocks differ", "--budget evals=N");
+  if (!options.lab.store.empty() || options.cost == "measured")
+    return fail(Exit::usage, "a search on ranks neither measures nor reads a database of one machine",
+                "isamap-mpi tune measures, and records by --store DIR");
+  options.schedule.executor = executor_of_ranks();
+  options.schedule.jobs = 1;
+  if (!first) options.output = options.report = options.trace = "";
+  return given.verb->run(options);
+}
+
 Exit main_of(int argc, char** argv, bool first) {
   const CommandLine given = read_command_line(argc, argv);
   if (!given.verb) return given.code;  // the same on every rank
@@ -52,6 +67,8 @@ Exit main_of(int argc, char** argv, bool first) {
     code = planned("lab", given.options, first);
   else if (words == "tune")
     code = planned("tune", given.options, first);
+  else if (words == "schedule")
+    code = schedule_on_ranks(given, first);
   else if (words == "work" || first)
     code = given.verb->run(given.options);
   const bool on_all = words == "lab run" || words == "tune" || words == "work";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -76,6 +77,41 @@ class ThreadExecutor final : public Executor {
         },
         [&] { permission.given(); });
     results.erase(results.begin() + (std::find(known.begin(), known.end(), 0) - known.begin()), results.end());
+    return results;
+  }
+
+  std::vector<Evaluation> submit_while_made(const PointSource& next, const std::function<bool()>& go_on) override {
+    struct Item {
+      Evaluation at;
+      bool known = false;
+    };
+    std::deque<Item> items;  // grows at its end: items stay where they are
+    std::mutex growing;
+    Permission permission(go_on);
+    const auto make = [&](std::size_t) {
+      std::optional<Point> point;
+      if (permission.given()) point = next();
+      if (!point) return false;
+      const std::lock_guard lock(growing);
+      items.push_back({Evaluation{std::move(*point), {}, {}, {}}});
+      return true;
+    };
+    const auto item = [&](std::size_t i) -> Item& {
+      const std::lock_guard lock(growing);
+      return items[i];
+    };
+    workers_->for_each_made(
+        make,
+        [&](std::size_t i) {
+          Item& mine = item(i);
+          if (permission.given()) mine.known = evaluate(mine.at, permission);
+        },
+        [&] { permission.given(); });
+    std::vector<Evaluation> results;
+    for (Item& one : items) {
+      if (!one.known) break;
+      results.push_back(std::move(one.at));
+    }
     return results;
   }
 
@@ -156,6 +192,12 @@ class ThreadExecutor final : public Executor {
 };
 
 }  // namespace
+
+std::vector<Evaluation> Executor::submit_while_made(const PointSource& next, const std::function<bool()>& go_on) {
+  std::vector<Point> batch;
+  while (auto point = next()) batch.push_back(std::move(*point));
+  return submit(std::move(batch), go_on);
+}
 
 Result<std::unique_ptr<Executor>> make_thread_executor(const SearchSpace& space, const CostModelFactory& costs,
                                                        std::shared_ptr<Workers> workers, bool with_nests) {

@@ -19,8 +19,11 @@ struct Evaluation {
   Point point;
   std::optional<Nest> nest;  ///< where it was built: a point may be priced without one, or in another process
   std::optional<Cost> cost;
-  Diagnostics problems;  ///< why it has no cost; empty: it has one
+  Diagnostics problems;    ///< why it has no cost; empty: it has one
+  bool elsewhere = false;  ///< by another process, which had a nest: `cost` has totals only, `complete` adds the rest
 };
+
+using PointSource = std::function<std::optional<Point>()>;
 
 class Executor {
  public:
@@ -29,6 +32,8 @@ class Executor {
   /// the results are those of the first points only, as many as are known. An exception of a cost model, or of `go_on`,
   /// comes out of this call, of several that of the first point.
   virtual std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) = 0;
+  /// The same for a batch that is made meanwhile: `next` is called by the calling thread until it gives nothing.
+  virtual std::vector<Evaluation> submit_while_made(const PointSource& next, const std::function<bool()>& go_on);
   /// Adds the nest, and the cost that goes with it: of the best points only, by the calling thread.
   virtual void complete(Evaluation& at) = 0;
 };

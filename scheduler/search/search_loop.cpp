@@ -27,10 +27,10 @@ class SearchLoop {
   SearchLoop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options)
       : space_(space), strategy_(strategy), costs_(costs), options_(options) {
-    const auto workers = options.workers ? options.workers : std::make_shared<Workers>(options.jobs);
-    jobs_ = static_cast<std::size_t>(workers->jobs());
+    workers_ = options.workers ? options.workers : std::make_shared<Workers>(options.jobs);
+    jobs_ = static_cast<std::size_t>(workers_->jobs());
     auto made = options.executor ? options.executor(space, costs, options.watch_nests)
-                                 : make_thread_executor(space, costs, workers, options.watch_nests);
+                                 : make_thread_executor(space, costs, workers_, options.watch_nests);
     if (made)
       executor_ = std::move(*made);
     else
@@ -48,7 +48,10 @@ class SearchLoop {
       if (!guaranteed && options_.out_of_time()) break;
       std::vector<Point> points = ask();
       if (points.empty()) break;
-      tell_all(std::move(points));
+      if (makes_more())
+        tell_all_while_made(std::move(points));
+      else
+        tell_all(std::move(points));
     }
     found_.exhausted = strategy_.exhausted() && whole_;
     found_.failure = strategy_.problems();
@@ -64,16 +67,28 @@ class SearchLoop {
   std::size_t most_at_once() const { return options_.one_by_one ? 1 : std::max(strategy_.batch(), std::size_t{1}); }
   bool ended() const { return found_.stopped || has_errors(costs_.problems()); }
 
-  std::vector<Point> ask() {
+  /// Is the rest of the batch to be made while its first point is evaluated?
+  bool makes_more() const { return !options_.one_by_one && jobs_ > 1 && strategy_.makes_when_asked(); }
+
+  /// The next point of a batch that has so many; nothing: the batch is whole.
+  std::optional<Point> ask(std::size_t asked) {
     const auto left = static_cast<std::size_t>(options_.max_evaluations - found_.evaluations);
+    if (asked >= std::min(most_at_once(), left)) return std::nullopt;
+    auto point = strategy_.next();
+    if (!point) return std::nullopt;
+    if (point->choice.size() != space_.decisions().size())  // a slip of a user's strategy; repair completes it
+      remember(found_.problems, {error(not_in_space(*point, space_.decisions()))});
+    const bool valid = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
+    return valid ? std::move(*point) : space_.repair(std::move(*point));
+  }
+
+  /// A batch, or the first point of one that is made when it is asked.
+  std::vector<Point> ask() {
     std::vector<Point> points;
-    while (points.size() < std::min(most_at_once(), left)) {
-      auto point = strategy_.next();
+    while (points.empty() || !makes_more()) {
+      auto point = ask(points.size());
       if (!point) break;
-      if (point->choice.size() != space_.decisions().size())  // a slip of a user's strategy; repair completes it
-        remember(found_.problems, {error(not_in_space(*point, space_.decisions()))});
-      const bool valid = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
-      points.push_back(valid ? std::move(*point) : space_.repair(std::move(*point)));
+      points.push_back(std::move(*point));
     }
     return points;
   }
@@ -88,10 +103,48 @@ class SearchLoop {
 
   void tell_all(std::vector<Point> points) {
     const std::size_t asked = points.size();
+    tell_all(evaluated(std::move(points)), asked);
+  }
+
+  void tell_all_while_made(std::vector<Point> points) {
+    std::size_t asked = 0;
+    const PointSource next = [&]() -> std::optional<Point> {
+      auto point = asked < points.size() ? std::optional(std::move(points[asked])) : ask(asked);
+      if (point) ++asked;
+      return point;
+    };
+    std::vector<Evaluation> results = executor_->submit_while_made(next, [this] { return goes_on(); });
+    tell_all(std::move(results), asked);
+  }
+
+  void tell_all(std::vector<Evaluation> results, std::size_t asked) {
     std::size_t told = 0;
-    for (Evaluation& one : evaluated(std::move(points)))
+    lower_ahead(results);
+    for (Evaluation& one : results)
       if (!found_.stopped && !has_errors(costs_.problems())) tell(one), ++told;
     whole_ = whole_ && told == asked;
+  }
+
+  /// Those that will be the best, one after the other, are lowered side by side.
+  void lower_ahead(const std::vector<Evaluation>& results) {
+    refusals_ahead_.clear();
+    if (!options_.refuse || options_.noise || jobs_ == 1) return;
+    double least = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
+    std::vector<const Evaluation*> bests;
+    for (const Evaluation& at : results)
+      if (at.cost && at.nest && at.problems.empty() && value(*at.cost, options_.objective) < least) {
+        least = value(*at.cost, options_.objective);
+        bests.push_back(&at);
+      }
+    if (bests.size() < 2) return;
+    std::vector<Diagnostics> refusals =
+        for_each_in_parallel(*workers_, bests.size(), [&](std::size_t i) { return options_.refuse(*bests[i]->nest); });
+    for (std::size_t i = 0; i < bests.size(); ++i) refusals_ahead_[bests[i]] = std::move(refusals[i]);
+  }
+
+  Diagnostics refusal_of(const Evaluation& at) const {
+    const auto known = refusals_ahead_.find(&at);
+    return known != refusals_ahead_.end() ? known->second : options_.refuse(*at.nest);
   }
 
   /// Of these points as many as are known when the search ends. Workers that would have nothing to do evaluate what is
@@ -145,7 +198,7 @@ class SearchLoop {
     if (options_.watch) options_.watch(trial);
     if (trial.objective && options_.runner_up_if && options_.runner_up_if(space_.mapping_of(at.point)))
       keep_runner_up(at, *trial.objective, trial.best);
-    if (trial.objective && options_.key && at.nest) keep_best_of_key(at, *trial.objective);
+    if (trial.objective && options_.key) keep_best_of_key(at, *trial.objective);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
     const double best = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
     if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
@@ -153,15 +206,26 @@ class SearchLoop {
 
   void keep_runner_up(Evaluation& at, double objective, bool holds) {
     if (found_.runner_up && objective >= found_.runner_up->objective) return;
-    if (!at.nest) executor_->complete(at);
+    complete(at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
     found_.runner_up = Scored{objective, at.point, *at.nest, *at.cost};
   }
 
-  void keep_best_of_key(const Evaluation& at, double objective) {
+  /// With its nest and all terms of its cost.
+  void complete(Evaluation& at) {
+    if (at.nest && !at.elsewhere) return;
+    executor_->complete(at);
+    at.elsewhere = false;
+  }
+
+  void keep_best_of_key(Evaluation& at, double objective) {
+    if (at.elsewhere && !at.nest)
+      if (auto nest = space_.build(at.point)) at.nest = std::move(*nest);
+    if (!at.nest) return;
     const std::string key = options_.key(*at.nest);
     const auto known = best_per_key_.find(key);
     if (known != best_per_key_.end() && objective >= known->second.objective) return;
+    complete(at);
     best_per_key_.insert_or_assign(key, Scored{objective, at.point, *at.nest, *at.cost});
   }
 
@@ -169,13 +233,13 @@ class SearchLoop {
     double objective = value(*at.cost, options_.objective);
     if (options_.noise) objective = options_.noise(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
-    if (best && !at.nest) executor_->complete(at);
+    if (best) complete(at);
     if (!at.problems.empty()) {
       trial.problem = at.problems.front().message;
       return;
     }
     if (best && options_.refuse)
-      if (const Diagnostics refused = options_.refuse(*at.nest); has_errors(refused)) {
+      if (const Diagnostics refused = refusal_of(at); has_errors(refused)) {
         ++found_.refused;
         remember(found_.refusals, refused);
         trial.problem = refused.front().message;
@@ -193,10 +257,12 @@ class SearchLoop {
   SearchStrategy& strategy_;
   const CostModelFactory& costs_;
   const LoopOptions& options_;
+  std::shared_ptr<Workers> workers_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
-  bool whole_ = true;                             ///< every point that was asked has been told
-  std::map<std::vector<int>, Evaluation> ahead_;  ///< by choice: evaluated, not yet asked
+  bool whole_ = true;                                        ///< every point that was asked has been told
+  std::map<const Evaluation*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
+  std::map<std::vector<int>, Evaluation> ahead_;             ///< by choice: evaluated, not yet asked
   Found found_;
   std::map<std::string, Scored> best_per_key_;
 };

@@ -37,7 +37,7 @@ class CoroutineStrategy final : public SearchStrategy {
         body_(std::move(body)) {}
 
   std::optional<Point> next() override {
-    if (queue_.empty() && outstanding_ == 0) advance();
+    if (queue_.empty() && (outstanding_ == 0 || makes_when_asked())) advance();
     if (queue_.empty()) return std::nullopt;
     Point point = std::move(queue_.front());
     queue_.pop_front();
@@ -50,7 +50,10 @@ class CoroutineStrategy final : public SearchStrategy {
     if (outstanding_ > 0) --outstanding_;
   }
 
-  std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
+  std::size_t batch() const override {
+    return std::max<std::size_t>(1, queue_.size() + outstanding_ + (makes_when_asked() ? 1 : 0));
+  }
+  bool makes_when_asked() const override { return coroutine_->promise().proposed != nullptr; }
   std::vector<Point> likely(std::size_t count) const override {
     const Ahead* ahead = coroutine_->promise().ahead;
     if (coroutine_->done() || ahead == nullptr) return {};
@@ -63,13 +66,32 @@ class CoroutineStrategy final : public SearchStrategy {
 
  private:
   void advance() {
-    for (int idle = 0; idle < most_idle && !coroutine_->done(); ++idle) {
-      answer();
+    for (int idle = 0; idle < most_idle && !coroutine_->done();) {
+      if (std::exchange(coroutine_->promise().proposed, nullptr) == nullptr) {
+        if (outstanding_ > 0) return;  // to what it has proposed
+        answer();
+        proposed_.clear();
+        ++idle;
+      }
       coroutine_->resume();
       if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
-      enqueue(coroutine_->promise().asked);
+      if (const Point* proposed = coroutine_->promise().proposed)
+        propose(*proposed);
+      else
+        enqueue(coroutine_->promise().asked);
       if (!queue_.empty()) return;
     }
+  }
+
+  bool is_proposed(const Point& point) const {
+    return std::find(proposed_.begin(), proposed_.end(), point) != proposed_.end();
+  }
+
+  void propose(Point point) {
+    if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
+    if (known_.find(point) || is_proposed(point)) return;
+    proposed_.push_back(point);
+    queue_.push_back(std::move(point));
   }
 
   /// Those that are not known, each once.
@@ -78,7 +100,8 @@ class CoroutineStrategy final : public SearchStrategy {
     for (Point& point : asked) {
       if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
       known_answers_.push_back(known_.find(point));
-      if (!known_answers_.back() && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
+      if (!known_answers_.back() && !is_proposed(point) &&
+          std::find(queue_.begin(), queue_.end(), point) == queue_.end())
         queue_.push_back(point);
     }
   }
@@ -95,6 +118,7 @@ class CoroutineStrategy final : public SearchStrategy {
   Random random_;
   std::deque<Point> queue_;
   std::size_t outstanding_ = 0;                              ///< asked, not yet told
+  std::vector<Point> proposed_;                              ///< of the batch that is being made
   std::vector<const std::optional<double>*> known_answers_;  ///< to what the coroutine asks; null: not known then
   std::optional<SearchCoroutine> coroutine_;                 ///< the initial sampling, then the body
   SearchBody body_;                                          ///< empty once called

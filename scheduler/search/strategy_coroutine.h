@@ -58,7 +58,8 @@ class SearchCoroutine {
  public:
   struct promise_type {
     std::vector<Point> asked;
-    const Ahead* ahead = nullptr;  ///< of the coroutine, until it goes on
+    const Point* proposed = nullptr;  ///< of the coroutine, until it goes on: it awaits no cost yet
+    const Ahead* ahead = nullptr;     ///< of the coroutine, until it goes on
     Costs answers;
     SearchCoroutine get_return_object() {
       return SearchCoroutine(std::coroutine_handle<promise_type>::from_promise(*this));
@@ -85,6 +86,20 @@ class SearchCoroutine {
 
  private:
   std::coroutine_handle<promise_type> handle_;
+};
+
+/// co_await Propose(point): the next Evaluate will ask for it among others; it is evaluated while these are made.
+class Propose {
+ public:
+  explicit Propose(const Point& point) : point_(&point) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<SearchCoroutine::promise_type> handle) const {
+    handle.promise().proposed = point_;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  const Point* point_;
 };
 
 /// co_await Evaluate(points) gives a cost for each point. It holds only references: GCC 12 destroys members of

@@ -97,6 +97,42 @@ TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
   }
 }
 
+/// Units define every function once between them, and what one of them needs another one has.
+TEST_F(ModelThreads, UnitsLinkToOneProgram) {
+  for (const int threads : {1, 2}) {
+    const HardwareModel on = machine(threads, "0cycles");
+    if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+    const auto linked = link_model(model_, compiled(model_, on), data_, on);
+    ASSERT_TRUE(linked);
+    EXPECT_FALSE(print_model(*linked, on)->in_units) << "a small model is one unit";
+    const auto unit = print_model(*linked, on, 0);
+    ASSERT_TRUE(unit && unit->in_units);
+    const TemporaryDirectory folder;
+    const auto write = [&](const std::string& name, const std::string& text) {
+      const std::string file = (folder.path() / name).string();
+      EXPECT_TRUE(write_file(file, text.data(), text.size()));
+      return file;
+    };
+    write(unit->name + ".h", unit->header);
+    const std::string source = write("model.cpp", unit->text);
+    const auto make = [&](const std::vector<std::string>& sources, const std::vector<std::string>& more,
+                          const std::string& name) {
+      auto command = compile_command(on, sources, (folder.path() / name).string());
+      command.insert(command.end(), more.begin(), more.end());
+      const ProcessResult made = run_process(command, {300, std::int64_t{8} << 30}, folder.path() / (name + ".log"));
+      EXPECT_EQ(made.exit_code, 0) << made.output;
+      return (folder.path() / name).string();
+    };
+    std::vector<std::string> objects;
+    for (int u = 0; u < 3; ++u)
+      objects.push_back(make(
+          {source}, {"-c", "-fPIC", "-D" + unit->name + "_UNITS=3", "-D" + unit->name + "_UNIT=" + std::to_string(u)},
+          "unit" + std::to_string(u) + ".o"));
+    make(objects, {"-shared", "-Wl,--no-undefined"}, "model.so");
+    make({source}, {"-c"}, "whole.o");
+  }
+}
+
 /// Parts of a band are distributed like others: each waits for the rows of the one before, and nothing is computed or
 /// moved twice.
 TEST_F(ModelThreads, BandsOnATeam) {

@@ -5,6 +5,7 @@
 #   run.sh ISAMAP [ISAMAP_MPI]
 set -uo pipefail
 isamap=$1 isamap_mpi=${2:-}
+examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -42,6 +43,19 @@ if [ -x "$isamap_mpi" ] && command -v mpirun >/dev/null; then
   expect "the same command goes on" timeout 300 mpirun -n 3 "$isamap_mpi" work plan --store death
   expect "and ends with the same results" same_results death
   expect "nothing was done twice" test "$(cat death/*.jsonl | grep -c '"end":"ok"')" -eq 30
+
+  # One search on all ranks: the bytes of one process, also where statements are fused and where points are illegal.
+  for kernel in "$examples/gemm.yaml x86_avx512" "$examples/linear_relu.yaml x86_avx512" "$examples/gemm_s8.yaml systolic16"; do
+    read -r file target <<<"$kernel"
+    "$isamap" schedule "$file" --target "$target" --budget evals=300 >alone.yaml 2>/dev/null
+    for ranks in 2 3; do
+      expect "schedule of $(basename "$file") on $ranks ranks" timeout 300 mpirun -n $ranks "$isamap_mpi" schedule "$file" \
+        --target "$target" --budget evals=300 -o ranks.yaml
+      expect "its bytes are those of one process" cmp ranks.yaml alone.yaml
+    done
+  done
+  expect "a search on ranks has no time limit" \
+    sh -c "mpirun -n 2 '$isamap_mpi' schedule '$examples/gemm.yaml' --target x86_avx512 --budget seconds=1; [ \$? = 2 ]"
 
   expect "tune on ranks" timeout 300 mpirun -n 2 "$isamap_mpi" tune --compute 'C[i,j] += s32(A[i,k]) * s32(B[k,j])' \
     --dims i=24,j=33,k=20 --dtypes A=s8,B=s8,C=s32 --target npu16 --budget evals=40 --measured 2 --store tuned -o best

@@ -118,6 +118,90 @@ class Afterwards final : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
+/// Four points a batch; the last one is made only when the first is being evaluated, or after five seconds.
+class SlowlyMade final : public SearchStrategy {
+ public:
+  SlowlyMade(const SearchSpace& space, std::atomic<int>& evaluated, int& waited_in_vain)
+      : space_(space), evaluated_(evaluated), waited_in_vain_(waited_in_vain) {}
+  std::optional<Point> next() override {
+    if (++asked_ % 4 == 0) {
+      const int before = asked_ - 4;
+      for (int t = 0; t < 5000 && evaluated_ <= before; ++t) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      waited_in_vain_ += evaluated_ <= before ? 1 : 0;
+    }
+    return space_.repair(space_.random(static_cast<std::uint64_t>(asked_)));
+  }
+  void report(const Point&, std::optional<double>) override {}
+  std::size_t batch() const override { return 4; }
+  bool makes_when_asked() const override { return true; }
+
+ private:
+  const SearchSpace& space_;
+  std::atomic<int>& evaluated_;
+  int& waited_in_vain_;
+  int asked_ = 0;
+};
+
+TEST(Executor, BeginsWithABatchThatIsBeingMade) {
+  std::atomic<int> evaluated{0};
+  int waited_in_vain = 0;
+  SlowlyMade strategy(on_levels().space, evaluated, waited_in_vain);
+  LoopOptions loop;
+  loop.jobs = 2;
+  loop.max_evaluations = 12;
+  loop.watch_nests = true;  // every point is priced by the model
+  const Found found =
+      search(on_levels().space, strategy,
+             CostModelFactory([&] { return std::make_unique<Afterwards>([&] { ++evaluated; }); }), loop);
+  EXPECT_EQ(found.evaluations, 12);
+  EXPECT_EQ(waited_in_vain, 0);
+}
+
+/// Costs of other processes have no terms and no nests; what a search keeps has all of them.
+TEST(Executor, WhatIsKeptIsCompletedHere) {
+  class Far final : public Executor {
+   public:
+    explicit Far(std::unique_ptr<Executor> here) : here_(std::move(here)) {}
+    std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+      std::vector<Evaluation> results = here_->submit(std::move(batch), go_on);
+      for (Evaluation& at : results) {
+        if (!at.cost) continue;
+        at.elsewhere = at.nest.has_value();
+        at.nest.reset();
+        at.cost->memories.clear();
+        at.cost->bound.clear();
+      }
+      return results;
+    }
+    void complete(Evaluation& at) override { here_->complete(at); }
+
+   private:
+    std::unique_ptr<Executor> here_;
+  };
+  const auto found_by = [&](bool far) {
+    auto strategy = strategy_named("genetic", on_commands().space, {}, 3);
+    LoopOptions loop;
+    loop.max_evaluations = 150;
+    loop.key = [](const Nest& nest) { return std::to_string(nest.lines.size()); };
+    if (far)
+      loop.executor = [](const SearchSpace& space, const CostModelFactory& costs, bool with_nests) {
+        auto here = make_thread_executor(space, costs, std::make_shared<Workers>(1), with_nests);
+        return Result<std::unique_ptr<Executor>>(std::make_unique<Far>(std::move(*here)));
+      };
+    const Found found = search(on_commands().space, **strategy, make_cost_model_closed_form, loop);
+    std::string text = found.best->cost.bound;
+    std::vector<Scored> kept = found.best_per_key;
+    kept.push_back(*found.best);
+    for (const Scored& one : kept) {
+      EXPECT_FALSE(one.cost.memories.empty());
+      text += std::to_string(one.objective) + one.cost.bound;
+      for (const Line& line : one.nest.lines) text += print(line) + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(found_by(true), found_by(false));
+}
+
 Found searched_with(const CostModelFactory& costs, const LoopOptions& loop) {
   auto strategy = strategy_named("random", on_commands().space, {}, 0);
   return search(on_commands().space, **strategy, costs, loop);

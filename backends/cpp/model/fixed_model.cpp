@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/emit_functions.h"
@@ -123,8 +124,8 @@ Result<TranslationUnit> print_part(Program program, const HardwareModel& machine
 
 class ModelPrinter {
  public:
-  ModelPrinter(const ModelProgram& model, const HardwareModel& machine)
-      : model_(model), machine_(machine), name_(entry_name(model.name)) {
+  ModelPrinter(const ModelProgram& model, const HardwareModel& machine, std::size_t least_in_units)
+      : model_(model), machine_(machine), least_in_units_(least_in_units), name_(entry_name(model.name)) {
     around_.from_caller = true;
     aligns_in_.resize(model.inputs.size(), 1);
     aligns_out_.resize(model.outputs.size(), 1);
@@ -141,7 +142,10 @@ class ModelPrinter {
     const std::string calls = run_entry();
     ModelUnit unit;
     unit.name = name_;
-    const std::string code = (team_ ? named(team_text(machine_)) : "") + code_ + opening() + calls;
+    unit.in_units = splits_into_units();
+    const std::string rest = opening() + calls;
+    const std::string code = (team_ ? named(team_text(machine_)) : "") +
+                             (unit.in_units ? parts_in_units() + first_unit_only(rest) : all_parts() + rest);
     unit.text =
         comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
                             "inputs, outputs and the arena do not overlap\n",
@@ -167,12 +171,64 @@ class ModelPrinter {
       const Program& program = model_.programs[p];
       auto unit = print_part(program, machine_, fmt::format("{}_part_{}", name_, p), around_);
       if (!unit) return unit.diagnostics();
-      code_ += comment("\n" + isamap::print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
+      texts_.push_back(comment("\n" + isamap::print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text +
+                       "\n");
       units_.push_back(std::move(*unit));
       for (const Assumption& one : program.assumptions)
         if (std::find(assumed_.begin(), assumed_.end(), one.text) == assumed_.end()) assumed_.push_back(one.text);
     }
     return {};
+  }
+
+  std::string all_parts() const {
+    std::string all;
+    for (const std::string& text : texts_) all += text;
+    return all;
+  }
+
+  bool splits_into_units() const {
+    std::size_t size = 0;
+    for (const std::string& text : texts_) size += text.size();
+    return size >= least_in_units_ && texts_.size() > 1;
+  }
+
+  std::string first_unit_only(const std::string& text) const {
+    return named("\n#if !defined(NAME_UNITS) || NAME_UNIT == 0\n") + text + "\n#endif\n";
+  }
+
+  /// Each part in one unit, the longest ones first in turn; the others declare it. A function that is not static (one
+  /// with versions) is in the first.
+  std::string parts_in_units() const {
+    std::vector<std::size_t> order(texts_.size()), rank(texts_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return texts_[a].size() > texts_[b].size(); });
+    for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    std::string all = named(
+        "// In several units, compiled side by side and linked: -DNAME_UNITS=N -DNAME_UNIT=0 to N-1 with -c.\n"
+        "#ifdef NAME_UNITS\n#define NAME_LINKAGE __attribute__((visibility(\"hidden\")))\n#else\n"
+        "#define NAME_LINKAGE static\n#endif\n\n");
+    for (std::size_t p = 0; p < texts_.size(); ++p) {
+      const std::string function = "static void " + units_[p].name + "(";
+      const std::size_t at = texts_[p].find(function);
+      if (at == std::string::npos) {
+        all += first_unit_only(texts_[p]);
+        continue;
+      }
+      std::string text = texts_[p];
+      text.replace(at, std::string("static").size(), named("NAME_LINKAGE"));
+      all += named(fmt::format("#if !defined(NAME_UNITS) || {} % NAME_UNITS == NAME_UNIT\n", rank[p])) + text +
+             named("#else\nNAME_LINKAGE ") + declaration(p) + "#endif\n\n";
+    }
+    return all;
+  }
+
+  std::string declaration(std::size_t p) const {
+    std::string list;
+    for (const EntryArgument& a : units_[p].arguments)
+      list += fmt::format("{}{}*, ", a.written ? "" : "const ", a.type);
+    return fmt::format("void {}({}void*{});\n", units_[p].name, list,
+                       distributed_[p] ? fmt::format(", const {}&", member_type) : "");
   }
 
   std::string assumptions() const {
@@ -345,10 +401,11 @@ class ModelPrinter {
 
   const ModelProgram& model_;
   const HardwareModel& machine_;
+  const std::size_t least_in_units_;
   std::string name_;
   Surroundings around_;
   std::vector<TranslationUnit> units_;  ///< by program
-  std::string code_;
+  std::vector<std::string> texts_;      ///< by program
   std::vector<std::string> assumed_;
   std::vector<std::int64_t> aligns_in_, aligns_out_;
   std::vector<bool> distributed_;  ///< by program: the team executes it
@@ -365,8 +422,8 @@ Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine
   return around.workspace;
 }
 
-Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine) {
-  return ModelPrinter(model, machine).print();
+Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine, std::size_t least_in_units) {
+  return ModelPrinter(model, machine, least_in_units).print();
 }
 
 }  // namespace isamap

@@ -19,13 +19,21 @@ struct ModelUnit {
   std::string extension = ".cpp";  ///< of the text's file
   std::vector<std::pair<std::string, std::string>> others;  ///< further files that the text includes: name, text
   std::int64_t arena_bytes = 0;
+  /// The text can be compiled side by side in any number of units, which are linked: -DNAME_UNITS=N -DNAME_UNIT=0 to
+  /// N-1. Without these macros it is one.
+  bool in_units = false;
   std::int64_t launches = -1;  ///< of kernels in one run; -1: the language has none
 };
 
 /// Memory that a part needs for local arrays while it runs.
 Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine);
 
+/// Bytes of the parts from which on a model is printed for several units: a smaller one takes a compiler less time than
+/// the headers that each unit reads again.
+inline constexpr std::size_t least_for_units = 128 << 10;
+
 /// Errors: what a part's printer refuses.
-Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine);
+Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine,
+                              std::size_t least_in_units = least_for_units);
 
 }  // namespace isamap

@@ -35,6 +35,7 @@ SearchCoroutine evolve(const SearchSpace& space, const History& known, Evolution
         if (born == before) break;  // a space of one point
       }
       points.push_back(std::move(born));
+      co_await Propose(points.back());  // evaluated while the others are born
     }
     const Costs costs = co_await Evaluate(points);
     people.resize(std::min(people.size(), s.elite));

@@ -29,6 +29,7 @@ class Drawn final : public SearchStrategy {
   }
   void report(const Point&, std::optional<double>) override {}
   std::size_t batch() const override { return drawn_together; }
+  bool makes_when_asked() const override { return true; }
   bool proposes_repaired() const override { return true; }
 
  private:

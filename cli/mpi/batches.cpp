@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/mpi/batches.h"
+
+#include <mpi.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "scheduler/search/executor.h"
+
+namespace isamap::cli {
+namespace {
+
+/// What a search compares of an evaluation; the rest is found again for the few points that become the best.
+struct KnownCost {
+  double cycles = 0, scalar_cycles = 0, energy_pJ = 0, bytes = 0;
+  std::int32_t known = 0;     ///< evaluated, with a cost or without
+  std::int32_t has_cost = 0;  ///< otherwise the point is illegal: others find out why by themselves
+  std::int32_t has_nest = 0;
+  std::int32_t unused = 0;
+};
+
+KnownCost known_cost(const Evaluation& at) {
+  KnownCost known;
+  known.known = 1;
+  known.has_nest = at.nest ? 1 : 0;
+  if (!at.cost) return known;
+  known.has_cost = 1;
+  known.cycles = at.cost->cycles;
+  known.scalar_cycles = at.cost->scalar_cycles;
+  known.energy_pJ = at.cost->energy_pJ;
+  known.bytes = at.cost->bytes;
+  return known;
+}
+
+std::uint64_t hash_of(const std::vector<Point>& batch) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const Point& point : batch)
+    for (const int value : point.choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+  return hash;
+}
+
+class RankExecutor final : public Executor {
+ public:
+  RankExecutor(std::unique_ptr<Executor> here, bool with_nests) : here_(std::move(here)), with_nests_(with_nests) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  }
+
+  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+    refuse_different(batch);
+    const auto ranks = static_cast<std::size_t>(ranks_), mine = static_cast<std::size_t>(rank_);
+    std::vector<Point> share;
+    for (std::size_t i = mine; i < batch.size(); i += ranks) share.push_back(batch[i]);
+    std::vector<Evaluation> own = here_->submit(share, go_on);
+    const std::size_t each = (batch.size() + ranks - 1) / ranks;
+    std::vector<KnownCost> sent(each), all(each * ranks);
+    for (std::size_t i = 0; i < own.size(); ++i) sent[i] = known_cost(own[i]);
+    const int bytes = static_cast<int>(each * sizeof(KnownCost));
+    MPI_Allgather(sent.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+    std::vector<Evaluation> results;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const KnownCost& known = all[(i % ranks) * each + i / ranks];
+      if (known.known == 0) break;
+      results.push_back(i % ranks == mine ? std::move(own[i / ranks]) : from_elsewhere(std::move(batch[i]), known));
+    }
+    return results;
+  }
+
+  void complete(Evaluation& at) override { here_->complete(at); }
+
+ private:
+  void refuse_different(const std::vector<Point>& batch) const {
+    const std::array<std::uint64_t, 2> own{hash_of(batch), ~hash_of(batch)};
+    std::array<std::uint64_t, 2> most{};
+    MPI_Allreduce(own.data(), most.data(), 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (most[0] != ~most[1])
+      throw std::runtime_error("ranks search differently: a strategy must depend on its seed only");
+  }
+
+  Evaluation from_elsewhere(Point point, const KnownCost& known) {
+    Evaluation at;
+    at.point = std::move(point);
+    if (known.has_cost == 0 || with_nests_) {
+      here_->complete(at);
+      return at;
+    }
+    at.cost.emplace();
+    at.cost->cycles = known.cycles;
+    at.cost->scalar_cycles = known.scalar_cycles;
+    at.cost->energy_pJ = known.energy_pJ;
+    at.cost->bytes = known.bytes;
+    at.elsewhere = known.has_nest != 0;
+    return at;
+  }
+
+  std::unique_ptr<Executor> here_;
+  const bool with_nests_;
+  int rank_ = 0, ranks_ = 1;
+};
+
+}  // namespace
+
+ExecutorFactory executor_of_ranks() {
+  return [](const SearchSpace& space, const CostModelFactory& costs,
+            bool with_nests) -> Result<std::unique_ptr<Executor>> {
+    auto here = make_thread_executor(space, costs, std::make_shared<Workers>(1), with_nests);
+    if (!here) return here.diagnostics();
+    return std::unique_ptr<Executor>(std::make_unique<RankExecutor>(std::move(*here), with_nests));
+  };
+}
+
+}  // namespace isamap::cli
