@@ -120,6 +120,9 @@ def definitions(path):
         if not line.strip() or line.lstrip().startswith(("//", "#")):
             continue
         indent = len(line) - len(line.lstrip())
+        if line.strip().startswith("}"):  # a brace that closed further to the right, as that of an argument does
+            while opened and opened[-1][0] > indent:
+                opened.pop()
         if line.strip().startswith("}") and opened and opened[-1][0] == indent:
             _, first, head = opened.pop()
             kind = kind_of(head)

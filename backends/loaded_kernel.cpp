@@ -10,7 +10,7 @@
 #include "backends/cpp/compile.h"
 #include "backends/cpp/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
-#include "ir/overlap.h"
+#include "ir/verify/overlap.h"
 #include "isamap/backend.h"
 #include "support/allocate.h"
 

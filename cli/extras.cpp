@@ -2,7 +2,7 @@
 #include "cli/extras.h"
 
 #include "cli/common.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "scheduler/nest/scheduled_kernel.h"
 
 namespace isamap::cli {

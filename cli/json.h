@@ -11,7 +11,7 @@
 #include "isamap/backend.h"
 #include "isamap/compile.h"
 #include "isamap/hardware.h"
-#include "mapper/rejection_report.h"
+#include "mapper/advice/rejection_report.h"
 #include "mapper/symbolic_mappings.h"
 #include "report/schedule_report.h"
 #include "scheduler/search/exact/branch_and_bound.h"

@@ -9,13 +9,13 @@
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "isamap/scheduler.h"
+#include "mapper/advice/layout_advice.h"
+#include "mapper/advice/price.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
-#include "mapper/completeness.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/layout_advice.h"
+#include "mapper/digits/completeness.h"
 #include "mapper/mapping_names.h"
-#include "mapper/price.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap::cli {
 
@@ -52,7 +52,7 @@ Json loops_of(const Mapping& mapping) {
   return json;
 }
 
-/// Overheads of the mapping beyond the statement's work (mapper/price.h).
+/// Overheads of the mapping beyond the statement's work (mapper/advice/price.h).
 Json price_json(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
   const Price price = price_of(kernel, model, mapping);
   Json json{{"calls", number(price.calls)}, {"extra_points", number(price.extra_points)}, {"operands", Json::object()}};

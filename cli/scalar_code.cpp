@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/common.h"
-#include "mapper/statement_splits.h"
+#include "mapper/advice/statement_splits.h"
 
 namespace isamap::cli {
 

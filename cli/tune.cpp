@@ -12,7 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/search_answer.h"
 #include "driver/execute.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
 #include "jobs/device.h"

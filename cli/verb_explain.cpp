@@ -16,11 +16,11 @@
 #include "cli/models.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
-#include "ir/recurrence.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/layout_advice.h"
+#include "ir/verify/recurrence.h"
+#include "mapper/advice/layout_advice.h"
+#include "mapper/advice/rejection_report.h"
 #include "mapper/mapping_names.h"
-#include "mapper/rejection_report.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap::cli {
 namespace {
@@ -141,7 +141,7 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 }
 
 Exit verb_explain(const Options& options, const std::string& folder) {
-  if (options.compute.empty() && is_onnx(options.kernel_file)) return explain_model(options);
+  if (is_model(options)) return explain_model(options);
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;

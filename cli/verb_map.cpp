@@ -11,12 +11,12 @@
 #include "cli/json.h"
 #include "cli/listed.h"
 #include "cli/sizes.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
+#include "mapper/advice/mapped_splits.h"
 #include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/mapped_splits.h"
 #include "mapper/mapping_names.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
 #include "driver/runner_up.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/schedule_exact.h"
 

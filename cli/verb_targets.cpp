@@ -11,7 +11,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "hwdesc/model/summary.h"
-#include "mapper/price.h"
+#include "mapper/advice/price.h"
 
 namespace isamap::cli {
 namespace {

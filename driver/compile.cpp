@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/search_splits.h"

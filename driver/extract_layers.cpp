@@ -8,9 +8,9 @@
 #include <mutex>
 #include <set>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/backend.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "support/stop.h"
 #include "support/threads.h"
 

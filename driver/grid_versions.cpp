@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 
 namespace isamap {
 namespace {

@@ -10,9 +10,9 @@
 #include <memory>
 #include <mutex>
 
-#include "mapper/instruction_tree.h"
+#include "mapper/advice/price.h"
 #include "mapper/mapping_names.h"
-#include "mapper/price.h"
+#include "mapper/match/instruction_tree.h"
 #include "support/table.h"
 #include "support/threads.h"
 

@@ -9,7 +9,7 @@
 #include "driver/block_compile.h"
 #include "driver/grid_builder.h"
 #include "hwdesc/model/program_language.h"
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
 #include "program/row_loops.h"
 

@@ -11,8 +11,8 @@
 #include "frontends/size_facts.h"
 #include "frontends/size_ranges.h"
 #include "frontends/statements_internal.h"
-#include "ir/facts.h"
-#include "ir/parse.h"
+#include "ir/symbolic/facts.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "support/arithmetic.h"
 

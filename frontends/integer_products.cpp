@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {

@@ -11,8 +11,8 @@
 #include "frontends/size_facts.h"
 #include "frontends/statements_internal.h"
 #include "frontends/two_valued.h"
-#include "ir/cursor.h"
-#include "ir/parse.h"
+#include "ir/text/cursor.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "support/yaml.h"
 

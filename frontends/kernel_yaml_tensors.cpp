@@ -105,7 +105,7 @@ void read_range(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   tensor.range = {low, high};
 }
 
-/// Numbers or expressions, as in a shape; their values are checked with the kernel (ir/kernel_verify.cpp).
+/// Numbers or expressions, as in a shape; their values are checked with the kernel (ir/verify/kernel_verify.cpp).
 void read_strides(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return;
   if (node->kind != yaml::Kind::list)
@@ -205,7 +205,8 @@ std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, 
   AffineExpr over_sizes;
   const auto value = size_value(file, node, what, over_sizes);
   if (exact) *exact = over_sizes;
-  if (!value || *value >= 0 || !over_sizes.is_constant()) return value;  // symbolic ones: ir/symbolic_verify.cpp
+  if (!value || *value >= 0 || !over_sizes.is_constant())
+    return value;  // symbolic ones: ir/symbolic/symbolic_verify.cpp
   const bool plain = node.scalar == std::to_string(*value);
   file.report(node.where, what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) +
                               ": sizes must not be negative");

@@ -7,8 +7,8 @@
 
 #include "frontends/size_facts.h"
 #include "frontends/statements_internal.h"
-#include "ir/cursor.h"
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
+#include "ir/text/cursor.h"
 
 namespace isamap {
 namespace {
@@ -56,7 +56,7 @@ class Lifter {
     return access;
   }
 
-  /// As in ir/bind.cpp: each distinct read once.
+  /// As in ir/symbolic/bind.cpp: each distinct read once.
   void add_reads() {
     std::vector<int> renumbered;
     for (const ParsedAccess& parsed : parsed_.reads) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap::linear {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "frontends/statements_internal.h"
 #include "ir/condition.h"
-#include "ir/cursor.h"
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
+#include "ir/text/cursor.h"
 #include "isamap/frontends.h"
 #include "support/arithmetic.h"
 

@@ -6,7 +6,7 @@
 // on a symbolic size its expression is kept; here are those expressions.
 
 #include "frontends/kernel_file_internal.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/expression.h"
 
 namespace isamap {

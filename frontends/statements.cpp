@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "frontends/statements_internal.h"
-#include "ir/cursor.h"
+#include "ir/text/cursor.h"
 
 namespace isamap {
 

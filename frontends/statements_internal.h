@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "support/yaml.h"
 
 namespace isamap {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "ir/cursor.h"
-#include "ir/parse.h"
+#include "ir/text/cursor.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 namespace {

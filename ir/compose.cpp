@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 
 namespace isamap {
 namespace {

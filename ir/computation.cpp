@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/kernel.h"
 #include "isamap/result.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "ir/start.h"
-#include "ir/verify_internal.h"
+#include "ir/verify/verify_internal.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "ir/condition.h"
-#include "ir/cursor.h"
+#include "ir/text/cursor.h"
 #include "isamap/expression.h"
 #include "support/arithmetic.h"
 

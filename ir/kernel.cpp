@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simple queries of kernels; checks are in ir/kernel_verify.cpp, text in ir/kernel_text.cpp.
+// Simple queries of kernels; checks are in ir/verify/kernel_verify.cpp, text in ir/text/kernel_text.cpp.
 
 #include "isamap/kernel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules as text: the YAML around the lines of nests (ir/schedule_line.cpp).
+// Schedules as text: the YAML around the lines of nests (ir/text/schedule_line.cpp).
 
 #include "isamap/schedule.h"
 

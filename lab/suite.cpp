@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
 #include "support/yaml.h"

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "mapper/conditions.h"
+#include "mapper/proof/conditions.h"
 
 namespace isamap {
 

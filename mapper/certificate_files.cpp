@@ -9,9 +9,9 @@
 #include <fstream>
 
 #include "mapper/alternative_digit_orders.h"
-#include "mapper/certificate.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/z3_solver.h"
+#include "mapper/match/instruction_tree.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/z3_solver.h"
 
 namespace isamap {
 namespace {

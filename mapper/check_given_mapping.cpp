@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mapper/check_given_mapping.h"
 
-#include "mapper/alignment.h"
-#include "mapper/exact_form.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/digits/alignment.h"
 #include "mapper/legality.h"
+#include "mapper/match/exact_form.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap {
 namespace {

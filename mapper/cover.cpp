@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "mapper/conditions.h"
+#include "mapper/proof/conditions.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "mapper/certificate.h"
+#include "mapper/advice/reasons.h"
 #include "mapper/legality.h"
-#include "mapper/reasons.h"
-#include "mapper/z3_solver.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/z3_solver.h"
 
 namespace isamap {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "mapper/conditions.h"
-#include "mapper/digit_orders.h"
+#include "mapper/digits/digit_orders.h"
+#include "mapper/proof/conditions.h"
 
 namespace isamap {
 

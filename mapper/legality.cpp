@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "mapper/accumulation.h"
-#include "mapper/counterexample_search.h"
-#include "mapper/shared_operand.h"
+#include "mapper/proof/counterexample_search.h"
+#include "mapper/proof/shared_operand.h"
 
 namespace isamap {
 namespace {

@@ -8,13 +8,13 @@
 #include <iterator>
 #include <span>
 
-#include "ir/recurrence.h"
-#include "mapper/body_match.h"
+#include "ir/verify/recurrence.h"
+#include "mapper/advice/reasons.h"
 #include "mapper/certificate_files.h"
 #include "mapper/deduplicate.h"
-#include "mapper/instruction_tree.h"
-#include "mapper/reasons.h"
-#include "mapper/z3_solver.h"
+#include "mapper/match/body_match.h"
+#include "mapper/match/instruction_tree.h"
+#include "mapper/proof/z3_solver.h"
 #include "support/arithmetic.h"
 #include "support/yaml.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
-#include "mapper/instruction_tree.h"
+#include "ir/text/access_name.h"
+#include "mapper/match/instruction_tree.h"
 
 namespace isamap {
 namespace {

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/facts.h"
-#include "ir/recurrence.h"
-#include "mapper/alignment.h"
-#include "mapper/certificate.h"
+#include "ir/symbolic/facts.h"
+#include "ir/verify/recurrence.h"
 #include "mapper/certificate_files.h"
-#include "mapper/conditions.h"
-#include "mapper/z3_solver.h"
+#include "mapper/digits/alignment.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/conditions.h"
+#include "mapper/proof/z3_solver.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"
@@ -82,294 +82,304 @@ std::optional<ProducerTile> tile_of_scalar_code(const Nest& nest, const Kernel& 
   return std::nullopt;
 }
 
-class StatementFusion {
- public:
-  StatementFusion(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
-      : in_(input),
-        schedule_(schedule),
-        costs_(costs),
-        chosen_(chosen),
-        unfused_(schedule.nests),
-        unfused_mappings_(chosen) {}
-
-  void fuse_consumer(std::size_t t) {
-    const Computation& statement = in_.kernel.statements[t];
-    if (statement.reduction != Reduction::assign) return fuse_through_strips(t);
-    for (std::size_t s = t; s-- > 0;) {
-      const TensorId written = in_.kernel.statements[s].write.tensor;
-      const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
-                                     [&](const Access& a) { return a.tensor == written; });
-      if (reads && (fuse_in_registers(s, t) || fuse_in_memory(s, t))) return;
-    }
-  }
-
- private:
-  const std::string& name(std::size_t s) const { return in_.kernel.statements[s].name; }
-
-  /// Consumer dims by producer dims; nothing unless both index the tensor by plain dims.
-  std::optional<std::map<std::string, std::string>> renamed(const ResolvedNest& producer, std::size_t t) const {
-    const Access& write = producer.statement.write;
-    for (const Access& read : in_.kernel.statements[t].reads) {
-      if (read.tensor != write.tensor) continue;
-      std::map<std::string, std::string> names;
-      for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
-        const auto own = write.index[axis].as_dim(), theirs = read.index[axis].as_dim();
-        if (!own || (!theirs && !read.index[axis].names().empty())) return std::nullopt;
-        if (theirs) names[*own] = *theirs;
-      }
-      return names;
-    }
-    return std::nullopt;
-  }
-
-  /// The loops of the producer above its tile, in dims of the consumer.
-  std::optional<std::vector<Line>> loops_to(const ProducerTile& tile, const Nest& nest, std::size_t t) const {
-    const auto names = renamed(tile.view, t);
-    if (!names) return std::nullopt;
-    std::vector<Line> lines;
-    for (std::size_t l = 0; l < tile.line; ++l) {
-      const auto* loop = std::get_if<For>(&nest.lines[l].is);
-      if (loop == nullptr) continue;
-      For own = *loop;
-      own.loops.clear();
-      for (const TiledLoop& w : loop->loops)
-        if (const auto found = names->find(w.dim); found != names->end()) own.loops.push_back({found->second, w.tile});
-      if (!own.loops.empty()) lines.push_back(Line{own});
-    }
-    return lines;
-  }
-
-  /// The consumer reads the tile from the registers of the producer.
-  bool fuse_in_registers(std::size_t s, std::size_t t) {
-    Nest producer = schedule_.nests[s];
-    const auto tile = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!tile || !in_.model.memory(tile->stage().memory).is_register()) return false;
-    const auto above = loops_to(*tile, producer, t);
-    if (!above) return false;
-    Stage& stored = std::get<Stage>(producer.lines[tile->line].is);
-    stored.then.push_back(name(t));
-    for (const Mapping& mapping : in_.mappings(make_id<StatementId>(t))) {
-      auto nest = consumer_nest(*above, stored, s, mapping);
-      if (!nest) continue;
-      bool fused = false;
-      if (auto streamed = with_streaming_stores(*nest, t))
-        fused = accept(s, producer, t, std::move(*streamed), mapping);
-      if (accept(s, producer, t, std::move(*nest), mapping) || fused) return true;
-    }
-    return false;
-  }
-
-  /// The same nest with streaming stores of the result; nothing: not possible.
-  std::optional<Nest> with_streaming_stores(Nest nest, std::size_t t) const {
-    const Computation& statement = in_.kernel.statements[t];
-    for (Line& line : nest.lines) {
-      auto* stage = std::get_if<Stage>(&line.is);
-      if (stage == nullptr || stage->tensor != in_.kernel.tensors[statement.write.tensor.index()].name) continue;
-      const auto memory = in_.model.find_memory(stage->memory);
-      if (memory) stage->via = streaming_store_moves(in_.kernel, make_id<StatementId>(t), in_.model, *memory);
-      if (!stage->via.empty()) return nest;
-    }
-    return std::nullopt;
-  }
-
-  /// The nest of the consumer on a tile; nothing: the mapping splits or fuses dims.
-  std::optional<Nest> consumer_nest(const std::vector<Line>& above, const Stage& stored, std::size_t s,
-                                    const Mapping& mapping) const {
-    const Computation& statement = in_.kernel.statements[mapping.statement.index()];
-    const InstructionForm form = instruction_form(mapping, in_.model);
-    std::vector<std::pair<std::string, std::int64_t>>
-        dims;  // dims of the instruction first: their inputs are reused longest
-    for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
-      if (mapping.dims[m].empty()) continue;
-      const auto dim = mapping.dims[m].size() == 1 ? mapping.dims[m][0].column.as_dim() : std::nullopt;
-      if (!dim) return std::nullopt;
-      dims.emplace_back(*dim, full_extent(*form, m));
-    }
-    for (const Dim& dim : statement.domain.dims)
-      if (std::none_of(dims.begin(), dims.end(), [&](const auto& d) { return d.first == dim.name; }))
-        dims.emplace_back(dim.name, 1);
-    Nest nest{above};
-    Stage consumed;
-    consumed.tensor = stored.tensor;
-    consumed.memory = stored.memory;
-    consumed.from = name(s);
-    nest.lines.push_back(Line{consumed});
-    std::map<std::string, std::int64_t> tile;
-    for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
-    for (const Line& line : above)
-      for (const TiledLoop& loop : std::get<For>(line.is).loops) tile[loop.dim] = std::min(tile[loop.dim], loop.tile);
-    std::vector<bool> staged(statement.reads.size(), false);
-    const auto stage_inputs = [&](std::size_t done) {  // inputs that no further loop changes
-      for (std::size_t r = 0; r < statement.reads.size(); ++r) {
-        const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
-        const int access = static_cast<int>(r) + 1;
-        const bool later =
-            std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(),
-                        [&](const auto& d) { return tile[d.first] > d.second && uses(statement.reads[r], d.first); });
-        if (staged[r] || later || tensor == stored.tensor) continue;
-        staged[r] = true;
-        const int operand = instruction_access(mapping, access);
-        if (operand < 0) continue;
-        const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, operand).index()].memory);
-        if (memory.is_register())
-          nest.lines.push_back(Line{stage_in(access_name(in_.kernel.tensors, statement, access), memory)});
-      }
-    };
-    for (std::size_t d = 0; d < dims.size(); ++d) {
-      stage_inputs(d);
-      if (tile[dims[d].first] <= dims[d].second) continue;
-      nest.lines.push_back(loop_line(dims[d].first, dims[d].second, true));
-    }
-    stage_inputs(dims.size());
-    const int output = instruction_access(mapping, 0);
-    const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, output).index()].memory);
-    if (memory.is_register())
-      nest.lines.push_back(Line{stage_in(in_.kernel.tensors[statement.write.tensor.index()].name, memory)});
-    nest.lines.push_back(Line{do_line(mapping, in_.kernel, in_.model)});
-    return nest;
-  }
-
-  /// The tile goes through a buffer to a scalar consumer: in a scratchpad of the block if there is one, else at home.
-  bool fuse_in_memory(std::size_t s, std::size_t t) {
-    if (is_command_stream(in_.model)) return false;
-    Nest producer = schedule_.nests[s];
-    const auto output = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (output && !in_.model.memory(output->stage().memory).is_register()) return false;
-    const auto tile = output ? output : tile_of_scalar_code(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!tile) return false;
-    for (const MemoryId memory : {own_scratchpad(tile->view), in_.model.home()})
-      if (memory.valid() && in_.model.scalar_unit_for(memory) && fuse_in(memory, *tile, producer, s, t)) return true;
-    return false;
-  }
-
-  /// The scratchpad of the block around the unit of the nest.
-  MemoryId own_scratchpad(const ResolvedNest& view) const {
-    const auto unit =
-        view.instruction ? std::optional(view.instruction->unit) : in_.model.scalar_unit_for(in_.model.home());
-    const auto block = unit ? outermost_numbered(in_.model, *unit) : std::nullopt;
-    for (std::size_t m = 0; block && m < in_.model.memories().size(); ++m)
-      if (in_.model.memories()[m].kind == MemoryKind::scratchpad && in_.model.memories()[m].per == *block)
-        return make_id<MemoryId>(m);
-    return {};
-  }
-
-  bool fuse_in(MemoryId memory, const ProducerTile& tile, Nest producer, std::size_t s, std::size_t t) {
-    const auto above = loops_to(tile, producer, t);
-    if (!above || above->empty()) return false;
-    const Computation& statement = in_.kernel.statements[s];
-    const Tensor& tensor = in_.kernel.tensors[statement.write.tensor.index()];
-    Stage stored = stage_in(tensor.name, in_.model.memory(memory));
-    Stage consumed = stored;
-    stored.then = {name(t)};
-    consumed.from = name(s);
-    if (const Memory& m = in_.model.memory(memory); m.banks > 0 && !tile.view.statement.write.index.empty()) {
-      for (const AffineExpr& form : natural_forms(tile.view.statement.write)) stored.layout.push_back({form, 0});
-      stored.layout.back().pad = std::max<std::int64_t>(bank_padding / std::max(bytes(tensor.dtype), 1), 1);
-    }
-    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(tile.line), Line{stored});
-    Nest nest{*above};
-    nest.lines.push_back(Line{consumed});
-    for (const Dim& dim : in_.kernel.statements[t].domain.dims)
-      if (dim.extent != 1) nest.lines.push_back(loop_line(dim.name, 1, false));
-    Do line;
-    line.statement = name(t);
-    nest.lines.push_back(Line{line});
-    Mapping none;
-    none.statement = make_id<StatementId>(t);
-    return accept(s, producer, t, std::move(nest), none);
-  }
-
-  bool accept(std::size_t s, const Nest& producer, std::size_t t, Nest consumer, const Mapping& mapping) {
-    Schedule fused = schedule_;
-    fused.nests[s] = producer;
-    fused.nests[t] = std::move(consumer);
-    std::vector<Cost> costs = costs_;
-    for (const std::size_t changed : {s, t}) {
-      auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, fused.nests[changed]});
-      if (!cost) return false;
-      costs[changed] = std::move(*cost);
-    }
-    // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
-    const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
-    if (after > before * (1 + rounding)) return false;
-    if (!lower(fused, in_.whole, in_.model, DoLines::trusted)) return false;
-    schedule_ = std::move(fused);
-    costs_ = std::move(costs);
-    chosen_[t] = mapping;
-    return true;
-  }
-
-  /// The nest of a statement without fusion: fused registers are loaded from and stored to memory.
-  Nest without_fusion(std::size_t s) const {
-    Nest nest = schedule_.nests[s];
-    for (Line& line : nest.lines)
-      if (auto* stage = std::get_if<Stage>(&line.is);
-          stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
-        const auto memory = in_.model.find_memory(stage->memory);
-        if (!memory || !in_.model.memory(*memory).is_register()) return unfused_[s];
-        stage->from.clear();
-        stage->then.clear();
-      }
-    return nest;
-  }
-
-  /// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
-  void fuse_through_strips(std::size_t t) {
-    if (!is_host_code(in_.model)) return;
-    double least = total(costs_, in_.objective);
-    std::optional<Schedule> best;
-    std::vector<Cost> best_costs;
-    std::vector<Nest> unfused;
-    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) unfused.push_back(without_fusion(s));
-    std::vector<std::size_t> changed;
-    for (const StripChain& chain : strip_chains(in_.kernel, schedule_, t)) {
-      const Computation& first = in_.kernel.statements[chain.statements.front()];
-      const std::int64_t extent =
-          first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
-      for (const std::int64_t rows : strip_rows) {
-        if (rows >= extent) break;
-        const auto nests = in_strips(in_.kernel, in_.model, unfused, chain, rows);
-        if (!nests) break;
-        Schedule stripped = schedule_;
-        std::vector<Cost> costs = costs_;
-        bool known = true;
-        for (std::size_t i = 0; known && i < nests->size(); ++i) {
-          const std::size_t s = chain.statements[i];
-          stripped.nests[s] = (*nests)[i];
-          auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(s), &in_.model, stripped.nests[s]});
-          known = bool(cost);
-          if (cost) costs[s] = std::move(*cost);
-        }
-        if (!known || total(costs, in_.objective) >= least * (1 - min_gain) ||
-            !lower(stripped, in_.whole, in_.model, DoLines::trusted))
-          continue;
-        least = total(costs, in_.objective);
-        best = std::move(stripped);
-        best_costs = std::move(costs);
-        changed = chain.statements;
-      }
-    }
-    if (!best) return;
-    schedule_ = std::move(*best);
-    costs_ = std::move(best_costs);
-    for (const std::size_t s : changed)
-      if (unfused[s] == unfused_[s]) chosen_[s] = unfused_mappings_[s];
-  }
-
-  const FusionInput& in_;
-  Schedule& schedule_;
-  std::vector<Cost>& costs_;
-  std::vector<Mapping>& chosen_;
-  const std::vector<Nest> unfused_;              ///< before any fusion
-  const std::vector<Mapping> unfused_mappings_;  ///< before any fusion
+/// What is changed by fusion, and how it was before any.
+struct FusedNests {
+  Schedule& schedule;
+  std::vector<Cost>& costs;
+  std::vector<Mapping>& chosen;
+  const std::vector<Nest> nests_before;
+  const std::vector<Mapping> mappings_before;
 };
+
+/// Two statements, the second of which reads what the first writes.
+struct Pair {
+  std::size_t producer;
+  std::size_t consumer;
+};
+
+/// Consumer dims by producer dims; nothing unless both index the tensor by plain dims.
+std::optional<std::map<std::string, std::string>> renamed(const Kernel& kernel, const ResolvedNest& producer,
+                                                          std::size_t t) {
+  const Access& write = producer.statement.write;
+  for (const Access& read : kernel.statements[t].reads) {
+    if (read.tensor != write.tensor) continue;
+    std::map<std::string, std::string> names;
+    for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
+      const auto own = write.index[axis].as_dim(), theirs = read.index[axis].as_dim();
+      if (!own || (!theirs && !read.index[axis].names().empty())) return std::nullopt;
+      if (theirs) names[*own] = *theirs;
+    }
+    return names;
+  }
+  return std::nullopt;
+}
+
+/// The loops of the producer above its tile, in dims of the consumer.
+std::optional<std::vector<Line>> loops_to(const Kernel& kernel, const ProducerTile& tile, const Nest& nest,
+                                          std::size_t t) {
+  const auto names = renamed(kernel, tile.view, t);
+  if (!names) return std::nullopt;
+  std::vector<Line> lines;
+  for (std::size_t l = 0; l < tile.line; ++l) {
+    const auto* loop = std::get_if<For>(&nest.lines[l].is);
+    if (loop == nullptr) continue;
+    For own = *loop;
+    own.loops.clear();
+    for (const TiledLoop& w : loop->loops)
+      if (const auto found = names->find(w.dim); found != names->end()) own.loops.push_back({found->second, w.tile});
+    if (!own.loops.empty()) lines.push_back(Line{own});
+  }
+  return lines;
+}
+
+/// The same nest with streaming stores of the result; nothing: not possible.
+std::optional<Nest> with_streaming_stores(const FusionInput& in, Nest nest, std::size_t t) {
+  const Computation& statement = in.kernel.statements[t];
+  for (Line& line : nest.lines) {
+    auto* stage = std::get_if<Stage>(&line.is);
+    if (stage == nullptr || stage->tensor != in.kernel.tensors[statement.write.tensor.index()].name) continue;
+    const auto memory = in.model.find_memory(stage->memory);
+    if (memory) stage->via = streaming_store_moves(in.kernel, make_id<StatementId>(t), in.model, *memory);
+    if (!stage->via.empty()) return nest;
+  }
+  return std::nullopt;
+}
+
+/// The nest of the consumer on a tile; nothing: the mapping splits or fuses dims.
+std::optional<Nest> consumer_nest(const FusionInput& in, const std::vector<Line>& above, const Stage& stored,
+                                  std::size_t s, const Mapping& mapping) {
+  const Computation& statement = in.kernel.statements[mapping.statement.index()];
+  const InstructionForm form = instruction_form(mapping, in.model);
+  std::vector<std::pair<std::string, std::int64_t>>
+      dims;  // dims of the instruction first: their inputs are reused longest
+  for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
+    if (mapping.dims[m].empty()) continue;
+    const auto dim = mapping.dims[m].size() == 1 ? mapping.dims[m][0].column.as_dim() : std::nullopt;
+    if (!dim) return std::nullopt;
+    dims.emplace_back(*dim, full_extent(*form, m));
+  }
+  for (const Dim& dim : statement.domain.dims)
+    if (std::none_of(dims.begin(), dims.end(), [&](const auto& d) { return d.first == dim.name; }))
+      dims.emplace_back(dim.name, 1);
+  Nest nest{above};
+  Stage consumed;
+  consumed.tensor = stored.tensor;
+  consumed.memory = stored.memory;
+  consumed.from = in.kernel.statements[s].name;
+  nest.lines.push_back(Line{consumed});
+  std::map<std::string, std::int64_t> tile;
+  for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
+  for (const Line& line : above)
+    for (const TiledLoop& loop : std::get<For>(line.is).loops) tile[loop.dim] = std::min(tile[loop.dim], loop.tile);
+  std::vector<bool> staged(statement.reads.size(), false);
+  const auto stage_inputs = [&](std::size_t done) {  // inputs that no further loop changes
+    for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+      const std::string& tensor = in.kernel.tensors[statement.reads[r].tensor.index()].name;
+      const int access = static_cast<int>(r) + 1;
+      const bool later = std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(), [&](const auto& d) {
+        return tile[d.first] > d.second && uses(statement.reads[r], d.first);
+      });
+      if (staged[r] || later || tensor == stored.tensor) continue;
+      staged[r] = true;
+      const int operand = instruction_access(mapping, access);
+      if (operand < 0) continue;
+      const Memory& memory = in.model.memory(form->operands[operand_of_access(*form, operand).index()].memory);
+      if (memory.is_register())
+        nest.lines.push_back(Line{stage_in(access_name(in.kernel.tensors, statement, access), memory)});
+    }
+  };
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    stage_inputs(d);
+    if (tile[dims[d].first] <= dims[d].second) continue;
+    nest.lines.push_back(loop_line(dims[d].first, dims[d].second, true));
+  }
+  stage_inputs(dims.size());
+  const int output = instruction_access(mapping, 0);
+  const Memory& memory = in.model.memory(form->operands[operand_of_access(*form, output).index()].memory);
+  if (memory.is_register())
+    nest.lines.push_back(Line{stage_in(in.kernel.tensors[statement.write.tensor.index()].name, memory)});
+  nest.lines.push_back(Line{do_line(mapping, in.kernel, in.model)});
+  return nest;
+}
+
+/// The scratchpad of the block around the unit of the nest.
+MemoryId own_scratchpad(const HardwareModel& model, const ResolvedNest& view) {
+  const auto unit = view.instruction ? std::optional(view.instruction->unit) : model.scalar_unit_for(model.home());
+  const auto block = unit ? outermost_numbered(model, *unit) : std::nullopt;
+  for (std::size_t m = 0; block && m < model.memories().size(); ++m)
+    if (model.memories()[m].kind == MemoryKind::scratchpad && model.memories()[m].per == *block)
+      return make_id<MemoryId>(m);
+  return {};
+}
+
+/// Takes the two nests if they cost no more than those before and lower.
+bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Nest& producer, Nest consumer,
+            const Mapping& mapping) {
+  Schedule trial = fused.schedule;
+  trial.nests[pair.producer] = producer;
+  trial.nests[pair.consumer] = std::move(consumer);
+  std::vector<Cost> costs = fused.costs;
+  for (const std::size_t changed : {pair.producer, pair.consumer}) {
+    auto cost = in.costs.estimate({&in.kernel, make_id<StatementId>(changed), &in.model, trial.nests[changed]});
+    if (!cost) return false;
+    costs[changed] = std::move(*cost);
+  }
+  // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
+  const double before = total(fused.costs, in.objective), after = total(costs, in.objective);
+  if (after > before * (1 + rounding)) return false;
+  if (!lower(trial, in.whole, in.model, DoLines::trusted)) return false;
+  fused.schedule = std::move(trial);
+  fused.costs = std::move(costs);
+  fused.chosen[pair.consumer] = mapping;
+  return true;
+}
+
+/// The consumer reads the tile from the registers of the producer.
+bool fuse_in_registers(const FusionInput& in, FusedNests& fused, const Pair& pair) {
+  Nest producer = fused.schedule.nests[pair.producer];
+  const auto tile = innermost_output(producer, in.kernel, make_id<StatementId>(pair.producer), in.model);
+  if (!tile || !in.model.memory(tile->stage().memory).is_register()) return false;
+  const auto above = loops_to(in.kernel, *tile, producer, pair.consumer);
+  if (!above) return false;
+  Stage& stored = std::get<Stage>(producer.lines[tile->line].is);
+  stored.then.push_back(in.kernel.statements[pair.consumer].name);
+  for (const Mapping& mapping : in.mappings(make_id<StatementId>(pair.consumer))) {
+    auto nest = consumer_nest(in, *above, stored, pair.producer, mapping);
+    if (!nest) continue;
+    bool streams = false;
+    if (auto streamed = with_streaming_stores(in, *nest, pair.consumer))
+      streams = accept(in, fused, pair, producer, std::move(*streamed), mapping);
+    if (accept(in, fused, pair, producer, std::move(*nest), mapping) || streams) return true;
+  }
+  return false;
+}
+
+/// ... through a buffer in this memory.
+bool fuse_in(const FusionInput& in, FusedNests& fused, const Pair& pair, MemoryId memory, const ProducerTile& tile,
+             Nest producer) {
+  const auto above = loops_to(in.kernel, tile, producer, pair.consumer);
+  if (!above || above->empty()) return false;
+  const Computation& statement = in.kernel.statements[pair.producer];
+  const Tensor& tensor = in.kernel.tensors[statement.write.tensor.index()];
+  Stage stored = stage_in(tensor.name, in.model.memory(memory));
+  Stage consumed = stored;
+  stored.then = {in.kernel.statements[pair.consumer].name};
+  consumed.from = statement.name;
+  if (const Memory& m = in.model.memory(memory); m.banks > 0 && !tile.view.statement.write.index.empty()) {
+    for (const AffineExpr& form : natural_forms(tile.view.statement.write)) stored.layout.push_back({form, 0});
+    stored.layout.back().pad = std::max<std::int64_t>(bank_padding / std::max(bytes(tensor.dtype), 1), 1);
+  }
+  producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(tile.line), Line{stored});
+  Nest nest{*above};
+  nest.lines.push_back(Line{consumed});
+  for (const Dim& dim : in.kernel.statements[pair.consumer].domain.dims)
+    if (dim.extent != 1) nest.lines.push_back(loop_line(dim.name, 1, false));
+  Do line;
+  line.statement = in.kernel.statements[pair.consumer].name;
+  nest.lines.push_back(Line{line});
+  Mapping none;
+  none.statement = make_id<StatementId>(pair.consumer);
+  return accept(in, fused, pair, producer, std::move(nest), none);
+}
+
+/// The tile goes through a buffer to a scalar consumer: in a scratchpad of the block if there is one, else at home.
+bool fuse_in_memory(const FusionInput& in, FusedNests& fused, const Pair& pair) {
+  if (is_command_stream(in.model)) return false;
+  Nest producer = fused.schedule.nests[pair.producer];
+  const auto output = innermost_output(producer, in.kernel, make_id<StatementId>(pair.producer), in.model);
+  if (output && !in.model.memory(output->stage().memory).is_register()) return false;
+  const auto tile =
+      output ? output : tile_of_scalar_code(producer, in.kernel, make_id<StatementId>(pair.producer), in.model);
+  if (!tile) return false;
+  for (const MemoryId memory : {own_scratchpad(in.model, tile->view), in.model.home()})
+    if (memory.valid() && in.model.scalar_unit_for(memory) && fuse_in(in, fused, pair, memory, *tile, producer))
+      return true;
+  return false;
+}
+
+/// The nest of a statement without fusion: fused registers are loaded from and stored to memory.
+Nest without_fusion(const HardwareModel& model, const FusedNests& fused, std::size_t s) {
+  Nest nest = fused.schedule.nests[s];
+  for (Line& line : nest.lines)
+    if (auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
+      const auto memory = model.find_memory(stage->memory);
+      if (!memory || !model.memory(*memory).is_register()) return fused.nests_before[s];
+      stage->from.clear();
+      stage->then.clear();
+    }
+  return nest;
+}
+
+/// A schedule whose chain runs in row strips of one height.
+struct Stripped {
+  Schedule schedule;
+  std::vector<Cost> costs;  ///< empty: the model has no price for one of the nests
+};
+
+/// The chain in strips of `rows` rows; nothing: not possible. `whole`: the nests without fusion.
+std::optional<Stripped> in_strips_of(const FusionInput& in, const FusedNests& fused, const std::vector<Nest>& whole,
+                                     const StripChain& chain, std::int64_t rows) {
+  const auto nests = in_strips(in.kernel, in.model, whole, chain, rows);
+  if (!nests) return std::nullopt;
+  Stripped stripped{fused.schedule, fused.costs};
+  for (std::size_t i = 0; i < nests->size(); ++i) {
+    const std::size_t s = chain.statements[i];
+    stripped.schedule.nests[s] = (*nests)[i];
+    auto cost = in.costs.estimate({&in.kernel, make_id<StatementId>(s), &in.model, stripped.schedule.nests[s]});
+    if (!cost) return Stripped{};
+    stripped.costs[s] = std::move(*cost);
+  }
+  return stripped;
+}
+
+/// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
+void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t) {
+  if (!is_host_code(in.model)) return;
+  double least = total(fused.costs, in.objective);
+  std::optional<Stripped> best;
+  std::vector<Nest> whole;
+  for (std::size_t s = 0; s < fused.schedule.nests.size(); ++s) whole.push_back(without_fusion(in.model, fused, s));
+  std::vector<std::size_t> changed;
+  for (const StripChain& chain : strip_chains(in.kernel, fused.schedule, t)) {
+    const Computation& first = in.kernel.statements[chain.statements.front()];
+    const std::int64_t extent =
+        first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
+    for (const std::int64_t rows : strip_rows) {
+      if (rows >= extent) break;
+      auto stripped = in_strips_of(in, fused, whole, chain, rows);
+      if (!stripped) break;
+      if (stripped->costs.empty() || total(stripped->costs, in.objective) >= least * (1 - min_gain) ||
+          !lower(stripped->schedule, in.whole, in.model, DoLines::trusted))
+        continue;
+      least = total(stripped->costs, in.objective);
+      best = std::move(stripped);
+      changed = chain.statements;
+    }
+  }
+  if (!best) return;
+  fused.schedule = std::move(best->schedule);
+  fused.costs = std::move(best->costs);
+  for (const std::size_t s : changed)
+    if (whole[s] == fused.nests_before[s]) fused.chosen[s] = fused.mappings_before[s];
+}
+
+void fuse_consumer(const FusionInput& in, FusedNests& fused, std::size_t t) {
+  const Computation& statement = in.kernel.statements[t];
+  if (statement.reduction != Reduction::assign) return fuse_through_strips(in, fused, t);
+  for (std::size_t s = t; s-- > 0;) {
+    const TensorId written = in.kernel.statements[s].write.tensor;
+    const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
+                                   [&](const Access& a) { return a.tensor == written; });
+    if (reads && (fuse_in_registers(in, fused, {s, t}) || fuse_in_memory(in, fused, {s, t}))) return;
+  }
+}
 
 }  // namespace
 
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen) {
-  StatementFusion fusion(input, schedule, costs, chosen);
-  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fusion.fuse_consumer(t);
+  FusedNests fused{schedule, costs, chosen, schedule.nests, chosen};
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fuse_consumer(input, fused, t);
 }
 
 }  // namespace isamap

@@ -7,7 +7,7 @@
 // first.
 
 #include "isamap/scheduler.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/space/digit_assignments.h"
 

@@ -12,15 +12,16 @@
 #include <set>
 
 #include "hwdesc/model/program_language.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/search.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/cost/hierarchy/levels_text.h"
-#include "scheduler/fuse_statements.h"
+#include "scheduler/fusion_trials.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/scalar_alternative.h"
 #include "scheduler/scalar_nest.h"
 #include "scheduler/space/digit_assignments.h"
+#include "scheduler/statement_costs.h"
 #include "support/threads.h"
 
 namespace isamap {
@@ -56,82 +57,128 @@ std::unique_ptr<SearchStrategy> exhaustive(const SearchSpace& space) {
   return made ? std::move(*made) : nullptr;
 }
 
-struct Statement {
-  Nest nest;
-  std::string view;
-  Mapping mapping;
-  Cost cost;
-};
-
-bool fuses_dims(const Mapping& mapping) {
-  return std::any_of(mapping.dims.begin(), mapping.dims.end(), [](const std::vector<Digit>& digits) {
-    return !digits.empty() && (digits.size() > 1 || !digits.front().column.as_dim());
-  });
-}
-
-/// Do blocks share the memory of a processor and run in waves?
-bool runs_blocks_in_waves(const HardwareModel& model) {
-  return std::any_of(model.units().begin(), model.units().end(),
-                     [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
-}
-
-/// Key of the memory use of a block: its own tile, and the buffers in each memory.
-std::string memory_use_key(const Nest& nest) {
-  std::string key;
-  bool own = true;
-  for (const Line& line : nest.lines) {
-    const auto* stage = std::get_if<Stage>(&line.is);
-    if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && own)
-      for (const TiledLoop& w : loop->loops) key += fmt::format("{} {} ", w.dim, w.tile);
-    if (stage != nullptr) key += fmt::format("x{} ", stage->buffers), own = false;
+/// Arguments reside in the home memory throughout a program.
+std::optional<Diagnostic> exceeds_home(const Kernel& kernel, const HardwareModel& model) {
+  const Memory& home = model.memory(model.home());
+  double all = 0, most = 0;
+  std::string largest;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const Tensor& tensor = kernel.tensors[t];
+    if (role_of(kernel, make_id<TensorId>(t)) == Role::intermediate) continue;
+    double size = static_cast<double>(std::max<std::int64_t>(1, bytes(tensor.dtype)));
+    for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    all += size;
+    if (size > most) most = size, largest = tensor.name;
   }
-  return key;
+  if (home.capacity <= 0 || all <= static_cast<double>(home.capacity)) return std::nullopt;
+  return error(fmt::format("memory {} holds {} bytes; the tensors of {} take {:.0f}, {} alone {:.0f}", home.name,
+                           home.capacity, kernel.name, all, largest, most),
+               "smaller sizes, or a larger capacity");
 }
 
-/// Key of the registers of a nest: the tiles of its unrolled loops, of all others what they cover.
-std::string register_tile_key(const Nest& nest) {
-  std::map<std::string, std::int64_t> covered, tiles;
-  for (const Line& line : nest.lines)
-    if (const auto* loop = std::get_if<For>(&line.is))
-      for (const TiledLoop& w : loop->loops) {
-        if (loop->unroll && covered.contains(w.dim)) tiles[w.dim] = covered[w.dim] / std::max<std::int64_t>(w.tile, 1);
-        covered[w.dim] = w.tile;
-      }
-  std::string key;
-  for (const auto& [dim, tile] : tiles) key += fmt::format("{} {} ", dim, tile);
-  return key;
+/// Does a later statement read what this one writes?
+bool has_consumer(const Kernel& kernel, std::size_t s) {
+  const TensorId written = kernel.statements[s].write.tensor;
+  return std::any_of(kernel.statements.begin() + static_cast<std::ptrdiff_t>(s) + 1, kernel.statements.end(),
+                     [&](const Computation& later) {
+                       return std::any_of(later.reads.begin(), later.reads.end(),
+                                          [&](const Access& read) { return read.tensor == written; });
+                     });
 }
 
-/// Costs of nests of any statement, by a model made for the space of the statement on first use. Of one thread.
-class StatementCosts final : public CostModel {
- public:
-  using ModelOf = std::function<Result<std::unique_ptr<CostModel>>(StatementId)>;
-  explicit StatementCosts(ModelOf make) : make_(std::move(make)) {}
-
-  Result<Cost> estimate(const Candidate& candidate) override {
-    auto& [model, facts] = models_[candidate.statement.index()];
-    if (!model) {
-      auto made = make_(candidate.statement);
-      if (!made) return wrong_ = made.diagnostics();
-      model = std::move(*made);
-      facts = statement_facts(*candidate.kernel, candidate.statement, *candidate.model);
-    }
-    Candidate known = candidate;
-    known.facts = facts;
-    auto cost = model->estimate(known);
-    if (!cost) return cost;
-    wrong_ = not_a_cost(*cost);
-    if (!wrong_.empty()) return wrong_;
-    return cost;
+/// Evaluation budget: all for statements with at least a quarter of the work of the kernel, fewer for the others,
+/// whose schedules change its time little.
+std::int64_t evaluations_for(const Kernel& kernel, StatementId id, const ScheduleOptions& options) {
+  constexpr double full_share = 0.25, least = 0.1;
+  double all = 0, own = 0;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    double work = static_cast<double>(access_count(kernel.statements[s]));
+    for (const Dim& dim : kernel.statements[s].domain.dims) work *= static_cast<double>(dim.extent);
+    all += work;
+    if (s == id.index()) own = work;
   }
-  /// Why the last estimate was no valid cost.
-  const Diagnostics& wrong() const { return wrong_; }
+  const double share = all > 0 ? std::clamp(own / all / full_share, least, 1.0) : 1.0;
+  if (share == 1.0 || options.max_seconds > 0) return options.max_evaluations;
+  return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.max_evaluations)));
+}
 
- private:
-  ModelOf make_;
-  Diagnostics wrong_;
-  std::map<std::size_t, std::pair<std::unique_ptr<CostModel>, std::shared_ptr<StatementFacts>>> models_;
-};
+/// Points of the statement bound the exhaustive fallback: small statements have little to gain.
+std::int64_t points_of(const SearchSpace& space) {
+  double points = 1;
+  for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
+    points *= static_cast<double>(dim.extent);
+  return static_cast<std::int64_t>(std::min(points, static_cast<double>(exhaustive_fallback)));
+}
+
+/// Why a search ended without a schedule.
+Diagnostics nothing_legal(const Computation& statement, const HardwareModel& model, const Found& found) {
+  const std::string where = fmt::format("statement {} on {}", statement.name, model.name);
+  Diagnostic d = error("no legal schedule was found for " + where);
+  if (found.refused > 0)
+    d = error(
+        fmt::format("none of the {} schedules that have a cost lowers to a program for {}", found.refused, where));
+  Diagnostics problems = found.refusals;
+  problems.insert(problems.end(), found.problems.begin(), found.problems.end());
+  for (const Diagnostic& p : problems) {
+    d.notes.push_back(p.hint.empty() ? p.message : p.message + ": " + p.hint);
+    d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
+  }
+  if (d.notes.size() > most_reasons) d.notes.resize(most_reasons);
+  return {d};
+}
+
+/// A heuristic found nothing: tries the constructive one, then points in order, within the budget of a small space.
+void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order, const ScheduleOptions& options,
+                     const CostModelFactory& costs) {
+  in_order.known.clear();
+  const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
+    if (found.stopped) return;
+    in_order.max_evaluations = std::max(options.max_evaluations, evaluations);
+    Found again = search(space, strategy, costs, in_order);
+    again.evaluations += found.evaluations;
+    again.refused += found.refused;
+    remember(again.problems, found.problems);
+    remember(again.refusals, found.refusals);
+    found = std::move(again);
+  };
+  if (auto constructive = strategy_named("greedy", space, {}, options.seed)) look(**constructive, greedy_fallback);
+  if (found.best || found.exhausted) return;
+  if (const auto strategy = exhaustive(space))
+    look(*strategy, std::clamp(points_of(space), greedy_fallback, exhaustive_fallback));
+}
+
+/// Were mappings left without a schedule?
+bool skipped_mappings(const MapResult& all, StatementId id, const HardwareModel& model) {
+  return all.limit_reached || std::any_of(all.mappings.begin(), all.mappings.end(), [&](const Mapping& m) {
+           return m.statement == id && !not_lowered(m, model).empty();
+         });
+}
+
+Diagnostic no_scalar_unit(const Computation& statement, StatementId id, const MapResult& mappings,
+                          const HardwareModel& model) {
+  Diagnostic d =
+      error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
+                        statement.name, model.name, model.memory(model.home()).name));
+  std::set<std::string> reasons;
+  for (const Mapping& mapping : mappings.mappings)
+    if (mapping.statement == id) reasons.insert(not_lowered(mapping, model));
+  for (const std::string& reason : reasons)
+    if (d.notes.size() < most_reasons) d.notes.push_back("not lowered yet: " + reason);
+  return d;
+}
+
+/// Factories of users are of one thread at a time.
+CostModelFactory one_at_a_time(const CostModelFactory& costs, std::mutex& one) {
+  return CostModelFactory{[&](const SearchSpace& space) -> std::unique_ptr<CostModel> {
+                            const std::lock_guard lock(one);
+                            auto made = costs(space);
+                            return made ? std::move(*made) : nullptr;
+                          },
+                          [&] {
+                            const std::lock_guard lock(one);
+                            return costs.problems();
+                          }};
+}
 
 /// What is searched, and where it must lower: a step of a recurrence and the kernel, otherwise the kernel twice.
 struct SearchedKernel {
@@ -162,9 +209,8 @@ class ScheduleRun {
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     result_.scalar_causes.resize(kernel_.statements.size());
-    unfused_dims_.resize(kernel_.statements.size());
-    other_tiles_.resize(kernel_.statements.size());
-    if (const auto none = exceeds_home(); none && options_.must_lower) {
+    alternatives_.resize(kernel_.statements.size());
+    if (const auto none = exceeds_home(kernel_, model_); none && options_.must_lower) {
       proved_ = true;
       return *none;
     }
@@ -180,7 +226,10 @@ class ScheduleRun {
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (options_.fuse && options_.must_lower && !result_.stopped) fuse();
+    if (options_.fuse && options_.must_lower && !result_.stopped)
+      try_fusions(
+          {kernel_, whole_, model_, options_, *workers_, lowerable_, [this](StatementId id) { return model_of(id); }},
+          alternatives_, result_);
     if (Diagnostics failed = costs_.problems(); has_errors(failed)) return failed;
     result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);
@@ -188,125 +237,9 @@ class ScheduleRun {
   }
 
  private:
-  /// Arguments reside in the home memory throughout a program.
-  std::optional<Diagnostic> exceeds_home() const {
-    const Memory& home = model_.memory(model_.home());
-    double all = 0, most = 0;
-    std::string largest;
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
-      const Tensor& tensor = kernel_.tensors[t];
-      if (role_of(kernel_, make_id<TensorId>(t)) == Role::intermediate) continue;
-      double size = static_cast<double>(std::max<std::int64_t>(1, bytes(tensor.dtype)));
-      for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
-      all += size;
-      if (size > most) most = size, largest = tensor.name;
-    }
-    if (home.capacity <= 0 || all <= static_cast<double>(home.capacity)) return std::nullopt;
-    return error(fmt::format("memory {} holds {} bytes; the tensors of {} take {:.0f}, {} alone {:.0f}", home.name,
-                             home.capacity, kernel_.name, all, largest, most),
-                 "smaller sizes, or a larger capacity");
-  }
-
-  /// Fusion needs plain dims: if the best nest of a statement fuses dims of the statement, the best one that does not
-  /// is tried as well.
-  void fuse() {
-    const Scheduled apart = result_;
-    std::vector<Scheduled> starts{apart};
-    if (std::any_of(unfused_dims_.begin(), unfused_dims_.end(), [](const auto& one) { return one.has_value(); }))
-      starts.push_back(with_unfused_dims(apart));
-    for_each_in_parallel(*workers_, starts.size(), [&](std::size_t i) { fuse(starts[i]); });
-    result_ = std::move(starts.front());
-    retry_fusion_with_other_tiles(apart);
-    if (starts.size() == 1) return;
-    if (objective_of(starts[1]) < objective_of(result_) && lowers(starts[1])) result_ = std::move(starts[1]);
-  }
-
-  /// Called by several threads.
-  void fuse(Scheduled& one) {
-    StatementCosts costs{[this](StatementId id) { return model_of(id); }};
-    const FusionInput input{
-        kernel_, whole_, model_, options_.objective, costs, [&](StatementId id) { return lowerable_[id.index()]; }};
-    fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
-  }
-
-  static void replace(Scheduled& in, std::size_t s, const Statement& by) {
-    in.schedule.nests[s] = by.nest;
-    in.statement_costs[s] = by.cost;
-    in.mappings[s] = by.mapping;
-  }
-
-  Scheduled with_unfused_dims(Scheduled other) const {
-    for (std::size_t s = 0; s < unfused_dims_.size(); ++s)
-      if (unfused_dims_[s]) replace(other, s, *unfused_dims_[s]);
-    return other;
-  }
-
   Result<std::unique_ptr<SearchStrategy>> new_strategy(const SearchSpace& space) const {
     return options_.user_strategy ? options_.user_strategy(space, options_.strategy_options, options_.seed)
                                   : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
-  }
-
-  bool lowers(const Scheduled& one) const {
-    return !has_errors(lower(one.schedule, whole_, model_, DoLines::trusted).diagnostics());
-  }
-
-  double objective_of(const Scheduled& one) const { return value(sum_of(one.statement_costs), options_.objective); }
-
-  /// Is the result of the statement fused, and, where registers limit that, does every consumer after it take a tile
-  /// from registers?
-  bool fusion_fits(std::size_t s) const {
-    const auto fused = [&](std::size_t n, const auto& how) {
-      const auto& lines = result_.schedule.nests[n].lines;
-      return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
-        const auto* stage = std::get_if<Stage>(&line.is);
-        return stage != nullptr && how(*stage);
-      });
-    };
-    if (!fused(s, [](const Stage& stage) { return !stage.then.empty(); })) return false;
-    if (runs_blocks_in_waves(model_)) return true;
-    const auto from_registers = [&](const Stage& stage) {
-      const auto memory = model_.find_memory(stage.memory);
-      return !stage.from.empty() && memory && model_.memory(*memory).is_register();
-    };
-    for (std::size_t t = s + 1; t < kernel_.statements.size(); ++t)
-      if (kernel_.statements[t].reduction == Reduction::assign && !fused(t, from_registers)) return false;
-    return true;
-  }
-
-  /// If fusion did not fit in memory, retry with other producer tiles, as long as these alone cost less than the best
-  /// so far. As many at a time as there are workers, accepted in order: their number changes nothing.
-  void retry_fusion_with_other_tiles(const Scheduled& apart) {
-    const auto too_costly = [&](const Statement& one) {
-      return value(one.cost, options_.objective) >= objective_of(result_);
-    };
-    for (std::size_t s = 0; s < other_tiles_.size(); ++s) {
-      if (fusion_fits(s)) continue;
-      const std::vector<Statement>& tiles = other_tiles_[s];
-      const auto end = static_cast<std::size_t>(std::find_if(tiles.begin(), tiles.end(), too_costly) - tiles.begin());
-      const auto at_once = static_cast<std::size_t>(workers_->jobs());
-      bool ended = false;
-      for (std::size_t from = 0; from < end && !ended; from += at_once) {
-        std::vector<Scheduled> others(std::min(at_once, end - from), apart);
-        for_each_in_parallel(*workers_, others.size(), [&](std::size_t i) {
-          replace(others[i], s, tiles[from + i]);
-          fuse(others[i]);
-        });
-        for (std::size_t i = 0; i < others.size() && !ended; ++i) {
-          ended = too_costly(tiles[from + i]);
-          if (!ended && objective_of(others[i]) < objective_of(result_) && lowers(others[i]))
-            result_ = std::move(others[i]);
-        }
-      }
-    }
-  }
-
-  bool has_consumer(StatementId id) const {
-    const TensorId written = kernel_.statements[id.index()].write.tensor;
-    return std::any_of(kernel_.statements.begin() + static_cast<std::ptrdiff_t>(id.index()) + 1,
-                       kernel_.statements.end(), [&](const Computation& later) {
-                         return std::any_of(later.reads.begin(), later.reads.end(),
-                                            [&](const Access& read) { return read.tensor == written; });
-                       });
   }
 
   /// In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
@@ -321,15 +254,7 @@ class ScheduleRun {
         options_.watch || options_.executor || options_.user_strategy || options_.strategy == "extension")
       return;
     std::mutex one;  // at a time: factories and observers of users
-    const CostModelFactory costs{[&](const SearchSpace& space) -> std::unique_ptr<CostModel> {
-                                   const std::lock_guard lock(one);
-                                   auto made = costs_(space);
-                                   return made ? std::move(*made) : nullptr;
-                                 },
-                                 [&] {
-                                   const std::lock_guard lock(one);
-                                   return costs_.problems();
-                                 }};
+    const CostModelFactory costs = one_at_a_time(costs_, one);
     std::atomic<bool> stopped{false};
     const auto progress = [&](std::int64_t evaluations, double best) {
       const std::lock_guard lock(one);
@@ -357,7 +282,7 @@ class ScheduleRun {
     return lower(others, whole_, model_, DoLines::trusted).diagnostics();
   }
 
-  Result<Statement> statement(StatementId id) {
+  Result<ScheduledStatement> statement(StatementId id) {
     if (lowerable_[id.index()].empty()) return scalar(id, {});  // one schedule, no search
     const SearchSpace& space = space_of(id);
     if (options_.space.double_buffered && !space.hierarchy_point(space.first()))
@@ -383,7 +308,7 @@ class ScheduleRun {
       found = search(space, **strategy, costs_, loop);
     }
     if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
-      fallback_search(space, found, loop);
+      fallback_search(space, found, loop, options_, costs_);
     if (has_errors(found.failure)) return found.failure;
     result_.stopped = result_.stopped || found.stopped;
     result_.evaluations += found.evaluations;
@@ -393,44 +318,35 @@ class ScheduleRun {
       // Fall back to scalar code if that lowers; `exhausted` tells whether it is the only schedule.
       if (model_.scalar_unit_for(model_.home()) &&
           !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()])))) {
-        result_.scalar_causes[id.index()] = {ScalarCause::Kind::nothing_lowers, nothing_legal(id, found).front().notes};
+        result_.scalar_causes[id.index()] = {
+            ScalarCause::Kind::nothing_lowers,
+            nothing_legal(kernel_.statements[id.index()], model_, found).front().notes};
         return scalar(id, {});
       }
-      proved_ = found.exhausted && found.refused == 0 && !skipped_mappings(id);
-      return nothing_legal(id, found);
+      proved_ = found.exhausted && found.refused == 0 && !skipped_mappings(mappings_, id, model_);
+      return nothing_legal(kernel_.statements[id.index()], model_, found);
     }
     std::string view;
     if (const auto point = space.hierarchy_point(found.best->point))
       view = levels_text(*point->problem, *point->tiles, result_.schedule);
-    if (found.runner_up && fuses_dims(space.mapping_of(found.best->point)))
-      unfused_dims_[id.index()] = Statement{std::move(found.runner_up->nest), "",
-                                            space.mapping_of(found.runner_up->point), std::move(found.runner_up->cost)};
-    for (Scored& one : found.best_per_key)
-      other_tiles_[id.index()].push_back({std::move(one.nest), "", space.mapping_of(one.point), std::move(one.cost)});
-    return Statement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
-                     std::move(found.best->cost)};
+    keep_for_fusion(id, space, found);
+    return ScheduledStatement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
+                              std::move(found.best->cost)};
   }
 
-  /// Evaluation budget: all for statements with at least a quarter of the work of the kernel, fewer for the others,
-  /// whose schedules change its time little.
-  std::int64_t evaluations_for(StatementId id) const {
-    constexpr double full_share = 0.25, least = 0.1;
-    double all = 0, own = 0;
-    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
-      double work = static_cast<double>(access_count(kernel_.statements[s]));
-      for (const Dim& dim : kernel_.statements[s].domain.dims) work *= static_cast<double>(dim.extent);
-      all += work;
-      if (s == id.index()) own = work;
-    }
-    const double share = all > 0 ? std::clamp(own / all / full_share, least, 1.0) : 1.0;
-    if (share == 1.0 || options_.max_seconds > 0) return options_.max_evaluations;
-    return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options_.max_evaluations)));
+  void keep_for_fusion(StatementId id, const SearchSpace& space, Found& found) {
+    const auto of = [&](Scored& one) {
+      return ScheduledStatement{std::move(one.nest), "", space.mapping_of(one.point), std::move(one.cost)};
+    };
+    FusionAlternatives& kept = alternatives_[id.index()];
+    if (found.runner_up && fuses_dims(space.mapping_of(found.best->point))) kept.unfused_dims = of(*found.runner_up);
+    for (Scored& one : found.best_per_key) kept.other_tiles.push_back(of(one));
   }
 
   LoopOptions loop_options(StatementId id, const Lowers& lowers, const std::function<bool()>& out_of_time) const {
     LoopOptions loop;
     loop.objective = options_.objective;
-    loop.max_evaluations = evaluations_for(id);
+    loop.max_evaluations = evaluations_for(kernel_, id, options_);
     if (id.index() < options_.stop_after.size())
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
     loop.min_evaluations = least_evaluations;
@@ -438,9 +354,9 @@ class ScheduleRun {
     loop.workers = workers_;
     loop.executor = options_.executor;
     if (options_.must_lower) loop.refuse = lowers;
-    if (options_.fuse && options_.must_lower && has_consumer(id))
+    if (options_.fuse && options_.must_lower && has_consumer(kernel_, id.index()))
       loop.runner_up_if = [](const Mapping& mapping) { return !fuses_dims(mapping); };
-    if (loop.runner_up_if) loop.key = runs_blocks_in_waves(model_) ? memory_use_key : register_tile_key;
+    if (loop.runner_up_if) loop.key = [this](const Nest& nest) { return fusion_key(nest, model_); };
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     if (options_.watch) loop.watch = options_.watch;
@@ -449,78 +365,20 @@ class ScheduleRun {
     return loop;
   }
 
-  // A heuristic found nothing: try the constructive one, then points in order, within the budget of a small space.
-  void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order) const {
-    in_order.known.clear();
-    const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
-      if (found.stopped) return;
-      in_order.max_evaluations = std::max(options_.max_evaluations, evaluations);
-      Found again = search(space, strategy, costs_, in_order);
-      again.evaluations += found.evaluations;
-      again.refused += found.refused;
-      remember(again.problems, found.problems);
-      remember(again.refusals, found.refusals);
-      found = std::move(again);
-    };
-    if (auto constructive = strategy_named("greedy", space, {}, options_.seed)) look(**constructive, greedy_fallback);
-    if (found.best || found.exhausted) return;
-    if (const auto strategy = exhaustive(space))
-      look(*strategy, std::clamp(points_of(space), greedy_fallback, exhaustive_fallback));
-  }
-
-  // Points of the statement bound the fallback: small statements have little to gain.
-  static std::int64_t points_of(const SearchSpace& space) {
-    double points = 1;
-    for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
-      points *= static_cast<double>(dim.extent);
-    return static_cast<std::int64_t>(std::min(points, static_cast<double>(exhaustive_fallback)));
-  }
-
-  // Were mappings left without a schedule?
-  bool skipped_mappings(StatementId id) const {
-    return mappings_.limit_reached ||
-           std::any_of(mappings_.mappings.begin(), mappings_.mappings.end(),
-                       [&](const Mapping& m) { return m.statement == id && !not_lowered(m, model_).empty(); });
-  }
-
   // Deadline: the remaining time, shared evenly among the remaining statements.
   double share_of_time(StatementId id) const {
     const double gone = seconds_since(start_);
     return gone + (options_.max_seconds - gone) / static_cast<double>(kernel_.statements.size() - id.index());
   }
 
-  Diagnostics nothing_legal(StatementId id, const Found& found) const {
-    const std::string where = fmt::format("statement {} on {}", kernel_.statements[id.index()].name, model_.name);
-    Diagnostic d = error("no legal schedule was found for " + where);
-    if (found.refused > 0)
-      d = error(
-          fmt::format("none of the {} schedules that have a cost lowers to a program for {}", found.refused, where));
-    Diagnostics problems = found.refusals;
-    problems.insert(problems.end(), found.problems.begin(), found.problems.end());
-    for (const Diagnostic& p : problems) {
-      d.notes.push_back(p.hint.empty() ? p.message : p.message + ": " + p.hint);
-      d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
-    }
-    if (d.notes.size() > most_reasons) d.notes.resize(most_reasons);
-    return {d};
-  }
-
   // Scalar code, if a scalar unit reaches the tensors.
-  Result<Statement> scalar(StatementId id, Diagnostics problems) {
+  Result<ScheduledStatement> scalar(StatementId id, Diagnostics problems) {
     if (!model_.scalar_unit_for(model_.home())) {
-      Diagnostic d =
-          error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
-                            kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name));
-      std::set<std::string> reasons;
-      for (const Mapping& mapping : mappings_.mappings)
-        if (mapping.statement == id) reasons.insert(not_lowered(mapping, model_));
-      for (const std::string& reason : reasons)
-        if (d.notes.size() < most_reasons) d.notes.push_back("not lowered yet: " + reason);
-      proved_ = proved_ || !skipped_mappings(id);
-      problems.push_back(std::move(d));
+      proved_ = proved_ || !skipped_mappings(mappings_, id, model_);
+      problems.push_back(no_scalar_unit(kernel_.statements[id.index()], id, mappings_, model_));
       return problems;
     }
-    Statement result;
+    ScheduledStatement result;
     result.nest = scalar_nest(kernel_.statements[id.index()]);
     result.mapping.statement = id;
     auto cost = statement_costs_.estimate({&kernel_, id, &model_, result.nest});
@@ -531,7 +389,7 @@ class ScheduleRun {
   }
 
   /// The cheapest of the loops that divide scalar code among threads, if one is cheaper than none.
-  void share_among_threads(StatementId id, Statement& code) {
+  void share_among_threads(StatementId id, ScheduledStatement& code) {
     const Computation& statement = kernel_.statements[id.index()];
     for (const For& share : shares_of(statement, model_)) {
       Nest nest = scalar_nest(statement, share);
@@ -570,16 +428,10 @@ class ScheduleRun {
   std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< by statement, on demand
   StatementCosts statement_costs_{[this](StatementId id) { return model_of(id); }};
   Scheduled result_;
-  std::vector<std::vector<Statement>> other_tiles_;  ///< by statement: best nests with other tiles, for fusion
-  /// by statement: the best nest that fuses no dims, if the best of all does
-  std::vector<std::optional<Statement>> unfused_dims_;
+  std::vector<FusionAlternatives> alternatives_;  ///< by statement
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };
-
-}  // namespace
-
-namespace {
 
 /// Does a split reduction prevent fusion with a consumer?
 bool blocks_fusion(const Scheduled& scheduled, const Kernel& kernel, const ScheduleOptions& options) {
@@ -590,13 +442,7 @@ bool blocks_fusion(const Scheduled& scheduled, const Kernel& kernel, const Sched
       const auto* loop = std::get_if<For>(&line.is);
       return loop != nullptr && !loop->combine.empty();
     });
-    const TensorId written = kernel.statements[s].write.tensor;
-    const bool read = std::any_of(kernel.statements.begin() + static_cast<std::ptrdiff_t>(s) + 1,
-                                  kernel.statements.end(), [&](const Computation& later) {
-                                    return std::any_of(later.reads.begin(), later.reads.end(),
-                                                       [&](const Access& a) { return a.tensor == written; });
-                                  });
-    if (split && read) return true;
+    if (split && has_consumer(kernel, s)) return true;
   }
   return false;
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "mapper/instruction_tree.h"
-#include "mapper/mapped_splits.h"
+#include "mapper/advice/mapped_splits.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Search over splits of statements (mapper/mapped_splits.h): max(X + Z, 0) on a machine that adds and clamps in two
-// instructions. The intermediate tensor may stay in registers (scheduler/fuse_statements.h).
+// Search over splits of statements (mapper/advice/mapped_splits.h): max(X + Z, 0) on a machine that adds and clamps in
+// two instructions. The intermediate tensor may stay in registers (scheduler/fuse_statements.h).
 
 #include "scheduler/vectorized_reductions.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
 #include "scheduler/nest/scheduled_kernel.h"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <regex>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 namespace {

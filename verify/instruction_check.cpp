@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "ir/evaluation/error_bounds.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "support/overloaded.h"
 #include "verify/instruction_causes.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/known_bounds.h"
+#include "ir/symbolic/known_bounds.h"
 #include "scheduler/nest/operand_compatibility.h"
 
 namespace isamap {

@@ -2,7 +2,7 @@
 #pragma once
 // Conversions between number formats as vectorizable C++ text: no branches, loops or calls; a float is clamped before
 // conversion to an integer. Where GCC 12 would turn a select with a constant into branches, it is a bitwise select. The
-// arithmetic is that of ir/dtype.cpp; tests/backends/conversions_test.cpp.
+// arithmetic is that of ir/scalar/dtype.cpp; tests/backends/conversions_test.cpp.
 
 namespace isamap {
 

@@ -8,7 +8,7 @@
 
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/types.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {

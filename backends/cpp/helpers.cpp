@@ -20,7 +20,7 @@ struct Helper {
   std::string text;
 };
 
-// Order: a helper stands behind those it uses. The arithmetic is that of ir/dtype.cpp.
+// Order: a helper stands behind those it uses. The arithmetic is that of ir/scalar/dtype.cpp.
 std::vector<Helper> written_helpers() {
   return {
       {"floor_div", {}, {}, R"(// Division that rounds down, for indices that may be negative.

@@ -8,7 +8,7 @@
 
 #include "backends/common/process.h"
 #include "build_facts.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap::importing {
 namespace {

@@ -3,7 +3,7 @@
 // Private to the reading of one instruction: the entry, and data shared by its parts.
 
 #include "hwdesc/load/fields.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap::loader {
 

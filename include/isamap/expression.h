@@ -47,7 +47,7 @@ enum class DType {
 
 enum class DTypeKind { real, integer, truth, bits };
 
-/// What is known of a format: a row of the table in ir/dtype.cpp. A new format is an enumerator and a row; where
+/// What is known of a format: a row of the table in ir/scalar/dtype.cpp. A new format is an enumerator and a row; where
 /// printed code shall convert it faster than any float of 8 or 16 bits, also helpers (backends/cpp/helpers.cpp).
 struct DTypeFormat {
   DType type;
@@ -118,10 +118,10 @@ Scalar decode(DType type, std::uint64_t raw);
 
 // Arithmetic at one iteration point: a typed expression tree whose leaves are reads and constants.
 //
-// Types are explicit in the tree: `elaborate` (ir/scalar_typing.cpp) inserts the widening casts that the text omits, so
-// bodies of equal meaning are equal trees. C[i,j] += A*B with u8, s8 and s32 becomes s32(A) * s32(B).
+// Types are explicit in the tree: `elaborate` (ir/scalar/scalar_typing.cpp) inserts the widening casts that the text
+// omits, so bodies of equal meaning are equal trees. C[i,j] += A*B with u8, s8 and s32 becomes s32(A) * s32(B).
 
-/// What each means stands in the table of ir/scalar_functions.cpp, its text in docs/kernels.md.
+/// What each means stands in the table of ir/scalar/scalar_functions.cpp, its text in docs/kernels.md.
 enum class UnaryOp {
   negate,
   exp,

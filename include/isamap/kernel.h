@@ -151,7 +151,7 @@ AffineExpr position(const std::vector<AffineExpr>& index, const Tensor& tensor);
 
 /// A recurrence: statements [first, first + count) run step by step along a common dim: all of them at step 0, then all
 /// at step 1, ...; `backward`: from the last step to step 0. So a step may read results of earlier steps
-/// (ir/recurrence.h).
+/// (ir/verify/recurrence.h).
 struct Repeat {
   std::string dim;
   std::int64_t steps = 0;
@@ -186,7 +186,7 @@ std::vector<Role> roles_of(const Kernel& kernel);  ///< of all tensors, in time 
 /// Inputs then outputs, each in file order: the order of arguments of every emitted entry.
 std::vector<TensorId> arguments(const Kernel& kernel);
 
-/// One line a tensor and a statement; parses back to the same value (ir/parse.h).
+/// One line a tensor and a statement; parses back to the same value (ir/text/parse.h).
 std::string print(const Kernel& kernel);
 std::string print(const Computation& computation, const std::vector<Tensor>& tensors);
 /// The same without its dims: "C[i,j] += A[i,k] * B[k,j]".

@@ -22,7 +22,7 @@ namespace isamap {
 //   Y[j] = min(max(T[j] + B[j], 0), 6)     add_f32, then relu_f32 of its result, then least_f32 of that and 6
 //
 // Mapper, schedules and costs see one instruction, the tree's `form`; programs have the calls
-// (mapper/instruction_tree.h).
+// (mapper/match/instruction_tree.h).
 
 /// What one call of a tree reads: a read of the form, the result of an earlier call, or a constant in every lane.
 struct TreeInput {

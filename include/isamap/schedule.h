@@ -93,7 +93,7 @@ struct Line {
 };
 
 /// Splits a statement: operation number `operation` of its body (of those that read, innermost first, from 0) becomes a
-/// statement before it, whose result it reads (mapper/statement_splits.h).
+/// statement before it, whose result it reads (mapper/advice/statement_splits.h).
 struct SplitPart {
   std::string statement;
   std::int64_t operation = 0;

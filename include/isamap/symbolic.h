@@ -6,7 +6,7 @@
 //
 // A symbolic kernel is a value of its own, not a Kernel with unknown numbers in it: search, cost models, simulators and
 // the interpreter see numbers only, those that `bind` inserts. Its expressions are affine over the names of its sizes,
-// so that every question about all sizes stays linear (ir/facts.h).
+// so that every question about all sizes stays linear (ir/symbolic/facts.h).
 
 #include <string>
 #include <vector>

@@ -6,8 +6,8 @@
 
 #include "ir/evaluation/point_errors.h"
 #include "ir/evaluation/row_statement.h"
-#include "ir/recurrence.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
+#include "ir/verify/recurrence.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "ir/evaluation/row_statement.h"
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/result.h"
 
 namespace isamap {

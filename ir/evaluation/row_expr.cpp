@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "hwdesc/model/register_reallocation.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/staged_tile.h"
 #include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/cost/command_stream_model.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"

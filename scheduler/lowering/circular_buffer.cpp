@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/lowering/border_guards.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ir/known_bounds.h"
+#include "ir/symbolic/known_bounds.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/tile_copy_internal.h"
 #include "scheduler/nest/instruction_timing.h"

@@ -8,9 +8,9 @@
 
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
 #include "ir/liveness.h"
-#include "ir/regions.h"
+#include "ir/text/access_name.h"
+#include "ir/verify/regions.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "mapper/check_given_mapping.h"

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
 #include "ir/start.h"
+#include "ir/text/access_name.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/lower_nest_internal.h"
 #include "scheduler/lowering/lower_tree.h"

@@ -19,7 +19,7 @@ struct NestInput {
   std::vector<TileLayout> tensors;      ///< layout of each whole tensor of the kernel
   bool starts_from_memory = false;      ///< the output has an initial value: inout, or written by an earlier statement
   WrittenElements written{true, true};  ///< by the whole statement
-  bool completed = false;               ///< what it leaves out is assigned by later statements (ir/regions.h)
+  bool completed = false;               ///< what it leaves out is assigned by later statements (ir/verify/regions.h)
   std::optional<FusedTile> fused_tile;  ///< a consumer: lowering starts at its line
   /// A producer: lowers the nest of the named consumer for this tile.
   std::function<Result<std::vector<Node>>(const std::string& statement, const TileLayout& tile, const Tiles& tiles)>

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/circular_buffer.h"
@@ -20,11 +20,6 @@
 namespace isamap {
 
 Scalar StageLowering::identity() const { return isamap::identity(statement_.reduction, output().dtype); }
-
-bool StageLowering::is_reduction(const std::string& dim) const {
-  const int at = statement_.domain.find(dim);
-  return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
-}
 
 bool StageLowering::needs_start(std::size_t at) const {
   if (!written_whole()) return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A tree of instructions (mapper/instruction_tree.h) becomes its calls: results between them in registers of their own,
-// constants in registers that are set once, at the start of the program.
+// A tree of instructions (mapper/match/instruction_tree.h) becomes its calls: results between them in registers of
+// their own, constants in registers that are set once, at the start of the program.
 
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/lowering/lower_nest_internal.h"
 
 namespace isamap {

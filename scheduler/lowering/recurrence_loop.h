@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The time loop of a recurrence: in the program of one step (ir/recurrence.h), whose repeated statements are already in
-// a loop, slices are replaced by the whole tensors.
+// The time loop of a recurrence: in the program of one step (ir/verify/recurrence.h), whose repeated statements are
+// already in a loop, slices are replaced by the whole tensors.
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 

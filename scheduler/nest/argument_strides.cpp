@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "ir/overlap.h"
+#include "ir/verify/overlap.h"
 #include "isamap/scheduler.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/nest/horizontal_sum.h"
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 
 namespace isamap {
 

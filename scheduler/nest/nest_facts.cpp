@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "isamap/cost_model.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/out_of_bounds.h"

@@ -8,8 +8,8 @@
 #include "hwdesc/layout/per_lane_addresses.h"
 #include "hwdesc/model/described_tensor.h"
 #include "hwdesc/model/encodable_values.h"
-#include "ir/known_bounds.h"
 #include "ir/legal.h"
+#include "ir/symbolic/known_bounds.h"
 
 namespace isamap {
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "isamap/mapper.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "support/arithmetic.h"

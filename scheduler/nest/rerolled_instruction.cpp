@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "mapper/reroll_sum.h"
+#include "mapper/match/reroll_sum.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

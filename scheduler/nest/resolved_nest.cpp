@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "ir/access_name.h"
-#include "mapper/instruction_tree.h"
+#include "ir/text/access_name.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/out_of_bounds.h"

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "ir/recurrence.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
-#include "mapper/statement_splits.h"
+#include "mapper/advice/statement_splits.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/per_memory_view.h"
 #include "scheduler/nest/resolved_nest.h"

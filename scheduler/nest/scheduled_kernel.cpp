@@ -2,7 +2,7 @@
 #include "scheduler/nest/scheduled_kernel.h"
 
 #include "isamap/result.h"
-#include "mapper/statement_splits.h"
+#include "mapper/advice/statement_splits.h"
 
 namespace isamap {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernel that the nests of a schedule refer to: the given one with its `splits` (mapper/statement_splits.h) and
-// vectorized reductions (`lanes`, include/isamap/kernel.h) applied.
+// The kernel that the nests of a schedule refer to: the given one with its `splits` (mapper/advice/statement_splits.h)
+// and vectorized reductions (`lanes`, include/isamap/kernel.h) applied.
 
 #include "isamap/kernel.h"
 #include "isamap/schedule.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "hwdesc/model/timing_choice.h"
-#include "ir/access_name.h"
-#include "mapper/instruction_tree.h"
+#include "ir/text/access_name.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "hwdesc/model/program_language.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/lowering/lower_nest.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "scheduler/nest/out_of_bounds.h"

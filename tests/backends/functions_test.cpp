@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backends/cpp/helpers.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"

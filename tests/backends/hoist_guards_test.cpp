@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "ir/affine_parser.h"
+#include "ir/text/affine_parser.h"
 
 namespace isamap {
 namespace {

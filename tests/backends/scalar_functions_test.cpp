@@ -2,7 +2,7 @@
 // Every scalar function of every type that it is defined on, as printed programs compute it: against the interpreter,
 // at zeros of both signs, infinities, NaN, ends of integers and random numbers; for one element and for none.
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 
 #include <cmath>
 

@@ -17,7 +17,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
 #include "tests/conformance/matrix.h"

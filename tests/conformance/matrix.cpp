@@ -15,7 +15,7 @@
 #include "isamap/hardware.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/horizontal_sum.h"
 
 namespace isamap::conformance {

@@ -6,7 +6,7 @@
 #include "driver/fewer_launches.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "tests/cuda/support.h"
 
 namespace isamap {

@@ -2,7 +2,7 @@
 // Which nests become one launch, and that those which must not do not.
 
 #include "driver/execute.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/backend.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"

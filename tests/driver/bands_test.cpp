@@ -9,7 +9,7 @@
 #include "backends/model_runner.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/hardware.h"
 #include "planner/traffic.h"
 #include "tests/planner/attention.h"
@@ -150,6 +150,22 @@ TEST_F(BandedModels, HeadsAndQueriesAreRows) {
     ASSERT_EQ(run.code, Exit::ok) << bands.first << bands.along << ": " << render(run.problems);
     for (std::int64_t i = 0; i < expected[13].count(); ++i)
       ASSERT_NEAR(run.data[13].get(i).real, expected[13].get(i).real, 1e-4) << bands.first << bands.along << bands.by;
+  }
+}
+
+/// Every band adds to the sum; what follows it, and what others read, is computed once.
+TEST_F(BandedModels, SumsOverBands) {
+  for (const BandGroup& bands :
+       {BandGroup{1, 3, 1, "c"}, {1, 3, 3, "c"}, {1, 3, 5, "c"}, {1, 3, 8, "c"}, {0, 2, 2, "c"}}) {
+    ModelPlan plan;
+    plan.parts = {{{0}}, {{1}}, {{2}}, {{3, 4}}, {{5}}};
+    plan.bands = {bands};
+    ASSERT_TRUE(verify(plan, model_.kernel).empty()) << render(verify(plan, model_.kernel));
+    const CompiledModel compiled = compile_model(model_, plan, store_);
+    ASSERT_EQ(compiled.code, Exit::ok);
+    const ModelRun run = run_model(model_, compiled, machine_, data_, {});
+    ASSERT_EQ(run.code, Exit::ok) << bands.first << " by " << bands.by << ": " << render(run.problems);
+    EXPECT_LT(error_of(run), 1e-3);
   }
 }
 

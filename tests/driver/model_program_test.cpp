@@ -6,7 +6,7 @@
 #include "backends/model_runner.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/hardware.h"
 
 namespace isamap {

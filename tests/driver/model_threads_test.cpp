@@ -11,7 +11,7 @@
 #include "backends/cpp/model/model_unit.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
 #include "tests/planner/attention.h"

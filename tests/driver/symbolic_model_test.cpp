@@ -9,7 +9,7 @@
 #include "backends/cpp/plain_loops.h"
 #include "driver/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "tests/frontends/outputs_of.h"
 
 namespace isamap {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "isamap/interpret.h"
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "frontends/done_ahead.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "tests/frontends/outputs_of.h"
 
 namespace isamap {

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 
 namespace isamap {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
 

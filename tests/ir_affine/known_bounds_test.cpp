@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/known_bounds.h"
+#include "ir/symbolic/known_bounds.h"
 
 #include <gtest/gtest.h>
 

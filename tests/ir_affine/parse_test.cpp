@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/interpret.h"
 
 namespace isamap {

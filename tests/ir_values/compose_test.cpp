@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/interpret.h"
 
 namespace isamap {

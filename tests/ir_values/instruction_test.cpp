@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 namespace {

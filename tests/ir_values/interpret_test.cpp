@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace isamap {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the table of scalar functions: its text, its types, its values at a point and in rows, its error bound.
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "ir/evaluation/row_expr.h"
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "isamap/interpret.h"
 

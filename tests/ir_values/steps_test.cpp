@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "ir/parse.h"
-#include "ir/recurrence.h"
+#include "ir/text/parse.h"
+#include "ir/verify/recurrence.h"
 
 namespace isamap {
 namespace {

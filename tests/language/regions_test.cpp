@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several statements that write one tensor: disjoint regions, reductions into what was initialised, updates in place.
 
-#include "ir/regions.h"
+#include "ir/verify/regions.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/backend.h"
 #include "isamap/compile.h"
 #include "isamap/frontends.h"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/result.h"
 
 namespace isamap {

@@ -3,7 +3,7 @@
 // code.
 
 #include "isamap/scheduler.h"
-#include "mapper/mapped_splits.h"
+#include "mapper/advice/mapped_splits.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/search_splits.h"
 #include "tests/lowering/support.h"

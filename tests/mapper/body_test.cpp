@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mapper/body_match.h"
+#include "mapper/match/body_match.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "isamap/mapper.h"
 
 namespace isamap::testing {

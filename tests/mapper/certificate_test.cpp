@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates run by the z3 program: `unsat` for listed mappings, `sat` somewhere for mutants.
 
-#include "mapper/certificate.h"
+#include "mapper/proof/certificate.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include <regex>
 #include <sstream>
 
-#include "mapper/z3_solver.h"
+#include "mapper/proof/z3_solver.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

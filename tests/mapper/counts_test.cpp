@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "mapper/certificate.h"
-#include "mapper/z3_solver.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/z3_solver.h"
 #include "tests/cost.h"
 #include "tests/mapper/cases.h"
 

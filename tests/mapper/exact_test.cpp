@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/scalar_functions.h"
+#include "ir/scalar/scalar_functions.h"
 #include "isamap/interpret.h"
-#include "mapper/certificate.h"
-#include "mapper/expansion.h"
-#include "mapper/z3_solver.h"
+#include "mapper/match/expansion.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/z3_solver.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

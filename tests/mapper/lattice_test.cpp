@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer vectors: bases, minimal steps, determinants.
 
-#include "mapper/lattice.h"
+#include "mapper/digits/lattice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mapper/layout_advice.h"
+#include "mapper/advice/layout_advice.h"
 
 #include <gtest/gtest.h>
 
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
-#include "mapper/price.h"
+#include "mapper/advice/price.h"
 
 namespace isamap::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A factor of the other signedness with its correction term: equal to the last bit.
 
-#include "mapper/sign_shift.h"
+#include "mapper/match/sign_shift.h"
 
 #include <gtest/gtest.h>
 

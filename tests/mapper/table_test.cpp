@@ -6,8 +6,8 @@
 
 #include <map>
 
+#include "mapper/advice/price.h"
 #include "mapper/alternative_digit_orders.h"
-#include "mapper/price.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

@@ -6,7 +6,7 @@
 
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"
-#include "mapper/instruction_tree.h"
+#include "mapper/match/instruction_tree.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "mapper/rejection_report.h"
-#include "mapper/repair_proposals.h"
+#include "mapper/advice/rejection_report.h"
+#include "mapper/advice/repair_proposals.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/mapping_oracle/certified.h"
 
-#include "mapper/certificate.h"
-#include "mapper/z3_solver.h"
+#include "mapper/proof/certificate.h"
+#include "mapper/proof/z3_solver.h"
 #include "tests/mapping_oracle/convert.h"
 
 namespace isamap::oracle {

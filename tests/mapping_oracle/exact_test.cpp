@@ -6,7 +6,7 @@
 
 #include <iostream>
 
-#include "mapper/alignment.h"
+#include "mapper/digits/alignment.h"
 #include "tests/mapper/cases.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/execute.h"

@@ -9,7 +9,7 @@
 #include <regex>
 #include <sstream>
 
-#include "ir/facts.h"
+#include "ir/symbolic/facts.h"
 #include "isamap/frontends.h"
 
 namespace isamap {

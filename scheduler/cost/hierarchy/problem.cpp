@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/timing_choice.h"
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/rerolled_instruction.h"
 #include "scheduler/nest/resolved_nest.h"

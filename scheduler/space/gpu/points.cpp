@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/access_name.h"
+#include "ir/text/access_name.h"
 #include "isamap/interpret.h"
 #include "scheduler/cost/l2_reuse.h"
 #include "scheduler/nest/resolved_nest.h"

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// One statement of a symbolic kernel as a grid of blocks: its axes, and the kernel of one block.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "ir/symbolic/facts.h"
+#include "isamap/block_program.h"
+
+namespace isamap {
+namespace {
+
+SizeProduct product_of(const AffineExpr& e, SizeProduct with) {
+  if (e.is_constant())
+    with.number *= e.constant();
+  else
+    with.factors.push_back(e);
+  return with;
+}
+
+std::vector<SizeProduct> dense_strides(const std::vector<AffineExpr>& extents) {
+  std::vector<SizeProduct> found(extents.size());
+  for (std::size_t d = extents.size(); d-- > 1;) found[d - 1] = product_of(extents[d], found[d]);
+  return found;
+}
+
+/// The value is 0, never NaN, where all of these reads are 0.
+bool vanishes(const ScalarExpr& e, const std::set<int>& reads) {
+  const auto all = [&] {
+    return std::all_of(e.args.begin(), e.args.end(), [&](const ScalarExpr& arg) { return vanishes(arg, reads); });
+  };
+  if (const auto* read = std::get_if<Read>(&e.op)) return reads.contains(read->access);
+  if (std::holds_alternative<Cast>(e.op)) return all();
+  const auto* binary = std::get_if<Binary>(&e.op);
+  return binary != nullptr && (binary->op == BinaryOp::mul || binary->op == BinaryOp::add) && all();
+}
+
+class GridFinder {
+ public:
+  GridFinder(const SymbolicKernel& kernel, std::size_t statement)
+      : kernel_(kernel),
+        statement_(kernel.sample.statements[statement]),
+        symbolic_(kernel.statements[statement]),
+        number_(statement) {}
+
+  Result<GridShape> run() {
+    if (auto problem = find_axes()) return std::move(*problem);
+    take_tensors();
+    for (std::size_t a = 0; a < symbolic_.index.size(); ++a)
+      if (auto problem = check_access(a)) return std::move(*problem);
+    return std::move(shape_);
+  }
+
+ private:
+  Diagnostic refuse(const std::string& why, const AffineExpr& of) const { return not_for_all_sizes(kernel_, why, of); }
+
+  std::optional<Diagnostic> find_axes() {
+    if (!kernel_.sample.repeats.empty()) return refuse("the steps of a recurrence need the step before", {});
+    if (!statement_.domain.faces.empty()) return refuse("a domain is cut", {});
+    for (std::size_t d = 0; d < symbolic_.extents.size(); ++d) {
+      if (symbolic_.extents[d].is_constant()) continue;
+      const Dim& dim = statement_.domain.dims[d];
+      const auto range = Facts(kernel_.facts).interval(symbolic_.extents[d]);
+      shape_.axes.push_back({dim.name,
+                             symbolic_.extents[d],
+                             dim.kind == DimKind::reduction,
+                             divisor_of(symbolic_.extents[d]),
+                             range ? range->high : -1,
+                             {}});
+    }
+    for (const AffineExpr& value : symbolic_.values)
+      for (const GridAxis& axis : shape_.axes)
+        if (value.names().contains(symbolic_dim(axis.dim)))
+          return refuse(fmt::format("statement {} uses value({})", statement_.name, axis.dim), axis.extent);
+    for (const AffineExpr& value : symbolic_.values)
+      for (const SymbolicSize& size : kernel_.facts.sizes)
+        if (value.names().contains(size.name))
+          return refuse(fmt::format("statement {} computes with {}", statement_.name, size.name), value);
+    for (std::size_t other = 0; other < kernel_.sample.statements.size(); ++other)
+      if (other != number_ && kernel_.sample.statements[other].write.tensor == statement_.write.tensor)
+        return refuse(fmt::format("two statements write '{}'", tensor(statement_.write).name), {});
+    for (const Access& read : statement_.reads)
+      if (read.tensor == statement_.write.tensor)
+        return refuse(fmt::format("statement {} reads what it writes", statement_.name), {});
+    const Reduction reduction = statement_.reduction;
+    const bool adds = reduction == Reduction::add || reduction == Reduction::mul || reduction == Reduction::max ||
+                      reduction == Reduction::min;
+    for (const GridAxis& axis : shape_.axes)
+      if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), axis.extent);
+    return std::nullopt;
+  }
+  /// Divides the extent at all sizes.
+  std::int64_t divisor_of(const AffineExpr& extent) const {
+    std::int64_t divisor = std::abs(extent.constant());
+    for (const AffineTerm& term : extent.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
+      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
+    }
+    return std::max<std::int64_t>(std::abs(divisor), 1);
+  }
+
+  const Tensor& tensor(const Access& access) const { return kernel_.sample.tensors[access.tensor.index()]; }
+
+  /// The tensors of this statement, in the order of the kernel.
+  void take_tensors() {
+    Kernel& kernel = shape_.kernel;
+    kernel.name = kernel_.sample.name;
+    kernel.where = kernel_.sample.where;
+    kernel.statements = {statement_};
+    std::map<TensorId, TensorId> renamed;
+    for (std::size_t t = 0; t < kernel_.sample.tensors.size(); ++t) {
+      const auto id = make_id<TensorId>(t);
+      bool used = false;
+      for (int a = 0; a < access_count(statement_); ++a) used = used || access_of(statement_, a).tensor == id;
+      if (!used) continue;
+      renamed[id] = make_id<TensorId>(kernel.tensors.size());
+      shape_.tensors.push_back(id);
+      kernel.tensors.push_back(kernel_.sample.tensors[t]);
+      kernel.tensors.back().constant = false;
+      const std::vector<AffineExpr>& extents = kernel_.shapes[t];
+      shape_.moves.emplace_back(extents.size());
+      shape_.strides.push_back(strides(t));
+      shape_.extents.push_back(kernel_.strides[t].empty() ? extents : std::vector<AffineExpr>{});
+      shape_.symbolic_extent.emplace_back();
+      for (const AffineExpr& extent : extents) shape_.symbolic_extent.back().push_back(!extent.is_constant());
+    }
+    Computation& own = kernel.statements[0];
+    own.write.tensor = renamed.at(own.write.tensor);
+    for (Access& read : own.reads) read.tensor = renamed.at(read.tensor);
+  }
+
+  std::vector<SizeProduct> strides(std::size_t t) const {
+    const std::vector<AffineExpr>& extents = kernel_.shapes[t];
+    if (kernel_.strides[t].empty()) return dense_strides(extents);
+    std::vector<SizeProduct> found(extents.size());
+    for (std::size_t d = 0; d < extents.size(); ++d) found[d] = product_of(kernel_.strides[t][d], {});
+    return found;
+  }
+  std::optional<Diagnostic> check_access(std::size_t a) {
+    const Access& access = access_of(statement_, static_cast<int>(a));
+    const Access& own = access_of(shape_.kernel.statements[0], static_cast<int>(a));
+    const std::vector<AffineExpr>& index = symbolic_.index[a];
+    for (std::size_t d = 0; d < index.size(); ++d) {
+      const auto against = [&](const std::string& why, const AffineExpr& of) {
+        return refuse(fmt::format("statement {} {} '{}' {}", statement_.name, a == 0 ? "writes" : "reads",
+                                  tensor(access).name, why),
+                      of);
+      };
+      for (const std::string& name : index[d].names())
+        if (!name.starts_with('$')) return against(fmt::format("at a subscript that depends on {}", name), {});
+      AxisMove move;
+      for (std::size_t g = 0; g < shape_.axes.size(); ++g) {
+        const std::string dim = symbolic_dim(shape_.axes[g].dim);
+        if (!index[d].names().contains(dim)) continue;
+        const std::int64_t factor = index[d].coefficient(dim);
+        const bool linear = !(index[d] - factor * AffineExpr::dim(dim)).names().contains(dim);
+        if (move.axis >= 0 || factor < 1 || !linear)
+          return against(fmt::format("at {}, which is no multiple of one symbolic dim", print(index[d])),
+                         shape_.axes[g].extent);
+        if (access.computed && access.computed->axis == static_cast<int>(d))
+          return against("at a computed place", shape_.axes[g].extent);
+        move = {static_cast<int>(g), factor};
+      }
+      AxisMove& known = shape_.moves[own.tensor.index()][d];
+      if (known.axis >= 0 && (known.axis != move.axis || known.factor != move.factor))
+        return against("along two dims", shape_.axes[static_cast<std::size_t>(known.axis)].extent);
+      if (move.axis >= 0 && reads_other(a) && known.axis < 0)
+        return against("along two dims", shape_.axes[static_cast<std::size_t>(move.axis)].extent);
+      known = move;
+    }
+    return a > 0 && outside_of(access, kernel_.sample.tensors) ? pad(a) : std::nullopt;
+  }
+  /// A padded copy of what access `a` reads, unless no size leaves the shape.
+  std::optional<Diagnostic> pad(std::size_t a) {
+    const Access& access = access_of(statement_, static_cast<int>(a));
+    Access& own = shape_.kernel.statements[0].reads[a - 1];
+    const auto refused = [&](const std::string& why) {
+      return refuse(fmt::format("'{}', which is read beyond its edges, {}", tensor(access).name, why), {});
+    };
+    PaddedCopy copy;
+    copy.value = *outside_of(access, kernel_.sample.tensors);
+    bool leaves = false;
+    for (std::size_t d = 0; d < own.index.size(); ++d) {
+      const auto range = range_of(symbolic_.index[a][d]);
+      if (!range) return refused("has a subscript with divisions");
+      copy.low.push_back(range->first);
+      copy.extents.push_back(range->second - range->first + 1);
+      leaves = leaves || range->first < 0 ||
+               !Facts(kernel_.facts).nonnegative(kernel_.shapes[access.tensor.index()][d] - 1 - range->second);
+    }
+    if (!leaves) return std::nullopt;
+    if (access.computed) return refused("has computed subscripts");
+    for (std::size_t b = 0; b < symbolic_.index.size(); ++b)
+      if (b != a && access_of(statement_, static_cast<int>(b)).tensor == access.tensor) return refused("is read twice");
+    const std::size_t t = own.tensor.index();
+    const DType type = shape_.kernel.tensors[t].dtype;
+    if (copy.value != 0 && type != DType::f32 && type != DType::f64)
+      return refused("has a value outside that is not 0");
+    for (std::size_t d = 0; d < own.index.size(); ++d) {
+      own.index[d] = own.index[d] - copy.low[d];
+      shape_.symbolic_extent[t][d] = !copy.extents[d].is_constant();
+      if (copy.extents[d].is_constant()) shape_.kernel.tensors[t].shape[d] = copy.extents[d].constant();
+    }
+    shape_.strides[t] = dense_strides(copy.extents);
+    shape_.kernel.tensors[t].outside.reset();
+    shape_.kernel.tensors[t].strides.clear();
+    own.outside.reset();
+    shape_.padded[own.tensor] = std::move(copy);
+    return std::nullopt;
+  }
+  /// Smallest and largest value of a subscript; dims start at 0.
+  std::optional<std::pair<std::int64_t, AffineExpr>> range_of(const AffineExpr& index) const {
+    std::int64_t low = index.constant();
+    AffineExpr high = index.constant();
+    for (const AffineTerm& term : index.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const int d = name != nullptr && name->starts_with('$') ? statement_.domain.find(name->substr(1)) : -1;
+      if (d < 0) return std::nullopt;
+      const AffineExpr& extent = symbolic_.extents[static_cast<std::size_t>(d)];
+      if (term.coefficient > 0) {
+        high += term.coefficient * (extent - 1);
+      } else if (extent.is_constant()) {
+        low += term.coefficient * (extent.constant() - 1);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return std::pair(low, high);
+  }
+  /// An earlier access of the same tensor.
+  bool reads_other(std::size_t a) const {
+    for (std::size_t b = 0; b < a; ++b)
+      if (access_of(statement_, static_cast<int>(b)).tensor == access_of(statement_, static_cast<int>(a)).tensor)
+        return true;
+    return false;
+  }
+
+  const SymbolicKernel& kernel_;
+  const Computation& statement_;
+  const SymbolicStatement& symbolic_;
+  std::size_t number_;
+  GridShape shape_;
+};
+
+}  // namespace
+
+std::int64_t evaluate(const SizeProduct& product, const Bindings& sizes) {
+  std::int64_t value = product.number;
+  for (const AffineExpr& factor : product.factors) value *= evaluate(factor, sizes);
+  return value;
+}
+
+Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement) {
+  return GridFinder(kernel, statement).run();
+}
+
+std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile) {
+  GridShape rounded = shape;
+  GridAxis& one = rounded.axes[axis];
+  const Computation& statement = shape.kernel.statements[0];
+  if (!one.reduced || statement.reduction != Reduction::add) return std::nullopt;
+  const AffineExpr extent = tile * floordiv(one.extent + (tile - 1), tile);
+  std::set<int> copied;
+  for (int r = 0; r < static_cast<int>(statement.reads.size()); ++r) {
+    const Access& read = statement.reads[static_cast<std::size_t>(r)];
+    const std::size_t t = read.tensor.index();
+    bool moves = false;
+    for (std::size_t d = 0; d < read.index.size(); ++d) {
+      if (shape.moves[t][d].axis != static_cast<int>(axis)) continue;
+      const bool alone = read.index[d] == AffineExpr::dim(one.dim) && !shape.extents[t].empty();
+      if (!alone || shape.padded.contains(read.tensor) || shape.extents[t][d] != one.extent || read.computed)
+        return std::nullopt;
+      moves = true;
+      rounded.extents[t][d] = extent;
+    }
+    if (!moves) continue;
+    copied.insert(r);
+    rounded.strides[t] = dense_strides(rounded.extents[t]);
+    rounded.padded[read.tensor] = {std::vector<std::int64_t>(read.index.size(), 0), rounded.extents[t], 0};
+  }
+  if (!vanishes(statement.body, copied)) return std::nullopt;
+  one.extent = extent;
+  one.multiple = tile;
+  if (one.most >= 0) one.most = (one.most + tile - 1) / tile * tile;
+  return rounded;
+}
+
+Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds) {
+  Kernel block = shape.kernel;
+  Computation& statement = block.statements[0];
+  for (std::size_t g = 0; g < shape.axes.size(); ++g)
+    statement.domain.dims[static_cast<std::size_t>(statement.domain.find(shape.axes[g].dim))].extent = counts[g];
+  if (adds) block.tensors[statement.write.tensor.index()].inout = true;
+  const Ranges ranges = ranges_of(statement.domain);
+  for (std::size_t t = 0; t < block.tensors.size(); ++t) {
+    Tensor& tensor = block.tensors[t];
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      if (shape.symbolic_extent[t][d]) tensor.shape[d] = 1;
+    for (int a = 0; a < access_count(statement); ++a) {
+      const Access& access = access_of(statement, a);
+      for (std::size_t d = 0; access.tensor.index() == t && d < tensor.shape.size(); ++d)
+        if (const auto range = bounds(access.index[d], ranges); range && shape.symbolic_extent[t][d])
+          tensor.shape[d] = std::max(tensor.shape[d], range->high + 1);
+    }
+    const std::vector<SizeProduct>& strides = shape.strides[t];
+    if (std::all_of(strides.begin(), strides.end(), [](const SizeProduct& p) { return p.is_number(); })) continue;
+    tensor.strides.assign(tensor.shape.size(), 1);
+    for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+      const std::int64_t inner = d + 1 < tensor.shape.size() ? tensor.shape[d + 1] * tensor.strides[d + 1] : 1;
+      tensor.strides[d] = strides[d].is_number() ? strides[d].number : inner + 1 + inner % 2;
+    }
+  }
+  return block;
+}
+
+std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
+  std::int64_t first = 0;
+  for (const DimRun& run : axis.runs) first = std::max(first, run.tile);
+  std::int64_t last = std::lcm(std::max<std::int64_t>(first, 1), axis.multiple) - 1;
+  if (axis.most >= 0) last = first > 0 ? std::min(last, axis.most) : axis.most;
+  for (std::int64_t extent = 0; extent <= last; extent += axis.multiple) {
+    std::int64_t left = extent;
+    for (const DimRun& run : axis.runs)
+      if (run.tile > 0) left %= run.tile;
+    const bool served = left == 0 || std::any_of(axis.runs.begin(), axis.runs.end(), [&](const DimRun& run) {
+                          return run.tile == 0 && run.low <= left && left <= run.high;
+                        });
+    if (!served) return extent;
+  }
+  return first > 0 || axis.most >= 0 ? std::nullopt : std::optional<std::int64_t>(1);
+}
+
+std::size_t block_count(const Grid& grid) {
+  std::size_t count = 1;
+  for (const GridAxis& axis : grid.shape.axes) count *= axis.runs.size();
+  return count;
+}
+
+bool Grid::has_adding_blocks() const { return blocks.size() > block_count(*this); }
+
+}  // namespace isamap

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mapper/proof/counterexample_search.h"
+
+#include <algorithm>
+#include <map>
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t max_points = 4096, max_tried = 16384;  // of a call; of all
+
+using Numbers = std::vector<std::int64_t>;
+
+std::vector<std::string> names_of(const std::vector<Dim>& dims) {
+  std::vector<std::string> names;
+  for (const Dim& dim : dims) names.push_back(dim.name);
+  return names;
+}
+
+std::vector<CompiledAffine> compiled(const std::vector<AffineExpr>& index, const std::vector<Dim>& dims) {
+  std::vector<CompiledAffine> result;
+  for (const AffineExpr& e : index) result.emplace_back(e, names_of(dims));
+  return result;
+}
+
+/// Instruction dims along which a slot or an element of one of the operands moves.
+std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                              OperandSet operands) {
+  std::vector<bool> moves(alignment.unit_uses.size(), false);
+  for (int t = 0; t < alignment.operand_count(); ++t) {
+    if ((operands >> t & 1U) == 0) continue;
+    for (std::size_t m = 0; m < moves.size(); ++m) {
+      const bool used = (alignment.unit_uses[m] >> t & 1U) != 0;
+      moves[m] =
+          moves[m] || used || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
+            return digit_step.on(static_cast<int>(m)) != nullptr && !is_invariant(alignment, t, digit_step.column);
+          });
+    }
+  }
+  return moves;
+}
+
+class TriedCalls {
+ public:
+  TriedCalls(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands)
+      : alignment_(alignment), digit_steps_(digit_steps), moves_(moving_dims(alignment, digit_steps, operands)) {
+    const std::vector<Dim>&dims = alignment.unit().domain.dims, &own = alignment.computation().domain.dims;
+    faces_ = compiled(alignment.computation().domain.faces, own);
+    for (int t = 0; t < alignment.operand_count(); ++t)
+      if ((operands >> t & 1U) != 0)
+        reads_.push_back({t, compiled(alignment.unit_access(t).index, dims), compiled(alignment.access(t).index, own)});
+    for (std::size_t m = 0; m < dims.size(); ++m) {
+      extents_.push_back(unit_extent(alignment, static_cast<int>(m)));
+      counts_.push_back(std::max<std::int64_t>(1, digits_extent(digit_steps, static_cast<int>(m))));
+    }
+  }
+
+  /// Are there two elements in one slot of the calls at the first tiles, the second ones and the last?
+  bool some_call_is_wrong() {
+    std::int64_t points = 1;
+    for (std::size_t m = 0; m < extents_.size(); ++m)
+      if (moves_[m]) points = std::min(points, max_points + 1) * extents_[m];
+    return points <= max_points && choose_tile(0);
+  }
+
+ private:
+  struct Read {
+    int operand;
+    std::vector<CompiledAffine> slot, element;
+  };
+  using Place = std::pair<TensorId, Numbers>;
+
+  bool choose_tile(std::size_t m) {
+    if (m == 0) first_.assign(extents_.size(), 0);
+    if (tried_ > max_tried) return false;
+    if (m == extents_.size()) return call_is_wrong();
+    const std::int64_t last = (counts_[m] - 1) / extents_[m];
+    std::int64_t before = -1;
+    for (const std::int64_t tile : {std::int64_t{0}, std::min<std::int64_t>(1, last), last}) {
+      if (tile == before || (tile > 0 && !moves_[m])) continue;
+      before = tile;
+      first_[m] = tile * extents_[m];
+      if (choose_tile(m + 1)) return true;
+    }
+    return false;
+  }
+
+  bool call_is_wrong() {
+    std::map<Place, Place> held;  // slot -> element
+    Numbers y(extents_.size(), 0);
+    while (true) {
+      ++tried_;
+      if (at(y))
+        for (const Read& read : reads_) {
+          const Place slot{alignment_.unit_access(read.operand).tensor, values(read.slot, y)},
+              element{alignment_.access(read.operand).tensor, values(read.element, point_)};
+          if (held.emplace(slot, element).first->second != element) return true;
+        }
+      std::size_t m = y.size();
+      while (m > 0 && (!moves_[m - 1] || ++y[m - 1] >= extents_[m - 1])) y[--m] = 0;
+      if (m == 0) return false;
+    }
+  }
+
+  /// The statement's point at y of the call, into `point_`; false: y is past the digits, tied digits differ, or the
+  /// domain has no such point.
+  bool at(const Numbers& y) {
+    const std::vector<Dim>& dims = alignment_.computation().domain.dims;
+    for (std::size_t m = 0; m < y.size(); ++m)
+      if (first_[m] + y[m] >= counts_[m]) return false;
+    point_.assign(dims.size(), 0);
+    for (const DigitStep& digit_step : digit_steps_) {
+      std::int64_t digit = -1;
+      for (const DigitStep::Place& place : digit_step.places) {
+        const auto m = static_cast<std::size_t>(place.dim);
+        const std::int64_t here = (first_[m] + y[m]) / place.weight % digit_step.extent;
+        if (digit >= 0 && here != digit) return false;
+        digit = here;
+      }
+      for (std::size_t d = 0; d < dims.size(); ++d) point_[d] += digit_step.column[d] * digit;
+    }
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (point_[d] < 0 || point_[d] >= dims[d].extent) return false;
+    return std::all_of(faces_.begin(), faces_.end(),
+                       [&](const CompiledAffine& face) { return face(point_.data()) >= 0; });
+  }
+
+  static Numbers values(const std::vector<CompiledAffine>& index, const Numbers& at) {
+    Numbers result;
+    for (const CompiledAffine& e : index) result.push_back(e(at.data()));
+    return result;
+  }
+
+  const Alignment& alignment_;
+  const std::vector<DigitStep>& digit_steps_;
+  std::vector<bool> moves_;
+  std::vector<CompiledAffine> faces_;
+  std::vector<Read> reads_;
+  Numbers extents_, counts_, first_, point_;
+  std::int64_t tried_ = 0;
+};
+
+}  // namespace
+
+bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands) {
+  if (std::any_of(digit_steps.begin(), digit_steps.end(), [](const DigitStep& w) { return w.extent < 1; }))
+    return false;  // no call
+  return TriedCalls(alignment, digit_steps, operands).some_call_is_wrong();
+}
+
+}  // namespace isamap

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/fusion_trials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "scheduler/fuse_statements.h"
+#include "support/threads.h"
+
+namespace isamap {
+namespace {
+
+/// Do blocks share the memory of a processor and run in waves?
+bool runs_blocks_in_waves(const HardwareModel& model) {
+  return std::any_of(model.units().begin(), model.units().end(),
+                     [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
+}
+
+/// Key of the memory use of a block: its own tile, and the buffers in each memory.
+std::string memory_use_key(const Nest& nest) {
+  std::string key;
+  bool own = true;
+  for (const Line& line : nest.lines) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && own)
+      for (const TiledLoop& w : loop->loops) key += fmt::format("{} {} ", w.dim, w.tile);
+    if (stage != nullptr) key += fmt::format("x{} ", stage->buffers), own = false;
+  }
+  return key;
+}
+
+/// Key of the registers of a nest: the tiles of its unrolled loops, of all others what they cover.
+std::string register_tile_key(const Nest& nest) {
+  std::map<std::string, std::int64_t> covered, tiles;
+  for (const Line& line : nest.lines)
+    if (const auto* loop = std::get_if<For>(&line.is))
+      for (const TiledLoop& w : loop->loops) {
+        if (loop->unroll && covered.contains(w.dim)) tiles[w.dim] = covered[w.dim] / std::max<std::int64_t>(w.tile, 1);
+        covered[w.dim] = w.tile;
+      }
+  std::string key;
+  for (const auto& [dim, tile] : tiles) key += fmt::format("{} {} ", dim, tile);
+  return key;
+}
+
+double objective_of(const FusionTrials& trials, const Scheduled& one) {
+  return value(sum_of(one.statement_costs), trials.options.objective);
+}
+
+bool lowers_as_a_whole(const FusionTrials& trials, const Scheduled& one) {
+  return !has_errors(lower(one.schedule, trials.whole, trials.model, DoLines::trusted).diagnostics());
+}
+
+bool better(const FusionTrials& trials, const Scheduled& one, const Scheduled& best) {
+  return objective_of(trials, one) < objective_of(trials, best) && lowers_as_a_whole(trials, one);
+}
+
+void replace(Scheduled& in, std::size_t s, const ScheduledStatement& by) {
+  in.schedule.nests[s] = by.nest;
+  in.statement_costs[s] = by.cost;
+  in.mappings[s] = by.mapping;
+}
+
+/// Called by several threads.
+void fuse(const FusionTrials& trials, Scheduled& one) {
+  StatementCosts costs{trials.model_of};
+  const FusionInput input{trials.kernel, trials.whole,
+                          trials.model,  trials.options.objective,
+                          costs,         [&](StatementId id) { return trials.mappings[id.index()]; }};
+  fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
+}
+
+template <typename Condition>
+bool has_stage(const Nest& nest, const Condition& condition) {
+  return std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && condition(*stage);
+  });
+}
+
+/// Is the result of the statement fused, and, where registers limit that, does every consumer after it take a tile
+/// from registers?
+bool fusion_fits(const FusionTrials& trials, const Scheduled& found, std::size_t s) {
+  const std::vector<Nest>& nests = found.schedule.nests;
+  if (!has_stage(nests[s], [](const Stage& stage) { return !stage.then.empty(); })) return false;
+  if (runs_blocks_in_waves(trials.model)) return true;
+  const auto from_registers = [&](const Stage& stage) {
+    const auto memory = trials.model.find_memory(stage.memory);
+    return !stage.from.empty() && memory && trials.model.memory(*memory).is_register();
+  };
+  for (std::size_t t = s + 1; t < nests.size(); ++t)
+    if (trials.kernel.statements[t].reduction == Reduction::assign && !has_stage(nests[t], from_registers))
+      return false;
+  return true;
+}
+
+/// If fusion did not fit in memory, tries it with other tiles of a producer, as long as these alone cost less than the
+/// best so far. As many at a time as there are workers, accepted in order.
+void try_other_tiles(const FusionTrials& trials, const std::vector<ScheduledStatement>& tiles, std::size_t s,
+                     const Scheduled& apart, Scheduled& best) {
+  const auto too_costly = [&](const ScheduledStatement& one) {
+    return value(one.cost, trials.options.objective) >= objective_of(trials, best);
+  };
+  const auto end = static_cast<std::size_t>(std::find_if(tiles.begin(), tiles.end(), too_costly) - tiles.begin());
+  const auto at_once = static_cast<std::size_t>(trials.workers.jobs());
+  bool ended = false;
+  for (std::size_t from = 0; from < end && !ended; from += at_once) {
+    std::vector<Scheduled> others(std::min(at_once, end - from), apart);
+    for_each_in_parallel(trials.workers, others.size(), [&](std::size_t i) {
+      replace(others[i], s, tiles[from + i]);
+      fuse(trials, others[i]);
+    });
+    for (std::size_t i = 0; i < others.size() && !ended; ++i) {
+      ended = too_costly(tiles[from + i]);
+      if (!ended && better(trials, others[i], best)) best = std::move(others[i]);
+    }
+  }
+}
+
+}  // namespace
+
+bool fuses_dims(const Mapping& mapping) {
+  return std::any_of(mapping.dims.begin(), mapping.dims.end(), [](const std::vector<Digit>& digits) {
+    return !digits.empty() && (digits.size() > 1 || !digits.front().column.as_dim());
+  });
+}
+
+std::string fusion_key(const Nest& nest, const HardwareModel& model) {
+  return runs_blocks_in_waves(model) ? memory_use_key(nest) : register_tile_key(nest);
+}
+
+void try_fusions(const FusionTrials& trials, const std::vector<FusionAlternatives>& kept, Scheduled& found) {
+  const Scheduled apart = found;
+  // Fusion needs plain dims: nests whose lanes run over fused dims are tried with the best that do not in their place.
+  std::vector<Scheduled> starts{apart};
+  if (std::any_of(kept.begin(), kept.end(),
+                  [](const FusionAlternatives& one) { return one.unfused_dims.has_value(); })) {
+    starts.push_back(apart);
+    for (std::size_t s = 0; s < kept.size(); ++s)
+      if (kept[s].unfused_dims) replace(starts.back(), s, *kept[s].unfused_dims);
+  }
+  for_each_in_parallel(trials.workers, starts.size(), [&](std::size_t i) { fuse(trials, starts[i]); });
+  found = std::move(starts.front());
+  for (std::size_t s = 0; s < kept.size(); ++s)
+    if (!fusion_fits(trials, found, s)) try_other_tiles(trials, kept[s].other_tiles, s, apart, found);
+  if (starts.size() > 1 && better(trials, starts[1], found)) found = std::move(starts[1]);
+}
+
+}  // namespace isamap
