@@ -15,6 +15,23 @@
 namespace isamap {
 namespace {
 
+std::vector<BandPath> longest_first(std::vector<BandPath> paths) {
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const BandPath& a, const BandPath& b) { return a.chains.size() > b.chains.size(); });
+  return paths;
+}
+
+/// Rows that a line of a buffer holds, for bands of one row: more than one where rows are along its innermost axis.
+std::int64_t elements_of_a_line(const Kernel& kernel, const BandSchedule& one, const BandCaches& caches) {
+  std::int64_t most = 1;
+  for (const auto& [id, rows] : one.buffers) {
+    const Tensor& tensor = kernel.tensors[id.index()];
+    if (row_axis(kernel, one.axes, id) + 1 == static_cast<int>(tensor.shape.size()) && rows == 1)
+      most = std::max(most, caches.line / bytes(tensor.dtype));
+  }
+  return most;
+}
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -85,12 +102,6 @@ class BandPlanner {
     return found;
   }
 
-  static std::vector<BandPath> longest_first(std::vector<BandPath> paths) {
-    std::stable_sort(paths.begin(), paths.end(),
-                     [](const BandPath& a, const BandPath& b) { return a.chains.size() > b.chains.size(); });
-    return paths;
-  }
-
   // Rows.
 
   /// Along the outermost stored axis, else along the first dim of the last part along which bands are possible.
@@ -116,7 +127,7 @@ class BandPlanner {
       const std::int64_t by = rows_that_fit(path, dim.name, reason);
       if (by == 0) continue;
       const auto one = band_schedule(kernel_, parts, 1, dim.name);
-      if (by < elements_of_a_line(*one)) continue;
+      if (by < elements_of_a_line(kernel_, *one, caches_)) continue;
       if (!pays(apart(path.chains) - most_saved_by_sums(kernel_, parts, *one, by, caches_), path.chains)) continue;
       add(path.chains, dim.name, by, list);
     }
@@ -162,23 +173,12 @@ class BandPlanner {
     }
     const auto fit = static_cast<std::int64_t>(1 + left / more);
     if (fit >= rows) return 0;
-    const std::int64_t unit = elements_of_a_line(*one);
+    const std::int64_t unit = elements_of_a_line(kernel_, *one, caches_);
     for (std::int64_t by = fit / unit * unit; 2 * by > fit; by -= unit)
       if (rows % by == 0) return by;
     for (std::int64_t by = fit; 2 * by > fit && unit > fit; --by)
       if (rows % by == 0) return by;
     return std::max(fit / unit * unit, std::min(fit, unit));
-  }
-
-  /// Rows that a line of a buffer holds: more than one where they are along its innermost axis.
-  std::int64_t elements_of_a_line(const BandSchedule& one) const {
-    std::int64_t most = 1;
-    for (const auto& [id, rows] : one.buffers) {
-      const Tensor& tensor = kernel_.tensors[id.index()];
-      if (row_axis(kernel_, one.axes, id) + 1 == static_cast<int>(tensor.shape.size()) && rows == 1)
-        most = std::max(most, caches_.line / bytes(tensor.dtype));
-    }
-    return most;
   }
 
   /// With the parts that only these bands read, along the same dim.
@@ -203,7 +203,7 @@ class BandPlanner {
     if (by >= rows) return;
     const std::int64_t bands = (rows + by - 1) / by;
     tried.by = (rows + bands - 1) / bands;  // as many bands of fewer rows compute fewer of them twice
-    if (const std::int64_t unit = elements_of_a_line(*one); unit > 1 && by % unit == 0) tried.by = by;
+    if (const std::int64_t unit = elements_of_a_line(kernel_, *one, caches_); unit > 1 && by % unit == 0) tried.by = by;
     auto schedule = band_schedule(kernel_, tried.parts, tried.by, along);
     if (!schedule) return;
     tried.schedule = std::move(*schedule);

@@ -30,6 +30,16 @@ struct Band {
   std::vector<std::int64_t> begins;  ///< by band: the tensor's row at the start of the buffer
 };
 
+using Calls = std::vector<std::vector<std::vector<RowRange>>>;  ///< by part and band
+
+/// Do the calls of this band compute all these rows?
+bool is_rewritten(const Band& of, const RowRange& rows, const Calls& all, std::size_t band) {
+  return std::all_of(of.writers.begin(), of.writers.end(), [&](std::size_t w) {
+    const std::vector<RowRange>& calls = all[w][band];
+    return !calls.empty() && calls.front().first <= rows.first && calls.back().end >= std::min(rows.end, of.rows);
+  });
+}
+
 /// By how much the rows of the calls grow from one band to the next; nothing: the steps differ otherwise.
 std::optional<std::vector<std::map<TensorId, std::int64_t>>> moves_between(const std::vector<BandStep>& a,
                                                                            const std::vector<BandStep>& b) {
@@ -62,6 +72,45 @@ std::vector<BandLoop> joined(const std::vector<BandLoop>& bands) {
   return loops;
 }
 
+/// Only this group touches it.
+bool stays_inside(const Kernel& kernel, const std::vector<Part>& parts, TensorId id) {
+  if (role_of(kernel, id) != Role::intermediate) return false;
+  std::set<std::size_t> inside;
+  for (const Part& part : parts) inside.insert(part.statements.begin(), part.statements.end());
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const Computation& statement = kernel.statements[s];
+    const bool touches =
+        statement.write.tensor == id || std::any_of(statement.reads.begin(), statement.reads.end(),
+                                                    [&](const Access& read) { return read.tensor == id; });
+    if (touches && !inside.contains(s)) return false;
+  }
+  return true;
+}
+
+RowRange read_by(const RowWindow& window, const RowRange& rows) {
+  return {window.step * rows.first + window.low, window.step * (rows.end - 1) + window.high + 1};
+}
+
+/// Does a call of these rows touch other rows of the tensor's buffer than its first `count`?
+bool touches_other_rows(const BandStep& call, const PartRows& rows, TensorId id, std::int64_t count) {
+  const auto at = call.at.find(id);
+  if (at == call.at.end()) return false;
+  std::int64_t touched = call.rows;
+  for (const RowWindow& window : rows.reads)
+    if (window.tensor == id) touched = window.step * (call.rows - 1) + window.high - window.low + 1;
+  return at->second != 0 || touched != count;
+}
+
+/// What follows the sum in the last part, once.
+void add_rest(BandSchedule& schedule, std::size_t part, std::int64_t rows) {
+  BandStep step;
+  step.part = part;
+  step.kernel = schedule.kernels.size();
+  step.rows = rows;
+  schedule.kernels.push_back({part, rows, {}, {}, true});
+  schedule.loops.push_back({1, {step}, {{}}});
+}
+
 class BandScheduler {
  public:
   BandScheduler(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by)
@@ -87,7 +136,7 @@ class BandScheduler {
       if (!steps_of(band)) return problems_;
     if (!dense_buffers()) return problems_;
     schedule_.loops = joined(schedule_.loops);
-    if (!rows_.back().rest.empty()) add_rest();
+    if (!rows_.back().rest.empty()) add_rest(schedule_, rows_.size() - 1, rows_.back().rows);
     return std::move(schedule_);
   }
 
@@ -105,36 +154,11 @@ class BandScheduler {
   bool is_buffer(TensorId id) const { return bands_.contains(id); }
   bool are_summed() const { return !schedule_.axes.summed.empty(); }
 
-  /// What follows the sum in the last part, once.
-  void add_rest() {
-    BandStep step;
-    step.part = rows_.size() - 1;
-    step.kernel = schedule_.kernels.size();
-    step.rows = rows_.back().rows;
-    schedule_.kernels.push_back({step.part, step.rows, {}, {}, true});
-    schedule_.loops.push_back({1, {step}, {{}}});
-  }
-
-  /// Only this group touches it.
-  bool stays_inside(TensorId id) const {
-    if (role_of(kernel_, id) != Role::intermediate) return false;
-    std::set<std::size_t> inside;
-    for (const Part& part : parts_) inside.insert(part.statements.begin(), part.statements.end());
-    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
-      const Computation& statement = kernel_.statements[s];
-      const bool touches =
-          statement.write.tensor == id || std::any_of(statement.reads.begin(), statement.reads.end(),
-                                                      [&](const Access& read) { return read.tensor == id; });
-      if (touches && !inside.contains(s)) return false;
-    }
-    return true;
-  }
-
   bool find_bands() {
     for (std::size_t p = 0; p < rows_.size(); ++p)
       for (const TensorId id : rows_[p].writes) {
         writers_[id].push_back(p);
-        if (stays_inside(id))
+        if (stays_inside(kernel_, parts_, id))
           bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
         else if (row_axis(kernel_, schedule_.axes, id) != row_axis(tensor(id)) && writer_count(kernel_, id) > 1)
           return fail(fmt::format("'{}' is written by several statements along another axis", tensor(id).name));
@@ -222,10 +246,6 @@ class BandScheduler {
       }
   }
 
-  static RowRange read_by(const RowWindow& window, const RowRange& rows) {
-    return {window.step * rows.first + window.low, window.step * (rows.end - 1) + window.high + 1};
-  }
-
   /// Rows of a tensor that a band touches; first >= end: none.
   RowRange touched(TensorId id, std::int64_t band) const {
     RowRange all{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
@@ -280,20 +300,12 @@ class BandScheduler {
     };
     if (band > 0) {
       const std::int64_t before = of.begins[static_cast<std::size_t>(band) - 1], kept = done(of, band - 1) - begin;
-      if (begin > before && kept > 0 && !is_rewritten(of, touched(id, band), band))
+      if (begin > before && kept > 0 && !is_rewritten(of, touched(id, band), calls_, static_cast<std::size_t>(band)))
         steps.push_back({BandStep::Kind::move, id, begin - before, kept, 0, of.writers[0]});
     } else {
       fill(begin, 0);
     }
     fill(of.rows, end);
-  }
-
-  /// Do the calls of this band compute all these rows?
-  bool is_rewritten(const Band& of, const RowRange& rows, std::int64_t band) const {
-    return std::all_of(of.writers.begin(), of.writers.end(), [&](std::size_t w) {
-      const std::vector<RowRange>& calls = calls_[w][static_cast<std::size_t>(band)];
-      return !calls.empty() && calls.front().first <= rows.first && calls.back().end >= std::min(rows.end, of.rows);
-    });
   }
 
   bool add_call(std::size_t p, const RowRange& rows, std::int64_t band, std::vector<BandStep>& steps) {
@@ -326,30 +338,22 @@ class BandScheduler {
       for (std::size_t band = 0; band < schedule_.loops.size(); ++band) {
         const RowRange all = touched(id, static_cast<std::int64_t>(band));
         for (const BandStep& step : schedule_.loops[band].steps)
-          if (step.kind == BandStep::Kind::call ? touches_other_rows(step, id, all.end - all.first) : step.tensor == id)
+          if (step.kind == BandStep::Kind::call ? touches_other_rows(step, rows_[step.part], id, all.end - all.first)
+                                                : step.tensor == id)
             return fail(fmt::format("bands keep rows of '{}', which is stored along another axis", tensor(id).name));
       }
     }
     return true;
   }
 
-  bool touches_other_rows(const BandStep& step, TensorId id, std::int64_t rows) const {
-    const auto at = step.at.find(id);
-    if (at == step.at.end()) return false;
-    std::int64_t count = step.rows;
-    for (const RowWindow& window : rows_[step.part].reads)
-      if (window.tensor == id) count = window.step * (step.rows - 1) + window.high - window.low + 1;
-    return at->second != 0 || count != rows;
-  }
-
   const Kernel& kernel_;
   const std::vector<Part>& parts_;
   std::int64_t by_;
-  std::vector<PartRows> rows_;                             ///< by part
-  std::map<TensorId, std::vector<std::size_t>> writers_;   ///< of tensors that the group writes: the parts
-  std::map<TensorId, Band> bands_;                         ///< of those that only the group touches
-  std::vector<std::int64_t> pace_, lead_, need_;           ///< by part
-  std::vector<std::vector<std::vector<RowRange>>> calls_;  ///< by part and band
+  std::vector<PartRows> rows_;                            ///< by part
+  std::map<TensorId, std::vector<std::size_t>> writers_;  ///< of tensors that the group writes: the parts
+  std::map<TensorId, Band> bands_;                        ///< of those that only the group touches
+  std::vector<std::int64_t> pace_, lead_, need_;          ///< by part
+  Calls calls_;
   BandSchedule schedule_;
   Diagnostics problems_;
 };
