@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "driver/grid_builder.h"
+#include "driver/grid_price.h"
 #include "driver/grid_versions.h"
 #include "isamap/scheduler.h"
 
@@ -21,8 +22,9 @@ constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a lo
 constexpr std::int64_t kLeastEvaluations = 200;          // of searches after the first
 constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
 
-constexpr double kLikelyBlocks = 50;  // of a grid that is not lowered yet
-constexpr double kGridCycles = 100;   // of the calls of some cells
+constexpr double kLikelyBlocks = 50;    // of a grid that is not lowered yet
+constexpr double kGridCycles = 100;     // of the calls of some cells
+constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
 
 using BlockCounts = std::vector<std::int64_t>;
 
@@ -363,16 +365,27 @@ class BlockCompiler {
     for (const PlannedGrid* plan : candidates_[candidate].grids)
       question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
   }
-  /// Without samples where nothing is computed or none is legal.
-  static VersionQuestion comparable(VersionQuestion question) {
+  /// Without samples where nothing is computed or none is legal. A schedule that is illegal at a sample may have blocks
+  /// that serve it; before they are lowered they are thought to be worse than the best.
+  VersionQuestion comparable(VersionQuestion question) const {
+    const double illegal = std::numeric_limits<double>::infinity();
     for (std::size_t s = question.samples.size(); s-- > 0;) {
-      double best = std::numeric_limits<double>::infinity();
+      double best = illegal;
       for (const auto& costs : question.costs) best = std::min(best, costs[s]);
-      if (best > 0 && best < std::numeric_limits<double>::infinity()) continue;
+      if (best > 0 && best < illegal) {
+        for (std::size_t c = 0; c < candidates_.size(); ++c)
+          if (question.costs[c][s] == illegal && candidates_[c].legal && !is_lowered(candidates_[c]))
+            question.costs[c][s] = kUnknownRegret * best;
+        continue;
+      }
       question.samples.erase(question.samples.begin() + static_cast<std::ptrdiff_t>(s));
       for (auto& costs : question.costs) costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(s));
     }
     return question;
+  }
+  static bool is_lowered(const GridCandidate& candidate) {
+    return std::all_of(candidate.grids.begin(), candidate.grids.end(),
+                       [](const PlannedGrid* plan) { return plan->lowered; });
   }
 
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.

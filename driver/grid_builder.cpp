@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "backends/cpp/block_unit.h"
+#include "driver/grid_price.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
-#include "program/shared_copies.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -23,7 +23,6 @@ constexpr std::int64_t kMostBlockRests = 128;  // positions that the smallest ti
 constexpr std::size_t kMostBlocks = 600;
 constexpr std::int64_t kMostRounded = 64;  // positions of a sum that an instruction takes at once
 constexpr int kShiftedSamples = 4;         // tried where extents of a masked block cannot be told from others
-constexpr double kCellCycles = 25;         // of a call through the table of blocks
 
 using BlockCounts = std::vector<std::int64_t>;
 
@@ -97,35 +96,27 @@ std::int64_t sample_of(const DimRun& run, std::int64_t step, std::int64_t shift 
   return run.low + ((run.high - run.low) / 2 / step + shift) % ((run.high - run.low) / step + 1) * step;
 }
 
-/// Axes along which the copies that the schedule packs first are the same: cells that differ there share them.
-std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model) {
-  std::vector<bool> shared(shape.axes.size(), false);
-  const Kernel& kernel = shape.kernel;
-  for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
-    const auto* stage = std::get_if<Stage>(&line.is);
-    if (stage == nullptr) break;
-    const auto memory = model.find_memory(stage->memory);
-    if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-      if (kernel.tensors[t].name != stage->tensor || role_of(kernel, make_id<TensorId>(t)) != Role::input) continue;
-      const std::vector<int> axes = axes_of(shape, make_id<TensorId>(t));
-      for (std::size_t axis = 0; axis < shared.size(); ++axis)
-        if (std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) shared[axis] = true;
-    }
-  }
-  return shared;
+std::optional<Program> lowered_block(const GridShape& shape, const Schedule& schedule, const BlockCounts& counts,
+                                     bool adds, const HardwareModel& model, const CompileOptions& options) {
+  const Kernel kernel = block_kernel(shape, counts, adds);
+  if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model))) return std::nullopt;
+  auto program = lower(schedule, kernel, model);
+  if (!program || !program->prepack.empty()) return std::nullopt;
+  if (options.strict_float && !program->assumptions.empty()) return std::nullopt;
+  program->sums_in_order = program->library_functions = options.strict_float;
+  return std::move(*program);
 }
 
-/// Cycles of a block that begins `before` positions along an axis later, after the block of those.
-std::optional<double> cycles_after(const Schedule& schedule, const GridShape& shape, BlockCounts counts,
-                                   std::pair<std::size_t, std::int64_t> before, bool adds, const HardwareModel& model,
-                                   const CostModelFactory& costs) {
-  counts[before.first] += before.second;
-  const auto both = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
-  counts[before.first] = before.second;
-  const auto first = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
-  if (!both || !first) return std::nullopt;
-  return std::max(0.0, both->total.cycles - first->total.cycles);
+const DimRun& run_of(const std::vector<GridAxis>& axes, std::size_t cell, std::size_t axis) {
+  for (std::size_t a = axes.size(); a-- > axis + 1;) cell /= axes[a].runs.size();
+  return axes[axis].runs[cell % axes[axis].runs.size()];
+}
+
+/// The first cell along all reduced axes never adds.
+bool only_starts(const std::vector<GridAxis>& axes, std::size_t cell) {
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis].reduced && &run_of(axes, cell, axis) != &axes[axis].runs.front()) return false;
+  return true;
 }
 
 class GridBuilder {
@@ -168,13 +159,7 @@ class GridBuilder {
   }
 
   std::optional<Program> lowered(const Schedule& schedule, const BlockCounts& counts, bool adds) const {
-    const Kernel kernel = block_kernel(grid_.shape, counts, adds);
-    if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model_))) return std::nullopt;
-    auto program = lower(schedule, kernel, model_);
-    if (!program || !program->prepack.empty()) return std::nullopt;
-    if (options_.strict_float && !program->assumptions.empty()) return std::nullopt;
-    program->sums_in_order = program->library_functions = options_.strict_float;
-    return std::move(*program);
+    return lowered_block(grid_.shape, schedule, counts, adds, model_, options_);
   }
 
   /// Positions of some tiles: below the next larger tile of the schedule, whose loop is gone then.
@@ -221,8 +206,7 @@ class GridBuilder {
     return true;
   }
 
-  /// What the smallest tile leaves are multiples of this.
-  std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }
+  std::int64_t rest_step(std::size_t axis) const { return rest_steps_[axis]; }  // which rests are multiples of
   /// Blocks for what the smallest tile of an axis leaves: one for several numbers where only masks differ.
   bool add_rests(std::size_t axis) {
     std::vector<DimRun>& runs = axes()[axis].runs;
@@ -233,6 +217,7 @@ class GridBuilder {
     }
     const std::size_t tiles = runs.size();
     std::optional<Program> last;
+    std::int64_t room = 0;  // lanes that the mask of the last run has left
     const std::int64_t step = rest_step(axis);
     for (std::int64_t rest = step; rest < tile; rest += step) {
       std::optional<Program> program = rest_program(axis, rest);
@@ -246,6 +231,11 @@ class GridBuilder {
         before->high = rest;
         // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
         if (before->low == 2 && rest == 3 && runs.size() > tiles + 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+        room = masked_room(*last, *program, step, model_) - step;
+      } else if (last && before->low < before->high && room >= step) {
+        before->high = rest;  // all lanes of the mask
+        last.reset();
+        continue;
       } else {
         runs.push_back({0, rest, rest});
       }
@@ -268,20 +258,10 @@ class GridBuilder {
     return counts;
   }
 
-  const DimRun& run_of(std::size_t cell, std::size_t axis) const {
-    for (std::size_t a = axes().size(); a-- > axis + 1;) cell /= axes()[a].runs.size();
-    return axes()[axis].runs[cell % axes()[axis].runs.size()];
-  }
-
-  /// The first cell along all reduced axes never adds.
-  bool only_starts(std::size_t cell) const {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis)
-      if (axes()[axis].reduced && &run_of(cell, axis) != &axes()[axis].runs.front()) return false;
-    return true;
-  }
+  const DimRun& run_of(std::size_t cell, std::size_t axis) const { return ::isamap::run_of(axes(), cell, axis); }
 
   bool add_block(std::size_t cell, bool adding) {
-    if (adding && only_starts(cell)) {
+    if (adding && only_starts(axes(), cell)) {
       grid_.blocks.emplace_back();
       return true;
     }
@@ -307,46 +287,21 @@ class GridBuilder {
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
   std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
+    std::vector<const Schedule*> schedules;
+    for (const Schedule& schedule : schedules_.rests) schedules.push_back(&schedule);
     const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
     BlockCounts counts;
+    std::optional<PositionsBefore> before;  // tiles that pack what the cell needs, too
+    const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
       const std::int64_t extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
       counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
                                        : sample_of(run_of(cell, axis), rest_step(axis)));
+      const DimRun& first = axes()[axis].runs.front();
+      if (shared[axis] && !before && &run_of(cell, axis) != &first && extent >= first.tile)
+        before = PositionsBefore{axis, extent / first.tile * first.tile};
     }
-    const Kernel kernel = block_kernel(grid_.shape, counts, false);
-    if (schedules_.rests.size() < 2)
-      return schedules_.rests.empty() ? std::vector<const Schedule*>{} : std::vector{&schedules_.rests[0]};
-    const auto before = shared_before(cell);
-    std::vector<std::pair<double, const Schedule*>> priced;
-    for (const Schedule& schedule : schedules_.rests) {
-      const bool legal = !has_errors(verify(schedule, kernel, model_));
-      const auto cost =
-          legal ? evaluate(schedule, kernel, model_, options_.schedule.costs) : Result<Evaluation>(Diagnostics{});
-      double cycles = cost ? cost->total.cycles : std::numeric_limits<double>::max();
-      if (cost && before && schedule == grid_.schedule)
-        cycles = std::min(cycles,
-                          cycles_after(schedule, grid_.shape, counts, *before, false, model_, options_.schedule.costs)
-                              .value_or(cycles));
-      priced.emplace_back(cycles, &schedule);
-    }
-    std::stable_sort(priced.begin(), priced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<const Schedule*> schedules;
-    for (const auto& [cycles, schedule] : priced) schedules.push_back(schedule);
-    return schedules;
-  }
-
-  /// Where the tiles before a cell of rests pack what it needs, too: along which axis, and how many there likely are.
-  std::optional<std::pair<std::size_t, std::int64_t>> shared_before(std::size_t cell) const {
-    const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
-    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      if (!shared[axis] || &run_of(cell, axis) == &axes()[axis].runs.front()) continue;
-      const std::int64_t tile = axes()[axis].runs.front().tile,
-                         extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
-      if (extent >= tile) return std::pair(axis, extent / tile * tile);
-    }
-    return std::nullopt;
+    return cheapest_first(std::move(schedules), grid_, counts, before, model_, options_.schedule.costs);
   }
 
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
@@ -379,14 +334,22 @@ class GridBuilder {
       if (tiles[axis] > 0 || run.low == run.high) continue;
       const std::int64_t step = rest_step(axis), sample = counts[axis];
       for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
-        if (rest == run.low + step && run.low != 1) continue;  // the ends; neighbours were compared for the run
-        // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
-        if (rest == sample || rest == 1) continue;
+        // The ends; neighbours were compared for the run. One lane alone may be found along another axis of one
+        // position; a mask of fewer lanes computes fewer.
+        if (rest == sample || rest == 1 || (rest == run.low + step && run.low != 1)) continue;
         BlockCounts other = counts;
         other[axis] = rest;
-        const auto program = lowered(block.schedule, other, adding);
-        const auto extents = program ? masked_extents(block.program, *program, rest - sample) : std::nullopt;
-        ambiguous = !extents && program && differ_in_extents(block.program, *program, rest - sample);
+        auto program = lowered(block.schedule, other, adding);
+        if (program && rest == run.high && !differ_in_extents(block.program, *program, rest - sample)) {
+          other[axis] = rest - step;  // all lanes are lowered without a mask
+          if ((ambiguous = sample == rest - step)) return false;
+          program = lowered(block.schedule, other, adding);
+          if (!program || masked_room(block.program, *program, rest - step - sample, model_) < rest - sample)
+            return false;
+        }
+        const std::int64_t more = other[axis] - sample;
+        const auto extents = program ? masked_extents(block.program, *program, more) : std::nullopt;
+        ambiguous = !extents && program && differ_in_extents(block.program, *program, more);
         if (!extents) return false;
         for (const std::int64_t extent : *extents) {
           const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
@@ -406,21 +369,6 @@ class GridBuilder {
   BlockCounts rest_steps_;
   Diagnostics why_;
 };
-
-/// How many positions each run of an axis has: what the entry of the program computes.
-std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
-  std::vector<std::pair<std::size_t, std::int64_t>> runs;
-  std::int64_t left = extent;
-  for (std::size_t r = 0; r < axis.runs.size(); ++r) {
-    const DimRun& run = axis.runs[r];
-    const std::int64_t count = run.tile > 0                          ? left / run.tile * run.tile
-                               : run.low <= left && left <= run.high ? left
-                                                                     : 0;
-    if (count > 0) runs.emplace_back(r, count);
-    left -= count;
-  }
-  return runs;
-}
 
 }  // namespace
 
@@ -457,43 +405,6 @@ Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {
       limited.blocks.push_back(grid.blocks[adding + number]);
     }
   return limited;
-}
-
-Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
-                     const Bindings& sizes) {
-  const std::vector<GridAxis>& axes = grid.shape.axes;
-  std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> runs;
-  std::size_t cells = 1;
-  for (const GridAxis& axis : axes) {
-    runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
-    cells *= runs.back().size();
-  }
-  std::vector<Cost> all;
-  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
-  for (std::size_t cell = 0; cell < cells; ++cell) {
-    std::size_t number = 0, rest = cells;
-    BlockCounts counts;
-    bool adds = false;
-    std::optional<std::pair<std::size_t, std::int64_t>> before;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      rest /= runs[a].size();
-      const std::size_t at = cell / rest % runs[a].size();
-      number = number * axes[a].runs.size() + runs[a][at].first;
-      counts.push_back(runs[a][at].second);
-      adds = adds || (axes[a].reduced && at > 0);
-      if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = std::pair(a, runs[a][0].second);
-    }
-    const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
-    const auto cost = evaluate(block.schedule, block_kernel(grid.shape, counts, adds), model, costs);
-    if (!cost) return cost.diagnostics();
-    all.push_back(cost->total);
-    if (!before || block.schedule != grid.schedule) continue;
-    const auto cycles = cycles_after(block.schedule, grid.shape, counts, *before, adds, model, costs);
-    all.back().cycles = std::min(all.back().cycles, cycles.value_or(all.back().cycles));
-  }
-  Cost sum = sum_of(all);
-  sum.cycles += kCellCycles * static_cast<double>(cells);
-  return sum;
 }
 
 }  // namespace isamap

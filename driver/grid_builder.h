@@ -23,8 +23,4 @@ Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, cons
 /// The same without the blocks that no extent up to these needs: by axis; -1: of any extent.
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most);
 
-/// Predicted cost at these sizes: the sum over the cells. An error: a block has no cost there.
-Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
-                     const Bindings& sizes);
-
 }  // namespace isamap

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "driver/block_compile.h"
-#include "driver/grid_builder.h"
+#include "driver/grid_price.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"

@@ -2,6 +2,7 @@
 #include "program/masked_blocks.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "support/overloaded.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 class ExtentComparison {
  public:
-  ExtentComparison(const Program& a, const Program& b, std::int64_t more) : a_(a), b_(b), more_(more) {}
+  ExtentComparison(const Program& a, const Program& b, std::int64_t more, const HardwareModel* model = nullptr)
+      : a_(a), b_(b), more_(more), model_(model) {}
 
   std::optional<std::set<std::int64_t>> run() {
     compare_buffers();
@@ -22,6 +24,8 @@ class ExtentComparison {
   bool is_ambiguous() const {
     return std::any_of(changed_.begin(), changed_.end(), [&](std::int64_t extent) { return kept_.contains(extent); });
   }
+
+  std::int64_t room() const { return room_; }
 
  private:
   void require(bool condition) { good_ = good_ && condition; }
@@ -75,10 +79,16 @@ class ExtentComparison {
       if (a.extents[d] == b.extents[d])
         kept_.insert(a.extents[d]);
       else if (b.extents[d] - a.extents[d] == more_)
-        changed_.insert(a.extents[d]);
+        change(a, d);
       else
         require(false);
     }
+  }
+  void change(const Call& call, std::size_t d) {
+    changed_.insert(call.extents[d]);
+    if (model_ == nullptr) return;
+    const std::vector<DimRange>& ranges = model_->instruction(call.instruction).ranges;
+    room_ = std::min(room_, d < ranges.size() ? ranges[d].max - call.extents[d] : 0);
   }
   void compare(const Element& a, const Element& b) { require(a == b); }
   void compare(const Sync& a, const Sync& b) { require(a == b); }
@@ -86,6 +96,8 @@ class ExtentComparison {
 
   const Program &a_, &b_;
   std::int64_t more_;
+  const HardwareModel* model_;
+  std::int64_t room_ = std::numeric_limits<std::int64_t>::max();
   bool good_ = true;
   std::set<std::int64_t> changed_, kept_;
 };
@@ -96,6 +108,12 @@ std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Pro
   ExtentComparison comparison(a, b, more);
   auto extents = comparison.run();
   return comparison.is_ambiguous() ? std::nullopt : extents;
+}
+
+std::int64_t masked_room(const Program& a, const Program& b, std::int64_t more, const HardwareModel& model) {
+  ExtentComparison comparison(a, b, more, &model);
+  const auto extents = comparison.run();
+  return extents && !extents->empty() ? comparison.room() : 0;
 }
 
 bool differ_in_extents(const Program& a, const Program& b, std::int64_t more) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "isamap/hardware.h"
 #include "isamap/program.h"
 
 namespace isamap {
@@ -15,5 +16,9 @@ std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Pro
 
 /// The same where other extents may have the same number: a program of another extent serves both.
 bool differ_in_extents(const Program& a, const Program& b, std::int64_t more);
+
+/// How much larger the extents of `a` that differ in `b` may become: what the instructions compute at most. 0: none
+/// differs, or more than extents do.
+std::int64_t masked_room(const Program& a, const Program& b, std::int64_t more, const HardwareModel& model);
 
 }  // namespace isamap

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "backends/compiled_runner.h"
+#include "backends/cpp/symbolic_unit.h"
 #include "driver/execute.h"
 #include "driver/grid_versions.h"
 #include "isamap/frontends.h"
@@ -14,6 +15,7 @@
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/masked_blocks.h"
+#include "program/shared_copies.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -132,6 +134,22 @@ TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(padded_conv
 TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(strided_depthwise, 20); }
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(row_softmax, 20); }
 
+/// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
+TEST(SymbolicBlocks, AProductOfEachSmallSize) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(product);
+  ASSERT_TRUE(grid_of(product).program);
+  const auto runner = make_symbolic_runner(*grid_of(product).program, vector_machine());
+  for (const char* const changed : {"M", "N", "K"})
+    for (std::int64_t value = 0; value <= 70; ++value) {
+      Bindings sizes{{"M", 13}, {"N", 19}, {"K", 5}};
+      sizes[changed] = value;
+      const auto checked = run_grid(*runner, kernel, sizes);
+      ASSERT_TRUE(checked) << changed << " = " << value << "\n" << render(checked.diagnostics());
+      EXPECT_TRUE(checked->correct) << changed << " = " << value << ": " << checked->first_difference;
+    }
+}
+
 TEST(SymbolicBlocks, RunsCoverEveryExtent) {
   for (const std::string& text : {product, scores, values, padded_convolution, strided_depthwise, row_softmax}) {
     ASSERT_TRUE(grid_of(text).program);
@@ -242,6 +260,84 @@ TEST(SymbolicBlocks, ProgramsThatDifferInMasksOnly) {
   EXPECT_EQ(masked_extents(at(3), at(5), 2), (std::set<std::int64_t>{3}));
   EXPECT_EQ(masked_extents(at(3), at(5), 1), std::nullopt);
   EXPECT_EQ(masked_extents(at(3), at(8), 5), std::nullopt);  // a whole register is no masked one
+}
+
+TEST(SymbolicBlocks, AMaskServesAllItsLanesAndNoMore) {
+  const Grid& grid = grid_of(product).program->grids[0];
+  const auto at = [&](std::int64_t columns) {
+    return *lower(grid.schedule, block_kernel(grid.shape, {2, columns, 40}, false), vector_machine());
+  };
+  EXPECT_EQ(masked_room(at(3), at(5), 2, vector_machine()), 5);  // of 8 lanes
+  EXPECT_EQ(masked_room(at(3), at(3), 0, vector_machine()), 0);
+  EXPECT_EQ(masked_room(at(3), at(8), 5, vector_machine()), 0);
+  bool all_lanes = false;  // one block serves 1 .. 8 columns, also those that need no mask
+  for (const GridAxis& axis : grid.shape.axes)
+    for (const DimRun& run : axis.runs) all_lanes = all_lanes || (run.low == 1 && run.high == 8);
+  EXPECT_TRUE(all_lanes);
+}
+
+// Copies that cells share --------------------------------------------------------------------------------------------
+
+const char* const packed_product = R"(schedule: gemm
+kernel: gemm
+target: x86_avx2
+nest:
+  - stage B in ram as [j/16, k, j%16]
+  - for i by 4
+  - for j by 16
+  - stage C in vec
+  - for k by 1
+  - stage B in vec
+  - for i by 1 unroll
+  - for j by 8 unroll
+  - do s0 with fma_f32_bcast(j=j)
+)";
+
+const SymbolicCompilation& packed_grid() {
+  static const SymbolicCompilation compiled = [] {
+    CompileOptions options;
+    const auto kernel = bind(symbolic_kernel(product), {{"M", 60}, {"N", 60}, {"K", 60}});
+    auto schedule = parse_schedule(packed_product, "s.yaml", *kernel, vector_machine());
+    EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+    if (schedule) options.hand_written = *schedule;
+    SymbolicCompilation result = compile_symbolic(symbolic_kernel(product), vector_machine(), options);
+    EXPECT_TRUE(result.program) << render(result.problems);
+    return result;
+  }();
+  return compiled;
+}
+
+TEST(SharedCopies, RowsThatTilesLeaveUseThePanelsOfTheTiles) {
+  ASSERT_TRUE(packed_grid().program);
+  const Grid& grid = packed_grid().program->grids[0];
+  const std::vector<SharedCopy> copies = shared_copies(grid.blocks[0], grid.shape);
+  ASSERT_EQ(copies.size(), 1U);
+  EXPECT_EQ(grid.shape.kernel.tensors[copies[0].tensor.index()].name, "B");
+  EXPECT_EQ(axes_of(grid.shape, copies[0].tensor).size(), 2U);  // j and k
+  Block written = grid.blocks[0];                               // mutant: a later node writes the panel
+  written.program.body.push_back(written.program.body[copies[0].nodes[0]]);
+  const std::size_t last = written.program.body.size() - 1;
+  for (const SharedCopy& copy : shared_copies(written, grid.shape))
+    EXPECT_EQ(std::count(copy.nodes.begin(), copy.nodes.end(), last), 0);
+  Block other = grid.blocks[0];  // mutant: the copy depends on the rows
+  for (auto& [variable, loop] : other.loops) loop.axis = 0;
+  EXPECT_TRUE(shared_copies(other, grid.shape).empty());
+}
+
+TEST(SharedCopies, ArePackedOnceForEachPanel) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(product);
+  ASSERT_TRUE(packed_grid().program);
+  const auto runner = make_symbolic_runner(*packed_grid().program, vector_machine());
+  for (const auto& [m, n, k] : {std::tuple(0, 5, 3), std::tuple(5, 0, 3), std::tuple(7, 50, 0), std::tuple(1, 1, 1),
+                                std::tuple(9, 67, 33), std::tuple(61, 15, 5), std::tuple(4, 16, 7)}) {
+    const auto checked = run_grid(*runner, kernel, {{"M", m}, {"N", n}, {"K", k}});
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
+  }
+  const auto unit = print_symbolic_cpp(*packed_grid().program, vector_machine());
+  ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("GrowingArray& B_copy"), std::string::npos);
 }
 
 // Versions -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/grid_price.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "isamap/scheduler.h"
+#include "program/shared_copies.h"
+
+namespace isamap {
+namespace {
+
+constexpr double kCellCycles = 25;  // of a call through the table of blocks
+
+using CellCounts = std::vector<std::int64_t>;
+
+class BlockPrices {
+ public:
+  BlockPrices(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs)
+      : grid_(grid), model_(model), costs_(costs) {}
+
+  Result<Cost> cost(const Schedule& schedule, const CellCounts& counts, bool adds,
+                    const std::optional<PositionsBefore>& before) const {
+    auto own = evaluate(schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    if (!own) return own.diagnostics();
+    if (before && schedule == grid_.schedule)
+      own->total.cycles = std::min(own->total.cycles, cycles_after(schedule, counts, adds, *before));
+    return std::move(own->total);
+  }
+
+ private:
+  double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
+    counts[before.axis] += before.count;
+    const auto both = evaluate(schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    counts[before.axis] = before.count;
+    const auto first = evaluate(schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    return both && first ? std::max(0.0, both->total.cycles - first->total.cycles)
+                         : std::numeric_limits<double>::infinity();
+  }
+
+  const Grid& grid_;
+  const HardwareModel& model_;
+  const CostModelFactory& costs_;
+};
+
+/// How many positions each run of an axis has: what the entry of the program computes.
+std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
+  std::vector<std::pair<std::size_t, std::int64_t>> runs;
+  std::int64_t left = extent;
+  for (std::size_t r = 0; r < axis.runs.size(); ++r) {
+    const DimRun& run = axis.runs[r];
+    const std::int64_t count = run.tile > 0                          ? left / run.tile * run.tile
+                               : run.low <= left && left <= run.high ? left
+                                                                     : 0;
+    if (count > 0) runs.emplace_back(r, count);
+    left -= count;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model) {
+  std::vector<bool> shared(shape.axes.size(), false);
+  const Kernel& kernel = shape.kernel;
+  for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    if (stage == nullptr) break;
+    const auto memory = model.find_memory(stage->memory);
+    if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      if (kernel.tensors[t].name != stage->tensor || role_of(kernel, make_id<TensorId>(t)) != Role::input) continue;
+      const std::vector<int> axes = axes_of(shape, make_id<TensorId>(t));
+      for (std::size_t axis = 0; axis < shared.size(); ++axis)
+        if (std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) shared[axis] = true;
+    }
+  }
+  return shared;
+}
+
+std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,
+                                            const std::vector<std::int64_t>& counts,
+                                            const std::optional<PositionsBefore>& before, const HardwareModel& model,
+                                            const CostModelFactory& costs) {
+  if (schedules.size() < 2) return schedules;
+  const BlockPrices prices(grid, model, costs);
+  const Kernel kernel = block_kernel(grid.shape, counts, false);
+  std::map<const Schedule*, double> cycles;
+  for (const Schedule* schedule : schedules) {
+    const bool legal = !has_errors(verify(*schedule, kernel, model));
+    const auto cost = legal ? prices.cost(*schedule, counts, false, before) : Result<Cost>(Diagnostics{});
+    cycles[schedule] = cost ? cost->cycles : std::numeric_limits<double>::max();
+  }
+  std::stable_sort(schedules.begin(), schedules.end(),
+                   [&](const Schedule* a, const Schedule* b) { return cycles.at(a) < cycles.at(b); });
+  return schedules;
+}
+
+Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
+                     const Bindings& sizes) {
+  const std::vector<GridAxis>& axes = grid.shape.axes;
+  std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> runs;
+  std::size_t cells = 1;
+  for (const GridAxis& axis : axes) {
+    runs.push_back(runs_at(axis, evaluate(axis.extent, sizes)));
+    cells *= runs.back().size();
+  }
+  std::vector<Cost> all;
+  const BlockPrices prices(grid, model, costs);
+  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    std::size_t number = 0, rest = cells;
+    CellCounts counts;
+    bool adds = false;
+    std::optional<PositionsBefore> before;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      rest /= runs[a].size();
+      const std::size_t at = cell / rest % runs[a].size();
+      number = number * axes[a].runs.size() + runs[a][at].first;
+      counts.push_back(runs[a][at].second);
+      adds = adds || (axes[a].reduced && at > 0);
+      if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = PositionsBefore{a, runs[a][0].second};
+    }
+    const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
+    auto cost = prices.cost(block.schedule, counts, adds, before);
+    if (!cost) return cost.diagnostics();
+    all.push_back(std::move(*cost));
+  }
+  Cost sum = sum_of(all);
+  sum.cycles += kCellCycles * static_cast<double>(cells);
+  return sum;
+}
+
+}  // namespace isamap

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the cells of a grid cost.
+//
+// Cells share the copies that their schedule packs before all loops (program/shared_copies.h). A cell that finds them
+// made costs what its positions add to the block before it: cost(both together) - cost(the block before it).
+
+#include "isamap/block_program.h"
+#include "isamap/compile.h"
+
+namespace isamap {
+
+/// Positions of an axis in the cell whose copies are used.
+struct PositionsBefore {
+  std::size_t axis = 0;
+  std::int64_t count = 0;
+};
+
+/// Axes along which the copies that the schedule packs first are the same.
+std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model);
+
+/// By the cost of a block with so many positions; illegal ones last.
+std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedules, const Grid& grid,
+                                            const std::vector<std::int64_t>& counts,
+                                            const std::optional<PositionsBefore>& before, const HardwareModel& model,
+                                            const CostModelFactory& costs);
+
+/// Predicted cost at these sizes: the sum over the cells. An error: a block has no cost there.
+Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
+                     const Bindings& sizes);
+
+}  // namespace isamap
