@@ -7,9 +7,9 @@
 
 #include "cli/common.h"
 #include "cli/json_internal.h"
-#include "cli/memory_counts.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "mapper/mapping_names.h"
+#include "report/memory_counts.h"
 
 namespace isamap::cli {
 namespace {

@@ -10,11 +10,11 @@
 #include "cli/command_line.h"
 #include "cli/compile_verb.h"
 #include "cli/json.h"
-#include "cli/memory_counts.h"
 #include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
+#include "report/memory_counts.h"
 
 namespace isamap::cli {
 namespace {

@@ -106,11 +106,10 @@ std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage,
     if (!split) return std::nullopt;
     if (split->divide == 1 && split->form == form) return distance;
     std::int64_t extent = split->modulo;
-    if (extent == 0)
-      if (const int d = replicated_dim(view, *split); d >= 0)
-        extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
-      else
-        extent = digit_extent(*split, std::max<std::int64_t>(1, range_over(split->form, tiles).extent));
+    if (const int d = replicated_dim(view, *split); extent == 0 && d >= 0)
+      extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
+    else if (extent == 0)
+      extent = digit_extent(*split, std::max<std::int64_t>(1, range_over(split->form, tiles).extent));
     distance *= extent + layout[i].pad;
   }
   return std::nullopt;

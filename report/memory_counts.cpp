@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/memory_counts.h"
+#include "report/memory_counts.h"
 
 #include <fmt/format.h>
 
 #include "driver/execute.h"
 
-namespace isamap::cli {
+namespace isamap {
 namespace {
 
 std::string times_as_many(std::int64_t taken, std::int64_t least) {
@@ -75,4 +75,4 @@ void add_counts(nlohmann::ordered_json& json, const std::vector<MemoryRequests>&
         {{"part", part}, {"requests", r.requests}, {"passes", r.passes}, {"least_passes", r.least}});
 }
 
-}  // namespace isamap::cli
+}  // namespace isamap

@@ -8,7 +8,7 @@
 
 #include "isamap/interpret.h"
 
-namespace isamap::cli {
+namespace isamap {
 
 /// Lines of requests to memories and to banks; nothing was counted: "".
 std::string text_of_counts(const std::vector<MemoryRequests>& requests, const std::vector<BankRequests>& banks);
@@ -17,4 +17,4 @@ std::string text_of_counts(const std::vector<MemoryRequests>& requests, const st
 void add_counts(nlohmann::ordered_json& json, const std::vector<MemoryRequests>& requests,
                 const std::vector<BankRequests>& banks);
 
-}  // namespace isamap::cli
+}  // namespace isamap
