@@ -246,16 +246,19 @@ PartStoreOptions part_options(const Options& options, const HardwareModel& machi
   return with;
 }
 
+bool has_plan(const Options& options) { return !options.onnx.plan.empty() && options.onnx.plan != "search"; }
+
 Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
                           PartStoreOptions with) {
   with.tuned_as.clear();  // the plan is the same before and after
   with.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
   if (!with.compiled_as.empty())
     with.compiled_as += fmt::format("evaluations {}\n", with.compile.schedule.max_evaluations);
-  if (!options.onnx.plan.empty()) return load_plan(options.onnx.plan, model.kernel);
+  if (has_plan(options)) return load_plan(options.onnx.plan, model.kernel, machine.name);
   PartStore draft(machine, std::move(with));
   PlanOptions search;
   search.seed = options.seed;
+  search.band_gain = options.onnx.band_gain / 100;
   return with_orders_for_launches(model, plan_model(model, draft, search), draft);
 }
 
@@ -308,7 +311,7 @@ class Builder {
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
     built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
-    if (options_.onnx.plan.empty()) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
+    if (!has_plan(options_)) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
     built.compiled = compile_model(built.prepared.model, std::move(*plan), store);
     if (built.compiled.code != Exit::ok) return reported(built.compiled.code, built.compiled.problems);
     return built;
@@ -441,7 +444,7 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   }
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
   const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
-                     operators = activation_bytes(model.kernel, apart(model.kernel));
+                     operators = activation_bytes(model.kernel, operators_of(model));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
                          built->machine,
@@ -615,6 +618,16 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
                           "# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
                           "candidates took less than {:.0f} there{}\n",
                           built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  const Kernel& kernel = built->prepared.model.kernel;
+  const std::size_t parts = bands_as_parts(plan).size();
+  const std::int64_t activations = activation_bytes(kernel, bands_as_parts(plan)),
+                     operators = activation_bytes(kernel, operators_of(built->prepared.model));
+  text += fmt::format(
+      "# {} parts, a group of bands counted once; {} bytes of activations between them, {:.2f} of those "
+      "of one operator a part\n",
+      parts, activations, static_cast<double>(activations) / static_cast<double>(operators));
+  json["activation_bytes"] = activations;
+  json["activation_bytes_apart"] = operators;
   if (const auto launches = launches_of(built->compiled)) {
     text += fmt::format("# {} launches of kernels in {} parts\n", *launches, plan.parts.size());
     json["launches"] = *launches;

@@ -21,6 +21,7 @@
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
+#include "planner/split_dims.h"
 
 namespace isamap::cli {
 namespace {
@@ -158,7 +159,10 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
+  if (computes_whole) {
+    ahead = inlined_producers(std::move(*ahead), computes_whole);
+    ahead->kernel = with_split_dims(std::move(ahead->kernel));
+  }
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
@@ -182,6 +186,11 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
+bool is_model(const Options& options) {
+  return options.compute.empty() && !options.kernel_file.empty() &&
+         (is_onnx(options.kernel_file) || !options.onnx.plan.empty());
+}
+
 bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
@@ -196,11 +205,43 @@ bool without_model_flags(const Options& options) {
   return true;
 }
 
+namespace {
+
+/// A kernel file as a model: its statements are what parts are made of, its constants are drawn.
+Model model_of(Kernel kernel, std::uint64_t seed) {
+  Model model;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const auto id = make_id<TensorId>(t);
+    const Role role = role_of(kernel, id);
+    if (kernel.tensors[t].constant) {
+      Weight& weight = model.weights.emplace_back();
+      weight.tensor = id;
+      weight.drawn = true;
+      weight.seed = seed + t;
+    } else if (role != Role::intermediate) {
+      (role == Role::output ? model.outputs : model.inputs).push_back(id);
+      model.file_names[id] = kernel.tensors[t].name;
+    }
+  }
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    model.origins.push_back({{kernel.statements[s].name}, kernel.statements[s].name, "statement", "statement", s});
+  model.kernel = std::move(kernel);
+  return model;
+}
+
+}  // namespace
+
 std::optional<Model> load_model(const Options& options, Exit& code) {
   ModelOptions with;
   code = Exit::usage;
   if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_model_options(options, with))
     return std::nullopt;
+  if (!is_onnx(options.kernel_file)) {
+    auto kernel = load_kernel_of(options, code);
+    if (!kernel) return std::nullopt;
+    code = Exit::ok;
+    return model_of(std::move(*kernel), options.seed);
+  }
   auto model = import_model(options.kernel_file, with);
   if (model) return std::move(*model);
   code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());

@@ -15,6 +15,8 @@
 namespace isamap::cli {
 
 bool is_onnx(const std::string& path);
+/// An .onnx file, or a kernel whose statements are the parts of a plan (--plan).
+bool is_model(const Options& options);
 
 /// False: an option that only models have was given with a kernel, and is reported.
 bool without_model_flags(const Options& options);

@@ -100,7 +100,7 @@ bool counts_requests() {
 }
 
 Exit verb_run(const Options& options) {
-  if (options.compute.empty() && is_onnx(options.kernel_file)) {
+  if (is_model(options)) {
     if (options.onnx.interpret && options.onnx.threads > 1)
       return fail(Exit::usage, "--threads is for programs, and --interpret makes none", "leave out one of them");
     if (options.onnx.interpret && !options.report.empty())

@@ -10,23 +10,26 @@
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/prefetch.h"
 #include "ir/legal.h"
-#include "ir/liveness.h"
 #include "ir/start.h"
 #include "ir/symbolic/known_bounds.h"
 #include "isamap/program_on_machine.h"
+#include "program/exceeded_capacities.h"
 
 namespace isamap {
 
 namespace {
 
+// The loops and guards around a node, and the problems so far.
 struct Verifier {
   const Program& program;
   const HardwareModel& model;
-  Diagnostics problems;
-  std::vector<ChosenRegister> chosen;
-  Ranges ranges;
-  std::set<std::string> unrolled;
-  std::map<std::string, UnitId> open_units;  // open loops over instances of a unit
+  Diagnostics problems = {};
+  std::vector<ChosenRegister> chosen = {};
+  Ranges ranges = {};
+  std::set<std::string> unrolled = {};
+  std::map<std::string, UnitId> open_units = {};   // open loops over instances of a unit
+  std::vector<AffineExpr> conditions = {};         // of enclosing guards, in both branches
+  std::vector<AffineExpr> known_nonnegative = {};  // of those in whose `then` branch this is
 
   void problem(const std::string& text) {
     if (problems.size() < 20) problems.push_back(error(text));
@@ -73,8 +76,6 @@ struct Verifier {
     list(guard.otherwise);
     conditions.resize(around);
   }
-  std::vector<AffineExpr> conditions;  // of enclosing guards, in both branches
-  std::vector<AffineExpr> known_nonnegative;
 
   bool nonnegative(const AffineExpr& e, const Ranges& at) const {
     return isamap::nonnegative(e, at, known_nonnegative);
@@ -232,107 +233,20 @@ struct Verifier {
     }
     return all;
   }
-
-  // Maximum of live bytes or registers in each memory, against its capacity.
-  void capacities() {
-    std::map<std::string, std::int64_t> around;
-    collect_unit_loops(program.body, around);
-    const auto live = live_ranges(program);
-    for (std::size_t m = 0; m < model.memories().size(); ++m) {
-      const Memory& memory = model.memories()[m];
-      std::vector<std::size_t> here;
-      for (std::size_t b = 0; b < live.size(); ++b)
-        if (program.buffers[b].memory.index() == m && live[b].low <= live[b].high) here.push_back(b);
-      std::int64_t most = 0, highest = 0;
-      std::string who;
-      for (std::size_t b : here) {
-        std::int64_t sum = 0;
-        std::string names;
-        for (std::size_t other : here)
-          if (live[other].low <= live[b].low && live[b].low <= live[other].high) {
-            const std::int64_t share = footprint(program.buffers[other]) / instances_of(other);
-            sum += share;
-            names += fmt::format("{}{} {}", names.empty() ? "" : ", ", program.buffers[other].name, share);
-          }
-        if (sum > most) most = sum, who = names;
-        if (instances_of(b) == 1)
-          highest = std::max(highest, program.buffers[b].address + footprint(program.buffers[b]));
-      }
-      check_capacity(memory, most, highest, who);
-    }
-  }
-
-  // A buffer above a parallel loop (with uses inside and outside of it), owned by the loop's unit or an inner one, is
-  // distributed: it holds the tiles of all instances, and each instance stores its part.
-  struct UnitLoops {
-    std::set<std::map<std::string, std::int64_t>> around_one;  // of each use
-    std::map<std::string, std::int64_t> around_all;
-    bool seen = false;
-  };
-  std::map<std::int32_t, UnitLoops> unit_loops;
-
-  void collect_unit_loops(const std::vector<Node>& nodes, std::map<std::string, std::int64_t>& around) {
-    for (const Node& node : nodes) {
-      for_each_ref(node, [&](const Ref& r) {
-        UnitLoops& u = unit_loops[r.buffer.value];
-        if (!u.seen) u.around_all = around;
-        u.seen = true;
-        std::erase_if(u.around_all, [&](const auto& entry) { return !around.contains(entry.first); });
-        u.around_one.insert(around);
-      });
-      if (const auto* loop = std::get_if<Loop>(&node.is)) {
-        if (!loop->unit.empty()) around[loop->variable + "@" + loop->unit] = loop->trip;
-        collect_unit_loops(loop->body, around);
-        if (!loop->unit.empty()) around.erase(loop->variable + "@" + loop->unit);
-      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
-        collect_unit_loops(guard->then, around);
-        collect_unit_loops(guard->otherwise, around);
-      }
-    }
-  }
-
-  // Largest product of parallel trip counts around a use.
-  std::int64_t instances_of(std::size_t buffer) {
-    const UnitLoops& u = unit_loops[static_cast<std::int32_t>(buffer)];
-    std::int64_t most = 1;
-    for (const auto& around : u.around_one) {
-      std::int64_t instances_here = 1;
-      for (const auto& [key, trip] : around) {
-        const std::string unit = key.substr(key.find('@') + 1);
-        const auto id = model.find_unit(unit.substr(0, unit.find('.')));
-        if (!u.around_all.contains(key) && id && model.inside(model.memory(program.buffers[buffer].memory).per, *id))
-          instances_here *= trip;
-      }
-      most = std::max(most, instances_here);
-    }
-    return most;
-  }
-
-  void check_capacity(const Memory& memory, std::int64_t most, std::int64_t highest, const std::string& who) {
-    const bool is_register = memory.is_register();
-    const std::int64_t available = is_register ? memory.count : memory.capacity;
-    if (available <= 0) return;
-    const std::int64_t needed = memory.named_by_compiler() ? most : std::max(most, highest);
-    if (needed <= available) return;
-    Diagnostic d = error(fmt::format("memory {} holds {} {}; {} are needed at once", memory.name, available,
-                                     is_register ? "registers" : "bytes", needed));
-    d.notes.push_back("live at once: " + who);
-    problems.push_back(d);
-  }
 };
 
 }  // namespace
 
 Diagnostics verify(const Program& program, const HardwareModel& model) {
-  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
+  Verifier verifier{program, model};
   verifier.list(program.prepack);
   verifier.list(program.body);
-  verifier.capacities();
+  for (Diagnostic& full : exceeded_capacities(program, model)) verifier.problems.push_back(std::move(full));
   return verifier.problems;
 }
 
 std::vector<ChosenRegister> registers_chosen_by_loops(const Program& program, const HardwareModel& model) {
-  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
+  Verifier verifier{program, model};
   verifier.list(program.prepack);
   verifier.list(program.body);
   return verifier.chosen;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 
 #include "scheduler/cost/hierarchy/levels_text.h"
 #include "scheduler/cost/hierarchy/problems.h"
@@ -46,6 +45,65 @@ Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
   return {error("no schedule exists")};
 }
 
+hierarchy::ExactOptions search_options(const ScheduleOptions& options, const ExactLimits& limits) {
+  hierarchy::ExactOptions search;
+  search.objective = options.objective;
+  search.dividing = options.space.dividing;
+  search.keep_all = options.space.keep_all;
+  search.double_buffered = options.space.double_buffered;
+  search.max_evaluations = limits.max_evaluations;
+  search.max_nodes = limits.max_nodes;
+  return search;
+}
+
+/// The best schedule of all problems, and what is proved for all of them together.
+struct BestOfProblems {
+  std::optional<hierarchy::Exact> best;  ///< nothing: none has a legal schedule within the limits
+  std::size_t problem = 0;               ///< of the best
+  double lower_bound = 0;
+  bool finished = true;  ///< every search was exhaustive
+  hierarchy::ExactCounts counts;
+};
+
+/// `stopped`: set by `search.stop`, when the problems left only report their bounds.
+BestOfProblems search_problems(const std::vector<hierarchy::MappedProblem>& problems, hierarchy::ExactOptions search,
+                               const bool& stopped) {
+  BestOfProblems all;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    if (stopped) search.max_nodes = 1;
+    hierarchy::Exact found = search_exact(problems[p].problem, search);
+    all.lower_bound = p == 0 ? found.lower_bound : std::min(all.lower_bound, found.lower_bound);
+    all.finished = all.finished && found.finished;
+    all.counts.nodes += found.counts.nodes;
+    all.counts.evaluations += found.counts.evaluations;
+    all.counts.by_bound += found.counts.by_bound;
+    all.counts.by_room += found.counts.by_room;
+    all.counts.by_growth += found.counts.by_growth;
+    if (!found.best || (all.best && found.value >= all.best->value)) continue;
+    all.best = std::move(found);
+    all.problem = p;
+  }
+  return all;
+}
+
+/// A point of a problem as a schedule, with its cost.
+Result<Scheduled> schedule_of(const Kernel& kernel, const HardwareModel& model, const hierarchy::MappedProblem& mapped,
+                              const hierarchy::LevelPoint& point) {
+  const Nest nest = nest_of(mapped.problem, point, do_line(mapped.mapping, kernel, model));
+  auto cost = make_cost_model_closed_form()->estimate({&kernel, mapped.mapping.statement, &model, nest});
+  if (!cost) return cost.diagnostics();
+  Scheduled scheduled;
+  scheduled.schedule.name = kernel.name;
+  scheduled.schedule.kernel = kernel.name;
+  scheduled.schedule.target = model.name;
+  scheduled.schedule.sizes = model.sizes();
+  scheduled.schedule.nests = {nest};
+  scheduled.statement_costs = {*cost};
+  scheduled.cost = std::move(*cost);
+  scheduled.mappings = {mapped.mapping};
+  return scheduled;
+}
+
 }  // namespace
 
 Diagnostics exact_search_refusal(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
@@ -65,66 +123,34 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
                                        const ScheduleOptions& options, const ExactLimits& limits, bool* proved) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  const auto made = hierarchy::problems_of(kernel, StatementId{0}, mappings.mappings, model);
-  if (!made) return made.diagnostics();
-  const std::vector<hierarchy::MappedProblem>& problems = *made;
-  hierarchy::ExactOptions search;
-  search.objective = options.objective;
-  search.dividing = options.space.dividing;
-  search.keep_all = options.space.keep_all;
-  search.double_buffered = options.space.double_buffered;
-  search.max_evaluations = limits.max_evaluations;
-  search.max_nodes = limits.max_nodes;
-  ExactSchedule result;
+  const auto problems = hierarchy::problems_of(kernel, StatementId{0}, mappings.mappings, model);
+  if (!problems) return problems.diagnostics();
+  bool stopped = false;
+  hierarchy::ExactOptions search = search_options(options, limits);
   if (limits.max_seconds > 0 || options.progress)
     search.stop = [&](std::int64_t evaluations, double best) {
-      bool& stopped = result.scheduled.stopped;
       stopped = stopped || (options.progress && !options.progress(evaluations, best));
       return stopped || (limits.max_seconds > 0 && seconds() > limits.max_seconds);
     };
-  result.certified = !mappings.limit_reached;
-  std::optional<hierarchy::Exact> best;
-  std::size_t chosen = 0;
-  double lower_bound = 0;
-  for (std::size_t p = 0; p < problems.size(); ++p) {
-    if (result.scheduled.stopped) search.max_nodes = 1;  // the others only report their bounds
-    hierarchy::Exact found = search_exact(problems[p].problem, search);
-    lower_bound = p == 0 ? found.lower_bound : std::min(lower_bound, found.lower_bound);
-    result.certified = result.certified && found.finished;
-    result.counts.nodes += found.counts.nodes;
-    result.counts.evaluations += found.counts.evaluations;
-    result.counts.by_bound += found.counts.by_bound;
-    result.counts.by_room += found.counts.by_room;
-    result.counts.by_growth += found.counts.by_growth;
-    if (!found.best || (best && found.value >= best->value)) continue;
-    best = std::move(found);
-    chosen = p;
-  }
-  *proved = result.certified && !best;
-  if (!best) {
-    if (*proved) return conflict(problems.front().problem, options.space);
+  const BestOfProblems all = search_problems(*problems, search, stopped);
+  const bool certified = all.finished && !mappings.limit_reached;
+  *proved = certified && !all.best;
+  if (!all.best) {
+    if (*proved) return conflict(problems->front().problem, options.space);
     return error("no legal schedule was found within the budget");
   }
-  const auto& [mapping, problem] = problems[chosen];
-  const Nest nest = nest_of(problem, *best->best, do_line(mapping, kernel, model));
-  auto cost = make_cost_model_closed_form()->estimate({&kernel, mapping.statement, &model, nest});
-  if (!cost) return cost.diagnostics();
-  Scheduled& scheduled = result.scheduled;
-  scheduled.schedule.name = kernel.name;
-  scheduled.schedule.kernel = kernel.name;
-  scheduled.schedule.target = model.name;
-  scheduled.schedule.sizes = model.sizes();
-  scheduled.schedule.nests = {nest};
-  scheduled.statement_costs = {*cost};
-  scheduled.cost = std::move(*cost);
-  scheduled.mappings = {mapping};
-  scheduled.evaluations = result.counts.evaluations;
-  scheduled.exhausted = result.certified;
-  scheduled.curve = best->curve;
-  scheduled.seconds = seconds();
-  result.text = levels_text(problem, *best->best, scheduled.schedule);
+  const hierarchy::MappedProblem& chosen = (*problems)[all.problem];
+  auto scheduled = schedule_of(kernel, model, chosen, *all.best->best);
+  if (!scheduled) return scheduled.diagnostics();
+  ExactSchedule result{std::move(*scheduled), "", 0, certified, all.counts};
+  result.scheduled.stopped = stopped;
+  result.scheduled.evaluations = all.counts.evaluations;
+  result.scheduled.exhausted = certified;
+  result.scheduled.curve = all.best->curve;
+  result.scheduled.seconds = seconds();
+  result.text = levels_text(chosen.problem, *all.best->best, result.scheduled.schedule);
   // Rounding may lift a bound above the cost that it bounds.
-  result.lower_bound = std::min(lower_bound, value(scheduled.cost, options.objective));
+  result.lower_bound = std::min(all.lower_bound, value(result.scheduled.cost, options.objective));
   return result;
 }
 

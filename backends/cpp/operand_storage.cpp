@@ -27,6 +27,62 @@ std::int64_t instances_of(const Operand& operand) {
   return count;
 }
 
+/// Registers of one instance; 0: no fragment.
+std::int64_t registers_of_fragment(const Operand& operand, const Buffer& buffer, const Memory& memory) {
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  if (fragment == nullptr || fragment->over.empty()) return 0;
+  if (!memory.named_by_compiler() || memory.size <= 0) return 0;
+  // elements of all instances over instances
+  std::int64_t instances = 1, elements = 1;
+  for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) instances *= fragment->over[u].second;
+  if (fragment->replicated) {
+    elements = fragment->over.back().second;
+  } else {
+    for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
+      elements *= buffer.extents[a];
+    elements /= instances;
+  }
+  const auto own_type = [&](const auto& entry) { return entry.first == name(buffer.dtype); };
+  if (std::any_of(memory.value.begin(), memory.value.end(), own_type)) return std::max<std::int64_t>(elements, 1);
+  return std::max<std::int64_t>((elements * bytes(buffer.dtype) + memory.size - 1) / memory.size, 1);
+}
+
+/// The variable has the fragment of its operand with most instances; operands with fewer use a part of its registers.
+void hold(Variable& variable, const Instruction& by, int access, const Buffer& buffer, const Memory& memory) {
+  const Operand& operand = operand_of(by, access);
+  if (variable.shared_by != nullptr &&
+      instances_of(operand) < instances_of(operand_of(*variable.shared_by, variable.access)))
+    return;  // it uses a part
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
+                      fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
+  variable.count = registers_of_fragment(operand, buffer, memory);
+  variable.shared_by = &by;
+  variable.access = access;
+}
+
+void note_need(const Place& place, const Places& places, Item& item) {
+  if (place.kind == Place::Kind::variable && place.variable >= 0) item.variables.insert(place.variable);
+  if (place.kind != Place::Kind::memory || !place.buffer.valid()) return;
+  for (int p = resolve(place, places).first; p >= 0; p = places.pointers[static_cast<std::size_t>(p)].parent)
+    item.pointers.insert(p);
+}
+
+/// After counting uses: pointers and variables of each item, bottom up.
+void note_needs(std::vector<Item>& items, const Places& places) {
+  for (Item& item : items) {
+    for (const Place& place : item.places) note_need(place, places, item);
+    for (std::vector<Item>* inner : {&item.body, &item.otherwise}) {
+      note_needs(*inner, places);
+      for (const Item& child : *inner) {
+        item.pointers.insert(child.pointers.begin(), child.pointers.end());
+        item.variables.insert(child.variables.begin(), child.variables.end());
+      }
+    }
+  }
+}
+
+/// The loops around a node, and the variables and pointers made so far.
 class Finder {
  public:
   Finder(const StorageContext& context, Places& places)
@@ -48,20 +104,6 @@ class Finder {
       out.push_back(std::move(item));
     }
     return out;
-  }
-
-  /// After counting uses: pointers and variables of each item, bottom up.
-  void needs(std::vector<Item>& items) {
-    for (Item& item : items) {
-      for (const Place& place : item.places) need(place, item);
-      for (std::vector<Item>* inner : {&item.body, &item.otherwise}) {
-        needs(*inner);
-        for (const Item& child : *inner) {
-          item.pointers.insert(child.pointers.begin(), child.pointers.end());
-          item.variables.insert(child.variables.begin(), child.variables.end());
-        }
-      }
-    }
   }
 
  private:
@@ -91,43 +133,13 @@ class Finder {
       }
       item.places.push_back(
           place(call.operands[i], i == 0 ? ranges_of_call(ranges_, instruction, call, 0) : ranges, instruction.name));
-      if (const int v = item.places.back().variable; v >= 0)
-        hold(places_.variables[static_cast<std::size_t>(v)], instruction, static_cast<int>(i), call.operands[i].buffer);
+      if (const int v = item.places.back().variable; v >= 0) {
+        const Buffer& buffer = program_.buffers[call.operands[i].buffer.index()];
+        hold(places_.variables[static_cast<std::size_t>(v)], instruction, static_cast<int>(i), buffer,
+             model_.memory(buffer.memory));
+      }
     }
     for (const Ref& ref : call.masks) item.places.push_back(place(ref, ranges, instruction.name));
-  }
-  void hold(Variable& variable, const Instruction& by, int access, BufferId id) {
-    const Operand& operand = operand_of(by, access);
-    if (variable.shared_by != nullptr &&
-        instances_of(operand) < instances_of(operand_of(*variable.shared_by, variable.access)))
-      return;  // it uses a part
-    const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
-    variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
-                        fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
-    variable.count = registers_of_fragment(operand, id);
-    variable.shared_by = &by;
-    variable.access = access;
-  }
-  /// 0: no fragment.
-  std::int64_t registers_of_fragment(const Operand& operand, BufferId id) const {
-    const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
-    if (fragment == nullptr || fragment->over.empty()) return 0;
-    const Buffer& buffer = program_.buffers[id.index()];
-    const Memory& memory = model_.memory(buffer.memory);
-    if (!memory.named_by_compiler() || memory.size <= 0) return 0;
-    // elements of all instances over instances
-    std::int64_t instances = 1, elements = 1;
-    for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) instances *= fragment->over[u].second;
-    if (fragment->replicated) {
-      elements = fragment->over.back().second;
-    } else {
-      for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
-        elements *= buffer.extents[a];
-      elements /= instances;
-    }
-    const auto own_type = [&](const auto& entry) { return entry.first == name(buffer.dtype); };
-    if (std::any_of(memory.value.begin(), memory.value.end(), own_type)) return std::max<std::int64_t>(elements, 1);
-    return std::max<std::int64_t>((elements * bytes(buffer.dtype) + memory.size - 1) / memory.size, 1);
   }
   void visit(const Element& element, Item& item) {
     item.places.push_back(place(element.write, ranges_, "an element statement"));
@@ -288,13 +300,6 @@ class Finder {
     return found->second;
   }
 
-  void need(const Place& place, Item& item) {
-    if (place.kind == Place::Kind::variable && place.variable >= 0) item.variables.insert(place.variable);
-    if (place.kind != Place::Kind::memory || !place.buffer.valid()) return;
-    for (int p = resolve(place, places_).first; p >= 0; p = places_.pointers[static_cast<std::size_t>(p)].parent)
-      item.pointers.insert(p);
-  }
-
   const Program& program_;
   const HardwareModel& model_;
   bool instances_;
@@ -317,7 +322,7 @@ std::vector<Item> find_places(const std::vector<Node>& nodes, const StorageConte
   for (Pointer& pointer : places.pointers)
     if (pointer.uses > 1)
       pointer.name = context.names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
-  finder.needs(items);
+  note_needs(items, places);
   return items;
 }
 

@@ -15,6 +15,40 @@ constexpr std::int64_t spare = 2;  ///< registers: compilers load somewhat earli
 /// sums have ports of their own.
 constexpr double worth_keeping = 0.75;
 
+/// The call that an item is, if it writes a register variable; null: it does not.
+const Call* call_into_variable(const Item& item) {
+  const auto* call = std::get_if<Call>(&item.node->is);
+  const bool writes = call != nullptr && !item.places.empty() && item.places.front().kind == Place::Kind::variable;
+  return writes ? call : nullptr;
+}
+
+/// Elements loaded from memory, and calls that are not moves.
+void count_reads_and_calls(const std::vector<Item>& items, const HardwareModel& model, double& reads, double& calls) {
+  for (const Item& item : items) {
+    count_reads_and_calls(item.body, model, reads, calls);
+    count_reads_and_calls(item.otherwise, model, reads, calls);
+    const Call* call = call_into_variable(item);
+    if (call == nullptr) continue;
+    if (!is_move(model.instruction(call->instruction))) ++calls;
+    for (std::size_t p = 1; p < call->operands.size(); ++p)
+      if (item.places[p].kind == Place::Kind::memory) ++reads;
+  }
+}
+
+/// Variables that calls overwrite.
+void collect_overwritten(const std::vector<Item>& items, const HardwareModel& model, std::set<int>& started) {
+  for (const Item& item : items) {
+    collect_overwritten(item.body, model, started);
+    collect_overwritten(item.otherwise, model, started);
+    const Call* call = call_into_variable(item);
+    if (call == nullptr) continue;
+    const Instruction& instruction = model.instruction(call->instruction);
+    if (!is_setter(instruction) &&
+        (instruction.statement().reduction == Reduction::assign || call->start != Start::keep))
+      started.insert(item.places.front().variable);
+  }
+}
+
 /// The registers that are taken at each moment; each call is one.
 class Keeping {
  public:
@@ -54,11 +88,11 @@ class Keeping {
 
   void of_loop(const Loop& loop, const Item& item, const std::set<int>& around, RegisterHints& hints) {
     std::set<int> started, tile = around;
-    starts(item.body, started);
+    collect_overwritten(item.body, *model_, started);
     for (const int v : item.variables)
       if (!started.contains(v)) tile.insert(v);
     double reads = 0, calls = 0;
-    count(item.body, reads, calls);
+    count_reads_and_calls(item.body, *model_, reads, calls);
     const bool worth = calls == 0 || reads >= worth_keeping * calls;
     if (loop.unit.empty() && loop.trip <= steps_unrolled_by_compilers) {
       Keeping alone(*places_, *program_, *model_);
@@ -85,8 +119,8 @@ class Keeping {
     variables.insert(item.variables.begin(), item.variables.end());
     for (const Item* next = &item + 1; next <= &items.back(); ++next) {
       if (std::holds_alternative<Comment>(next->node->is)) continue;
-      const auto* call = std::get_if<Call>(&next->node->is);
-      if (call == nullptr || next->places.empty() || next->places.front().kind != Place::Kind::variable) break;
+      const Call* call = call_into_variable(*next);
+      if (call == nullptr) break;
       if (first == nullptr) first = next;
       for (std::size_t p = 1; p < call->operands.size(); ++p)
         if (next->places[p].kind == Place::Kind::memory) read.insert(next->places.front().variable);
@@ -120,18 +154,6 @@ class Keeping {
     held_.clear();
     for (const int v : tile) file_of(v).tile += registers_of(v);
   }
-  /// Elements loaded from memory, and calls that are not moves.
-  void count(const std::vector<Item>& items, double& reads, double& calls) const {
-    for (const Item& item : items) {
-      count(item.body, reads, calls);
-      count(item.otherwise, reads, calls);
-      const auto* call = std::get_if<Call>(&item.node->is);
-      if (call == nullptr || item.places.empty() || item.places.front().kind != Place::Kind::variable) continue;
-      if (!is_move(model_->instruction(call->instruction))) ++calls;
-      for (std::size_t p = 1; p < call->operands.size(); ++p)
-        if (item.places[p].kind == Place::Kind::memory) ++reads;
-    }
-  }
 
   /// Of calls that are not moves and read memory: an element at a time is in a register that has no variable.
   std::set<MemoryId> loaded_by_calls(const std::vector<Item>& items) const {
@@ -139,27 +161,13 @@ class Keeping {
     for (const Item& item : items) {
       files.merge(loaded_by_calls(item.body));
       files.merge(loaded_by_calls(item.otherwise));
-      const auto* call = std::get_if<Call>(&item.node->is);
-      if (call == nullptr || item.places.empty() || item.places.front().kind != Place::Kind::variable) continue;
+      const Call* call = call_into_variable(item);
+      if (call == nullptr) continue;
       if (is_move(model_->instruction(call->instruction))) continue;
       for (std::size_t p = 1; p < call->operands.size(); ++p)
         if (item.places[p].kind == Place::Kind::memory) files.insert(memory_of(item.places.front().variable));
     }
     return files;
-  }
-
-  /// Variables overwritten there.
-  void starts(const std::vector<Item>& items, std::set<int>& started) const {
-    for (const Item& item : items) {
-      starts(item.body, started);
-      starts(item.otherwise, started);
-      const auto* call = std::get_if<Call>(&item.node->is);
-      if (call == nullptr || item.places.empty() || item.places.front().kind != Place::Kind::variable) continue;
-      const Instruction& instruction = model_->instruction(call->instruction);
-      if (!is_setter(instruction) &&
-          (instruction.statement().reduction == Reduction::assign || call->start != Start::keep))
-        started.insert(item.places.front().variable);
-    }
   }
 
   /// Simulates the fully unrolled loop nest. False: keeping re-read values would exceed the registers. Nothing:

@@ -2,10 +2,8 @@
 #pragma once
 // Loops whose iterations touch different elements are distributed to the threads that are there.
 //
-// A loop nest is distributed where every buffer that it writes is only accessed at  L(v) + R  with the nest's variables
-// v in L and the rest in R, and L takes values further apart than R spans: then no two iterations meet. Which variables
-// those are is found from the writes; loops over the others stay inside. All trips together are one number, counted by
-// thread, warp, block:
+// Which loops of a nest those are: independent_loops.h; loops over the others stay inside. All trips together are one
+// number, counted by thread, warp, block:
 //
 //   for i in 30 { for j in 50 { C[i,j] = .. } }   becomes   thread n of 1500: C[n / 50, n % 50] = ..
 //

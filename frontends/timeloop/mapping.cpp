@@ -32,17 +32,17 @@ std::vector<std::string> words_of(const yaml::Node& node) {
   return words;
 }
 
-class MappingReader : Reader {
+class MappingReader {
  public:
   MappingReader(const Problem& problem, const Architecture& architecture, Diagnostics& problems)
-      : Reader(problems), problem_(problem), architecture_(architecture), made_(architecture.levels.size()) {}
+      : reader_(problems), problem_(problem), architecture_(architecture), made_(architecture.levels.size()) {}
 
   std::optional<Mapping> read(const yaml::Node& root) {
     const yaml::Node* top = root.find("mapping");
-    if (!top || top->kind != yaml::Kind::list) return wrong(root, "there is no mapping:, a list of entries");
+    if (!top || top->kind != yaml::Kind::list) return reader_.wrong(root, "there is no mapping:, a list of entries");
     for (const yaml::Node& entry : top->items) one(entry);
-    if (!has_errors(problems_)) complete(*top);
-    if (has_errors(problems_)) return {};
+    if (!reader_.failed()) complete(*top);
+    if (reader_.failed()) return {};
     return made_;
   }
 
@@ -50,7 +50,7 @@ class MappingReader : Reader {
   void one(const yaml::Node& entry) {
     const yaml::Node *target = entry.find("target"), *type = entry.find("type");
     if (!target || !type) {
-      wrong(entry, "an entry has target: and type:");
+      reader_.wrong(entry, "an entry has target: and type:");
       return;
     }
     const bool spatial = type->scalar == "spatial";
@@ -60,12 +60,13 @@ class MappingReader : Reader {
     else
       known.insert(known.end(), {"keep", "bypass"});
     if (spatial) known.push_back("split");
-    only(entry, fmt::format("a {} entry", type->scalar), known);
+    reader_.only(entry, fmt::format("a {} entry", type->scalar), known);
     const auto level = level_of(target->scalar, spatial);
     if (!level) {
       std::string names;
       for (const Level& l : architecture_.levels) names += (names.empty() ? "" : ", ") + l.name;
-      wrong(*target, fmt::format("target {} is none of the storage levels", target->scalar), "they are: " + names);
+      reader_.wrong(*target, fmt::format("target {} is none of the storage levels", target->scalar),
+                    "they are: " + names);
       return;
     }
     LevelMapping& to = made_[*level];
@@ -74,13 +75,13 @@ class MappingReader : Reader {
       const Steps steps = loops(entry);
       Steps& into = spatial ? to.spatial : to.temporal;
       if (!into.empty() && !steps.empty())
-        wrong(entry, fmt::format("{} has two {} entries", target->scalar, type->scalar));
+        reader_.wrong(entry, fmt::format("{} has two {} entries", target->scalar, type->scalar));
       into = steps;
       if (const yaml::Node* split = entry.find("split"); split && spatial) read_split(*split, entry, to);
     } else if (type->scalar == "bypass" || type->scalar == "datatype" || type->scalar == "dataspace") {
       keeps(entry, *level, to);
     } else {
-      wrong(*type, fmt::format("type {} is none of: temporal, spatial, bypass", type->scalar));
+      reader_.wrong(*type, fmt::format("type {} is none of: temporal, spatial, bypass", type->scalar));
     }
   }
 
@@ -103,10 +104,10 @@ class MappingReader : Reader {
       while (digits > 0 && std::isdigit(static_cast<unsigned char>(word[digits - 1])) != 0) --digits;
       const std::string dim = word.substr(0, digits > 0 && word[digits - 1] == '=' ? digits - 1 : digits);
       if (digits == word.size() || word.size() - digits > 9 || !problem_.extent(dim))
-        wrong(*node, fmt::format("factor '{}' is not a dimension and a number: K=4", word),
-              "imperfect factors (K=4,2) are not imported: write the larger factors in our own form");
+        reader_.wrong(*node, fmt::format("factor '{}' is not a dimension and a number: K=4", word),
+                      "imperfect factors (K=4,2) are not imported: write the larger factors in our own form");
       else if (std::any_of(factors.begin(), factors.end(), [&](const auto& factor) { return factor.first == dim; }))
-        wrong(*node, fmt::format("{} has two factors in one entry", dim));
+        reader_.wrong(*node, fmt::format("{} has two factors in one entry", dim));
       else
         factors.emplace_back(dim, std::stoll(word.substr(digits)));
     }
@@ -118,7 +119,7 @@ class MappingReader : Reader {
       for (const char c : letters) order.emplace_back(1, c);
     }
     for (const std::string& dim : order) {
-      if (!problem_.extent(dim)) wrong(*permutation, fmt::format("{} is none of the dimensions", dim));
+      if (!problem_.extent(dim)) reader_.wrong(*permutation, fmt::format("{} is none of the dimensions", dim));
       for (const auto& factor : factors)
         if (factor.first == dim) loops.push_back(factor);
     }
@@ -133,7 +134,7 @@ class MappingReader : Reader {
   void read_split(const yaml::Node& split, const yaml::Node& entry, LevelMapping& to) {
     const auto position = yaml::to_integer(split);
     if (!position || *position < 0) {
-      wrong(split, "split is a position in the permutation");
+      reader_.wrong(split, "split is a position in the permutation");
       return;
     }
     const yaml::Node* permutation = entry.find("permutation");
@@ -144,7 +145,7 @@ class MappingReader : Reader {
       for (const char c : letters) order.emplace_back(1, c);
     }
     if (static_cast<std::size_t>(*position) > order.size())
-      wrong(split, fmt::format("split is {}; the permutation has {} dimensions", *position, order.size()));
+      reader_.wrong(split, fmt::format("split is {}; the permutation has {} dimensions", *position, order.size()));
     order.resize(std::min(order.size(), static_cast<std::size_t>(*position)));
     to.split = static_cast<std::size_t>(std::count_if(to.spatial.begin(), to.spatial.end(), [&](const auto& loop) {
       return std::find(order.begin(), order.end(), loop.first) != order.end();
@@ -156,18 +157,19 @@ class MappingReader : Reader {
     const auto known = [&](const yaml::Node& list) {
       for (const std::string& word : words_of(list))
         if (std::none_of(problem_.spaces.begin(), problem_.spaces.end(), [&](const auto& s) { return s.name == word; }))
-          wrong(list, fmt::format("{} is none of the data spaces", word));
+          reader_.wrong(list, fmt::format("{} is none of the data spaces", word));
     };
     if (keep) known(*keep);
     if (bypass) known(*bypass);
     if (bypass) to.bypass = words_of(*bypass);
     if (!to.bypass.empty() && (level == 0 || level + 1 == made_.size()))
-      wrong(*bypass, fmt::format("{} keeps every tensor: it is the {}", architecture_.levels[level].name,
-                                 level == 0 ? "outermost level" : "level where the compute unit takes its operands"));
+      reader_.wrong(*bypass,
+                    fmt::format("{} keeps every tensor: it is the {}", architecture_.levels[level].name,
+                                level == 0 ? "outermost level" : "level where the compute unit takes its operands"));
     if (keep && bypass)
       for (const std::string& word : words_of(*keep))
         if (std::find(to.bypass.begin(), to.bypass.end(), word) != to.bypass.end())
-          wrong(*bypass, fmt::format("{} is kept and bypassed", word));
+          reader_.wrong(*bypass, fmt::format("{} is kept and bypassed", word));
   }
 
   /// A factor of 0 is the remaining factor; the factors of a dim multiply to its size.
@@ -189,8 +191,8 @@ class MappingReader : Reader {
       });
       if (rest && extent % product == 0) *rest = extent / product, product = extent;
       if (product != extent)
-        wrong(top, fmt::format("the factors of {} make {}, the problem has {}", dim, product, extent),
-              "imperfect factors are not imported");
+        reader_.wrong(top, fmt::format("the factors of {} make {}, the problem has {}", dim, product, extent),
+                      "imperfect factors are not imported");
     }
     for (LevelMapping& level : made_) level.temporal.erase(ones(level.temporal), level.temporal.end());
     for (LevelMapping& level : made_) {
@@ -201,14 +203,14 @@ class MappingReader : Reader {
       level.spatial.erase(ones(level.spatial), level.spatial.end());
     }
     if (!made_.back().spatial.empty())
-      problems_.push_back(
-          error_at(made_.back().where, "the innermost storage deals nothing out: it has one compute unit"));
+      reader_.report(error_at(made_.back().where, "the innermost storage deals nothing out: it has one compute unit"));
   }
 
   static Steps::iterator ones(Steps& steps) {
     return std::stable_partition(steps.begin(), steps.end(), [](const auto& loop) { return loop.second != 1; });
   }
 
+  Reader reader_;
   const Problem& problem_;
   const Architecture& architecture_;
   Mapping made_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/yaml.h"
@@ -18,11 +19,14 @@ inline std::string underscores(std::string text) {
   return text;
 }
 
-class Reader {
- protected:
-  using Keys = std::vector<std::string>;
+using Keys = std::vector<std::string>;
 
+/// Reads parts of one file into its problems.
+class Reader {
+ public:
   explicit Reader(Diagnostics& problems) : problems_(problems) {}
+
+  void report(Diagnostic problem) { problems_.push_back(std::move(problem)); }
 
   /// Converts to any missing value, for `return wrong(...)`.
   std::nullopt_t wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
@@ -66,6 +70,9 @@ class Reader {
     return name->scalar;
   }
 
+  bool failed() const { return has_errors(problems_); }
+
+ private:
   Diagnostics& problems_;
 };
 

@@ -8,13 +8,14 @@
 #include <map>
 
 #include "scheduler/cost/refill_critical_path.h"
+#include "scheduler/cost/tile_renewals.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 
 namespace {
 
-using Extents = std::vector<std::int64_t>;
+using Extents = TileRenewals::Extents;
 
 /// Time of the loops from one on, from all tiles being ready to the end of the last call.
 struct LoopTime {
@@ -24,19 +25,15 @@ struct LoopTime {
   std::vector<double> load;    ///< by flow and resource, calls last: cycles
 };
 
+/// One nest. The time of the loops from one on is found once for each set of extents that they run over.
 class LatencyFormula {
  public:
   LatencyFormula(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow)
-      : view_(view), counts_(counts), flow_(flow), table_(view, counts), inout_(is_inout(view)) {
-    for (const TileFlow& f : flow.flows) {
-      doubled_ = doubled_ || f.buffers > 1;
-      // Parents serve all instances: their traffic is scaled by the ratio of all instances to the first.
-      const int above = f.parent < 0 ? 0 : flow.flows[static_cast<std::size_t>(f.parent)].loops;
-      const double all = counts.moved(f.access, f.loops, {above, false}, f.slide);
-      const double one = counts.moved(f.access, f.loops, {above, true}, f.slide);
-      spread_.push_back(one > 0 ? all / one : 1);
-    }
-  }
+      : flow_(flow),
+        table_(view, counts),
+        tiles_(view, counts, flow, table_),
+        inout_(is_inout(view)),
+        doubled_(std::any_of(flow.flows.begin(), flow.flows.end(), [](const TileFlow& f) { return f.buffers > 1; })) {}
 
   Latency run() {
     Latency result;
@@ -48,11 +45,11 @@ class LatencyFormula {
     const LoopTime& all = time_of(0, table_.extents, true);
     RefillPath first(flow_, resources), last(flow_, resources);
     for (std::size_t f = 0; f < flows; ++f)
-      first.fill(f, work(f, table_.extents, 0, Which::first, -1), 0, !back(f, true));
+      first.fill(f, tiles_.moved(f, table_.extents, 0, WhichTile::first), 0, !back(f, true));
     result.fill = first.solve().end;
     for (std::size_t f = 0; f < flows; ++f)
       if (flow_.flows[f].access == 0) {
-        const VisitMoved moved = work(f, table_.extents, 0, Which::last, -1);
+        const VisitMoved moved = tiles_.moved(f, table_.extents, 0, WhichTile::last);
         last.drain(f, moved, moved, 0, tail());
       }
     result.drain = last.solve().end;
@@ -92,49 +89,6 @@ class LatencyFormula {
   /// Are elements loaded from the parent? Those of an output only after their first visit.
   bool back(std::size_t f, bool first) const {
     return flow_.flows[f].moves && (flow_.flows[f].access != 0 || inout_ || !first);
-  }
-
-  enum class Which { first, before_last, last };
-
-  /// Elements of a tile of a flow below the loops from `loop` on; `slid`: the loop that advanced along a sliding
-  /// window.
-  VisitMoved work(std::size_t f, const Extents& outside, std::size_t loop, Which which, int slid) const {
-    const TileFlow& flow = flow_.flows[f];
-    tile_ = outside;
-    std::size_t innermost = table_.loops.size();  // advances from the tile before the last to the last
-    for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
-      const LoopTable::Entry& e = table_.loops[w];
-      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-      const std::int64_t rest = extent % e.tile;
-      if (e.time && extent > e.tile && e.used[static_cast<std::size_t>(flow.access)]) innermost = w;
-      extent = which != Which::first && e.time && rest > 0 ? rest : std::min(extent, e.tile);
-    }
-    if (which == Which::before_last && innermost < table_.loops.size()) {
-      tile_ = outside;
-      for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
-        const LoopTable::Entry& e = table_.loops[w];
-        std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-        const std::int64_t rest = extent % e.tile;
-        extent = w != innermost && e.time && rest > 0 ? rest : std::min(extent, e.tile);
-      }
-    }
-    TileCounts::Step step;
-    if (slid >= 0) {
-      step.dim = table_.loops[static_cast<std::size_t>(slid)].dim;
-      step.shift = table_.loops[static_cast<std::size_t>(slid)].tile;
-      step.before = view_.tiles(flow.loops)[static_cast<std::size_t>(step.dim)];
-    }
-    double elements = 1;
-    for (const TileCounts::Group& group : counts_.groups(flow.access)) {
-      group_.clear();
-      bool moves = false;
-      for (const int d : group.dims) {
-        group_.push_back(tile_[static_cast<std::size_t>(d)]);
-        moves = moves || d == step.dim;
-      }
-      elements *= counts_.footprint(group, group_, slid >= 0 && moves ? &step : nullptr);
-    }
-    return {0, elements * spread_[f], elements};
   }
 
   const LoopTime& time_of(std::size_t w, const Extents& extents, bool first) {
@@ -198,7 +152,6 @@ class LatencyFormula {
       }
     }
     LoopTime sum = time_of(w + 1, steps.front().extents, steps.front().first);
-    bool renewed_all = true;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const LoopTime& one = time_of(w + 1, steps[s].extents, steps[s].first);
       if (s > 0)
@@ -206,29 +159,12 @@ class LatencyFormula {
       if (steps[s].count > 1) add_steps(sum, {one, steps[s], one, steps[s]}, w, steps[s].count - 1);
     }
     for (std::size_t f = 0; f < flow_.flows.size(); ++f) {
-      if (renewed(f, w, extents))
+      if (tiles_.renewed(f, w, extents))
         sum.life[f] = time_of(w + 1, steps.back().extents, steps.back().first).life[f];
       else
         sum.life[f] = sum.time;
-      renewed_all = renewed_all && renewed(f, w, extents);
     }
     return sum;
-  }
-
-  /// Is the tile renewed when the loop advances, all dims having these extents outside it?
-  bool renewed(std::size_t f, std::size_t w, const Extents& extents) const {
-    const TileFlow& flow = flow_.flows[f];
-    if (static_cast<int>(w) >= flow.place) return false;
-    const auto a = static_cast<std::size_t>(flow.access);
-    if (table_.loops[w].used[a]) return true;
-    tile_ = extents;
-    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.place); ++inner) {
-      const LoopTable::Entry& e = table_.loops[inner];
-      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-      if (e.time && e.used[a] && extent > e.tile) return true;
-      extent = std::min(extent, e.tile);
-    }
-    return false;
   }
 
   /// Adds `times` transitions, each with the loop time after it.
@@ -267,14 +203,16 @@ class LatencyFormula {
     outside[static_cast<std::size_t>(table_.loops[w].dim)] = 0;
     for (std::size_t f = flow_.flows.size(); f-- > 0;) {
       const TileFlow& flow = flow_.flows[f];
-      if (!renewed(f, w, outside)) continue;
+      if (!tiles_.renewed(f, w, outside)) continue;
       const double since = flow.buffers > 1 ? -before.life[f] - lead[f] : 0;
       const double share = std::min(1.0, before.life[f] / std::max(before.time, 1e-300));
       for (std::size_t r = 0; since < 0 && r < resources; ++r) path.busy_inside(f, r, inner_load(before, f, r) * share);
       if (flow.access == 0)
-        path.drain(f, work(f, old.extents, w + 1, Which::last, -1), work(f, old.extents, w + 1, Which::before_last, -1),
+        path.drain(f, tiles_.moved(f, old.extents, w + 1, WhichTile::last),
+                   tiles_.moved(f, old.extents, w + 1, WhichTile::before_last),
                    flow.buffers > 1 ? -before.life[f] - stalled : 0, tail());
-      path.fill(f, work(f, now.extents, w + 1, Which::first, slid(f, w, now.extents)), since, !back(f, now.first));
+      path.fill(f, tiles_.moved(f, now.extents, w + 1, WhichTile::first, tiles_.slides(f, w, now.extents)), since,
+                !back(f, now.first));
     }
     return path;
   }
@@ -288,33 +226,14 @@ class LatencyFormula {
     return load;
   }
 
-  /// The loop, if the tile of the flow slides when it advances and no inner loop restarts.
-  int slid(std::size_t f, std::size_t w, const Extents& inside) const {
-    const TileFlow& flow = flow_.flows[f];
-    if (!flow.slide || !table_.loops[w].used[static_cast<std::size_t>(flow.access)] ||
-        !counts_.slides(flow.access, flow.loops, static_cast<int>(w)))
-      return -1;
-    tile_ = inside;
-    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.loops); ++inner) {
-      const LoopTable::Entry& e = table_.loops[inner];
-      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
-      if (e.time && e.used[static_cast<std::size_t>(flow.access)] && extent > e.tile) return -1;
-      extent = std::min(extent, e.tile);
-    }
-    return static_cast<int>(w);
-  }
-
   static constexpr std::size_t most_loop_times = 3000;
   static constexpr int iterations = 6;  ///< of the fixed point
 
-  const ResolvedNest& view_;
-  const TileCounts& counts_;
   const NestFlow& flow_;
   const LoopTable table_;
-  bool inout_, doubled_ = false;  ///< doubled: some tile has two buffers
-  std::vector<double> spread_;    ///< by flow: elements of all instances relative to the first
+  TileRenewals tiles_;
+  bool inout_, doubled_;  ///< doubled: some tile has two buffers
   std::map<std::tuple<std::size_t, bool, Extents>, LoopTime> known_;
-  mutable Extents tile_, group_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "scheduler/lowering/border_guards.h"
 #include "scheduler/lowering/circular_buffer.h"
 #include "scheduler/lowering/lower_pipelined.h"
+#include "scheduler/lowering/parallel_loop_checks.h"
 #include "scheduler/nest/split_reduction.h"
 #include "scheduler/nest/tile_rasterization.h"
 #include "support/arithmetic.h"
@@ -23,6 +24,92 @@ namespace isamap {
 
 namespace {
 
+// Problems of inner lines already have locations.
+Diagnostics at_line(Diagnostics problems, const Line& line) {
+  for (Diagnostic& problem : problems)
+    if (problem.where.file.empty()) problem.where = line.where;
+  return problems;
+}
+
+Diagnostics unknown_dim(const Computation& statement, const std::string& dim) {
+  std::string dims;
+  for (const Dim& d : statement.domain.dims) dims += (dims.empty() ? "" : ", ") + d.name;
+  Diagnostic d = error(fmt::format("'{}' is no dim of statement {}", dim, statement.name));
+  d.notes.push_back("its dims here: " + dims);
+  return {d};
+}
+
+Diagnostics nothing_combined(const NestParts& parts, const Scope& scope) {
+  const Instruction& by = parts.lowering_.model.instruction(scope.combine);
+  const std::string &from = parts.lowering_.model.memory(combine_source(by)).name,
+                    &to = parts.lowering_.model.memory(combine_target(by)).name;
+  return {error(
+      fmt::format("combine {}: no tile of {} in {} is staged below the loop, whose partial sums it could add to {}",
+                  by.name, parts.output().name, from, to),
+      fmt::format("stage {} in {} below it", parts.output().name, from))};
+}
+
+/// Are the lines below only loops and calls of an asynchronous instruction?
+bool only_calls_below(const NestParts& parts, std::size_t at) {
+  return parts.instruction_ != nullptr && !parts.instruction_->async_by.empty() &&
+         std::none_of(parts.input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at),
+                      parts.input_.nest->lines.end(),
+                      [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
+}
+
+/// Why a consumer of a fused tile cannot use the producer's for this access. In registers its layout must be that of
+/// the consumer's own tile.
+Diagnostics holder_mismatch(const NestParts& parts, int access, const TileLayout& holder, const Tiles& tiles) {
+  const Line& line = parts.input_.nest->lines[parts.input_.fused_tile->line];
+  const Buffer& buffer = parts.lowering_.buffer(holder.buffer);
+  const Tensor& tensor = parts.kernel_.tensors[access_of(parts.statement_, access).tensor.index()];
+  if (buffer.dtype != tensor.dtype)
+    return at_line({error(fmt::format("'{}': {} is {}, and the producer's instruction has it in {}", print(line),
+                                      tensor.name, name(tensor.dtype), name(buffer.dtype)),
+                          "do not fuse: leave out `then` and `from`")},
+                   line);
+  if (holder.slots < 0) return {};
+  const auto own =
+      make_tile(parts.input_.pairing, parts.kernel_, {access, buffer.memory}, tiles, parts.lowering_.model);
+  if (!own) return at_line(own.diagnostics(), line);
+  if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
+      own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
+    return at_line({error("'" + print(line) + "': producer and consumer use different register layouts for this tile",
+                          "the two instructions must be mapped to the same dims")},
+                   line);
+  return {};
+}
+
+/// Steps of a loop over tiles of a dim.
+struct StepCounts {
+  std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
+};
+using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
+
+/// Loops over the steps before, in and after the interior, then the tail.
+Result<Nodes> peeled_loops(Lowering& lowering, const For& f, const std::string& dim, const StepCounts& all,
+                           const Interior& whole, const StepAt& step) {
+  const auto& [full, tile, rest] = all;
+  Nodes nodes;
+  for (const auto& [from, to] :
+       {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
+    if (from == to) continue;
+    const std::int64_t steps = to - from;
+    const std::string variable = steps > 1 ? lowering.variable(dim, steps) : "";
+    auto body = step(AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0)), tile);
+    if (!body) return body;
+    Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);
+    if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
+    append(nodes, std::move(loop));
+  }
+  if (rest == 0) return nodes;
+  auto last = step(AffineExpr(full), rest);
+  if (!last) return last;
+  append(nodes, std::move(*last));
+  return nodes;
+}
+
+/// Lowers the lines of one nest, each with the lines below it.
 class NestLowering final : public PipelineLowering {
  public:
   using PipelineLowering::PipelineLowering;
@@ -61,29 +148,14 @@ class NestLowering final : public PipelineLowering {
     return copy != nullptr && copy->ahead_of_time ? stage(*copy, at, scope) : lines(at + 1, scope);
   }
 
-  /// A consumer from its fused tile on. In registers the producer's layout must be that of the consumer's own tile.
+  /// A consumer from its fused tile on.
   Result<Nodes> consume_tile(Scope scope) {
     const FusedTile& fused = *input_.fused_tile;
     const Line& line = input_.nest->lines[fused.line];
     scope.tiles = fused.tiles;
     for (const auto& [access, holder] : fused.holders) {
       scope.holders[static_cast<std::size_t>(access)] = holder;
-      const Buffer& buffer = lowering_.buffer(holder.buffer);
-      const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
-      if (buffer.dtype != tensor.dtype)
-        return at_line({error(fmt::format("'{}': {} is {}, and the producer's instruction has it in {}", print(line),
-                                          tensor.name, name(tensor.dtype), name(buffer.dtype)),
-                              "do not fuse: leave out `then` and `from`")},
-                       line);
-      if (holder.slots < 0) continue;
-      const auto own = make_tile(input_.pairing, kernel_, {access, buffer.memory}, scope.tiles, lowering_.model);
-      if (!own) return at_line(own.diagnostics(), line);
-      if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
-          own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
-        return at_line(
-            {error("'" + print(line) + "': producer and consumer use different register layouts for this tile",
-                   "the two instructions must be mapped to the same dims")},
-            line);
+      if (auto problems = holder_mismatch(*this, access, holder, scope.tiles); !problems.empty()) return problems;
     }
     if (statement_.reduction != Reduction::assign && needs_start(fused.line + 1) && !input_.starts_from_memory)
       return at_line({error(fmt::format("'{}': sums of {} would be initialized in memory, once for all tiles",
@@ -112,7 +184,8 @@ class NestLowering final : public PipelineLowering {
     auto nodes = std::visit(overloaded{[&](const For& f) { return loop(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
                                        [&](const Do&) -> Result<Nodes> {
-                                         if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
+                                         if (scope.combine.valid() && !scope.combined)
+                                           return nothing_combined(*this, scope);
                                          if (!instruction_) return lower_elements(*this, scope);
                                          auto calls = lower_call(*this, scope);
                                          return calls && !completes_outside_
@@ -123,28 +196,12 @@ class NestLowering final : public PipelineLowering {
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
   }
 
-  Diagnostics nothing_combined(const Scope& scope) const {
-    const Instruction& by = lowering_.model.instruction(scope.combine);
-    const std::string &from = lowering_.model.memory(combine_source(by)).name,
-                      &to = lowering_.model.memory(combine_target(by)).name;
-    return {error(
-        fmt::format("combine {}: no tile of {} in {} is staged below the loop, whose partial sums it could add to {}",
-                    by.name, output().name, from, to),
-        fmt::format("stage {} in {} below it", output().name, from))};
-  }
-
-  // Problems of inner lines already have locations.
-  static Diagnostics at_line(Diagnostics problems, const Line& line) {
-    for (Diagnostic& problem : problems)
-      if (problem.where.file.empty()) problem.where = line.where;
-    return problems;
-  }
-
   Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.loops.size()) return lines(at + 1, scope);
     if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return split_reduction(f, at, scope);
     if (which == 0 && f.orders_all_loops()) return rasterized_loop(f, at, scope);
-    if (which == 0 && f.unroll && !completes_outside_ && only_calls_below(at)) {  // one commit and wait for all of them
+    if (which == 0 && f.unroll && !completes_outside_ &&
+        only_calls_below(*this, at)) {  // one commit and wait for all of them
       completes_outside_ = true;
       auto calls = loop(f, which, at, scope);
       completes_outside_ = false;
@@ -152,7 +209,7 @@ class NestLowering final : public PipelineLowering {
     }
     const TiledLoop& w = f.loops[which];
     const auto found = scope.tiles.find(w.dim);
-    if (found == scope.tiles.end()) return unknown_dim(w.dim);
+    if (found == scope.tiles.end()) return unknown_dim(statement_, w.dim);
     const Tile parent = found->second;
     const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may exceed the dim
     const std::int64_t tile = pads ? w.tile : std::min(w.tile, parent.size);
@@ -160,9 +217,10 @@ class NestLowering final : public PipelineLowering {
                        rest = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
     if (f.combine.empty() && full + rest > 1 && !input_.fused_tile)
-      if (const auto unit = thread_unit(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
-        return write_conflict(w.dim, f.unit);
-    if (const auto unit = thread_unit(f); unit && full + rest > 1 && !pads)
+      if (const auto unit = thread_unit(lowering_.model, f);
+          unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return write_conflict(*this, w.dim, f.unit);
+    if (const auto unit = thread_unit(lowering_.model, f); unit && full + rest > 1 && !pads)
       return parallel_loop(f, which, at, scope, *unit, tile);
     const auto staged = pipelined_stages(f, which, at);
     const bool counters_below = use_counters(*this, staged);
@@ -185,35 +243,7 @@ class NestLowering final : public PipelineLowering {
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return loop(f, which + 1, at, tile_at(number, size));
     };
-    return peeled_loops(f, w.dim, {full, tile, rest}, whole, step);
-  }
-
-  struct StepCounts {
-    std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, their size, and that of the tail
-  };
-  using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
-
-  /// Loops over the steps before, in and after the interior, then the tail.
-  Result<Nodes> peeled_loops(const For& f, const std::string& dim, const StepCounts& all, const Interior& whole,
-                             const StepAt& step) {
-    const auto& [full, tile, rest] = all;
-    Nodes nodes;
-    for (const auto& [from, to] :
-         {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
-      if (from == to) continue;
-      const std::int64_t steps = to - from;
-      const std::string variable = steps > 1 ? lowering_.variable(dim, steps) : "";
-      auto body = step(AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0)), tile);
-      if (!body) return body;
-      Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);
-      if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
-      append(nodes, std::move(loop));
-    }
-    if (rest == 0) return nodes;
-    auto last = step(AffineExpr(full), rest);
-    if (!last) return last;
-    append(nodes, std::move(*last));
-    return nodes;
+    return peeled_loops(lowering_, f, w.dim, {full, tile, rest}, whole, step);
   }
 
   /// Below this line tiles of the output are partial sums, which `combine` adds to the accumulator.
@@ -236,7 +266,7 @@ class NestLowering final : public PipelineLowering {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
     for (const TiledLoop& w : f.loops)
-      if (!writes_are_disjoint(w.dim, f)) return write_conflict(w.dim, f.unit);
+      if (!writes_are_disjoint(*this, f, w.dim)) return write_conflict(*this, w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
     AffineExpr number;
@@ -263,36 +293,11 @@ class NestLowering final : public PipelineLowering {
     return nodes;
   }
 
-  /// Are the lines below only loops and calls of an asynchronous instruction?
-  bool only_calls_below(std::size_t at) const {
-    return instruction_ != nullptr && !instruction_->async_by.empty() &&
-           std::none_of(input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at), input_.nest->lines.end(),
-                        [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
-  }
-
-  /// The unit of the loop, if its instances run in parallel threads.
-  std::optional<UnitId> thread_unit(const For& f) const {
-    const auto unit = lowering_.model.find_unit(f.unit);
-    return unit && side_by_side(lowering_.model, *unit) ? unit : std::nullopt;
-  }
-
   /// One parallel loop over all instances, the tail behind a guard. Instances must write different elements.
   Result<Nodes> parallel_loop(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
                               std::int64_t tile) {
     const std::string& dim = f.loops[which].dim;
-    if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
-      return error(
-          fmt::format("for {} on {}: one call of {} is executed by a whole {}", dim, f.unit, instruction_->name,
-                      lowering_.model.unit(instruction_->unit).name),
-          fmt::format("loop over {} on {}, or sequentially", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!writes_are_disjoint(dim, f)) return write_conflict(dim, f.unit);
-    if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
-        !(held.slots >= 0 &&
-          !lowering_.model.unit(unit).index.empty()) &&  // distributed: scheduler/lowering/distributed_tile.h
-        lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
-      return error(fmt::format("for {} on {}: {} is staged in {}, which is private to each instance", dim, f.unit,
-                               output().name, lowering_.model.memory(held.memory).name),
-                   "write the loop above that stage");
+    if (auto problem = parallel_loop_problem(*this, f, dim, unit, scope)) return *problem;
     const Tile parent = scope.tiles.at(dim);
     const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
     const std::string variable = lowering_.variable(dim, count);
@@ -324,29 +329,7 @@ class NestLowering final : public PipelineLowering {
     return loop;
   }
 
-  /// Do instances write different elements, or combine partial sums atomically?
-  bool writes_are_disjoint(const std::string& dim, const For& f) const {
-    if (!f.combine.empty() && is_reduction(dim)) return true;
-    return input_.written.once && uses(access_of(statement_, 0), dim);
-  }
-  Diagnostic write_conflict(const std::string& dim, const std::string& unit) const {
-    const auto id = lowering_.model.find_unit(unit);
-    return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
-                             output().name),
-                 id && is_reduction(dim) && instruction_ != nullptr
-                     ? combine_hint(statement_, output(), dim, *id, lowering_.model)
-                     : "distribute a dim of the output over the instances");
-  }
-
   bool completes_outside_ = false;  ///< an outer line places commit and wait
-
-  Diagnostics unknown_dim(const std::string& dim) const {
-    std::string dims;
-    for (const Dim& d : statement_.domain.dims) dims += (dims.empty() ? "" : ", ") + d.name;
-    Diagnostic d = error(fmt::format("'{}' is no dim of statement {}", dim, statement_.name));
-    d.notes.push_back("its dims here: " + dims);
-    return {d};
-  }
 };
 
 }  // namespace

@@ -45,6 +45,10 @@ struct NestParts {
   const Instruction* instruction_;  ///< nullptr: element by element
 
   const Tensor& output() const { return kernel_.tensors[statement_.write.tensor.index()]; }
+  bool is_reduction(const std::string& dim) const {
+    const int at = statement_.domain.find(dim);
+    return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
+  }
 };
 
 Result<Nodes> lower_call(const NestParts& parts, const Scope& scope);

@@ -20,11 +20,6 @@ namespace isamap {
 
 Scalar StageLowering::identity() const { return isamap::identity(statement_.reduction, output().dtype); }
 
-bool StageLowering::is_reduction(const std::string& dim) const {
-  const int at = statement_.domain.find(dim);
-  return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
-}
-
 bool StageLowering::needs_start(std::size_t at) const {
   if (!written_whole()) return true;
   if (statement_.reduction == Reduction::assign) return false;

@@ -20,7 +20,6 @@ class StageLowering : protected NestParts {
   virtual Result<Nodes> lines(std::size_t at, const Scope& scope) = 0;
 
   Scalar identity() const;
-  bool is_reduction(const std::string& dim) const;
   // Must the holder of the output at line `at` be initialized? Not for plain assignments, nor if a stage below, above
   // all reduction loops, initializes its own tile.
   bool needs_start(std::size_t at) const;

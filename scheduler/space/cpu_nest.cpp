@@ -5,7 +5,7 @@
 
 #include "ir/text/access_name.h"
 #include "scheduler/nest/resolved_nest.h"
-#include "scheduler/space/prefetch_distance.h"
+#include "scheduler/space/prefetch_stages.h"
 #include "scheduler/space/streaming_stores.h"
 #include "support/arithmetic.h"
 
@@ -15,6 +15,69 @@ namespace {
 
 bool is_scratch(const HardwareModel& model, const Hop& hop) {
   return !hop.packed && !model.memory(hop.memory).is_register();
+}
+
+/// Is some memory of this level owned by the unit, or by one inside it?
+bool owns(const CpuTemplate& form, UnitId unit, std::size_t level) {
+  for (const Route& route : form.routes) {
+    std::size_t depth = 0;
+    for (const Hop& hop : route.hops)
+      if (is_scratch(*form.model, hop) && depth++ == level &&
+          form.model->inside(form.model->memory(hop.memory).per, unit))
+        return true;
+  }
+  return false;
+}
+
+/// In the order of their loops, outermost first.
+std::vector<std::string> dims_of(const CpuTemplate& form, DimKind kind) {
+  if (kind == DimKind::parallel) return form.parallel_order;
+  std::vector<std::string> names;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == kind) names.push_back(dim.name);
+  return names;
+}
+
+/// Widens blocks of one call, [j/16, k, j%16], to panels of the register tile, [j/48, k, j%48]: a step of the loop
+/// around the calls then reads one row, and consecutive rows are prefetched by hardware.
+std::vector<LayoutDigit> panels(const CpuTemplate& form, std::vector<LayoutDigit> layout) {
+  if (!form.tiles.empty()) return layout;
+  for (const auto& [dim, tile] : form.register_tile) {
+    const AffineExpr whole = AffineExpr::dim(dim);
+    const std::int64_t step = step_of(form, dim);
+    if (tile <= step || tile % step != 0) continue;
+    const auto digit = [&](const AffineExpr& e) {
+      return std::find_if(layout.begin(), layout.end(), [&](const LayoutDigit& d) { return d.index == e; });
+    };
+    const auto outer = digit(floordiv(whole, step)), inner = digit(mod(whole, step));
+    if (outer == layout.end() || inner == layout.end()) continue;
+    outer->index = floordiv(whole, tile);
+    inner->index = mod(whole, tile);
+  }
+  return layout;
+}
+
+/// Are the tiles of an access disjoint along this dim?
+bool disjoint_along(const CpuTemplate& form, int access, const std::string& dim) {
+  const auto& index = access_of(*form.statement, access).index;
+  return uses(access_of(*form.statement, access), dim) &&
+         std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
+           const auto names = e.names();
+           return !names.contains(dim) || names.size() == 1;
+         });
+}
+
+/// An input with disjoint tiles along the outermost loop is packed tile by tile, so that it is still cached when
+/// used; also below loops distributed over threads, if their tiles are disjoint.
+bool packs_inside(const CpuTemplate& form, int access) {
+  if (access == 0 || form.ahead_of_time[static_cast<std::size_t>(access)] || !form.tiles.empty() ||
+      !in_registers(form, 0) || form.parallel_order.empty())
+    return false;
+  for (const CpuTemplate::OnUnit& on : form.units)
+    if (form.model->unit(on.id).threads.loop.empty() || !disjoint_along(form, access, on.dim)) return false;
+  for (const auto& [dim, block] : form.blocks)  // each block would repack it
+    if (!uses(access_of(*form.statement, access), dim)) return false;
+  return disjoint_along(form, access, form.parallel_order.front());
 }
 
 // Collects lines and the current tile of each dim, so that loops of one step are omitted.
@@ -56,25 +119,13 @@ class Builder {
     tile_[dim] = tile;
   }
 
-  // Is some memory of this level owned by the unit, or by one inside it?
-  bool owns(UnitId unit, std::size_t level) const {
-    for (const Route& route : form_.routes) {
-      std::size_t depth = 0;
-      for (const Hop& hop : route.hops)
-        if (is_scratch(*form_.model, hop) && depth++ == level &&
-            form_.model->inside(form_.model->memory(hop.memory).per, unit))
-          return true;
-    }
-    return false;
-  }
-
   // Loops on units are outside the first memory that their instances own: as many points per instance as their number
   // requires, at least a tile. `level`: that of the following loops; beyond the last: registers.
   void distribute(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (; units_placed_ < form_.units.size(); ++units_placed_) {
       const CpuTemplate::OnUnit& on = form_.units[units_placed_];
-      if (level < levels && !owns(on.id, level)) return;
+      if (level < levels && !owns(form_, on.id, level)) return;
       const std::int64_t step = step_of(form_, on.dim), parent = tile_[on.dim];
       const auto it = tiles.find(on.dim);
       const std::int64_t share = on.count > 0 ? round_up(ceil_div(parent, on.count), step) : step;
@@ -85,16 +136,8 @@ class Builder {
     }
   }
 
-  std::vector<std::string> dims(DimKind kind) const {
-    if (kind == DimKind::parallel) return form_.parallel_order;
-    std::vector<std::string> names;
-    for (const Dim& dim : form_.statement->domain.dims)
-      if (dim.kind == kind) names.push_back(dim.name);
-    return names;
-  }
-
   void loops(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
-    for (const std::string& dim : dims(kind)) {
+    for (const std::string& dim : dims_of(form_, kind)) {
       const auto it = tiles.find(dim);
       loop(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
     }
@@ -109,32 +152,13 @@ class Builder {
     });
   }
 
-  /// Widens blocks of one call, [j/16, k, j%16], to panels of the register tile, [j/48, k, j%48]: a step of the loop
-  /// around the calls then reads one row, and consecutive rows are prefetched by hardware.
-  std::vector<LayoutDigit> panels(std::vector<LayoutDigit> layout) const {
-    if (!form_.tiles.empty()) return layout;
-    for (const auto& [dim, tile] : form_.register_tile) {
-      const AffineExpr whole = AffineExpr::dim(dim);
-      const std::int64_t step = step_of(form_, dim);
-      if (tile <= step || tile % step != 0) continue;
-      const auto digit = [&](const AffineExpr& e) {
-        return std::find_if(layout.begin(), layout.end(), [&](const LayoutDigit& d) { return d.index == e; });
-      };
-      const auto outer = digit(floordiv(whole, step)), inner = digit(mod(whole, step));
-      if (outer == layout.end() || inner == layout.end()) continue;
-      outer->index = floordiv(whole, tile);
-      inner->index = mod(whole, tile);
-    }
-    return layout;
-  }
-
   void stage(int access, const Hop& hop, int buffers = 1) {
     Stage line;
     line.buffers = renewed(access) ? buffers : 1;
     line.ahead = line.buffers - 1;
     line.tensor = tensor(access);
     line.memory = form_.model->memory(hop.memory).name;
-    line.layout = hop.packed ? panels(hop.layout) : hop.layout;
+    line.layout = hop.packed ? panels(form_, hop.layout) : hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
@@ -150,31 +174,8 @@ class Builder {
     for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
       const int access = a % access_count(*form_.statement);
       for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
-        if (hop.packed && inside == packs_inside(access)) stage(access, hop);
+        if (hop.packed && inside == packs_inside(form_, access)) stage(access, hop);
     }
-  }
-
-  /// Are the tiles of an access disjoint along this dim?
-  bool disjoint_along(int access, const std::string& dim) const {
-    const auto& index = access_of(*form_.statement, access).index;
-    return uses(access_of(*form_.statement, access), dim) &&
-           std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
-             const auto names = e.names();
-             return !names.contains(dim) || names.size() == 1;
-           });
-  }
-
-  /// An input with disjoint tiles along the outermost loop is packed tile by tile, so that it is still cached when
-  /// used; also below loops distributed over threads, if their tiles are disjoint.
-  bool packs_inside(int access) const {
-    if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
-        !in_registers(form_, 0) || form_.parallel_order.empty())
-      return false;
-    for (const CpuTemplate::OnUnit& on : form_.units)
-      if (form_.model->unit(on.id).threads.loop.empty() || !disjoint_along(access, on.dim)) return false;
-    for (const auto& [dim, block] : form_.blocks)  // each block would repack it
-      if (!uses(access_of(*form_.statement, access), dim)) return false;
-    return disjoint_along(access, form_.parallel_order.front());
   }
 
   void scratch(std::size_t level, bool output) {
@@ -189,71 +190,6 @@ class Builder {
   void register_stage(int access) {
     for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
-  }
-
-  std::int64_t bytes_of(const Access& access, const std::map<std::string, std::int64_t>& tiles) const {
-    std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
-    for (const auto& [dim, tile] : tiles)
-      if (uses(access, dim)) bytes *= tile;
-    return bytes;
-  }
-
-  /// How often the loops in the first lines, innermost first, re-read the same elements of an input.
-  void count_passes(int a, std::size_t lines, InnermostLoop& innermost) const {
-    const Access& access = access_of(*form_.statement, a);
-    struct Around {
-      bool used;
-      std::int64_t steps, bytes;  ///< of the tile of the input below it
-    };
-    std::vector<Around> loops;
-    std::map<std::string, std::int64_t> tiles;
-    for (const Dim& dim : form_.statement->domain.dims) tiles[dim.name] = dim.extent;
-    for (std::size_t l = 0; l < lines; ++l)
-      if (const auto* loop = std::get_if<For>(&nest_.lines[l].is))
-        for (const TiledLoop& w : loop->loops) {
-          const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
-          tiles[w.dim] = w.tile;
-          if (steps > 1) loops.push_back({uses(access, w.dim), steps, bytes_of(access, tiles)});
-        }
-    innermost.tile_bytes = bytes_of(access, tiles);
-    for (; !loops.empty() && !loops.back().used; loops.pop_back()) innermost.passes *= loops.back().steps;
-    for (; !loops.empty() && innermost.reread_bytes == 0; loops.pop_back())
-      if (!loops.back().used) innermost.reread_bytes = loops.back().bytes;
-  }
-
-  /// Prefetches go right below the innermost reduction loop where they pay off: windows are short loops inside it.
-  void add_prefetches(std::map<std::string, std::int64_t> tile_before) {
-    std::vector<std::pair<std::size_t, InnermostLoop>> around;  // by line, the innermost first
-    for (std::size_t l = nest_.lines.size(); l-- > 0;) {
-      const auto* line = std::get_if<For>(&nest_.lines[l].is);
-      if (line == nullptr || line->loops.size() != 1 || !is_reduction(line->loops.front().dim)) break;
-      const TiledLoop& w = line->loops.front();
-      around.emplace_back(l, InnermostLoop{w.dim, ceil_div(tile_before.at(w.dim), w.tile)});
-      if (around.size() > 1) around.back().second.inside = around[around.size() - 2].second.steps_with_inside();
-    }
-    std::map<std::size_t, std::vector<Stage>> below;
-    for (int a = 1; a < access_count(*form_.statement); ++a)
-      for (auto& [line, loop] : around) {
-        InnermostLoop of = loop;
-        count_passes(a, line, of);
-        const auto prefetch =
-            uses(access_of(*form_.statement, a), of.dim) ? choose_prefetch(form_, a, of) : std::nullopt;
-        if (!prefetch) continue;
-        Stage stage;
-        stage.tensor = tensor(a);
-        stage.memory = prefetch->cache;
-        stage.ahead = prefetch->ahead;
-        below[line].push_back(std::move(stage));
-        break;
-      }
-    for (auto at = below.rbegin(); at != below.rend(); ++at)
-      for (std::size_t s = 0; s < at->second.size(); ++s)
-        nest_.lines.insert(nest_.lines.begin() + static_cast<std::ptrdiff_t>(at->first + 1 + s), {at->second[s]});
-  }
-
-  bool is_reduction(const std::string& dim) const {
-    const auto d = static_cast<std::size_t>(form_.statement->domain.find(dim));
-    return form_.statement->domain.dims[d].kind == DimKind::reduction;
   }
 
   std::int64_t slots_below(int access) const {
@@ -280,7 +216,7 @@ class Builder {
     register_stage(0);
     const auto before = tile_;
     loops(DimKind::reduction, {}, false);
-    add_prefetches(before);
+    add_prefetch_stages(form_, before, nest_);
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
       if (in_registers(form_, a)) inputs.push_back(a);

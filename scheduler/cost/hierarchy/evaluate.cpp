@@ -18,6 +18,49 @@ struct MovedElements {
   double shared = 0, own = 0;
 };
 
+/// A sliding window that advanced one step: what is in it now and was not before is new.
+struct Window {
+  int term = -1;                       ///< of the subscript, that advanced; -1: none did
+  std::int64_t shift = 0, before = 0;  ///< by how much, and its size before; points of the term's dim
+};
+
+/// Of the terms of a subscript so far: number of tiles, and their width now, before the window advanced, and shift.
+struct Widths {
+  double count = 1, width = 1, before = 1, shift = 0;
+};
+
+/// The sum over the sizes of the terms from `i` on, below those of the terms before.
+inline double combinations(const Subscript& s, const Sizes* const* sizes, Window window, std::size_t i,
+                           const Widths& w) {
+  if (i == s.size())
+    return w.count * (w.shift > 0 ? std::min(w.width, std::max(0.0, w.shift + w.width - w.before)) : w.width);
+  double total = 0;
+  const double step = static_cast<double>(s[i].coefficient);
+  const bool moves = window.term == static_cast<int>(i);
+  for (int k = 0; k < sizes[i]->n; ++k) {
+    const Size& size = sizes[i]->at[k];
+    const double reach = step * static_cast<double>(size.extent - 1);
+    total += combinations(s, sizes, window, i + 1,
+                          {w.count * size.count, w.width + reach,
+                           w.before + (moves ? step * static_cast<double>(window.before - 1) : reach),
+                           moves ? step * static_cast<double>(window.shift) : w.shift});
+  }
+  return total;
+}
+
+/// Sum of the widths over all combinations of sizes; of a window that advanced, only the new elements.
+inline double elements(const Subscript& s, const Sizes* const* sizes, Window window) {
+  if (s.size() == 1) {
+    double total = 0;
+    const double step = static_cast<double>(s[0].coefficient);
+    for (int i = 0; i < sizes[0]->n; ++i)
+      total += sizes[0]->at[i].count * (1 + step * static_cast<double>(sizes[0]->at[i].extent - 1));
+    return total;
+  }
+  return combinations(s, sizes, window, 0, {});
+}
+
+/// One point: its loops by dim, then elements moved by operand, then energy and time.
 class Evaluation {
  public:
   Evaluation(const Problem& problem, const LevelPoint& point, Evaluated& result)
@@ -191,46 +234,6 @@ class Evaluation {
       for (const Term& term : s)
         if (term.dim == dim) return s.size() > 1;
     return false;
-  }
-
-  struct Window {
-    int term = -1;  ///< of the subscript, that advanced
-    std::int64_t shift = 0, before = 0;
-  };
-
-  /// Sum of the widths over all combinations of sizes; of a window that advanced, only the new elements.
-  static double elements(const Subscript& s, const Sizes* const* sizes, Window window) {
-    if (s.size() == 1) {
-      double total = 0;
-      const double step = static_cast<double>(s[0].coefficient);
-      for (int i = 0; i < sizes[0]->n; ++i)
-        total += sizes[0]->at[i].count * (1 + step * static_cast<double>(sizes[0]->at[i].extent - 1));
-      return total;
-    }
-    return combinations(s, sizes, window, 0, {});
-  }
-
-  /// Of the terms of a subscript so far: number of tiles, and their width now, before the window advanced, and shift.
-  struct Widths {
-    double count = 1, width = 1, before = 1, shift = 0;
-  };
-
-  static double combinations(const Subscript& s, const Sizes* const* sizes, Window window, std::size_t i,
-                             const Widths& w) {
-    if (i == s.size())
-      return w.count * (w.shift > 0 ? std::min(w.width, std::max(0.0, w.shift + w.width - w.before)) : w.width);
-    double total = 0;
-    const double step = static_cast<double>(s[i].coefficient);
-    const bool moves = window.term == static_cast<int>(i);
-    for (int k = 0; k < sizes[i]->n; ++k) {
-      const Size& size = sizes[i]->at[k];
-      const double reach = step * static_cast<double>(size.extent - 1);
-      total += combinations(s, sizes, window, i + 1,
-                            {w.count * size.count, w.width + reach,
-                             w.before + (moves ? step * static_cast<double>(window.before - 1) : reach),
-                             moves ? step * static_cast<double>(window.shift) : w.shift});
-    }
-    return total;
   }
 
   void wires(int a, int parent, int child, double down, double up) {
