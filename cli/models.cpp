@@ -354,10 +354,14 @@ Port port_of(const nlohmann::json& json, std::vector<std::int64_t>& places) {
 }
 
 /// Ports and places.
-std::optional<Diagnostic> read_places(const std::string& path, const std::string& text, StreamFiles& files) {
+std::optional<Diagnostic> read_places(const std::string& path, const std::string& text, const std::string& target,
+                                      StreamFiles& files) {
   StreamPlaces& places = files.stream.places;
   try {
     const auto json = nlohmann::json::parse(text);
+    if (const auto made_for = json.at("target").get<std::string>(); made_for != target)
+      return error_at({path, 0, 0}, fmt::format("the commands are those of '{}', not of '{}'", made_for, target),
+                      "--target " + made_for);
     files.model.name = json.at("model").get<std::string>();
     for (const auto& port : json.at("inputs")) files.model.inputs.push_back(port_of(port, places.inputs));
     for (const auto& port : json.at("outputs")) files.model.outputs.push_back(port_of(port, places.outputs));
@@ -396,7 +400,7 @@ Result<StreamFiles> load_stream(const std::string& path, const HardwareModel& ma
     texts[ending] = std::move(*text);
   }
   files.text = texts[".s"];
-  if (auto problem = read_places(base + ".json", texts[".json"], files)) return *problem;
+  if (auto problem = read_places(base + ".json", texts[".json"], machine.name, files)) return *problem;
   auto weights = read_weights(texts[".weights"]);
   if (!weights) return error_at({base + ".weights", 0, 0}, weights.diagnostics().front().message);
   files.model.weights = std::move(*weights);

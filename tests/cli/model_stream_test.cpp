@@ -79,6 +79,10 @@ TEST_F(StreamModels, FilesRunAgain) {
   const auto whole = nlohmann::json::parse(with("run", "cnn_qlinear_1", "systolic16", {"--json"}).out);
   EXPECT_EQ(nlohmann::json::parse(ran.out)["cycles"], whole["cycles"]);
 
+  const Said other = isamap({"run", base + ".s", "--target", "vta16"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("the commands are those of 'systolic16', not of 'vta16'"), std::string::npos) << other.err;
+
   const std::string text = read_file(base + ".s");
   const std::size_t line = text.find("\ncompute_");
   ASSERT_NE(line, std::string::npos);

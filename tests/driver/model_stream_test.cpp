@@ -2,9 +2,10 @@
 // Whole models as one stream of commands on accelerators: what the simulator leaves, counts, and reads back from text;
 // and what a broken arena would look like.
 
+#include "backends/assembly/model_stream.h"
+
 #include <gtest/gtest.h>
 
-#include "backends/assembly/model_stream.h"
 #include "backends/assembly/printer.h"
 #include "backends/model_runner.h"
 #include "backends/simulator/model_simulation.h"
