@@ -8,13 +8,18 @@
 #include <cstring>
 #include <fstream>
 
+#include "backends/assembly/model_stream.h"
+#include "backends/assembly/printer.h"
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
+#include "backends/cpp/names.h"
 #include "backends/cuda/model_unit.h"
 #include "backends/cuda/translation_unit.h"
+#include "backends/simulator/model_simulation.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
+#include "isamap/program_on_machine.h"
 #include "support/stopwatch.h"
 
 namespace isamap {
@@ -240,15 +245,77 @@ class CompiledSymbolicModel final : public SymbolicModelRunner {
 
 }  // namespace
 
-bool prints_models(const HardwareModel& machine) { return is_host_code(machine) || has_thread_blocks(machine); }
+bool prints_models(const HardwareModel& machine) {
+  return is_host_code(machine) || has_thread_blocks(machine) || is_command_stream(machine);
+}
 
 bool runs_models_whole(const HardwareModel& machine) {
+  if (is_command_stream(machine)) return machine.program.simulator.command.empty();
   return is_host_code(machine) || (has_thread_blocks(machine) && availability(machine).how == ExecutionMode::emulated);
 }
 
 bool prints_bands(const HardwareModel& machine) { return is_host_code(machine); }
 
+namespace {
+
+/// NAME.s, and NAME.program with the host nests, which commands do not state.
+Result<ModelUnit> print_stream(const ModelProgram& model, const ModelStream& stream, const HardwareModel& machine) {
+  auto text = print_assembly(stream.program, machine);
+  if (!text) return text.diagnostics();
+  ModelUnit unit;
+  unit.name = entry_name(model.name);
+  unit.text = std::move(*text);
+  unit.extension = ".s";
+  unit.others = {{unit.name + ".program", print(stream.program, machine)}};
+  unit.arena_bytes = model.arena_bytes;
+  return unit;
+}
+
+Result<ModelUnit> print_stream(const ModelProgram& model, const HardwareModel& machine) {
+  const auto stream = model_stream(model, machine);
+  return stream ? print_stream(model, *stream, machine) : stream.diagnostics();
+}
+
+/// As a stream of commands in the simulator.
+Result<ModelOutcome> simulate_model_program(const ModelProgram& model, const HardwareModel& machine,
+                                            const std::vector<TensorData>& inputs,
+                                            const std::vector<std::vector<TracedArray>>& traced,
+                                            const TraceReader& read) {
+  ModelOutcome outcome;
+  outcome.executed = ExecutionMode::simulator;
+  const auto stream = model_stream(model, machine);
+  if (!stream) return stream.diagnostics();
+  if (const auto problem = too_many_commands(stream->program)) {
+    outcome.limit = problem->message;
+    return outcome;
+  }
+  const auto unit = print_stream(model, *stream, machine);
+  if (!unit) return unit.diagnostics();
+  outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
+  outcome.arena_bytes = model.arena_bytes;
+  ModelSimulation run{unit->text, *stream, model, machine, {}, read, run_limits.seconds};
+  for (const auto& part : traced) {
+    auto& of_part = run.written.emplace_back();
+    for (const TracedArray& one : part) of_part.push_back({address_in(stream->places, one.place), one.bytes});
+  }
+  std::vector<std::vector<std::uint8_t>> bytes;
+  for (const TensorData& input : inputs) bytes.push_back(input.bytes);
+  const Stopwatch watch;
+  auto simulated = simulate_model(run, bytes);
+  if (!simulated && watch.seconds() >= run.seconds) {
+    outcome.limit = simulated.diagnostics().front().message;
+    return outcome;
+  }
+  if (!simulated) return simulated.diagnostics();
+  outcome.simulated = std::move(simulated->time);
+  outcome.simulated_parts = std::move(simulated->parts);
+  return outcome;
+}
+
+}  // namespace
+
 Result<ModelUnit> print_whole_model(const ModelProgram& model, const HardwareModel& machine) {
+  if (is_command_stream(machine)) return print_stream(model, machine);
   return has_thread_blocks(machine) ? print_device_model(model, machine) : print_model(model, machine);
 }
 
@@ -257,6 +324,10 @@ std::optional<std::int64_t> launches_of(const Program& part, const HardwareModel
 }
 
 Result<Workspace> workspace_of_part(const Program& part, const HardwareModel& machine) {
+  if (is_command_stream(machine)) {
+    const StreamWorkspace workspace = stream_workspace(part, machine);
+    return Workspace{workspace.bytes, workspace.align};
+  }
   return has_thread_blocks(machine) ? device_workspace_of(part, machine) : workspace_of(part, machine);
 }
 
@@ -264,6 +335,7 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
                                        const std::vector<TensorData>& inputs,
                                        const std::vector<std::vector<TracedArray>>& traced, double min_seconds,
                                        const TraceReader& read) {
+  if (is_command_stream(machine)) return simulate_model_program(model, machine, inputs, traced, read);
   ModelOutcome outcome;
   outcome.executed = availability(machine).how;
   const auto unit = print_whole_model(model, machine);

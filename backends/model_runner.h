@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cpp/model/model_driver.h"
+#include "backends/simulator/simulated_time.h"
 #include "isamap/interpret.h"
 
 namespace isamap {
@@ -18,7 +19,9 @@ struct ModelOutcome {
   std::vector<double> part_seconds;  ///< by part
   double compiling = 0;              ///< seconds; of the first run only
   std::int64_t text_bytes = 0, arena_bytes = 0;
-  std::int64_t launches = -1;               ///< as in ModelUnit
+  std::int64_t launches = -1;  ///< as in ModelUnit
+  SimulatedTime simulated;     ///< of the whole; its cycles are 0 where nothing is simulated
+  std::vector<SimulatedPart> simulated_parts;
   std::string missing, limit, environment;  ///< as in RunOutcome
 };
 
@@ -48,7 +51,7 @@ std::unique_ptr<SymbolicModelRunner> make_symbolic_model_runner(const SymbolicMo
 /// Can whole models be printed for this machine? Otherwise they are executed part by part.
 bool prints_models(const HardwareModel& machine);
 /// Is a model run as one program? On a GPU the parts are executed one after another, as its driver is told of single
-/// kernels only; where kernels are emulated it is one program.
+/// kernels only; where kernels are emulated it is one program. An external simulator takes single programs.
 bool runs_models_whole(const HardwareModel& machine);
 /// Can calls of parts run in bands of rows?
 bool prints_bands(const HardwareModel& machine);

@@ -2,12 +2,14 @@
 // Whole models as programs: planned, compiled, run, emitted, tuned.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "backends/assembly/model_stream.h"
 #include "backends/cpp/model/model_unit.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/team.h"
@@ -19,12 +21,14 @@
 #include "driver/fewer_launches.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
+#include "driver/stream_facts.h"
 #include "driver/tune_model.h"
 #include "hwdesc/model/program_language.h"
 #include "mapper/match/instruction_tree.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
 #include "report/model_report.h"
+#include "report/stream_report.h"
 #include "support/stopwatch.h"
 
 namespace isamap::cli {
@@ -62,6 +66,49 @@ nlohmann::ordered_json json_of_parts(const CompiledModel& compiled, const ModelR
   return parts;
 }
 
+nlohmann::ordered_json json_of(const std::map<std::string, AccessedBytes>& memories) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [memory, bytes] : memories) json[memory] = {{"read", bytes.read}, {"written", bytes.written}};
+  return json;
+}
+
+/// Adds what the simulator counted of a stream of commands, and what is left to the host.
+void add_stream(nlohmann::ordered_json& json, const StreamFacts& facts, const ModelRun& run) {
+  json["host_cycles"] = facts.simulated.host;
+  json["predicted_host_cycles"] = facts.predicted.host;
+  json["predicted_command_cycles"] = facts.predicted.commands;
+  json["commands"] = run.simulated.commands;
+  json["host_parts"] = facts.host_parts;
+  json["memories"] = json_of(run.simulated.memories);
+  json["link_bytes"] = run.simulated.link_bytes;
+  auto ports = nlohmann::ordered_json::array();
+  for (const PortUse& use : facts.ports)
+    ports.push_back({{"unit", use.unit},
+                     {"port", use.port},
+                     {"count", use.count},
+                     {"busy_cycles", use.busy},
+                     {"utilisation", use.utilisation}});
+  json["ports"] = std::move(ports);
+  for (std::size_t p = 0; p < facts.parts.size(); ++p) {
+    const PartFacts& part = facts.parts[p];
+    auto& own = json["part_list"][p];
+    own["executed_by"] = name(part.by);
+    own["instructions"] = part.instructions;
+    own["cycles"] = part.simulated.commands;
+    own["host_cycles"] = part.simulated.host;
+    own["predicted_host_cycles"] = part.predicted.host;
+    if (p < run.parts.size()) {
+      own["commands"] = run.parts[p].simulated.commands;
+      own["memories"] = json_of(run.parts[p].simulated.memories);
+      own["link_bytes"] = run.parts[p].simulated.link_bytes;
+    }
+    auto left = nlohmann::ordered_json::array();
+    for (const ScalarCode& code : part.on_host)
+      left.push_back({{"statement", code.statement}, {"reasons", code.reasons}});
+    own["on_host"] = std::move(left);
+  }
+}
+
 nlohmann::ordered_json json_of(const ModelPlan& plan) {
   return {{"cost", plan.cost},
           {"bound", plan.bound},
@@ -82,6 +129,8 @@ std::optional<std::int64_t> launches_of(const CompiledModel& compiled) {
 std::optional<std::int64_t> launches_of(const ModelReport& report) {
   return report.run.launches >= 0 ? report.run.launches : launches_of(report.compiled);
 }
+
+bool is_stream(const ModelReport& report) { return report.run.whole && is_command_stream(report.machine); }
 
 nlohmann::ordered_json json_of(const ModelReport& report) {
   const auto& [model, machine, compiled, run, compared, importing, planning, activations, operators] = report;
@@ -116,6 +165,7 @@ nlohmann::ordered_json json_of(const ModelReport& report) {
                                  {"recompiles", 0},
                                  {"part_list", json_of_parts(compiled, run)}};
   if (const auto launches = launches_of(report)) json["launches"] = *launches;
+  if (is_stream(report)) add_stream(json, stream_facts(compiled, run, machine), run);
   return json;
 }
 
@@ -138,6 +188,10 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
                         run.weights_bytes);
+  if (is_stream(report)) {
+    const StreamFacts facts = stream_facts(report.compiled, run, report.machine);
+    return text + stream_text({facts, report.compiled, run}, all_parts);
+  }
   std::vector<std::size_t> longest(run.parts.size());
   std::iota(longest.begin(), longest.end(), std::size_t{0});
   const auto time = [&](std::size_t p) {
@@ -192,16 +246,19 @@ PartStoreOptions part_options(const Options& options, const HardwareModel& machi
   return with;
 }
 
+bool has_plan(const Options& options) { return !options.onnx.plan.empty() && options.onnx.plan != "search"; }
+
 Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
                           PartStoreOptions with) {
   with.tuned_as.clear();  // the plan is the same before and after
   with.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
   if (!with.compiled_as.empty())
     with.compiled_as += fmt::format("evaluations {}\n", with.compile.schedule.max_evaluations);
-  if (!options.onnx.plan.empty()) return load_plan(options.onnx.plan, model.kernel);
+  if (has_plan(options)) return load_plan(options.onnx.plan, model.kernel, machine.name);
   PartStore draft(machine, std::move(with));
   PlanOptions search;
   search.seed = options.seed;
+  search.band_gain = options.onnx.band_gain / 100;
   return with_orders_for_launches(model, plan_model(model, draft, search), draft);
 }
 
@@ -230,9 +287,8 @@ class Builder {
     if (!machine) return std::nullopt;
     if (printed_ != nullptr && !printed_(*machine)) {
       code_ = fail(Exit::no_answer,
-                   fmt::format("models are {} for machines whose programs are C++{}; those of '{}' run part by part",
-                               printed_ == prints_models ? "printed" : "tuned",
-                               printed_ == prints_models ? " or CUDA C++" : "", machine->name),
+                   fmt::format("models are tuned for machines whose programs are C++; those of '{}' are not timed",
+                               machine->name),
                    "isamap import onnx writes the layers as kernels, which emit prints");
       return std::nullopt;
     }
@@ -255,7 +311,7 @@ class Builder {
     built.planning = watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
     built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
-    if (options_.onnx.plan.empty()) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
+    if (!has_plan(options_)) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
     built.compiled = compile_model(built.prepared.model, std::move(*plan), store);
     if (built.compiled.code != Exit::ok) return reported(built.compiled.code, built.compiled.problems);
     return built;
@@ -286,6 +342,25 @@ nlohmann::ordered_json json_of(const std::vector<Port>& ports) {
   return list;
 }
 
+/// Where the ports and blocks of a stream of commands lie in the outermost memory: bytes from its start.
+void add_places(nlohmann::ordered_json& json, const ModelProgram& program) {
+  const StreamPlaces places = stream_places(program);
+  for (std::size_t i = 0; i < places.inputs.size(); ++i) json["inputs"][i]["at"] = places.inputs[i];
+  for (std::size_t o = 0; o < places.outputs.size(); ++o) json["outputs"][o]["at"] = places.outputs[o];
+  json["weights_at"] = places.weights;
+  json["arena_at"] = places.arena;
+  json["memory_bytes"] = places.bytes;
+  auto blocks = nlohmann::ordered_json::array();
+  for (const ArenaBlock& block : program.blocks)
+    if (block.bytes > 0)
+      blocks.push_back({{"name", block.name},
+                        {"at", places.arena + block.at},
+                        {"bytes", block.bytes},
+                        {"first_part", block.first},
+                        {"last_part", block.last}});
+  json["blocks"] = std::move(blocks);
+}
+
 /// NAME.json of an emitted model.
 nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, const ModelUnit& unit) {
   auto parts = nlohmann::ordered_json::array();
@@ -311,6 +386,7 @@ nlohmann::ordered_json json_of(const Built& built, const ModelProgram& program, 
                                  {"plan", print(built.compiled.plan, built.imported, built.machine.name)},
                                  {"part_list", parts}};
   if (unit.launches >= 0) json["launches"] = unit.launches;
+  if (is_command_stream(built.machine)) add_places(json, program);
   return json;
 }
 
@@ -368,7 +444,7 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   }
   const Compared compared = compare_with_files(model, run.data, built->prepared.files);
   const std::int64_t activations = activation_bytes(model.kernel, bands_as_parts(built->compiled.plan)),
-                     operators = activation_bytes(model.kernel, apart(model.kernel));
+                     operators = activation_bytes(model.kernel, operators_of(model));
   if (!options.report.empty()) {
     const ModelPage page{model.kernel.name,
                          built->machine,
@@ -419,10 +495,11 @@ Exit deliver_model(const Options& options, const ModelUnit& unit, const std::str
   if (problem)
     return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
   std::string written;
-  std::vector<std::pair<std::string, std::string>> files = {{unit.name + ".h", unit.header},
-                                                            {unit.name + unit.extension, unit.text},
-                                                            {unit.name + ".weights", weights},
-                                                            {unit.name + ".json", json.dump(1) + "\n"}};
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!unit.header.empty()) files.emplace_back(unit.name + ".h", unit.header);
+  files.insert(files.end(), {{unit.name + unit.extension, unit.text},
+                             {unit.name + ".weights", weights},
+                             {unit.name + ".json", json.dump(1) + "\n"}});
   files.insert(files.end(), unit.others.begin(), unit.others.end());
   for (const auto& [file, text] : files) {
     const std::string path = (fs::path(options.output) / file).string();
@@ -500,6 +577,37 @@ Exit tune_model(const Options& options) {
   return deliver(options, options.json ? printed(json) : text_of(tuned));
 }
 
+namespace {
+
+/// What commands execute of each part, and what is left to the host.
+void explain_parts(const Built& built, std::string& text, nlohmann::ordered_json& json) {
+  const std::vector<PartFacts> facts = part_facts(built.compiled, built.machine);
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t p = 0; p < facts.size(); ++p) {
+    const CompiledPart& part = built.compiled.parts[p];
+    text +=
+        fmt::format("# {}: {:.0f} cycles of commands{}, {:.0f} of the host\n", part.name, facts[p].predicted.commands,
+                    facts[p].instructions.empty() ? "" : fmt::format(" ({})", fmt::join(facts[p].instructions, ", ")),
+                    facts[p].predicted.host);
+    auto left = nlohmann::ordered_json::array();
+    for (const ScalarCode& code : facts[p].on_host) {
+      left.push_back({{"statement", code.statement}, {"reasons", code.reasons}});
+      if (part.same_as == p)
+        text += fmt::format("#   {} on the host{}\n", code.statement,
+                            code.reasons.empty() ? "" : ": " + code.reasons.front());
+    }
+    list.push_back({{"name", part.name},
+                    {"executed_by", name(facts[p].by)},
+                    {"instructions", facts[p].instructions},
+                    {"predicted_cycles", facts[p].predicted.commands},
+                    {"predicted_host_cycles", facts[p].predicted.host},
+                    {"on_host", std::move(left)}});
+  }
+  json["part_list"] = std::move(list);
+}
+
+}  // namespace
+
 Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_json& json) {
   Exit code = Exit::ok;
   const auto built = Builder(options, code).build();
@@ -510,11 +618,22 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
                           "# {:.0f} cycles predicted, {:.0f} when plans were compared; no plan of the "
                           "candidates took less than {:.0f} there{}\n",
                           built->compiled.predicted_cycles, plan.cost, plan.bound, plan.proved ? ": proved" : "");
+  const Kernel& kernel = built->prepared.model.kernel;
+  const std::size_t parts = bands_as_parts(plan).size();
+  const std::int64_t activations = activation_bytes(kernel, bands_as_parts(plan)),
+                     operators = activation_bytes(kernel, operators_of(built->prepared.model));
+  text += fmt::format(
+      "# {} parts, a group of bands counted once; {} bytes of activations between them, {:.2f} of those "
+      "of one operator a part\n",
+      parts, activations, static_cast<double>(activations) / static_cast<double>(operators));
+  json["activation_bytes"] = activations;
+  json["activation_bytes_apart"] = operators;
   if (const auto launches = launches_of(built->compiled)) {
     text += fmt::format("# {} launches of kernels in {} parts\n", *launches, plan.parts.size());
     json["launches"] = *launches;
   }
   for (const std::string& priced : plan.orders_priced) text += "# orders: " + priced + "\n";
+  if (is_command_stream(built->machine)) explain_parts(*built, text, json);
   auto refused = nlohmann::ordered_json::array();
   for (const RefusedJoin& join : plan.refused) {
     text += fmt::format("# {} and {} are not joined: {}\n", join.one, join.other, join.reason);

@@ -48,6 +48,8 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code);
 Exit deliver_model(const Options& options, const ModelUnit& unit, const std::string& weights,
                    const nlohmann::ordered_json& json);
 PartStoreOptions part_options(const Options& options, const HardwareModel& machine);
+/// Is there a file of a plan?
+bool has_plan(const Options& options);
 /// --plan, or the search with few evaluations.
 Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
                           PartStoreOptions with);

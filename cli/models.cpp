@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "backends/common/process.h"
+#include "backends/model_runner.h"
+#include "backends/simulator/model_simulation.h"
 #include "cli/json.h"
 #include "cli/model_files.h"
 #include "cli/model_sizes.h"
@@ -16,6 +19,9 @@
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
+#include "hwdesc/model/program_language.h"
+#include "isamap/program_on_machine.h"
+#include "planner/split_dims.h"
 
 namespace isamap::cli {
 namespace {
@@ -153,7 +159,10 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
+  if (computes_whole) {
+    ahead = inlined_producers(std::move(*ahead), computes_whole);
+    ahead->kernel = with_split_dims(std::move(ahead->kernel));
+  }
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
@@ -177,6 +186,11 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
 
 bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
+bool is_model(const Options& options) {
+  return options.compute.empty() && !options.kernel_file.empty() &&
+         (is_onnx(options.kernel_file) || !options.onnx.plan.empty());
+}
+
 bool without_model_flags(const Options& options) {
   const ModelFlags& given = options.onnx;
   for (const auto& [flag, is_given] :
@@ -191,11 +205,43 @@ bool without_model_flags(const Options& options) {
   return true;
 }
 
+namespace {
+
+/// A kernel file as a model: its statements are what parts are made of, its constants are drawn.
+Model model_of(Kernel kernel, std::uint64_t seed) {
+  Model model;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const auto id = make_id<TensorId>(t);
+    const Role role = role_of(kernel, id);
+    if (kernel.tensors[t].constant) {
+      Weight& weight = model.weights.emplace_back();
+      weight.tensor = id;
+      weight.drawn = true;
+      weight.seed = seed + t;
+    } else if (role != Role::intermediate) {
+      (role == Role::output ? model.outputs : model.inputs).push_back(id);
+      model.file_names[id] = kernel.tensors[t].name;
+    }
+  }
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    model.origins.push_back({{kernel.statements[s].name}, kernel.statements[s].name, "statement", "statement", s});
+  model.kernel = std::move(kernel);
+  return model;
+}
+
+}  // namespace
+
 std::optional<Model> load_model(const Options& options, Exit& code) {
   ModelOptions with;
   code = Exit::usage;
   if (!read_numbers("--sizes", options.onnx.sizes, with.sizes) || !read_model_options(options, with))
     return std::nullopt;
+  if (!is_onnx(options.kernel_file)) {
+    auto kernel = load_kernel_of(options, code);
+    if (!kernel) return std::nullopt;
+    code = Exit::ok;
+    return model_of(std::move(*kernel), options.seed);
+  }
   auto model = import_model(options.kernel_file, with);
   if (model) return std::move(*model);
   code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());
@@ -283,6 +329,162 @@ Exit interpret_model(const Options& options) {
                  fmt::format("{}executed by the interpreter, {}; largest error {:.3g}; {:.3g} s\n", shapes_of(model),
                              verdict_of(compared), compared.max_error, seconds),
                  code);
+}
+
+namespace {
+
+/// A model of commands in files: NAME.s, NAME.program, NAME.weights, NAME.json.
+struct StreamFiles {
+  std::string text;
+  ModelStream stream;
+  ModelProgram model;  ///< ports and weights
+};
+
+Result<std::string> text_in(const std::string& path) {
+  if (!fs::is_regular_file(path)) return error_at({path, 0, 0}, "cannot be read");
+  return read_file(path, std::size_t{1} << 31);
+}
+
+Port port_of(const nlohmann::json& json, std::vector<std::int64_t>& places) {
+  const auto dtype = parse_dtype(json.at("dtype").get<std::string>());
+  places.push_back(json.at("at").get<std::int64_t>());
+  Port port{json.at("name").get<std::string>(), dtype.value_or(DType::u8), json.at("shape")};
+  if (!dtype || port.bytes() != json.at("bytes").get<std::int64_t>()) throw std::runtime_error("a port is not sound");
+  return port;
+}
+
+/// Ports and places.
+std::optional<Diagnostic> read_places(const std::string& path, const std::string& text, StreamFiles& files) {
+  StreamPlaces& places = files.stream.places;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    files.model.name = json.at("model").get<std::string>();
+    for (const auto& port : json.at("inputs")) files.model.inputs.push_back(port_of(port, places.inputs));
+    for (const auto& port : json.at("outputs")) files.model.outputs.push_back(port_of(port, places.outputs));
+    places.weights = json.at("weights_at").get<std::int64_t>();
+    places.arena = json.at("arena_at").get<std::int64_t>();
+    places.bytes = json.at("memory_bytes").get<std::int64_t>();
+  } catch (const std::exception& problem) {
+    return error_at({path, 0, 0}, std::string("does not describe a model of commands: ") + problem.what(),
+                    "isamap emit MODEL.onnx --target HW -o FOLDER writes it");
+  }
+  return std::nullopt;
+}
+
+bool are_inside(const StreamFiles& files, const HardwareModel& machine) {
+  const StreamPlaces& places = files.stream.places;
+  const std::int64_t capacity = machine.memory(machine.home()).capacity;
+  const auto inside = [&](std::int64_t at, std::int64_t bytes) {
+    return at >= 0 && bytes >= 0 && bytes <= places.bytes && at <= places.bytes - bytes;
+  };
+  bool all = (capacity == 0 || places.bytes <= capacity) &&
+             inside(places.weights, static_cast<std::int64_t>(files.model.weights.size()));
+  for (std::size_t i = 0; i < places.inputs.size(); ++i)
+    all = all && inside(places.inputs[i], files.model.inputs[i].bytes());
+  for (std::size_t o = 0; o < places.outputs.size(); ++o)
+    all = all && inside(places.outputs[o], files.model.outputs[o].bytes());
+  return all;
+}
+
+Result<StreamFiles> load_stream(const std::string& path, const HardwareModel& machine) {
+  const std::string base = path.substr(0, path.size() - 2);
+  StreamFiles files;
+  std::map<std::string, std::string> texts;
+  for (const char* const ending : {".s", ".json", ".program", ".weights"}) {
+    auto text = text_in(base + ending);
+    if (!text) return text.diagnostics();
+    texts[ending] = std::move(*text);
+  }
+  files.text = texts[".s"];
+  if (auto problem = read_places(base + ".json", texts[".json"], files)) return *problem;
+  auto weights = read_weights(texts[".weights"]);
+  if (!weights) return error_at({base + ".weights", 0, 0}, weights.diagnostics().front().message);
+  files.model.weights = std::move(*weights);
+  auto program = parse_program(texts[".program"], machine);
+  if (!program) {
+    Diagnostics problems = program.diagnostics();
+    for (Diagnostic& problem : problems) problem.where.file = base + ".program";
+    return problems;
+  }
+  files.stream.program = std::move(*program);
+  if (!are_inside(files, machine))
+    return error_at({base + ".json", 0, 0},
+                    "states places outside of " + machine.memory(machine.home()).name + " or of its own memory_bytes");
+  return files;
+}
+
+/// Its ports alone, for the files of --inputs and --outputs.
+Model ports_of(const ModelProgram& program) {
+  Model model;
+  model.kernel.name = program.name;
+  for (const auto* ports : {&program.inputs, &program.outputs})
+    for (const Port& port : *ports) {
+      const auto id = make_id<TensorId>(model.kernel.tensors.size());
+      Tensor tensor;
+      tensor.name = fmt::format("t{}", id.index());
+      tensor.dtype = port.dtype;
+      tensor.shape = port.shape;
+      model.kernel.tensors.push_back(std::move(tensor));
+      (ports == &program.inputs ? model.inputs : model.outputs).push_back(id);
+      model.file_names[id] = port.name;
+    }
+  return model;
+}
+
+Exit report_stream(const Options& options, const StreamFiles& files, const SimulatedModel& ran,
+                   const Compared& compared, const HardwareModel& machine) {
+  const Exit code = compared.correct ? Exit::ok : Exit::wrong_result;
+  if (!options.json)
+    return deliver(options,
+                   fmt::format("{}executed simulator from files, {}; {} commands, {} cycles, and {:.0f} of the host\n",
+                               shapes_of(ports_of(files.model)), verdict_of(compared), ran.time.commands,
+                               ran.time.cycles, ran.time.scalar_cycles),
+                   code);
+  auto parts = nlohmann::ordered_json::array();
+  for (const SimulatedPart& part : ran.parts)
+    parts.push_back({{"cycles", part.cycles}, {"host_cycles", part.scalar_cycles}, {"commands", part.commands}});
+  return deliver(options,
+                 printed({{"schema_version", 1},
+                          {"model", files.model.name},
+                          {"target", machine.name},
+                          {"executed", name(ExecutionMode::simulator)},
+                          {"compared", compared.outputs},
+                          {"correct", compared.correct},
+                          {"max_error", compared.max_error},
+                          {"cycles", ran.time.cycles},
+                          {"host_cycles", ran.time.scalar_cycles},
+                          {"commands", ran.time.commands},
+                          {"link_bytes", ran.time.link_bytes},
+                          {"part_list", std::move(parts)}}),
+                 code);
+}
+
+}  // namespace
+
+bool is_stream_file(const std::string& path) { return path.size() > 2 && path.ends_with(".s"); }
+
+Exit run_stream(const Options& options) {
+  if (options.target.empty()) return fail(Exit::usage, "commands run on a machine", "--target HW");
+  const auto machine = load_target(options);
+  if (!machine) return Exit::wrong_input;
+  if (!runs_models_whole(*machine) || !is_command_stream(*machine))
+    return fail(Exit::wrong_input, fmt::format("'{}' has no commands that the simulator executes", machine->name));
+  const auto files = load_stream(options.kernel_file, *machine);
+  if (!files) return fail(Exit::wrong_input, files.diagnostics());
+  const Model model = ports_of(files->model);
+  const auto given = load_model_files(options);
+  if (!given) return fail(Exit::wrong_input, given.diagnostics());
+  const auto inputs = inputs_of(model, *given, options);
+  auto data = inputs ? data_of(model, *inputs) : inputs;
+  if (!data) return fail(Exit::wrong_input, data.diagnostics());
+  std::vector<std::vector<std::uint8_t>> bytes;
+  for (const TensorData& input : *inputs) bytes.push_back(input.bytes);
+  const auto ran = simulate_model({files->text, files->stream, files->model, *machine, {}, {}}, bytes);
+  if (!ran) return fail(Exit::wrong_result, ran.diagnostics());
+  for (std::size_t o = 0; o < model.outputs.size(); ++o) (*data)[model.outputs[o].index()].bytes = ran->outputs[o];
+  if (const auto saved = save_outputs(model, *data, options); !saved)
+    return fail(Exit::wrong_input, saved.diagnostics());
+  return report_stream(options, *files, *ran, compare_with_files(model, *data, *given), *machine);
 }
 
 }  // namespace isamap::cli

@@ -15,6 +15,8 @@
 namespace isamap::cli {
 
 bool is_onnx(const std::string& path);
+/// An .onnx file, or a kernel whose statements are the parts of a plan (--plan).
+bool is_model(const Options& options);
 
 /// False: an option that only models have was given with a kernel, and is reported.
 bool without_model_flags(const Options& options);
@@ -46,6 +48,9 @@ std::string printed(const nlohmann::ordered_json& json);
 Exit verb_import_onnx(const Options& options);
 /// run MODEL.onnx --interpret: the whole model by the interpreter, compared with the outputs of --inputs.
 Exit interpret_model(const Options& options);
+bool is_stream_file(const std::string& path);
+/// run NAME.s --target HW: a model that `emit` wrote as commands, by the simulator, from its files.
+Exit run_stream(const Options& options);
 /// run MODEL.onnx --target HW: the model in parts as one program, each compared with the interpreter.
 Exit compile_and_run_model(const Options& options);
 /// emit MODEL.onnx --target HW -o FOLDER: NAME.h, NAME.cpp, NAME.weights, NAME.json.

@@ -131,7 +131,7 @@ void add_outputs(Flags& flags) {
 }
 
 Exit verb_emit(const Options& options) {
-  if (options.compute.empty() && is_onnx(options.kernel_file)) return emit_model(options);
+  if (is_model(options)) return emit_model(options);
   if (!without_model_flags(options)) return Exit::usage;
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))

@@ -141,7 +141,7 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 }
 
 Exit verb_explain(const Options& options, const std::string& folder) {
-  if (options.compute.empty() && is_onnx(options.kernel_file)) return explain_model(options);
+  if (is_model(options)) return explain_model(options);
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;

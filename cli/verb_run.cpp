@@ -100,7 +100,7 @@ bool counts_requests() {
 }
 
 Exit verb_run(const Options& options) {
-  if (options.compute.empty() && is_onnx(options.kernel_file)) {
+  if (is_model(options)) {
     if (options.onnx.interpret && options.onnx.threads > 1)
       return fail(Exit::usage, "--threads is for programs, and --interpret makes none", "leave out one of them");
     if (options.onnx.interpret && !options.report.empty())
@@ -110,6 +110,7 @@ Exit verb_run(const Options& options) {
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
     return compile_and_run_model(options);
   }
+  if (options.compute.empty() && is_stream_file(options.kernel_file)) return run_stream(options);
   if (!without_model_flags(options)) return Exit::usage;
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;

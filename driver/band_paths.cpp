@@ -78,6 +78,14 @@ BandPaths::Path BandPaths::with_branches(const Path& path) const {
   return all;
 }
 
+std::vector<std::size_t> BandPaths::with_only_reader(const Path& path) const {
+  const std::size_t last = path.back();
+  if (readers_[last].size() != 1 || leaves_[last]) return path;
+  Path longer = path;
+  longer.push_back(readers_[last].begin()->first);
+  return with_branches(longer) == longer ? longer : path;
+}
+
 std::vector<std::size_t> BandPaths::with_own_producers(const Path& path) const {
   Path all = path;
   for (const std::size_t c : path)

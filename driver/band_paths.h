@@ -23,6 +23,10 @@ class BandPaths {
   /// the most bytes first.
   std::vector<BandPath> along_tensors(std::size_t most_parts, double least_bytes) const;
 
+  /// With the only chain that reads the result of its last one; the path itself: there is none, or others have to run
+  /// between them.
+  std::vector<std::size_t> with_only_reader(const std::vector<std::size_t>& path) const;
+
   /// With the chains whose results nobody outside of the path reads; the path itself: there are none.
   std::vector<std::size_t> with_own_producers(const std::vector<std::size_t>& path) const;
 

@@ -2,6 +2,7 @@
 #include "driver/band_price.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -36,6 +37,8 @@ class BandPrice {
   /// Calls of other rows cost their share of the one that is called most.
   double of_step(const BandStep& step, const std::vector<double>& of_part) const {
     if (step.kind == BandStep::Kind::call) {
+      if (tried_.schedule.kernels[step.kernel].rest)
+        return call_ + store_.price(tried_.kernels[tried_.parts.size()], Between::bands);
       const std::int64_t rows = tried_.schedule.kernels[tried_.most_called[step.part]].rows;
       return call_ + static_cast<double>(step.rows) / static_cast<double>(rows) * of_part[step.part];
     }
@@ -49,6 +52,14 @@ class BandPrice {
     const PartRows& rows = rows_[part];
     const BandKernel& kernel = tried_.schedule.kernels[tried_.most_called[part]];
     double read = 0, written = 0, near = 0;
+    if (!is_sum(part)) {
+      for (const TensorId id : rows.unsliced) read += far(id, size_of(kernel_.tensors[id.index()]));
+    } else {  // the sum is read and written by every band; the rest of the part, with its reads, is priced apart
+      const TensorId id = tried_.schedule.axes.sum;
+      const double bytes = 2 * size_of(kernel_.tensors[id.index()]);
+      near += bytes / caches_.near;
+      written += far(id, bytes);
+    }
     for (const RowWindow& window : rows.reads) {
       const double bytes = bytes_outside(window.tensor, kernel.rows * window.step, window.axis);
       if (first_reader_.at(window.tensor) == part) near += bytes / caches_.near;
@@ -60,6 +71,10 @@ class BandPrice {
       written += far(id, bytes);
     }
     return std::max({store_.price(tried_.kernels[part], Between::bands), read + written, near}) + exposed_ * read;
+  }
+
+  bool is_sum(std::size_t part) const {
+    return !tried_.schedule.axes.summed.empty() && part + 1 == tried_.parts.size();
   }
 
   /// Bytes of these rows of a tensor that other parts touch too.
@@ -94,7 +109,8 @@ std::optional<BandCaches> band_caches(const HardwareModel& machine) {
   const auto capacity = [&](MemoryId id) { return machine.memory(id).capacity; };
   std::sort(caches.begin(), caches.end(), [&](MemoryId a, MemoryId b) { return capacity(a) < capacity(b); });
   if (caches.size() < 2) return std::nullopt;
-  BandCaches found{static_cast<double>(capacity(caches[0])), static_cast<double>(capacity(caches[1])), 0, 0};
+  BandCaches found{static_cast<double>(capacity(caches[0])), static_cast<double>(capacity(caches[1])), 0, 0,
+                   machine.memory(caches[0]).line};
   for (const Link& link : machine.links()) {
     if (link.to == caches[0]) found.near = std::max(found.near, link.bandwidth);
     if (link.to == caches[1]) found.far = std::max(found.far, link.bandwidth);
@@ -115,7 +131,7 @@ double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const 
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::int64_t most = 0;
     for (const BandKernel& one : schedule.kernels)
-      if (one.part == p) most = std::max(most, one.rows);
+      if (one.part == p && !one.rest) most = std::max(most, one.rows);
     const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
     for (const RowWindow& window : rows.reads) {
       const Tensor& tensor = kernel.tensors[window.tensor.index()];
@@ -145,7 +161,7 @@ double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts
     const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
     std::int64_t most = 0;
     for (const BandKernel& one : schedule.kernels)
-      if (one.part == p) most = std::max(most, one.rows);
+      if (one.part == p && !one.rest) most = std::max(most, one.rows);
     for (const RowWindow& window : rows.reads) {
       const Tensor& tensor = kernel.tensors[window.tensor.index()];
       if (!tensor.constant) continue;
@@ -154,6 +170,15 @@ double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts
     }
   }
   return std::max(0.0, sum);
+}
+
+double most_saved_by_sums(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& one,
+                          std::int64_t by, const BandCaches& caches) {
+  const auto cycles = [&](double bytes) { return 2 * bytes / (bytes > caches.second / 2 ? caches.far : caches.near); };
+  double saved = 0;
+  for (const auto& [id, rows] : one.buffers) saved += cycles(size_of(kernel.tensors[id.index()]));
+  const double bands = std::ceil(static_cast<double>(rows_of(kernel, parts.back(), one.axes)->rows) / static_cast<double>(by));
+  return saved - (bands - 1) * cycles(size_of(kernel.tensors[one.axes.sum.index()]));
 }
 
 double price_of(const Kernel& kernel, const TriedBands& tried, const PartStore& store, const BandCaches& caches) {

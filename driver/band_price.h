@@ -21,6 +21,7 @@ namespace isamap {
 struct BandCaches {
   double nearest = 0, second = 0;  ///< bytes
   double near = 0, far = 0;        ///< bytes/cycle out of the second, and into it from the memory behind
+  std::int64_t line = 0;           ///< bytes of a line of the nearest
 };
 /// Nothing: the machine has fewer.
 std::optional<BandCaches> band_caches(const HardwareModel& machine);
@@ -33,7 +34,7 @@ struct TriedBands {
   std::int64_t by = 0;
   BandSchedule schedule;
   std::vector<std::size_t> most_called;  ///< by part: kernel of the schedule
-  std::vector<Kernel> kernels;           ///< by part: that kernel
+  std::vector<Kernel> kernels;           ///< by part: that kernel; where bands are summed, what follows the sum is last
   double price = 0;                      ///< cycles of all bands
 };
 
@@ -44,6 +45,11 @@ double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const 
 /// Bytes of constants: all, or those that one band reads.
 double weight_bytes(const Kernel& kernel, const std::vector<Part>& parts);
 double weight_bytes_of_band(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);
+
+/// Cycles that bands of so many rows along a summed dim save at most: buffers that stay nearer, less the sum that every
+/// band reads and writes.
+double most_saved_by_sums(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& one,
+                          std::int64_t by, const BandCaches& caches);
 
 /// Cycles; the store has the kernels, in bands.
 double price_of(const Kernel& kernel, const TriedBands& tried, const PartStore& store, const BandCaches& caches);

@@ -10,6 +10,7 @@
 #include "backends/cpp/block_unit.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
+#include "program/shared_copies.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -21,6 +22,7 @@ constexpr std::int64_t kLargestBlockTile = 4096;
 constexpr std::int64_t kMostBlockRests = 128;  // positions that the smallest tile leaves
 constexpr std::size_t kMostBlocks = 600;
 constexpr std::int64_t kMostRounded = 64;  // positions of a sum that an instruction takes at once
+constexpr int kShiftedSamples = 4;         // tried where extents of a masked block cannot be told from others
 constexpr double kCellCycles = 25;         // of a call through the table of blocks
 
 using BlockCounts = std::vector<std::int64_t>;
@@ -90,9 +92,40 @@ std::int64_t rest_step_of(const GridAxis& axis) {
   return step;
 }
 
-/// Of a run without tiles: the number of positions that its block is lowered for.
-std::int64_t sample_of(const DimRun& run, std::int64_t step) {
-  return run.low + (run.high - run.low) / 2 / step * step;
+/// Of a run without tiles: the number of positions that its block is lowered for, one in the middle, or one after it.
+std::int64_t sample_of(const DimRun& run, std::int64_t step, std::int64_t shift = 0) {
+  return run.low + ((run.high - run.low) / 2 / step + shift) % ((run.high - run.low) / step + 1) * step;
+}
+
+/// Axes along which the copies that the schedule packs first are the same: cells that differ there share them.
+std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model) {
+  std::vector<bool> shared(shape.axes.size(), false);
+  const Kernel& kernel = shape.kernel;
+  for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    if (stage == nullptr) break;
+    const auto memory = model.find_memory(stage->memory);
+    if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      if (kernel.tensors[t].name != stage->tensor || role_of(kernel, make_id<TensorId>(t)) != Role::input) continue;
+      const std::vector<int> axes = axes_of(shape, make_id<TensorId>(t));
+      for (std::size_t axis = 0; axis < shared.size(); ++axis)
+        if (std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) shared[axis] = true;
+    }
+  }
+  return shared;
+}
+
+/// Cycles of a block that begins `before` positions along an axis later, after the block of those.
+std::optional<double> cycles_after(const Schedule& schedule, const GridShape& shape, BlockCounts counts,
+                                   std::pair<std::size_t, std::int64_t> before, bool adds, const HardwareModel& model,
+                                   const CostModelFactory& costs) {
+  counts[before.first] += before.second;
+  const auto both = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
+  counts[before.first] = before.second;
+  const auto first = evaluate(schedule, block_kernel(shape, counts, adds), model, costs);
+  if (!both || !first) return std::nullopt;
+  return std::max(0.0, both->total.cycles - first->total.cycles);
 }
 
 class GridBuilder {
@@ -208,10 +241,14 @@ class GridBuilder {
         runs.push_back({1, 0, 0});
         return true;
       }
-      if (last && masked_extents(*last, *program, step))
-        runs.back().high = rest;
-      else
+      DimRun* const before = &runs.back();
+      if (last && differ_in_extents(*last, *program, step)) {
+        before->high = rest;
+        // One lane alone is found in other ways; a mask of fewer lanes serves it, too.
+        if (before->low == 2 && rest == 3 && runs.size() > tiles + 1) runs.erase(runs.end() - 2), runs.back().low = 1;
+      } else {
         runs.push_back({0, rest, rest});
+      }
       last = std::move(program);
     }
     return true;
@@ -250,10 +287,7 @@ class GridBuilder {
     }
     BlockCounts tiles;
     for (std::size_t axis = 0; axis < axes().size(); ++axis) tiles.push_back(run_of(cell, axis).tile);
-    // Copies are worth their time where all axes have many positions.
-    const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
-    if (all_tiles && add_block(cell, tiles, adding, grid_.schedule)) return true;
-    for (const Schedule* schedule : by_price(cell, tiles))
+    for (const Schedule* schedule : schedules_of(cell, tiles))
       if (add_block(cell, tiles, adding, *schedule)) return true;
     for (const Schedule& schedule : schedules_.others)
       if (add_block(cell, tiles, adding, schedule)) return true;
@@ -263,6 +297,13 @@ class GridBuilder {
     if (add_block(cell, tiles, adding, schedules_.scalar)) return true;
     refused("a block of rests does not lower");
     return false;
+  }
+  /// In the order in which they are tried. Copies are worth their time where all axes have many positions.
+  std::vector<const Schedule*> schedules_of(std::size_t cell, const BlockCounts& tiles) const {
+    std::vector<const Schedule*> schedules = by_price(cell, tiles);
+    const bool all_tiles = std::find(tiles.begin(), tiles.end(), 0) == tiles.end();
+    if (all_tiles) schedules.insert(schedules.begin(), &grid_.schedule);
+    return schedules;
   }
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
   std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
@@ -274,12 +315,20 @@ class GridBuilder {
                                        : sample_of(run_of(cell, axis), rest_step(axis)));
     }
     const Kernel kernel = block_kernel(grid_.shape, counts, false);
+    if (schedules_.rests.size() < 2)
+      return schedules_.rests.empty() ? std::vector<const Schedule*>{} : std::vector{&schedules_.rests[0]};
+    const auto before = shared_before(cell);
     std::vector<std::pair<double, const Schedule*>> priced;
     for (const Schedule& schedule : schedules_.rests) {
       const bool legal = !has_errors(verify(schedule, kernel, model_));
       const auto cost =
           legal ? evaluate(schedule, kernel, model_, options_.schedule.costs) : Result<Evaluation>(Diagnostics{});
-      priced.emplace_back(cost ? cost->total.cycles : std::numeric_limits<double>::max(), &schedule);
+      double cycles = cost ? cost->total.cycles : std::numeric_limits<double>::max();
+      if (cost && before && schedule == grid_.schedule)
+        cycles = std::min(cycles,
+                          cycles_after(schedule, grid_.shape, counts, *before, false, model_, options_.schedule.costs)
+                              .value_or(cycles));
+      priced.emplace_back(cycles, &schedule);
     }
     std::stable_sort(priced.begin(), priced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<const Schedule*> schedules;
@@ -287,42 +336,62 @@ class GridBuilder {
     return schedules;
   }
 
+  /// Where the tiles before a cell of rests pack what it needs, too: along which axis, and how many there likely are.
+  std::optional<std::pair<std::size_t, std::int64_t>> shared_before(std::size_t cell) const {
+    const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
+    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
+      if (!shared[axis] || &run_of(cell, axis) == &axes()[axis].runs.front()) continue;
+      const std::int64_t tile = axes()[axis].runs.front().tile,
+                         extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
+      if (extent >= tile) return std::pair(axis, extent / tile * tile);
+    }
+    return std::nullopt;
+  }
+
   bool add_block(std::size_t cell, const BlockCounts& tiles, bool adding, const Schedule& schedule) {
     for (const std::int64_t steps : kBlockSteps) {
-      BlockCounts counts;
-      for (std::size_t axis = 0; axis < axes().size(); ++axis)
-        counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
-                                         : sample_of(run_of(cell, axis), rest_step(axis)));
-      auto program = lowered(schedule, counts, adding);
-      if (!program) continue;
-      auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
-      if (!loops) continue;
-      Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
-      if (!add_masks(cell, counts, tiles, adding, block)) return false;
-      grid_.blocks.push_back(std::move(block));
-      return true;
+      bool ambiguous = true;
+      for (int shift = 0; ambiguous && shift < kShiftedSamples; ++shift) {
+        BlockCounts counts;
+        for (std::size_t axis = 0; axis < axes().size(); ++axis)
+          counts.push_back(tiles[axis] > 0 ? walked(axis, tiles[axis], steps)
+                                           : sample_of(run_of(cell, axis), rest_step(axis), shift));
+        auto program = lowered(schedule, counts, adding);
+        if (!program) break;
+        auto loops = tile_loops(*program, model_, grid_.shape, counts, tiles);
+        if (!loops) break;
+        Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
+        ambiguous = false;
+        if (!add_masks(cell, counts, tiles, adding, block, ambiguous)) continue;
+        grid_.blocks.push_back(std::move(block));
+        return true;
+      }
     }
     return false;
   }
 
-  /// Every number that a masked run serves gives the same block but for extents.
-  bool add_masks(std::size_t cell, const BlockCounts& counts, const BlockCounts& tiles, bool adding,
-                 Block& block) const {
+  /// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
+  bool add_masks(std::size_t cell, const BlockCounts& counts, const BlockCounts& tiles, bool adding, Block& block,
+                 bool& ambiguous) const {
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
       const DimRun& run = run_of(cell, axis);
       if (tiles[axis] > 0 || run.low == run.high) continue;
-      const std::int64_t step = rest_step(axis), sample = sample_of(run, step);
-      for (const std::int64_t rest : {run.low, run.low + step, run.high - step, run.high}) {
+      const std::int64_t step = rest_step(axis), sample = counts[axis];
+      for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
+        if (rest == run.low + step && run.low != 1) continue;  // the ends; neighbours were compared for the run
         // One lane alone may be found along another axis of one position; a mask of fewer lanes computes fewer.
         if (rest == sample || rest == 1) continue;
         BlockCounts other = counts;
         other[axis] = rest;
         const auto program = lowered(block.schedule, other, adding);
         const auto extents = program ? masked_extents(block.program, *program, rest - sample) : std::nullopt;
+        ambiguous = !extents && program && differ_in_extents(block.program, *program, rest - sample);
         if (!extents) return false;
         for (const std::int64_t extent : *extents) {
           const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
-          if (block.masked.emplace(extent, from).first->second != from) return false;
+          ambiguous = block.masked.emplace(extent, from).first->second != from;
+          if (ambiguous) return false;
         }
       }
     }
@@ -400,21 +469,27 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
     cells *= runs.back().size();
   }
   std::vector<Cost> all;
+  const std::vector<bool> shared = shared_axes(grid.schedule, grid.shape, model);
   for (std::size_t cell = 0; cell < cells; ++cell) {
     std::size_t number = 0, rest = cells;
     BlockCounts counts;
     bool adds = false;
+    std::optional<std::pair<std::size_t, std::int64_t>> before;
     for (std::size_t a = 0; a < axes.size(); ++a) {
       rest /= runs[a].size();
       const std::size_t at = cell / rest % runs[a].size();
       number = number * axes[a].runs.size() + runs[a][at].first;
       counts.push_back(runs[a][at].second);
       adds = adds || (axes[a].reduced && at > 0);
+      if (shared[a] && at > 0 && !before && runs[a][0].first == 0) before = std::pair(a, runs[a][0].second);
     }
     const Block& block = grid.blocks[number + (adds ? block_count(grid) : 0)];
     const auto cost = evaluate(block.schedule, block_kernel(grid.shape, counts, adds), model, costs);
     if (!cost) return cost.diagnostics();
     all.push_back(cost->total);
+    if (!before || block.schedule != grid.schedule) continue;
+    const auto cycles = cycles_after(block.schedule, grid.shape, counts, *before, adds, model, costs);
+    all.back().cycles = std::min(all.back().cycles, cycles.value_or(all.back().cycles));
   }
   Cost sum = sum_of(all);
   sum.cycles += kCellCycles * static_cast<double>(cells);

@@ -87,6 +87,7 @@ SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBa
                                  const BandLoop& loop, std::size_t step) {
   SlicedConstants found;
   const BandStep& call = loop.steps[step];
+  if (bands.schedule.kernels[call.kernel].rest) return found;
   const auto rows = rows_of(kernel, compiled.plan.parts[bands.group.first + call.part], bands.schedule.axes);
   for (const RowWindow& window : rows->reads) {
     if (!kernel.tensors[window.tensor.index()].constant) continue;

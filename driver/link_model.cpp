@@ -95,10 +95,10 @@ class Linker {
 
   /// What the program of a part computes: the part, or rows of it.
   const Kernel& kernel_of(std::size_t p) const {
-    const CompiledBands* bands = bands_of(compiled_, p);
-    if (bands == nullptr) return compiled_.parts[p].kernel;
-    const auto at = std::find(bands->programs.begin(), bands->programs.end(), compiled_.parts[p].program);
-    return bands->kernels[static_cast<std::size_t>(at - bands->programs.begin())];
+    const auto programs = programs_of(p);
+    return *std::find_if(programs.begin(), programs.end(), [&](const auto& one) {
+              return one.first == compiled_.parts[p].program;
+            })->second;
   }
 
   /// Of constants: what the program of this part reads where it is first called.
@@ -162,19 +162,8 @@ class Linker {
       list.push_back({workspace_of_part(p), first, last});
     }
     std::map<TensorId, Lifetime> lives;
-    for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
-      const CompiledPart& part = compiled_.parts[p];
-      const auto [first, last] = turns_of(p);
-      for (const Buffer& buffer : linked_.programs[part.program].buffers) {
-        if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
-        const Tensor& tensor = part.kernel.tensors[buffer.tensor.index()];
-        const TensorId id = number_.at(tensor.name);
-        if (tensor.constant || place_.contains(id)) continue;
-        Lifetime& life = lives.try_emplace(id, Lifetime{0, first, last}).first->second;
-        life.last = last;
-        life.bytes = std::max(life.bytes, bytes_of(id, buffer, bands_of(compiled_, p)));
-      }
-    }
+    for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
+      for (const auto& [program, kernel] : programs_of(p)) add_lives(p, program, *kernel, lives);
     for (const auto& [id, life] : lives) list.push_back(life);
     const Arena arena = place_in_arena(list, linked_.arena_align);
     std::size_t n = 0;
@@ -188,6 +177,30 @@ class Linker {
     linked_.arena_bytes = arena.bytes;
     linked_.arena_bound = arena.bound;
     return {};
+  }
+
+  /// What the calls of a part compute: the part, or rows of it, or what follows its sum.
+  std::vector<std::pair<std::size_t, const Kernel*>> programs_of(std::size_t p) const {
+    const CompiledBands* bands = bands_of(compiled_, p);
+    if (bands == nullptr) return {{compiled_.parts[p].program, &compiled_.parts[p].kernel}};
+    std::vector<std::pair<std::size_t, const Kernel*>> found;
+    for (std::size_t k = 0; k < bands->programs.size(); ++k)
+      if (bands->group.first + bands->schedule.kernels[k].part == p)
+        found.emplace_back(bands->programs[k], &bands->kernels[k]);
+    return found;
+  }
+
+  void add_lives(std::size_t p, std::size_t program, const Kernel& kernel, std::map<TensorId, Lifetime>& lives) const {
+    const auto [first, last] = turns_of(p);
+    for (const Buffer& buffer : linked_.programs[program].buffers) {
+      if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
+      const Tensor& tensor = kernel.tensors[buffer.tensor.index()];
+      const TensorId id = number_.at(tensor.name);
+      if (tensor.constant || place_.contains(id)) continue;
+      Lifetime& life = lives.try_emplace(id, Lifetime{0, first, last}).first->second;
+      life.last = last;
+      life.bytes = std::max(life.bytes, bytes_of(id, buffer, bands_of(compiled_, p)));
+    }
   }
 
   /// Tensors that several parts of the bands write begin before the first of them.

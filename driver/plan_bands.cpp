@@ -15,8 +15,6 @@
 namespace isamap {
 namespace {
 
-constexpr double min_gain = 0.02;  ///< relative gain required: prices of few rows are less exact than that
-
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -52,6 +50,12 @@ class BandPlanner {
     for (const BandPath& path : fewest_weights_first(paths))
       if (!is_large(path)) try_path(path, small);
     price_all(small);
+    limit_ = options_.band_kernels * 3 / 2;
+    std::vector<TriedBands> summed;
+    for (const BandPath& path : longest_first(paths)) try_sums(path, summed);
+    for (const auto& [path, best] : best_)
+      if (pays(best.price, path)) try_with_sum(best, summed);
+    price_all(summed);
     sort_out();
     return std::move(result_);
   }
@@ -64,7 +68,7 @@ class BandPlanner {
     for (const std::size_t c : path) sum += price_[c];
     return sum;
   }
-  bool pays(double price, const Path& path) const { return price < apart(path) * (1 - min_gain); }
+  bool pays(double price, const Path& path) const { return price < apart(path) * (1 - options_.band_gain); }
   std::vector<Part> parts_of(const Path& path) const {
     std::vector<Part> parts;
     for (const std::size_t c : path) parts.push_back(chains_[c]);
@@ -81,6 +85,12 @@ class BandPlanner {
     return found;
   }
 
+  static std::vector<BandPath> longest_first(std::vector<BandPath> paths) {
+    std::stable_sort(paths.begin(), paths.end(),
+                     [](const BandPath& a, const BandPath& b) { return a.chains.size() > b.chains.size(); });
+    return paths;
+  }
+
   // Rows.
 
   /// Along the outermost stored axis, else along the first dim of the last part along which bands are possible.
@@ -94,6 +104,36 @@ class BandPlanner {
         if (const std::int64_t by = rows_that_fit(path, *dim, other); by > 0) return add(path.chains, *dim, by, list);
       }
     if (!reason.empty() && reasons_.insert(reason).second) refuse(path.chains, reason);
+  }
+
+  /// Along the dims over which the last part sums, where tensors that stay nearer may save enough.
+  void try_sums(const BandPath& path, std::vector<TriedBands>& list) {
+    const std::vector<Part> parts = parts_of(path.chains);
+    const Computation& last = kernel_.statements[parts.back().statements.front()];
+    std::string reason;
+    for (const Dim& dim : last.domain.dims) {
+      if (dim.kind != DimKind::reduction || dim.extent < 2) continue;
+      const std::int64_t by = rows_that_fit(path, dim.name, reason);
+      if (by == 0) continue;
+      const auto one = band_schedule(kernel_, parts, 1, dim.name);
+      if (by < elements_of_a_line(*one)) continue;
+      if (!pays(apart(path.chains) - most_saved_by_sums(kernel_, parts, *one, by, caches_), path.chains)) continue;
+      add(path.chains, dim.name, by, list);
+    }
+  }
+
+  /// With the only part that reads what these bands compute, if it sums over their rows: in as many bands.
+  void try_with_sum(const PricedBand& band, std::vector<TriedBands>& list) {
+    const Path all = paths_.with_only_reader(band.chains);
+    if (all == band.chains) return;
+    const auto rows = [&](const Path& path, const std::string& along) -> std::int64_t {
+      const std::vector<Part> parts = parts_of(path);
+      const auto one = band_schedule(kernel_, parts, 1, along);
+      return one ? rows_of(kernel_, parts.back(), one->axes)->rows : 0;
+    };
+    const std::int64_t before = rows(band.chains, band.along), bands = (before + band.by - 1) / band.by;
+    for (const Dim& dim : kernel_.statements[chains_[all.back()].statements.front()].domain.dims)
+      if (dim.kind == DimKind::reduction) add(all, dim.name, (rows(all, dim.name) + bands - 1) / bands, list);
   }
 
   /// Rows of the last part whose buffers, and rows that several parts read, fit half of the second cache together with
@@ -122,9 +162,23 @@ class BandPlanner {
     }
     const auto fit = static_cast<std::int64_t>(1 + left / more);
     if (fit >= rows) return 0;
-    for (std::int64_t by = fit; 2 * by > fit; --by)
+    const std::int64_t unit = elements_of_a_line(*one);
+    for (std::int64_t by = fit / unit * unit; 2 * by > fit; by -= unit)
       if (rows % by == 0) return by;
-    return fit;
+    for (std::int64_t by = fit; 2 * by > fit && unit > fit; --by)
+      if (rows % by == 0) return by;
+    return std::max(fit / unit * unit, std::min(fit, unit));
+  }
+
+  /// Rows that a line of a buffer holds: more than one where they are along its innermost axis.
+  std::int64_t elements_of_a_line(const BandSchedule& one) const {
+    std::int64_t most = 1;
+    for (const auto& [id, rows] : one.buffers) {
+      const Tensor& tensor = kernel_.tensors[id.index()];
+      if (row_axis(kernel_, one.axes, id) + 1 == static_cast<int>(tensor.shape.size()) && rows == 1)
+        most = std::max(most, caches_.line / bytes(tensor.dtype));
+    }
+    return most;
   }
 
   /// With the parts that only these bands read, along the same dim.
@@ -149,6 +203,7 @@ class BandPlanner {
     if (by >= rows) return;
     const std::int64_t bands = (rows + by - 1) / by;
     tried.by = (rows + bands - 1) / bands;  // as many bands of fewer rows compute fewer of them twice
+    if (const std::int64_t unit = elements_of_a_line(*one); unit > 1 && by % unit == 0) tried.by = by;
     auto schedule = band_schedule(kernel_, tried.parts, tried.by, along);
     if (!schedule) return;
     tried.schedule = std::move(*schedule);
@@ -172,6 +227,8 @@ class BandPlanner {
     }
     for (std::size_t p = 0; p < tried.parts.size(); ++p)
       tried.kernels.push_back(cut_rows(kernel_, tried.parts[p], tried.schedule, tried.most_called[p]));
+    if (tried.schedule.kernels.back().rest)
+      tried.kernels.push_back(cut_rows(kernel_, tried.parts.back(), tried.schedule, tried.schedule.kernels.size() - 1));
   }
 
   void price_all(std::vector<TriedBands>& list) {

@@ -59,6 +59,12 @@ class ModelRunner {
     run_.launches = outcome->launches;
     if (!did_run(0, *outcome)) return;
     run_.seconds = outcome->seconds;
+    run_.simulated = outcome->simulated;
+    run_.cycles = outcome->simulated.cycles;
+    for (std::size_t p = 0; p < run_.parts.size() && p < outcome->simulated_parts.size(); ++p) {
+      run_.parts[p].simulated = outcome->simulated_parts[p];
+      run_.parts[p].cycles = outcome->simulated_parts[p].cycles;
+    }
     for (std::size_t p = 0; p < run_.parts.size() && p < outcome->part_seconds.size(); ++p)
       run_.parts[p].seconds = outcome->part_seconds[p];
   }
@@ -164,16 +170,32 @@ class ModelRunner {
   /// Where a part, or one of those that run in turns with it, writes a tensor.
   ModelPlace written_at(const ModelProgram& linked, std::size_t p, const std::string& tensor) const {
     const CompiledBands* bands = bands_of(compiled_, p);
-    for (std::size_t c = bands ? bands->group.first : p; c <= p; ++c) {
-      const auto& buffers = linked.programs[linked.calls[c].program].buffers;
-      const Kernel& kernel = compiled_.parts[c].kernel;
-      for (std::size_t b = 0; b < buffers.size(); ++b)
-        if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
-            kernel.tensors[buffers[b].tensor.index()].name == tensor &&
-            role_of(kernel, buffers[b].tensor) == Role::output)
-          return linked.calls[c].arguments[b];
-    }
+    if (bands == nullptr)
+      return place_written(linked, linked.calls[p], compiled_.parts[p].kernel, tensor).value_or(ModelPlace{});
+    const auto first = static_cast<std::size_t>(bands - compiled_.bands.data());
+    for (const ModelBandLoop& loop : linked.bands[first].loops)
+      for (const ModelBandStep& step : loop.steps) {
+        const auto* call = std::get_if<PartCall>(&step.is);
+        for (std::size_t k = 0; k < bands->programs.size() && call != nullptr; ++k)
+          if (bands->programs[k] == call->program && bands->group.first + bands->schedule.kernels[k].part == step.call)
+            if (auto place = place_written(linked, *call, bands->kernels[k], tensor)) return *place;
+      }
     return {};
+  }
+
+  /// The start of the tensor, if this call of the kernel writes rows of it.
+  static std::optional<ModelPlace> place_written(const ModelProgram& linked, const PartCall& call, const Kernel& kernel,
+                                                 const std::string& tensor) {
+    const auto& buffers = linked.programs[call.program].buffers;
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
+          kernel.tensors[buffers[b].tensor.index()].name == tensor &&
+          role_of(kernel, buffers[b].tensor) == Role::output) {
+        ModelPlace place = call.arguments[b];
+        place.offset = place.step = 0;
+        return place;
+      }
+    return std::nullopt;
   }
 
   std::vector<std::vector<TracedArray>> traced_arrays(const ModelProgram& linked) const {

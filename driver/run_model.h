@@ -5,12 +5,14 @@
 //
 // Where the machine's programs are C++ the whole is one emitted program: each part's results are read back from its
 // arena as they were when the part ended, so a wrong place in the arena shows as a part that computes something else.
-// Elsewhere (kernels of GPUs, command streams) the parts are executed one after another, each on its own.
+// The same holds for command streams, which the simulator executes. Elsewhere (kernels on a GPU, external simulators)
+// the parts are executed one after another, each on its own.
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "backends/simulator/simulated_time.h"
 #include "driver/compile_model.h"
 
 namespace isamap {
@@ -19,6 +21,7 @@ struct PartRun {
   double seconds = 0;  ///< within the whole program, or alone: medians; 0: not timed
   std::int64_t cycles = 0;
   double max_error = 0;
+  SimulatedPart simulated;  ///< of a stream of commands
 };
 
 struct ModelRunOptions {
@@ -33,6 +36,7 @@ struct ModelRun {
   std::vector<TensorData> data;  ///< by tensor of the kernel
   double seconds = 0;            ///< of the whole, or of all parts together; 0: not timed
   std::int64_t cycles = 0;
+  SimulatedTime simulated;  ///< the whole stream; its `commands` are 0 where there is none
   double max_error = 0;
   double seconds_compiling = 0, seconds_running = 0;  ///< running: with the interpreter and timing
   std::int64_t arena_bytes = 0, arena_bound = 0, weights_bytes = 0, text_bytes = 0;  ///< 0: part by part

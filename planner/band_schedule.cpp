@@ -5,7 +5,7 @@
 // With b rows of the last part in a band, a part whose rows are read by steps of s computes s*b of them (times the
 // steps behind it), after a lead of L rows in front of the first band, so that in every band the rows of the windows
 // are there: L = max(0, s*(L' - 1) + high + 1), L' the reader's lead. Each call computes that many rows; a call that
-// would go beyond the last row begins earlier instead.
+// would go beyond the last row begins earlier instead; not where bands are summed, since a row would count twice.
 
 #include <fmt/format.h>
 
@@ -87,6 +87,7 @@ class BandScheduler {
       if (!steps_of(band)) return problems_;
     if (!dense_buffers()) return problems_;
     schedule_.loops = joined(schedule_.loops);
+    if (!rows_.back().rest.empty()) add_rest();
     return std::move(schedule_);
   }
 
@@ -102,6 +103,17 @@ class BandScheduler {
     return found == writers_.end() ? std::vector<std::size_t>{} : found->second;
   }
   bool is_buffer(TensorId id) const { return bands_.contains(id); }
+  bool are_summed() const { return !schedule_.axes.summed.empty(); }
+
+  /// What follows the sum in the last part, once.
+  void add_rest() {
+    BandStep step;
+    step.part = rows_.size() - 1;
+    step.kernel = schedule_.kernels.size();
+    step.rows = rows_.back().rows;
+    schedule_.kernels.push_back({step.part, step.rows, {}, {}, true});
+    schedule_.loops.push_back({1, {step}, {{}}});
+  }
 
   /// Only this group touches it.
   bool stays_inside(TensorId id) const {
@@ -134,7 +146,7 @@ class BandScheduler {
         if (!writers_.contains(window.tensor)) continue;
         if (window.axis != row_axis(kernel_, schedule_.axes, window.tensor))
           return fail(fmt::format("'{}' is not read along {}", tensor(window.tensor).name,
-                                  schedule_.axes.empty() ? "its outermost axis" : "the axis of its rows"));
+                                  schedule_.axes.of.empty() ? "its outermost axis" : "the axis of its rows"));
         if (!is_buffer(window.tensor)) continue;
         Band& band = bands_[window.tensor];
         const bool beyond = window.low < 0 || window.step * (part.rows - 1) + window.high >= band.rows;
@@ -173,8 +185,8 @@ class BandScheduler {
   void find_needs() {
     need_.assign(rows_.size(), 0);
     for (std::size_t p = rows_.size(); p-- > 0;) {
-      const bool whole =
-          std::any_of(rows_[p].writes.begin(), rows_[p].writes.end(), [&](TensorId id) { return !is_buffer(id); });
+      const bool whole = p + 1 == rows_.size() || std::any_of(rows_[p].writes.begin(), rows_[p].writes.end(),
+                                                              [&](TensorId id) { return !is_buffer(id); });
       need_[p] = whole ? rows_[p].rows : std::min(need_[p], rows_[p].rows);
       for (const RowWindow& window : rows_[p].reads)
         for (const std::size_t w : writers_of(window.tensor))
@@ -202,7 +214,8 @@ class BandScheduler {
         const std::int64_t end = done(p, band);
         std::int64_t first = done(p, band - 1);
         if (const std::int64_t rest = (end - first) % pace_[p]; rest != 0) {
-          calls.push_back(first == 0 ? RowRange{0, rest} : RowRange{first + rest - pace_[p], first + rest});
+          const bool again = first > 0 && !are_summed();
+          calls.push_back({again ? first + rest - pace_[p] : first, first + rest});
           first += rest;
         }
         for (; first < end; first += pace_[p]) calls.push_back({first, first + pace_[p]});
@@ -305,14 +318,17 @@ class BandScheduler {
     return true;
   }
 
-  /// Rows along an inner axis are no block: such buffers hold the rows of one call, and nothing is moved in them.
+  /// Rows along an inner axis are no block: such buffers hold the rows of one call, the same ones for all calls of a
+  /// band, and nothing is moved in them.
   bool dense_buffers() {
-    for (const auto& [id, rows] : schedule_.buffers) {
+    for (const auto& [id, most] : schedule_.buffers) {
       if (row_axis(kernel_, schedule_.axes, id) == row_axis(tensor(id))) continue;
-      for (const BandLoop& loop : schedule_.loops)
-        for (const BandStep& step : loop.steps)
-          if (step.kind == BandStep::Kind::call ? touches_other_rows(step, id, rows) : step.tensor == id)
+      for (std::size_t band = 0; band < schedule_.loops.size(); ++band) {
+        const RowRange all = touched(id, static_cast<std::int64_t>(band));
+        for (const BandStep& step : schedule_.loops[band].steps)
+          if (step.kind == BandStep::Kind::call ? touches_other_rows(step, id, all.end - all.first) : step.tensor == id)
             return fail(fmt::format("bands keep rows of '{}', which is stored along another axis", tensor(id).name));
+      }
     }
     return true;
   }

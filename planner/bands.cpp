@@ -27,8 +27,12 @@ class AxisFinder {
     const Computation& named = kernel_.statements[last_.statements.front()];
     const auto& index = named.write.index;
     const auto at = std::find_if(index.begin(), index.end(), [&](const auto& e) { return e.as_dim() == along; });
-    if (at == index.end()) return error(fmt::format("'{}' does not write along a dim '{}'", named.name, along));
-    axes_[named.write.tensor] = static_cast<int>(at - index.begin());
+    if (at != index.end())
+      axes_[named.write.tensor] = static_cast<int>(at - index.begin());
+    else if (named.domain.find(along) >= 0 && named.reduction != Reduction::assign)
+      begin_with_sum(named, along);
+    else
+      return error(fmt::format("'{}' neither writes along a dim '{}' nor sums over one", named.name, along));
     for (std::size_t known = 0; known != axes_.size();) {
       known = axes_.size();
       for (auto s = statements_.rbegin(); s != statements_.rend(); ++s) spread(kernel_.statements[*s]);
@@ -36,10 +40,20 @@ class AxisFinder {
     for (const std::size_t s : statements_)
       if (!axes_.contains(kernel_.statements[s].write.tensor))
         return error(fmt::format("'{}' has no dim that goes with '{}'", kernel_.statements[s].name, along));
-    return std::move(axes_);
+    found_.of = std::move(axes_);
+    return std::move(found_);
   }
 
  private:
+  /// The last part has no rows: what its first statement reads of the group has.
+  void begin_with_sum(const Computation& named, const std::string& along) {
+    found_.sum = named.write.tensor;
+    found_.summed = along;
+    for (const std::size_t s : last_.statements) statements_.erase(s);
+    for (const Access& read : named.reads)
+      if (written_.contains(read.tensor)) add(read, along);
+  }
+
   /// To the tensor that it writes, then to those of the group that it reads.
   void spread(const Computation& s) {
     std::optional<std::string> dim;
@@ -73,7 +87,8 @@ class AxisFinder {
   const Part& last_;
   std::set<std::size_t> statements_;
   std::set<TensorId> written_;
-  BandAxes axes_;
+  std::map<TensorId, int> axes_;
+  BandAxes found_;
 };
 
 class RowFinder {
@@ -82,6 +97,7 @@ class RowFinder {
 
   Result<PartRows> run() {
     if (!kernel_.repeats.empty()) return error("steps in time are in no band");
+    if (is_sum(kernel_.statements[part_.statements.front()])) return run_sum();
     for (const std::size_t s : part_.statements)
       if (!statement(kernel_.statements[s])) return problems_;
     for (const RowWindow& window : found_.reads)
@@ -98,6 +114,42 @@ class RowFinder {
     return false;
   }
   const std::string& name_of(TensorId id) const { return kernel_.tensors[id.index()].name; }
+
+  // A part that sums over bands.
+
+  bool is_sum(const Computation& s) const { return !axes_.summed.empty() && s.write.tensor == axes_.sum; }
+
+  Result<PartRows> run_sum() {
+    const Computation& s = kernel_.statements[part_.statements.front()];
+    const Tensor& tensor = kernel_.tensors[s.write.tensor.index()];
+    if (tensor.inout || !tensor.strides.empty() || writer_count(kernel_, s.write.tensor) > 1 || uses(s, axes_.summed))
+      return error(fmt::format("'{}' is no sum of bands along '{}'", tensor.name, axes_.summed));
+    found_.rows = s.domain.dims[static_cast<std::size_t>(s.domain.find(axes_.summed))].extent;
+    for (const Access& access : s.reads)
+      if (!read(s, access, axes_.summed)) return problems_;
+    found_.rest.assign(part_.statements.begin() + 1, part_.statements.end());
+    std::set<TensorId> inside = {s.write.tensor};
+    for (const std::size_t behind : found_.rest) {
+      for (const Access& access : kernel_.statements[behind].reads)
+        if (!inside.contains(access.tensor) && !kernel_.tensors[access.tensor.index()].constant)
+          found_.unsliced.push_back(access.tensor);
+      inside.insert(kernel_.statements[behind].write.tensor);
+    }
+    for (const RowWindow& window : found_.reads)
+      if (whole_.contains(window.tensor))
+        return error(fmt::format("'{}' is read row by row and as a whole", name_of(window.tensor)));
+    return std::move(found_);
+  }
+
+  /// In faces, in values, or in a subscript of the write.
+  static bool uses(const Computation& s, const std::string& dim) {
+    const auto uses_dim = [&](const AffineExpr& e) { return names(e, dim); };
+    return std::any_of(s.domain.faces.begin(), s.domain.faces.end(), uses_dim) ||
+           std::any_of(s.values.begin(), s.values.end(), uses_dim) ||
+           std::any_of(s.write.index.begin(), s.write.index.end(), uses_dim);
+  }
+
+  // A part of rows.
 
   /// Is it wanted outside of the part?
   bool leaves(TensorId id) const {
@@ -201,8 +253,8 @@ int row_axis(const Tensor& tensor) {
 }
 
 int row_axis(const Kernel& kernel, const BandAxes& axes, TensorId tensor) {
-  const auto known = axes.find(tensor);
-  return known == axes.end() ? row_axis(kernel.tensors[tensor.index()]) : known->second;
+  const auto known = axes.of.find(tensor);
+  return known == axes.of.end() ? row_axis(kernel.tensors[tensor.index()]) : known->second;
 }
 
 std::int64_t slice_bytes(const Tensor& tensor, int axis) {
@@ -227,6 +279,9 @@ Kernel cut_rows(const Kernel& kernel, const Part& part, const BandSchedule& sche
   const BandKernel& band = schedule.kernels[number];
   const auto rows = rows_of(kernel, part, schedule.axes);
   ISAMAP_CHECK(rows, "a part without rows is cut into rows");
+  if (band.rest) return cut(kernel, rows->rest, "part");
+  const bool sums = kernel.statements[part.statements.front()].write.tensor == schedule.axes.sum;
+  const std::vector<std::size_t> statements = sums ? std::vector{part.statements.front()} : part.statements;
   Kernel few = kernel;
   std::map<TensorId, const RowWindow*> windows;
   std::map<TensorId, std::int64_t> above;
@@ -243,21 +298,23 @@ Kernel cut_rows(const Kernel& kernel, const Part& part, const BandSchedule& sche
     shorten(window.tensor, window.axis,
             window.step * (band.rows - 1) + window.high - window.low + 1 - band.above[w] - band.below[w]);
   }
-  for (const std::size_t s : part.statements) {
+  for (const std::size_t s : statements) {
     Computation& statement = few.statements[s];
     const TensorId id = statement.write.tensor;
     const int axis = row_axis(kernel, schedule.axes, id);
-    if (std::find(rows->writes.begin(), rows->writes.end(), id) != rows->writes.end())
+    if (sums)
+      few.tensors[id.index()].inout = true;
+    else if (std::find(rows->writes.begin(), rows->writes.end(), id) != rows->writes.end())
       shorten(id, axis, band.rows);
     else
       few.tensors[id.index()].shape[static_cast<std::size_t>(axis)] = band.rows;
-    const auto dim = *statement.write.index[static_cast<std::size_t>(axis)].as_dim();
+    const auto dim = sums ? schedule.axes.summed : *statement.write.index[static_cast<std::size_t>(axis)].as_dim();
     statement.domain.dims[static_cast<std::size_t>(statement.domain.find(dim))].extent = band.rows;
     for (Access& read : statement.reads)
       if (const auto window = windows.find(read.tensor); window != windows.end())
         read.index[static_cast<std::size_t>(window->second->axis)] += -window->second->low - above[read.tensor];
   }
-  return cut(few, part.statements, "part");
+  return cut(few, statements, "part");
 }
 
 }  // namespace isamap

@@ -15,6 +15,10 @@
 // queries, channels); windows that overlap need the former, since rows are moved as one block. Weights that a band
 // reads along that dim are sliced with it. This is the sliding window of Halide's storage folding (Ragan-Kelley et
 // al., PLDI 2013), over parts that were compiled apart.
+//
+// A dim over which the last part sums may be the rows too (channels of an inverted residual, heads before the output
+// projection): every band adds its share to the whole sum, and what follows the sum in its part runs once, behind all
+// bands. All weights are then sliced, so each is read once however many bands there are.
 
 #include <cstdint>
 #include <map>
@@ -35,8 +39,12 @@ struct RowWindow {
   std::optional<double> outside;  ///< the value of rows that the tensor does not have
 };
 
-/// The axis of a tensor along which its rows are; of tensors that are not here, the outermost of more than one element.
-using BandAxes = std::map<TensorId, int>;
+/// How the rows of a group lie in its tensors.
+struct BandAxes {
+  std::map<TensorId, int> of;  ///< the axis of its rows; of tensors that are not here, the outermost above one element
+  TensorId sum = {};           ///< that the first statement of the last part sums over bands; invalid: none
+  std::string summed = {};     ///< its dim that the rows are points of
+};
 
 /// How the rows of a part, which all its statements walk alike, depend on rows of other tensors.
 struct PartRows {
@@ -44,6 +52,9 @@ struct PartRows {
   std::vector<RowWindow> reads;    ///< of tensors from outside of the part, constant ones too; each tensor once
   std::vector<TensorId> unsliced;  ///< tensors that every row reads in full
   std::vector<TensorId> writes;    ///< tensors that are read outside of the part, or are outputs
+  /// Of a part that sums over bands: its statements behind the sum, whose reads are `unsliced`. `writes` has neither
+  /// the sum nor what they write.
+  std::vector<std::size_t> rest;
 };
 
 /// The outermost axis of more than one element; -1: there is none.
@@ -55,7 +66,8 @@ std::int64_t row_bytes(const Tensor& tensor, int axis);
 std::int64_t slice_bytes(const Tensor& tensor, int axis);
 
 /// The axes of all tensors that the parts write, if a row of the last part is a point of this dim of its first
-/// statement; none if it has no name. Errors: a statement that no loop over such rows reaches, in words.
+/// statement, which it writes along or sums over; none if it has no name. Errors: a statement that no loop over such
+/// rows reaches, in words.
 Result<BandAxes> band_axes(const Kernel& kernel, const std::vector<Part>& parts, const std::string& along);
 
 /// Errors: why the part has no rows in this sense, in words.
@@ -67,6 +79,7 @@ struct BandKernel {
   std::size_t part = 0;  ///< in the group
   std::int64_t rows = 0;
   std::vector<std::int64_t> above, below;
+  bool rest = false;  ///< instead: the part's statements behind its sum over bands, on the whole
   bool operator==(const BandKernel&) const = default;
 };
 
@@ -102,9 +115,9 @@ struct BandSchedule {
 };
 
 /// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along). The last band
-/// ends at the last row and computes rows again where `by` does not divide their number. `kernel`: the model stored in
-/// the orders of its plan. Errors: a part without rows, parts that are no path, a tensor that cannot be a band, in
-/// words.
+/// ends at the last row and computes rows again where `by` does not divide their number; where bands are summed it has
+/// fewer rows. `kernel`: the model stored in the orders of its plan. Errors: a part without rows, parts that are no
+/// path, a tensor that cannot be a band, in words.
 Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
                                    const std::string& along = "");
 

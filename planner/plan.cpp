@@ -35,32 +35,6 @@ Diagnostics misplaced(const Kernel& kernel, const std::vector<std::size_t>& part
   return problems;
 }
 
-/// Groups that are none of this plan, or whose parts cannot run in bands.
-Diagnostics wrong_bands(const ModelPlan& plan, const Kernel& kernel) {
-  Diagnostics problems;
-  std::size_t free = 0;  // the first part that is in no group so far
-  if (plan.bands.empty()) return problems;
-  const Kernel stored = in_order(kernel, plan.order);
-  for (const BandGroup& group : plan.bands) {
-    if (group.first < free || group.first + group.count > plan.parts.size() || group.count == 0)
-      return {
-          error(fmt::format("bands over {} parts from part {}: groups are of parts that follow each other, in order, "
-                            "each part in one",
-                            group.count, group.first))};
-    free = group.first + group.count;
-    const auto begin = plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
-    const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
-    if (const auto schedule = band_schedule(stored, parts, group.by, group.along); !schedule)
-      for (Diagnostic problem : schedule.diagnostics()) {
-        problem.message =
-            fmt::format("no bands from '{}' to '{}': {}", kernel.statements[parts.front().statements.front()].name,
-                        kernel.statements[parts.back().statements.front()].name, problem.message);
-        problems.push_back(std::move(problem));
-      }
-  }
-  return problems;
-}
-
 }  // namespace
 
 std::vector<std::vector<std::size_t>> predecessors(const Kernel& kernel) {
@@ -87,7 +61,7 @@ std::size_t writer_count(const Kernel& kernel, TensorId tensor) {
                                                 [&](const Computation& s) { return s.write.tensor == tensor; }));
 }
 
-Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
+Diagnostics verify_parts(const ModelPlan& plan, const Kernel& kernel) {
   std::vector<std::size_t> part_of(kernel.statements.size(), nowhere);
   for (std::size_t p = 0; p < plan.parts.size(); ++p)
     for (const std::size_t s : plan.parts[p].statements) {
@@ -110,8 +84,34 @@ Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
       return {error(fmt::format("the order of tensor '{}' does not name each of its {} axes once",
                                 kernel.tensors[t].name, all.size()))};
   }
-  Diagnostics problems = misplaced(kernel, part_of);
-  return problems.empty() ? wrong_bands(plan, kernel) : problems;
+  return misplaced(kernel, part_of);
+}
+
+Diagnostics verify_bands(const ModelPlan& plan, const Kernel& kernel, std::size_t number) {
+  const BandGroup& group = plan.bands[number];
+  const std::size_t free = number == 0 ? 0 : plan.bands[number - 1].first + plan.bands[number - 1].count;
+  if (group.first < free || group.first + group.count > plan.parts.size() || group.count == 0)
+    return {
+        error(fmt::format("bands over {} parts from part {}: groups are of parts that follow each other, in order, "
+                          "each part in one",
+                          group.count, group.first))};
+  const auto begin = plan.parts.begin() + static_cast<std::ptrdiff_t>(group.first);
+  const std::vector<Part> parts(begin, begin + static_cast<std::ptrdiff_t>(group.count));
+  const auto schedule = band_schedule(in_order(kernel, plan.order), parts, group.by, group.along);
+  if (schedule) return {};
+  Diagnostics problems = schedule.diagnostics();
+  for (Diagnostic& problem : problems)
+    problem.message =
+        fmt::format("no bands from '{}' to '{}': {}", kernel.statements[parts.front().statements.front()].name,
+                    kernel.statements[parts.back().statements.front()].name, problem.message);
+  return problems;
+}
+
+Diagnostics verify(const ModelPlan& plan, const Kernel& kernel) {
+  Diagnostics problems = verify_parts(plan, kernel);
+  for (std::size_t group = 0; group < plan.bands.size() && problems.empty(); ++group)
+    problems = verify_bands(plan, kernel, group);
+  return problems;
 }
 
 }  // namespace isamap

@@ -57,6 +57,10 @@ std::size_t writer_count(const Kernel& kernel, TensorId tensor);
 /// written, no statement apart from the others of its recurrence, bands of parts that can run so? Says which statement
 /// is not, and why.
 Diagnostics verify(const ModelPlan& plan, const Kernel& kernel);
+/// The same but for bands.
+Diagnostics verify_parts(const ModelPlan& plan, const Kernel& kernel);
+/// Why the parts of group `number` cannot run in bands; the parts are right.
+Diagnostics verify_bands(const ModelPlan& plan, const Kernel& kernel, std::size_t number);
 
 /// By statement: those that must run before it: what it reads was written there, what it overwrites was read there,
 /// and writers of one tensor stay in order.

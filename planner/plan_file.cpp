@@ -14,8 +14,8 @@ namespace {
 
 class PlanReader {
  public:
-  PlanReader(const std::string& text, const std::string& file, const Kernel& kernel)
-      : source_(text), text_(text), file_(file), kernel_(kernel) {}
+  PlanReader(const std::string& text, const std::string& file, const Kernel& kernel, const std::string& machine)
+      : source_(text), text_(text), file_(file), kernel_(kernel), machine_(machine) {}
 
   Result<ModelPlan> read() {
     const auto root = yaml::parse_text(text_, file_, problems_);
@@ -23,22 +23,36 @@ class PlanReader {
     yaml::MapReader map(*root, "a plan", problems_);
     map.text("plan");
     map.text("machine");
+    same_name(map.child("plan"), "the model", "plan", kernel_.name);
+    if (!machine_.empty()) same_name(map.child("machine"), "the target", "machine", machine_);
     if (const yaml::Node* order = map.child("order")) read_orders(*order);
     if (const yaml::Node* parts = map.required("parts")) read_parts(*parts);
     if (const yaml::Node* bands = map.child("bands"); bands && !has_errors(problems_)) read_bands(*bands);
     map.finish();
-    if (!has_errors(problems_))
-      for (Diagnostic& problem : verify(plan_, kernel_)) {
-        problem.where = root->where;
-        problem.where.file = file_;
-        problems_.push_back(std::move(problem));
-      }
+    if (!has_errors(problems_)) add_at(*root, verify_parts(plan_, kernel_));
+    for (std::size_t group = 0; group < groups_.size() && !has_errors(problems_); ++group)
+      add_at(*groups_[group], verify_bands(plan_, kernel_, group));
     for (Diagnostic& problem : problems_) source_.attach(problem);
     if (has_errors(problems_)) return problems_;
     return std::move(plan_);
   }
 
  private:
+  void add_at(const yaml::Node& node, Diagnostics found) {
+    for (Diagnostic& problem : found) {
+      problem.where = node.where;
+      problem.where.file = file_;
+      problems_.push_back(std::move(problem));
+    }
+  }
+
+  /// A plan of another model or machine has other statements, or prices that do not hold here.
+  void same_name(const yaml::Node* node, const char* what, const char* key, const std::string& name) {
+    if (node != nullptr && node->scalar != name)
+      problem(*node, fmt::format("a plan of '{}', and {} is '{}'", node->scalar, what, name),
+              fmt::format("'{}: {}', or without this line, if the plan is meant for it", key, name));
+  }
+
   void problem(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
     problems_.push_back(error_at(node.where, message, hint));
   }
@@ -126,7 +140,10 @@ class PlanReader {
         return problem(item, fmt::format("no part begins with '{}'", item.scalar),
                        yaml::did_you_mean(item.scalar, names));
       const auto part = static_cast<std::size_t>(at - names.begin());
-      if (i == 0) plan_.bands.push_back({part, node.items.size(), group.by, group.along});
+      if (i == 0) {
+        plan_.bands.push_back({part, node.items.size(), group.by, group.along});
+        groups_.push_back(&node);
+      }
       if (part != plan_.bands.back().first + i)
         return problem(item, fmt::format("'{}' is not the part behind '{}'", item.scalar, node.items[i - 1].scalar),
                        "bands are of parts that follow each other");
@@ -138,8 +155,10 @@ class PlanReader {
   const std::string& text_;
   const std::string& file_;
   const Kernel& kernel_;
+  const std::string& machine_;
   Diagnostics problems_;
   ModelPlan plan_;
+  std::vector<const yaml::Node*> groups_;  ///< by group of the plan: its list of parts
 };
 
 }  // namespace
@@ -168,14 +187,15 @@ std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string
   return text;
 }
 
-Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel) {
-  return PlanReader(text, file, kernel).read();
+Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel,
+                             const std::string& machine) {
+  return PlanReader(text, file, kernel, machine).read();
 }
 
-Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel) {
+Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel, const std::string& machine) {
   const auto text = yaml::read_text_file(path);
   if (!text) return text.diagnostics();
-  return parse_plan(*text, path, kernel);
+  return parse_plan(*text, path, kernel, machine);
 }
 
 }  // namespace isamap

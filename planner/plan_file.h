@@ -20,8 +20,10 @@ namespace isamap {
 
 std::string print(const ModelPlan& plan, const Kernel& kernel, const std::string& machine);
 
-/// Errors: unknown statements and tensors, with the nearest name; a plan that is none for this kernel (verify).
-Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel);
-Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel);
+/// Errors: unknown statements and tensors, with the nearest name; a plan that is none for this kernel (verify), or that
+/// names another model or machine. `machine`: empty: any.
+Result<ModelPlan> parse_plan(const std::string& text, const std::string& file, const Kernel& kernel,
+                             const std::string& machine = "");
+Result<ModelPlan> load_plan(const std::string& path, const Kernel& kernel, const std::string& machine = "");
 
 }  // namespace isamap

@@ -38,6 +38,18 @@ std::vector<Part> bands_as_parts(const ModelPlan& plan) {
   return parts;
 }
 
+std::vector<Part> operators_of(const Model& model) {
+  std::vector<Part> parts;
+  std::map<std::size_t, std::size_t> part_of;  // by position of the node
+  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s) {
+    const std::size_t order = s < model.origins.size() ? model.origins[s].order : s;
+    const auto [part, is_new] = part_of.try_emplace(order, parts.size());
+    if (is_new) parts.emplace_back();
+    parts[part->second].statements.push_back(s);
+  }
+  return parts;
+}
+
 std::vector<Part> apart(const Kernel& kernel) {
   std::vector<Part> parts;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) parts.push_back({{s}});

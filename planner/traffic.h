@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "frontends/model.h"
 #include "isamap/kernel.h"
 #include "planner/plan.h"
 
@@ -16,6 +17,9 @@ std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& par
 
 /// The parts of a plan, those that run in bands as one: what is between them does not go through memory.
 std::vector<Part> bands_as_parts(const ModelPlan& plan);
+
+/// The statements of each operator of the model a part.
+std::vector<Part> operators_of(const Model& model);
 
 /// Each statement a part.
 std::vector<Part> apart(const Kernel& kernel);

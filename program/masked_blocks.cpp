@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/masked_blocks.h"
 
+#include <algorithm>
+
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -14,8 +16,11 @@ class ExtentComparison {
     compare_buffers();
     compare(a_.prepack, b_.prepack);
     compare(a_.body, b_.body);
-    for (const std::int64_t extent : changed_) good_ = good_ && !kept_.contains(extent);
     return good_ ? std::optional(changed_) : std::nullopt;
+  }
+  /// Some extent that differs has the number of one that does not.
+  bool is_ambiguous() const {
+    return std::any_of(changed_.begin(), changed_.end(), [&](std::int64_t extent) { return kept_.contains(extent); });
   }
 
  private:
@@ -88,7 +93,13 @@ class ExtentComparison {
 }  // namespace
 
 std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Program& b, std::int64_t more) {
-  return ExtentComparison(a, b, more).run();
+  ExtentComparison comparison(a, b, more);
+  auto extents = comparison.run();
+  return comparison.is_ambiguous() ? std::nullopt : extents;
+}
+
+bool differ_in_extents(const Program& a, const Program& b, std::int64_t more) {
+  return ExtentComparison(a, b, more).run().has_value();
 }
 
 }  // namespace isamap

@@ -13,4 +13,7 @@ namespace isamap {
 /// arguments, and if no other extent of `a` has the same number. Empty: they are equal.
 std::optional<std::set<std::int64_t>> masked_extents(const Program& a, const Program& b, std::int64_t more);
 
+/// The same where other extents may have the same number: a program of another extent serves both.
+bool differ_in_extents(const Program& a, const Program& b, std::int64_t more);
+
 }  // namespace isamap

@@ -30,4 +30,21 @@ std::string weights_file(const ModelProgram& model) {
   return text.append(reinterpret_cast<const char*>(model.weights.data()), model.weights.size());
 }
 
+Result<std::vector<std::uint8_t>> read_weights(const std::string& file) {
+  const auto header = static_cast<std::size_t>(weights_header_bytes);
+  if (file.size() < header || !file.starts_with(weights_magic)) return error("is no file of weights");
+  const auto number = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    for (std::size_t byte = 8; byte-- > 0;) value = value << 8 | static_cast<std::uint8_t>(file[at + byte]);
+    return value;
+  };
+  ModelProgram model;
+  model.weights.assign(file.begin() + weights_header_bytes, file.end());
+  if (number(8) != model.weights.size())
+    return error("the file of weights is cut off: it states " + std::to_string(number(8)) + " bytes and has " +
+                 std::to_string(model.weights.size()));
+  if (number(16) != weights_hash(model)) return error("the file of weights was altered");
+  return std::move(model.weights);
+}
+
 }  // namespace isamap

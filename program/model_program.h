@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "isamap/program.h"
+#include "isamap/result.h"
 
 namespace isamap {
 
@@ -97,6 +98,8 @@ struct ModelProgram {
 /// All numbers little endian.
 std::string weights_file(const ModelProgram& model);
 std::uint64_t weights_hash(const ModelProgram& model);
+/// The weights in a file's bytes. Errors: it is no such file, or cut off, or altered.
+Result<std::vector<std::uint8_t>> read_weights(const std::string& file);
 inline constexpr const char* weights_magic = "isamapW1";  ///< 8 bytes
 constexpr std::int64_t weights_header_bytes = 64;
 

@@ -90,10 +90,10 @@ struct TextReader {
       return r;
     }
     const std::string name = text.substr(0, open);
-    if (name == "_") return r;
+    if (name == "_" && close == open + 1) return r;
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].name == name) r.buffer = make_id<BufferId>(b);
-    if (!r.buffer.valid()) problem(line, "no buffer '" + name + "'");
+    if (!r.buffer.valid() && name != "_") problem(line, "no buffer '" + name + "'");  // `_[3]`: an operand with a value
     for (const std::string& piece : pieces(text.substr(open + 1, close - open - 1)))
       r.index.push_back(affine(line, piece));
     return r;

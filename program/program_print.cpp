@@ -25,9 +25,9 @@ struct Printer {
   }
 
   std::string ref(const Ref& r) const {
-    if (!r.buffer.valid()) return "_[]";
     std::string text;
     for (const AffineExpr& e : r.index) text += (text.empty() ? "" : ", ") + print(e);
+    if (!r.buffer.valid()) return "_[" + text + "]";
     return program.buffers[r.buffer.index()].name + "[" + text + "]";
   }
 

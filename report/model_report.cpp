@@ -10,6 +10,7 @@
 #include "driver/execute.h"
 #include "report/html.h"
 #include "report/roofline.h"
+#include "report/stream_report.h"
 #include "support/table.h"
 
 namespace isamap {
@@ -78,15 +79,21 @@ std::string arena(const ModelRun& run, std::size_t parts) {
       run.arena_bytes, run.arena_bound, parts * column_width, static_cast<int>(height), boxes);
 }
 
+/// Seconds of a part: by a clock, or of its cycles in the simulator. 0: not timed.
+double seconds_of(const PartRun& part, const HardwareModel& machine) {
+  return part.seconds > 0 ? part.seconds
+                          : (static_cast<double>(part.cycles) + part.simulated.scalar_cycles) / machine.clock_hz;
+}
+
 std::string times(const ModelPage& page) {
   const CompiledModel& compiled = page.compiled;
   double measured = 0, predicted = 0, longest = 1e-30;
-  for (const PartRun& part : page.run.parts) measured += part.seconds;
+  for (const PartRun& part : page.run.parts) measured += seconds_of(part, page.machine);
   for (const CompiledPart& part : compiled.parts) predicted += part.predicted_cycles;
   std::vector<BarGroup> groups;
   std::vector<std::pair<double, double>> shares;
   for (std::size_t p = 0; p < compiled.parts.size(); ++p) {
-    const double seconds = p < page.run.parts.size() ? page.run.parts[p].seconds : 0;
+    const double seconds = p < page.run.parts.size() ? seconds_of(page.run.parts[p], page.machine) : 0;
     shares.emplace_back(measured > 0 ? seconds / measured : 0, compiled.parts[p].predicted_cycles / predicted);
     longest = std::max({longest, shares.back().first, shares.back().second});
   }
@@ -164,6 +171,10 @@ std::string html_report(const ModelPage& page) {
                                                        : "not timed"},
                   {"parts", fmt::format("{}, {} distinct", page.compiled.parts.size(), page.compiled.programs.size())},
                   {"weights", fmt::format("{} bytes", run.weights_bytes)}});
+  if (run.simulated.commands > 0) {
+    const StreamFacts facts = stream_facts(page.compiled, run, page.machine);
+    body += stream_section({facts, page.compiled, run});
+  }
   body += times(page) + roofline_of(page) + bytes_moved(page) + arena(run, page.compiled.parts.size());
   body += "<h2>Graph</h2><p>One colour is one program.</p>" + graph(page.compiled);
   body += "<h2>Plan</h2><pre>" + escaped(page.plan) + "</pre>";

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "backends/assembly/command_order.h"
 #include "backends/assembly/command_stream.h"
 #include "backends/assembly/straight_line.h"
@@ -43,7 +45,7 @@ class AssemblyPrinter {
                  order_.flush();
                  host(nest, loops);
                },
-               [this](const std::string& text) { order_.comment(text); }, [this] { return problem_.has_value(); },
+               [this](const std::string& text) { remark(text); }, [this] { return problem_.has_value(); },
                [this] { order_.flush(); }});
     if (problem_) return *problem_;
     if (!model_.program.end.empty()) line(model_.program.end);
@@ -53,6 +55,11 @@ class AssemblyPrinter {
  private:
   void line(const std::string& s) { stream_.line(s); }
   void comment(const std::string& s) { line(sign_ + " " + safe(s)); }
+  void remark(const std::string& text) {
+    if (!marked_part(text)) return order_.comment(text);
+    order_.flush();
+    comment(text);
+  }
 
   void header() {
     comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it", program_.name, model_.name));
@@ -133,6 +140,19 @@ class AssemblyPrinter {
 }  // namespace
 
 std::string host_marker(std::int64_t number) { return fmt::format("host {}:", number); }
+
+std::string part_marker(std::size_t number, const std::string& name) {
+  return fmt::format("part {}: {}", number, name);
+}
+
+std::optional<std::size_t> marked_part(std::string_view text) {
+  constexpr std::string_view word = "part ";
+  std::size_t number = 0;
+  if (!text.starts_with(word)) return std::nullopt;
+  const auto [end, problem] = std::from_chars(text.data() + word.size(), text.data() + text.size(), number);
+  if (problem != std::errc() || end == text.data() + text.size() || *end != ':') return std::nullopt;
+  return number;
+}
 
 std::optional<Diagnostic> too_many_commands(const Program& program) {
   if (count_calls(program.prepack, max_commands) + count_calls(program.body, max_commands) <= max_commands) return {};

@@ -12,11 +12,13 @@
 #include "backends/cpp/names.h"
 #include "backends/cpp/symbolic_entry.h"
 #include "backends/cpp/types.h"
+#include "program/shared_copies.h"
 
 namespace isamap {
 namespace {
 
 const char* const growing_array = R"(#include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -38,6 +40,21 @@ struct GrowingArray {
   }
 };
 
+// A row of a copy that is longer than its source, with zeros behind it. Where the source has them, words of 64 bytes are
+// copied; what they write beyond the row is written again by the next one, or lies in `slack` bytes behind the copy.
+inline void copy_row(char* to, const char* from, long bytes, long padded, const char* end) {
+  if (end - from >= bytes + 63)
+    for (long b = 0; b < bytes; b += 64) std::memcpy(to + b, from + b, 64);
+  else
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  static const char zeros[64] = {};
+  if (padded - bytes <= 64)
+    std::memcpy(to + bytes, zeros, 64);
+  else
+    std::memset(to + bytes, 0, static_cast<std::size_t>(padded - bytes));
+}
+constexpr long slack = 128;
+
 // A run of a dim: which one, its first position, and how many.
 struct Run {
   long number, at, count;
@@ -47,10 +64,10 @@ struct Run {
 
 )";
 
-// g++ compiles these twice as fast so, and their short loops run faster than those that -O3 unrolls and vectorizes.
+// g++ compiles these twice as fast so, and their short loops run as fast as those that -O3 unrolls and vectorizes.
 const std::string begin_rests = R"(#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC optimize("O2")
+#pragma GCC optimize("O1")
 #endif
 
 )";
@@ -89,7 +106,9 @@ class BlockUnit {
 
   void name_arguments() {
     Names names;
-    for (const char* taken : {"runs", "many", "left", "at", "blocks", "GrowingArray", "Run"}) names.unique(taken);
+    for (const char* taken :
+         {"runs", "many", "left", "at", "blocks", "copies", "block", "GrowingArray", "Run", "copy_row", "slack"})
+      names.unique(taken);
     for (std::size_t b = 0; b < program_.arguments.buffers.size(); ++b) {
       const Buffer& buffer = program_.arguments.buffers[b];
       const bool written = role_of(kernel(), buffer.tensor) != Role::input;
@@ -191,7 +210,7 @@ class BlockUnit {
     for (std::size_t d = buffer.extents.size(); d-- > 0;) {
       if (length != "1") {
         names[d] = fmt::format("{}_s{}", identifier(buffer.name), d);
-        numbers.definitions.push_back(fmt::format("const long {} = {};", names[d], length));
+        numbers.definitions.push_back(fmt::format("[[maybe_unused]] const long {} = {};", names[d], length));
         length = names[d];
       }
       std::int64_t number = buffer.extents[d];
@@ -202,6 +221,69 @@ class BlockUnit {
     }
     numbers.strides[id.value] = std::move(names);
     numbers.lengths[id.value] = "(" + length + ")";
+  }
+
+  // Copies that cells share ------------------------------------------------------------------------------------------
+
+  static std::string array_name(const GridShape& shape, TensorId tensor) {
+    return identifier(shape.kernel.tensors[tensor.index()].name) + "_copy";
+  }
+  /// The inputs of which some block has a shared copy.
+  static std::vector<TensorId> copied_inputs(const Grid& grid) {
+    std::set<TensorId> found;
+    for (const Block& block : grid.blocks)
+      for (const SharedCopy& copy : shared_copies(block, grid.shape)) found.insert(copy.tensor);
+    return {found.begin(), found.end()};
+  }
+  /// Without comments: equal for copies that are the same.
+  static std::string code_of(const std::string& text) {
+    std::string code;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size() - 1);
+      if (text.compare(at, 2, "//") != 0) code += text.substr(at, end + 1 - at);
+      at = end + 1;
+    }
+    return code;
+  }
+  /// Prints a function for each copy of a block that is not printed yet, and takes the copies out of the block.
+  Diagnostics print_copies(std::size_t g, std::size_t b, Block& block, RuntimeNumbers& numbers) {
+    const Grid& grid = program_.grids[g];
+    std::set<std::size_t> taken;
+    for (const SharedCopy& copy : shared_copies(block, grid.shape)) {
+      const Buffer& buffer = block.program.buffers[copy.buffer.index()];
+      const auto length = numbers.lengths.find(copy.buffer.value);
+      const std::string array = array_name(grid.shape, copy.tensor),
+                        count = length != numbers.lengths.end() ? length->second : std::to_string(element_span(buffer));
+      Block only = block;
+      only.program.body.clear();
+      for (const std::size_t n : copy.nodes) only.program.body.push_back(block.program.body[n]);
+      RuntimeNumbers with = numbers;
+      with.places[copy.buffer.value] = fmt::format("{}.at({} * {})", array, count, bytes(buffer.dtype));
+      around_.numbers = &with;
+      const std::string name = fmt::format("{}_copy{}", grid_name(g), copies_of_[g].size() + 1);
+      auto unit = print_functions(only.program, model_, "COPY", "static", around_);
+      around_.numbers = nullptr;
+      if (!unit) return unit.diagnostics();
+      std::string code = code_of(unit->text);
+      auto known = std::find_if(copies_of_[g].begin(), copies_of_[g].end(),
+                                [&](const CopyFunction& one) { return one.code == code; });
+      if (known == copies_of_[g].end()) {
+        const auto [function, is_new] = copy_names_.try_emplace(code, name);  // versions share them
+        known = copies_of_[g].insert(known, {function->second, code});
+        if (is_new) code.replace(code.find("void COPY("), 10, "void " + name + "(");
+        if (is_new)
+          functions_ += comment(fmt::format("packs {}\n", grid.shape.kernel.tensors[copy.tensor.index()].name), " ") +
+                        code + "\n";
+      }
+      copy_of_[g][copy.tensor][b] = static_cast<std::size_t>(known - copies_of_[g].begin()) + 1;
+      numbers.places[copy.buffer.value] = array + ".memory";
+      taken.insert(copy.nodes.begin(), copy.nodes.end());
+    }
+    std::vector<Node> rest;
+    for (std::size_t n = 0; n < block.program.body.size(); ++n)
+      if (!taken.contains(n)) rest.push_back(std::move(block.program.body[n]));
+    block.program.body = std::move(rest);
+    return {};
   }
   /// Extent of a grown axis for one step.
   static std::int64_t section(const Block& block, const TileLoop& loop, std::int64_t extent) {
@@ -226,16 +308,30 @@ class BlockUnit {
   Diagnostics print_blocks(std::size_t g) {
     const Grid& grid = program_.grids[g];
     functions_of_.emplace_back(grid.blocks.size(), "nullptr");
+    copies_of_.emplace_back();
+    copy_of_.emplace_back();
+    const std::vector<TensorId> copied = copied_inputs(grid);
+    std::string arrays;
+    for (const TensorId tensor : copied) {
+      arrays += array_name(grid.shape, tensor) + ";";
+      copy_of_.back()[tensor].resize(grid.blocks.size());
+    }
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
       if (!is_used(grid.blocks[b])) continue;
       std::string& name = functions_of_.back()[b];
       name = block_name(g, b);
-      const auto [known, is_new] = known_.try_emplace(key_of(g, grid.blocks[b]), name);
+      Block block = grid.blocks[b];
+      RuntimeNumbers numbers = numbers_of(grid.shape, block);
+      for (const TensorId tensor : copied) {
+        numbers.arrays.push_back(array_name(grid.shape, tensor));
+        numbers.definitions.push_back("(void)" + numbers.arrays.back() + ";");
+      }
+      if (auto problems = print_copies(g, b, block, numbers); !problems.empty()) return problems;
+      const auto [known, is_new] = known_.try_emplace(key_of(g, grid.blocks[b]) + arrays, name);
       name = known->second;
       if (!is_new) continue;  // versions share code
-      const RuntimeNumbers numbers = numbers_of(grid.shape, grid.blocks[b]);
       around_.numbers = &numbers;
-      auto unit = print_functions(grid.blocks[b].program, model_, name, "static", around_);
+      auto unit = print_functions(block.program, model_, name, "static", around_);
       around_.numbers = nullptr;
       if (!unit) return unit.diagnostics();
       (is_rest(grid, b) ? rests_ : functions_) += comment(cell_text(grid, b), " ") + unit->text + "\n";
@@ -362,36 +458,42 @@ class BlockUnit {
       text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
       indent += "  ";
     }
-    return text + indent + call_text(grid) + "  }\n";
+    return text + call_text(g, indent) + "  }\n";
   }
-  /// A copy whose axes were rounded up, rows and zeros after them; none where the extents are the same.
+  /// A copy whose axes were rounded up, rows and zeros after them; none where the extents are the same. Axes behind the
+  /// last one that was rounded up are part of a row.
   std::string rounded_text(const GridShape& shape, TensorId id, const PaddedCopy& copy) const {
     const Tensor& tensor = shape.kernel.tensors[id.index()];
-    const std::size_t whole = shape.tensors[id.index()].index(), last = copy.low.size() - 1;
+    const std::vector<AffineExpr>& whole = program_.kernel.shapes[shape.tensors[id.index()].index()];
     const std::string name = pointers_.at(shape.tensors[id.index()]), type = element_type(model_, tensor.dtype);
+    std::size_t last = copy.low.size() - 1;
+    while (last > 0 && copy.extents[last] == whole[last]) --last;
     std::string text = fmt::format(
         "    static thread_local GrowingArray {0}_memory;\n    const {1}* {0}_padded = {0};\n    {{\n", name, type);
-    std::string all = std::to_string(bytes(tensor.dtype)), same, inside, from = "0", to = "0", loops,
-                indent = "        ";
+    std::string element = std::to_string(bytes(tensor.dtype));
+    for (std::size_t d = last + 1; d < copy.low.size(); ++d) element += " * (" + size_text(whole[d], sizes_) + ")";
+    std::string rows = "1", to_rows = "1", same, inside, from = "0", to = "0", loops;
     for (std::size_t d = 0; d <= last; ++d) {
-      text += fmt::format("      const long shape{0} = {1}, extent{0} = {2};\n", d,
-                          size_text(program_.kernel.shapes[whole][d], sizes_), size_text(copy.extents[d], sizes_));
-      all += fmt::format(" * extent{}", d);
+      text += fmt::format("      const long shape{0} = {1}, extent{0} = {2};\n", d, size_text(whole[d], sizes_),
+                          size_text(copy.extents[d], sizes_));
       same += fmt::format("{}extent{} != shape{}", d == 0 ? "" : " || ", d, d);
       if (d == last) break;
-      loops += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})", d == 0 ? indent : " ", d);
+      rows += fmt::format(" * shape{}", d), to_rows += fmt::format(" * extent{}", d);
+      loops += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})", d == 0 ? "        " : " ", d);
       inside += fmt::format("{}i{} < shape{}", d == 0 ? "" : " && ", d, d);
       from = fmt::format("({}) * shape{} + i{}", from, d, d);
       to = fmt::format("({}) * extent{} + i{}", to, d, d);
     }
-    text += fmt::format("      if ({}) {{\n        {}* const copy = static_cast<{}*>({}_memory.at({}));\n", same, type,
-                        type, name, all);
     text += fmt::format(
-        "{0} {{\n          const long n = {1} ? shape{2} : 0;\n"
-        "          std::memcpy(copy + ({3}) * extent{2}, {4} + ({5}) * shape{2}, n * sizeof(*copy));\n"
-        "          std::memset(copy + ({3}) * extent{2} + n, 0, (extent{2} - n) * sizeof(*copy));\n"
-        "        }}\n        {4}_padded = copy;\n      }}\n    }}\n",
-        loops.empty() ? indent : loops, inside.empty() ? "true" : inside, last, to, name, from);
+        "      if ({0}) {{\n        const long row = shape{1} * {2}, padded = extent{1} * {2};\n"
+        "        char* const copy = static_cast<char*>({3}_memory.at({4} * padded + slack));\n"
+        "        const char *const all = reinterpret_cast<const char*>({3}), *const end = all + {5} * row;\n",
+        same, last, element, name, to_rows, rows);
+    text += fmt::format(
+        "{0} {{\n          const long n = {1} ? row : 0;\n"
+        "          copy_row(copy + ({2}) * padded, n > 0 ? all + ({3}) * row : all, n, padded, end);\n"
+        "        }}\n        {4}_padded = reinterpret_cast<const {5}*>(copy);\n      }}\n    }}\n",
+        loops.empty() ? "       " : loops, inside.empty() ? "true" : inside, to, from, name, type);
     return text;
   }
   /// A copy with what lies outside, row by row.
@@ -432,13 +534,48 @@ class BlockUnit {
                            element_type(model_, tensor.dtype));
     }
     for (std::size_t n = 0; n < runtime_strides(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
+    for (std::size_t n = 0; n < copy_of_[g].size(); ++n) types += ", GrowingArray&";
     std::string names;
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + functions_of_[g][b];
-    return fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
+    std::string text =
+        fmt::format("    static void (*const blocks[{}])({}) = {{{}}};\n", grid.blocks.size(), types, names);
+    if (copies_of_[g].empty()) return text;
+    names.clear();
+    for (const CopyFunction& copy : copies_of_[g]) names += ", " + copy.name;
+    return text +
+           fmt::format("    static void (*const copies[{}])({}) = {{nullptr{}}};\n", copies_of_[g].size() + 1, types,
+                       names) +
+           copy_tables(g);
+  }
+  /// For each input that is copied: the copy of each block, memory by runs of its axes, and which copy is there.
+  std::string copy_tables(std::size_t g) const {
+    const Grid& grid = program_.grids[g];
+    std::string text;
+    for (const auto& [tensor, numbers] : copy_of_[g]) {
+      const std::string name = array_name(grid.shape, tensor);
+      std::string list;
+      for (const std::size_t number : numbers) list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
+      std::size_t places = 1;
+      for (const int axis : axes_of(grid.shape, tensor)) places *= most_runs(grid, axis);
+      text += fmt::format(
+          "    static const unsigned short {0}_of[{1}] = {{{2}}};\n    static thread_local GrowingArray "
+          "{0}_memory[{3}];\n"
+          "    long {0}_there[{3}] = {{}};\n",
+          name, numbers.size(), list, places);
+    }
+    return text;
+  }
+  /// Of an extent: the runs of tiles, and one of what they leave.
+  static std::size_t most_runs(const Grid& grid, int axis) {
+    const std::vector<DimRun>& runs = grid.shape.axes[static_cast<std::size_t>(axis)].runs;
+    const auto tiles = static_cast<std::size_t>(
+        std::count_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile > 0; }));
+    return tiles + (tiles < runs.size() ? 1 : 0);
   }
   static std::vector<TensorId> grid_arguments(const Grid& grid) { return arguments(grid.shape.kernel); }
 
-  std::string call_text(const Grid& grid) const {
+  std::string call_text(std::size_t g, const std::string& indent) const {
+    const Grid& grid = program_.grids[g];
     const GridShape& shape = grid.shape;
     std::string number = "0", starts;
     for (std::size_t a = 0; a < shape.axes.size(); ++a) {
@@ -464,7 +601,23 @@ class BlockUnit {
     }
     for (const auto& [t, d] : runtime_strides(shape)) list += ", " + stride_name(shape.kernel.tensors[t], d);
     for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
-    return fmt::format("blocks[{}]({});\n", number, list);
+    if (copies_of_[g].empty()) return indent + fmt::format("blocks[{}]({});\n", number, list);
+    std::string text = fmt::format("{} {{\n{}const long block = {};\n", indent.substr(2), indent, number), arrays;
+    for (const auto& [tensor, numbers] : copy_of_[g]) {
+      const std::string name = array_name(shape, tensor);
+      std::string place = "0";
+      for (const int axis : axes_of(shape, tensor))
+        place = fmt::format("({}) * {} + r{}", place, most_runs(grid, axis), axis);
+      text +=
+          fmt::format("{0}const long {1}_at = {2};\n{0}GrowingArray& {1} = {1}_memory[{1}_at];\n", indent, name, place);
+      arrays += ", " + name;
+    }
+    for (const auto& [tensor, numbers] : copy_of_[g])
+      text += fmt::format(
+          "{0}if (const long c = {1}_of[block]; c != 0 && c != {1}_there[{1}_at]) {1}_there[{1}_at] = c, "
+          "copies[c]({2}{3});\n",
+          indent, array_name(shape, tensor), list, arrays);
+    return text + fmt::format("{0}blocks[block]({1}{2});\n{3}}}\n", indent, list, arrays, indent.substr(2));
   }
 
   const SymbolicProgram& program_;
@@ -477,6 +630,13 @@ class BlockUnit {
   std::map<std::string, std::string> sizes_;            ///< names of arguments
   std::map<std::string, std::string> known_;            ///< function of a block, by key
   std::vector<std::vector<std::string>> functions_of_;  ///< by grid and block
+  struct CopyFunction {
+    std::string name, code;
+  };
+  std::map<std::string, std::string> copy_names_;     ///< by code
+  std::vector<std::vector<CopyFunction>> copies_of_;  ///< by grid
+  std::vector<std::map<TensorId, std::vector<std::size_t>>>
+      copy_of_;  ///< by grid, input and block: number from 1; 0: none
 };
 
 }  // namespace

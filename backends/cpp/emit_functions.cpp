@@ -90,7 +90,8 @@ class FunctionPrinter {
     if (around_.from_caller) names_.unique(workspace_name);
     if (around_.team) names_.unique(member_name);
     if (around_.numbers != nullptr)
-      for (const std::string& parameter : around_.numbers->parameters) names_.unique(parameter);
+      for (const auto* list : {&around_.numbers->parameters, &around_.numbers->arrays})
+        for (const std::string& parameter : *list) names_.unique(parameter);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
@@ -145,6 +146,8 @@ class FunctionPrinter {
     if (numbers != nullptr)
       for (const std::string& parameter : numbers->parameters)
         list += fmt::format("{}long {}", list.empty() ? "" : ", ", parameter);
+    if (numbers != nullptr)
+      for (const std::string& array : numbers->arrays) list += ", GrowingArray& " + array;
     auto body =
         print_body(nodes, {program_, model_, buffers_, constant, elements_, nullptr, numbers, around_.team}, names_);
     if (!body) return body.diagnostics();
@@ -196,6 +199,11 @@ class FunctionPrinter {
       const std::int64_t align = std::max<std::int64_t>(buffer.align, 64);
       const std::string type = element_type(model_, buffer.dtype),
                         about = fmt::format("  // {} in {}", shape(buffer), model_.memory(buffer.memory).name);
+      if (around_.numbers != nullptr && around_.numbers->places.contains(id)) {
+        stack += fmt::format("  {1}* const {0} = static_cast<{1}*>({2});\n", buffers_[b], type,
+                             around_.numbers->places.at(id));
+        continue;
+      }
       if (around_.numbers != nullptr && around_.numbers->lengths.contains(id)) {
         stack += fmt::format(
             "  static thread_local GrowingArray {0}_memory;\n  {1}* const {0} = "

@@ -284,6 +284,27 @@ void Machine::for_each_element(const Use& use, std::size_t access, F&& f) const 
   for_each_point(extents, [&](const std::vector<std::int64_t>& p) { f(byte_of(a, p.data())); });
 }
 
+std::int64_t Machine::bytes_accessed(const Use& use, std::size_t access) const {
+  const auto& dims = use.instruction->statement().domain.dims;
+  const isamap::Access& subscripts = isamap::access_of(use.instruction->statement(), static_cast<int>(access));
+  std::int64_t moved = bytes(use.accesses[access].dtype);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (uses(subscripts, dims[d].name)) moved *= use.extents[d];
+  return moved;
+}
+
+void Machine::count(const Use& use) {
+  ++time_.commands;
+  const bool adds = use.instruction->statement().reduction != Reduction::assign && !use.start_at_identity;
+  for (std::size_t a = 0; a < use.accesses.size(); ++a) {
+    if (!use.accesses[a].memory.valid()) continue;
+    AccessedBytes& all = time_.memories[model_.memory(use.accesses[a].memory).name];
+    const std::int64_t moved = bytes_accessed(use, a);
+    if (a > 0 || adds) all.read += moved;
+    if (a == 0) all.written += moved;
+  }
+}
+
 void Machine::tell(const Use& use, const Turn& turn) const {
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
     for_each_element(use, a, [&](std::size_t byte) {
@@ -379,6 +400,7 @@ std::optional<Diagnostic> Machine::execute(const Command& command, Turn* turn) {
   deaden(use);
   if (turn) tell(use, *turn);
   account(command, use, turn);
+  count(use);
   return std::nullopt;
 }
 

@@ -6,25 +6,18 @@
 // memories at the granularity of the narrowest element); a port is busy for the interval, results are available after
 // the latency.
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "backends/simulator/decoder.h"
+#include "backends/simulator/simulated_time.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
 namespace isamap {
-
-struct SimulatedTime {
-  std::int64_t cycles = 0;                         ///< until the last result; excludes the host
-  double scalar_cycles = 0;                        ///< cycles of the host
-  std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
-  std::map<std::string, std::int64_t> port_busy;
-  std::string missing;  ///< not executed: what the external simulator lacks
-  std::string limit;    ///< not finished: the external simulator was killed at its time limit
-};
 
 /// A command of an independent queue: earliest start, time of its results, and the callback for its accesses.
 struct Turn {
@@ -44,6 +37,8 @@ class Machine {
   /// Bytes of an addressed memory from its start.
   std::vector<std::uint8_t>& image(MemoryId memory) { return images_[memory.index()].bytes; }
   const SimulatedTime& time() const { return time_; }
+  /// The next command is issued when all results are there.
+  void wait() { issue_ = std::max(issue_, time_.cycles); }
   const HardwareModel& model() const { return model_; }
 
  private:
@@ -85,6 +80,8 @@ class Machine {
   void deaden(const Use& use);
   template <class F>
   void for_each_element(const Use& use, std::size_t access, F&& f) const;
+  std::int64_t bytes_accessed(const Use& use, std::size_t access) const;
+  void count(const Use& use);
   void tell(const Use& use, const Turn& turn) const;
   void account(const Command& command, const Use& use, Turn* turn);
 

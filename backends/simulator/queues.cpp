@@ -102,7 +102,7 @@ std::optional<Diagnostic> Queues::step(std::size_t number) {
   return std::nullopt;
 }
 
-std::optional<Diagnostic> Queues::drain(int& line, const std::function<std::optional<Diagnostic>()>& stop) {
+std::optional<Diagnostic> Queues::run_out(int& line, const std::function<std::optional<Diagnostic>()>& stop) {
   for (int steps = 1;; ++steps) {
     if (steps % 64 == 0)
       if (auto problem = stop()) return problem;
@@ -123,7 +123,12 @@ std::optional<Diagnostic> Queues::drain(int& line, const std::function<std::opti
       line = queue.entries.front().line;
       return error("deadlock: " + waiting());
     }
-  std::int64_t end = machine_.time().cycles;
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Queues::drain(int& line, const std::function<std::optional<Diagnostic>()>& stop) {
+  if (auto problem = run_out(line, stop)) return problem;
+  const std::int64_t end = machine_.time().cycles;
   for (std::size_t q = 0; q < queues_.size(); ++q)
     for (Queue& other : queues_) other.clock[q] = static_cast<std::int64_t>(queues_[q].done.size());
   for (Queue& queue : queues_) queue.earliest = std::max(queue.earliest, end);

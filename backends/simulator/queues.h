@@ -26,7 +26,9 @@ class Queues {
   /// A line that only gives or takes a token; false: it does not.
   bool add_token(std::string_view text, int line);
 
-  /// Runs until all queues are empty, a barrier between all queues. `line`: the line of the error; `stop` is polled.
+  /// Runs until all queues are empty. `line`: the line of the error; `stop` is polled.
+  std::optional<Diagnostic> run_out(int& line, const std::function<std::optional<Diagnostic>()>& stop);
+  /// The same, and a barrier between all queues.
   std::optional<Diagnostic> drain(int& line, const std::function<std::optional<Diagnostic>()>& stop);
   /// Tokens given and never taken.
   std::optional<Diagnostic> leftover() const;

@@ -15,6 +15,28 @@
 namespace isamap {
 namespace {
 
+/// Values of a program's arguments into (`in`) or out of its memories.
+void transfer(const Program& program, Machine& machine, std::vector<TensorData>& data, bool in) {
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role != BufferRole::argument || buffer.ahead_of_time || buffer.slots >= 0) continue;
+    const Role role = role_of(program.kernel, buffer.tensor);
+    const bool inout = program.kernel.tensors[buffer.tensor.index()].inout;
+    if (in ? role != Role::input && !inout : role != Role::output) continue;
+    auto& dense = data[buffer.tensor.index()].bytes;
+    auto& image = machine.image(buffer.memory);
+    const auto width = static_cast<std::size_t>(bytes(buffer.dtype));
+    for_each_place(buffer.extents, buffer.strides, [&](std::int64_t i, std::int64_t place) {
+      const std::size_t own = static_cast<std::size_t>(i) * width;
+      const std::size_t there = static_cast<std::size_t>(buffer.address) + static_cast<std::size_t>(place) * width;
+      if (own + width > dense.size() || there + width > image.size()) return;
+      if (in)
+        std::memcpy(image.data() + there, dense.data() + own, width);
+      else
+        std::memcpy(dense.data() + own, image.data() + there, width);
+    });
+  }
+}
+
 class Simulation {
  public:
   Simulation(const std::string& text, const Program& program, const HardwareModel& model, double seconds)
@@ -32,19 +54,28 @@ class Simulation {
         deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                          std::chrono::duration<double>(seconds))) {}
 
-  Result<SimulatedTime> run(std::vector<TensorData>& data) {
-    transfer(data, true);
+  Result<SimulatedTime> run(const SimulationHooks& hooks) {
+    hooks_ = &hooks;
+    hooks.before(machine_);
     loop_line(program_, model_, slots_,
               {[](const CallSite&, const std::int64_t*) {},
                [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
-               [this] { return problem_.has_value(); }});
-    if (!problem_) commands(-1);
-    if (!problem_) hand_over();
-    if (!problem_) drain();
-    if (!problem_)
+               [this] { return ends(); }});
+    if (!ends()) commands(-1);
+    if (!ends()) hand_over();
+    if (!ends()) part_ends();
+    if (!ends()) drain();
+    if (!ends())
       if (auto problem = queues_.leftover()) fail(*problem);
     if (problem_) return *problem_;
-    transfer(data, false);
+    hooks.after(machine_);
+    return time();
+  }
+
+ private:
+  bool ends() const { return problem_ || enough_; }
+
+  SimulatedTime time() const {
     SimulatedTime time = machine_.time();
     if (external()) time.cycles = cycles_;
     time.missing = missing_;
@@ -53,26 +84,19 @@ class Simulation {
     return time;
   }
 
- private:
-  void transfer(std::vector<TensorData>& data, bool in) {
-    for (const Buffer& buffer : program_.buffers) {
-      if (buffer.role != BufferRole::argument || buffer.ahead_of_time || buffer.slots >= 0) continue;
-      const Role role = role_of(program_.kernel, buffer.tensor);
-      const bool inout = program_.kernel.tensors[buffer.tensor.index()].inout;
-      if (in ? role != Role::input && !inout : role != Role::output) continue;
-      auto& dense = data[buffer.tensor.index()].bytes;
-      auto& image = machine_.image(buffer.memory);
-      const auto width = static_cast<std::size_t>(bytes(buffer.dtype));
-      for_each_place(buffer.extents, buffer.strides, [&](std::int64_t i, std::int64_t place) {
-        const std::size_t own = static_cast<std::size_t>(i) * width;
-        const std::size_t there = static_cast<std::size_t>(buffer.address) + static_cast<std::size_t>(place) * width;
-        if (own + width > dense.size() || there + width > image.size()) return;
-        if (in)
-          std::memcpy(image.data() + there, dense.data() + own, width);
-        else
-          std::memcpy(dense.data() + own, image.data() + there, width);
-      });
+  void part_begins(std::size_t part) {
+    part_ends();
+    part_ = part;
+  }
+  /// Its results are in the memories; the clock does not wait for them.
+  void part_ends() {
+    if (!part_ || ends()) return;
+    int line = number_;
+    if (auto problem = queues_.run_out(line, [this] { return too_late(); })) {
+      number_ = line;
+      return fail(*problem);
     }
+    enough_ = hooks_->part_ended && !hooks_->part_ended(*part_, machine_, time());
   }
 
   bool external() const { return !model_.program.simulator.command.empty(); }
@@ -101,9 +125,10 @@ class Simulation {
 
   void host(const Node& nest, const std::int64_t* loops) {
     commands(hosts_++);
-    if (!problem_) hand_over();
-    if (!problem_) drain();
-    if (!problem_) problem_ = host_.run(nest, loops);
+    if (!ends()) hand_over();
+    if (!ends()) drain();
+    machine_.wait();
+    if (!ends()) problem_ = host_.run(nest, loops);
   }
 
   std::optional<Diagnostic> too_late() const {
@@ -129,7 +154,10 @@ class Simulation {
       if (line.empty() || line == model_.program.begin || line == model_.program.end) continue;
       if (line.starts_with(sign_)) {
         const std::string_view rest = line.substr(sign_.size());
-        if (!rest.starts_with(" host ")) continue;
+        const auto part = rest.empty() ? std::nullopt : marked_part(rest.substr(1));
+        if (part) part_begins(*part);
+        if (ends()) return;
+        if (part || !rest.starts_with(" host ")) continue;
         if (stop >= 0 && rest.substr(1) == host_marker(stop)) return;
         return fail(error(fmt::format("expected {1}, found '{0}'", rest.substr(1, 80),
                                       stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
@@ -175,6 +203,9 @@ class Simulation {
   std::string collected_;  ///< commands for the external simulator
   std::string missing_, limit_;
   bool handed_over_ = false;
+  const SimulationHooks* hooks_ = nullptr;
+  std::optional<std::size_t> part_;  ///< of a model, since its marker
+  bool enough_ = false;
   std::optional<Diagnostic> problem_;
 };
 
@@ -219,7 +250,15 @@ class SimulatorRunner final : public Runner {
 
 Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model,
                                std::vector<TensorData>& data, double seconds) {
-  return Simulation(text, program, model, seconds).run(data);
+  return Simulation(text, program, model, seconds)
+      .run({[&](Machine& machine) { transfer(program, machine, data, true); },
+            [&](Machine& machine) { transfer(program, machine, data, false); },
+            {}});
+}
+
+Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model,
+                               const SimulationHooks& hooks, double seconds) {
+  return Simulation(text, program, model, seconds).run(hooks);
 }
 
 std::unique_ptr<Runner> make_simulator(const HardwareModel& model) { return std::make_unique<SimulatorRunner>(model); }

@@ -317,6 +317,14 @@ void Walk::call(const Node& node, const Function& function, int depth) {
     if (!node.outputs[k].empty()) rename(renamed(function.outputs[k]), node.outputs[k]);
 }
 
+/// Its bytes remain a constant of the model: products are those of bytes (frontends/integer_products.h), which floats
+/// computed here would hide.
+bool Walk::gives_bytes(const Node& node) const {
+  if (node.op != "DequantizeLinear" || node.inputs.empty() || !values_.contains(node.inputs[0])) return false;
+  const Value& value = values_.at(node.inputs[0]);
+  return bytes(value.dtype) == 1 && value.values && value.values->count() > 1;
+}
+
 bool Walk::all_constant(const Node& node) const {
   bool any = false;
   for (const std::string& name : node.inputs) {
@@ -335,7 +343,7 @@ void Walk::make(const Node& node) {
 }
 
 void Walk::make_by(const Node& node, Make maker) {
-  if (all_constant(node) && fold(node, maker)) return;
+  if (all_constant(node) && !gives_bytes(node) && fold(node, maker)) return;
   const Mark mark = mark_of(draft);
   Maker made(node, file_.opset, draft);
   try {

@@ -41,6 +41,7 @@ class Walk {
   bool fold(const Node& node, Make maker);
   void give_inputs(const Node& node, Maker& maker) const;
   bool all_constant(const Node& node) const;
+  bool gives_bytes(const Node& node) const;
   void refuse(const Node& node, const Refused& why, bool follows);
   void lose_outputs(const Node& node);
   void rename(const std::string& from, const std::string& to);

@@ -292,6 +292,46 @@ TEST_F(Models, PlansAreReadAsExplained) {
   EXPECT_NE(typo.err.find("p.yaml:3:6"), std::string::npos) << typo.err;
   EXPECT_NE(typo.err.find("did you mean 'relu_0'?"), std::string::npos) << typo.err;
   EXPECT_EQ(run_with("parts:\n  - [relu_0, conv_0]\n").code, 1);
+  const Said other = run_with("plan: m\nmachine: toy\nparts:\n  - [conv_0]\n  - [relu_0]\n  - [max_pool_0]\n");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("p.yaml:2:10"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("a plan of 'toy', and the target is 'scalar_c'"), std::string::npos) << other.err;
+}
+
+/// The statements of a kernel file are the parts of a plan: bands of rows with a halo, and sums over bands.
+TEST_F(Models, KernelsArePlannedAsModels) {
+  const std::string path = folder_.write("block.yaml", R"(kernel: block
+tensors:
+  X: {shape: [9, 3], dtype: f32}
+  W: {shape: [3, 8], dtype: f32, constant: true}
+  T: {shape: [9, 8], dtype: f32, outside: 0}
+  D: {shape: [3, 8], dtype: f32, constant: true}
+  U: {shape: [9, 8], dtype: f32}
+  P: {shape: [8, 3], dtype: f32, constant: true}
+  S: {shape: [9, 3], dtype: f32}
+  Y: {shape: [9, 3], dtype: f32}
+compute:
+  - {name: expand, compute: "T[p,k] += X[p,c] * W[c,k]"}
+  - {name: depthwise, compute: "U[p,c] += T[p+r-1,c] * D[r,c]"}
+  - {name: project, compute: "S[p,k] += U[p,c] * P[c,k]"}
+  - {name: residual, compute: "Y[p,k] = S[p,k] + X[p,k]"}
+where: {p: 9}
+)");
+  const std::string parts = "parts:\n  - [expand]\n  - [depthwise]\n  - [project, residual]\nbands:\n";
+  for (const char* bands : {"by: 2, halo: kept", "by: 4", "along: c, by: 3"}) {
+    const std::string plan =
+        folder_.write("p.yaml", parts + "  - {parts: [expand, depthwise, project], " + bands + "}\n");
+    const Said said = isamap({"run", path, "--target", "scalar_c", "--budget", "evals=20", "--plan", plan, "--json"});
+    ASSERT_EQ(said.code, 0) << said.err << bands;
+    const auto json = nlohmann::json::parse(said.out);
+    EXPECT_EQ(json["plan"]["parts"], 1) << bands;
+    EXPECT_EQ(json["correct"], true);
+    EXPECT_LT(json["activation_bytes"], json["activation_bytes_apart"]);
+  }
+  const Said searched = isamap({"explain", path, "--target", "scalar_c", "--plan", "search"});
+  EXPECT_EQ(searched.code, 0) << searched.err;
+  EXPECT_NE(searched.out.find("parts:\n  - [expand]"), std::string::npos) << searched.out;
+  EXPECT_NE(searched.out.find("a group of bands counted once"), std::string::npos) << searched.out;
 }
 
 }  // namespace

@@ -153,6 +153,22 @@ TEST_F(BandedModels, HeadsAndQueriesAreRows) {
   }
 }
 
+/// Every band adds to the sum; what follows it, and what others read, is computed once.
+TEST_F(BandedModels, SumsOverBands) {
+  for (const BandGroup& bands :
+       {BandGroup{1, 3, 1, "c"}, {1, 3, 3, "c"}, {1, 3, 5, "c"}, {1, 3, 8, "c"}, {0, 2, 2, "c"}}) {
+    ModelPlan plan;
+    plan.parts = {{{0}}, {{1}}, {{2}}, {{3, 4}}, {{5}}};
+    plan.bands = {bands};
+    ASSERT_TRUE(verify(plan, model_.kernel).empty()) << render(verify(plan, model_.kernel));
+    const CompiledModel compiled = compile_model(model_, plan, store_);
+    ASSERT_EQ(compiled.code, Exit::ok);
+    const ModelRun run = run_model(model_, compiled, machine_, data_, {});
+    ASSERT_EQ(run.code, Exit::ok) << bands.first << " by " << bands.by << ": " << render(run.problems);
+    EXPECT_LT(error_of(run), 1e-3);
+  }
+}
+
 /// The rows that a band keeps for the next: without one of them the output is another.
 TEST_F(BandedModels, ARowLessOfTheHaloIsSeen) {
   const CompiledModel compiled = compile_model(model_, plan_with({{0, 5, 4}}), store_);

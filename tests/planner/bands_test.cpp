@@ -14,6 +14,7 @@
 #include "isamap/interpret.h"
 #include "planner/orders.h"
 #include "planner/plan_file.h"
+#include "planner/split_dims.h"
 #include "tests/planner/attention.h"
 
 namespace isamap {
@@ -61,7 +62,8 @@ class Bands {
       if (role_of(kernel, id) == Role::input) continue;
       arrays_[t].bytes.assign(static_cast<std::size_t>(arrays_[t].count()) * 4, 0);
       for (std::int64_t i = 0; i < arrays_[t].count(); ++i)
-        if (writer_count(kernel, id) == 1) arrays_[t].set(i, {std::numeric_limits<double>::quiet_NaN(), 0});
+        if (writer_count(kernel, id) == 1 && id != schedule.axes.sum)
+          arrays_[t].set(i, {std::numeric_limits<double>::quiet_NaN(), 0});
     }
   }
 
@@ -292,7 +294,7 @@ TEST(Bands, RowsMayBeQueries) {
     EXPECT_EQ(schedule->buffers.size(), 5u);
     EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << by;
   }
-  EXPECT_EQ(band_schedule(kernel, parts, 2, "j").diagnostics()[0].message, "'mix' does not write along a dim 'j'");
+  EXPECT_EQ(band_schedule(kernel, parts, 2, "j").diagnostics()[0].message, "'q' has no dim that goes with 'j'");
 }
 
 TEST(Bands, RowsMayBeChannels) {
@@ -311,6 +313,89 @@ depthwise: Y[n,p,c] += T[n,p + r - 1,c] * D[c,r] over n: 1, p: 6, c: 8, r: 3
     EXPECT_EQ(schedule->buffers.at(make_id<TensorId>(3)), by);
     EXPECT_TRUE(same_in_bands(kernel, single_parts(kernel), *schedule)) << by;
   }
+}
+
+/// An expansion, a window with a stride, a projection that sums over the channels, a bias and a residual.
+Kernel inverted_residual(std::int64_t channels) {
+  return *parse_kernel(fmt::format(R"(kernel block
+tensor X: f32[1,6,3]
+tensor W: f32[{0},3] constant
+tensor D: f32[{0},3] constant
+tensor P: f32[3,{0}] constant
+tensor B: f32[3] constant
+tensor R: f32[1,3,3]
+tensor T: f32[1,6,{0}] outside 0
+tensor U: f32[1,3,{0}]
+tensor S: f32[1,3,3]
+tensor Y: f32[1,3,3]
+expand: T[n,p,k] += X[n,p,c] * W[k,c] over n: 1, p: 6, k: {0}, c: 3
+depthwise: U[n,p,c] += T[n,2*p + r - 1,c] * D[c,r] over n: 1, p: 3, c: {0}, r: 3
+project: S[n,p,k] += U[n,p,c] * P[k,c] over n: 1, p: 3, k: 3, c: {0}
+residual: Y[n,p,k] = S[n,p,k] + B[k] + R[n,p,k] over n: 1, p: 3, k: 3
+)",
+                                   channels));
+}
+
+TEST(Bands, BandsOfASumGiveTheWholeSum) {
+  for (const std::int64_t channels : {2, 5, 8}) {
+    const Kernel kernel = inverted_residual(channels);
+    const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}};
+    for (std::int64_t by = 1; by <= channels; ++by) {
+      const auto schedule = band_schedule(kernel, parts, by, "c");
+      ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+      EXPECT_EQ(schedule->buffers.at(make_id<TensorId>(6)), by);
+      EXPECT_EQ(schedule->buffers.size(), 2u) << "the sum is whole";
+      EXPECT_TRUE(schedule->kernels.back().rest);
+      EXPECT_EQ(call_counts(*schedule).back(), 1) << "the residual is added once";
+      EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << channels << " by " << by;
+    }
+  }
+}
+
+/// Heads before the product that sums over them; nothing is behind the sum in its part.
+TEST(Bands, HeadsMayBeSummed) {
+  const Kernel kernel = attention_of_four_heads(true);
+  const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}, {{9}}};
+  for (std::int64_t by = 1; by <= 4; ++by) {
+    const auto schedule = band_schedule(kernel, parts, by, "h");
+    ASSERT_TRUE(schedule) << schedule.diagnostics()[0].message;
+    EXPECT_EQ(schedule->buffers.size(), 8u);
+    EXPECT_TRUE(same_in_bands(kernel, parts, *schedule)) << by;
+  }
+}
+
+TEST(Bands, ADimOfTwoAxesIsSplit) {
+  const char* const text = R"(kernel product
+tensor A: f32[3,5,4]
+tensor B: f32[12,6] constant
+tensor C: f32[5,6]
+product: C[i,j] += A[k/4,i,k%4] * B[k,j] over i: 5, j: 6, k: 12
+)";
+  const Kernel kernel = *parse_kernel(text), split = with_split_dims(kernel);
+  EXPECT_EQ(print(split.statements[0], split.tensors),
+            "C[i,j] += A[k0,i,k1] * B[4*k0 + k1,j] over i: 5, j: 6, k0: 3, k1: 4");
+  std::vector<TensorData> expected = random_data(kernel, Fill::real, 5), found = expected;
+  interpret(kernel, expected);
+  interpret(split, found);
+  EXPECT_EQ(found[2].bytes, expected[2].bytes);
+  EXPECT_EQ(print(with_split_dims(split)), print(split));
+  Kernel other = kernel;  // 12 columns are no threes of five
+  other.statements[0].reads[0].index = {floordiv(AffineExpr::dim("k"), 5), AffineExpr::dim("i"),
+                                        mod(AffineExpr::dim("k"), 5)};
+  EXPECT_EQ(print(with_split_dims(other)), print(other));
+}
+
+TEST(Bands, SumsThatCannotBeBandsAreRefused) {
+  Kernel kernel = inverted_residual(4);
+  const std::vector<Part> parts = {{{0}}, {{1}}, {{2, 3}}};
+  EXPECT_EQ(band_schedule(kernel, parts, 2, "q").diagnostics()[0].message,
+            "'project' neither writes along a dim 'q' nor sums over one");
+  kernel.statements[3].reads.back().tensor = make_id<TensorId>(7);  // the residual is what the bands compute
+  kernel.statements[3].reads.back().index.back() = AffineExpr::dim("k");
+  EXPECT_EQ(band_schedule(kernel, parts, 2, "c").diagnostics()[0].message, "every row reads all of 'U'");
+  kernel = inverted_residual(4);
+  kernel.tensors[8].inout = true;
+  EXPECT_EQ(band_schedule(kernel, parts, 2, "c").diagnostics()[0].message, "'S' is no sum of bands along 'c'");
 }
 
 TEST(Bands, AHaloWithoutARowIsSeen) {
@@ -397,17 +482,23 @@ bands:
     const auto read = parse_plan(text.substr(0, text.find("bands:")) + "bands:\n" + bands, "plan.yaml", kernel);
     return read ? "" : render(read.diagnostics());
   };
+  EXPECT_FALSE(parse_plan(text, "plan.yaml", kernel, "other"));
+  const std::string other = "plan: other\n" + text.substr(text.find("machine"));
+  EXPECT_EQ(render(parse_plan(other, "p.yaml", kernel).diagnostics()).substr(0, 57),
+            "p.yaml:1:7: a plan of 'other', and the model is 'windows'");
   const auto has = [](const std::string& all, const std::string& part) { return all.find(part) != std::string::npos; };
   EXPECT_TRUE(has(refusal("  - {parts: [first, windw], by: 4}\n"), "no part begins with 'windw'"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, windw], by: 4}\n"), "plan.yaml:9:21"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 4}\n  - {parts: [pool, sum], by: 14}\n"), "plan.yaml:10:"))
+      << "the line of the group";
   EXPECT_TRUE(has(refusal("  - {parts: [first, pool], by: 4}\n"), "'pool' is not the part behind 'first'"));
   EXPECT_TRUE(has(refusal("  - {parts: [first], by: 4}\n"), "expected two parts or more"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 0}\n"), "expected rows of a band"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 14}\n"), "bands of 14 rows, but the last part has 13"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], by: 4, halo: none}\n"), "expected 'kept', found 'none'"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window]}\n"), "by"));
-  EXPECT_TRUE(
-      has(refusal("  - {parts: [first, window], along: q, by: 4}\n"), "'window' does not write along a dim 'q'"));
+  EXPECT_TRUE(has(refusal("  - {parts: [first, window], along: q, by: 4}\n"),
+                  "'window' neither writes along a dim 'q' nor sums over one"));
   EXPECT_TRUE(has(refusal("  - {parts: [first, window], along: [c], by: 4}\n"), "expected a dim"));
   EXPECT_TRUE(
       has(refusal("  - {parts: [first, window], by: 4}\n  - {parts: [window, pool], by: 4}\n"), "each part in one"));

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models on accelerators, on the command line: one program in the simulator, its files, and what they say.
+
+#include <gtest/gtest.h>
+
+#include "isamap/frontends.h"
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+class StreamModels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";
+  }
+  static std::string model(const std::string& name) {
+    return std::string(ISAMAP_SOURCE_DIR) + "/tests/data/accelerators/" + name + ".onnx";
+  }
+  /// `isamap VERB MODEL --target TARGET` with a short search.
+  static Said with(const std::string& verb, const std::string& name, const std::string& target,
+                   const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {verb, model(name), "--target", target};
+    if (verb != "explain") words.insert(words.end(), {"--budget", "evals=15"});
+    words.insert(words.end(), more.begin(), more.end());
+    return isamap(words);
+  }
+  static void is_one_program(const std::string& name, const std::string& target) {
+    const Said said = with("run", name, target, {"--json"});
+    ASSERT_EQ(said.code, 0) << name << " on " << target << ": " << said.err;
+    const auto json = nlohmann::json::parse(said.out);
+    EXPECT_EQ(json["executed"], "simulator");
+    EXPECT_TRUE(json["whole"]);
+    EXPECT_TRUE(json["correct"]);
+    EXPECT_GT(json["arena_bytes"], 0);
+    std::int64_t cycles = 0, commands = 0;
+    for (const auto& part : json["part_list"]) {
+      cycles += part["cycles"].get<std::int64_t>();
+      commands += part["commands"].get<std::int64_t>();
+      EXPECT_EQ(part["executed_by"] == "commands", part["on_host"].empty());
+      for (const auto& left : part["on_host"]) EXPECT_FALSE(left["reasons"].empty()) << left.dump();
+    }
+    EXPECT_EQ(cycles, json["cycles"]);
+    EXPECT_EQ(commands, json["commands"]);
+    EXPECT_GT(commands, 0) << name << " on " << target;
+    EXPECT_FALSE(json["memories"].empty());
+    for (const auto& port : json["ports"]) EXPECT_LE(port["utilisation"], 1.0) << port.dump();
+  }
+  Folder folder_;
+};
+
+TEST_F(StreamModels, FloatsOnAnOutputStationaryArray) {
+  is_one_program("cnn_1", "output_stationary16");
+  is_one_program("cnn_3", "dot16");
+}
+
+TEST_F(StreamModels, BytesOnASystolicArray) { is_one_program("cnn_qlinear_3", "systolic16"); }
+
+TEST_F(StreamModels, BytesOnDecoupledQueues) { is_one_program("cnn_qlinear_1", "vta16"); }
+
+TEST_F(StreamModels, ProductsOfDequantisedBytesAreProductsOfBytes) {
+  is_one_program("cnn_qdq_1", "systolic16");
+  is_one_program("cnn_qdq_3", "vta16");
+}
+
+TEST_F(StreamModels, FilesRunAgain) {
+  ASSERT_EQ(with("run", "cnn_qlinear_1", "systolic16", {"--outputs", folder_ / "a.npy"}).code, 0);
+  const Said emitted = with("emit", "cnn_qlinear_1", "systolic16", {"-o", folder_ / "files"});
+  ASSERT_EQ(emitted.code, 0) << emitted.err;
+  const std::string base = folder_ / "files/cnn_qlinear_1";
+  for (const char* const ending : {".s", ".program", ".weights", ".json"})
+    EXPECT_NE(emitted.out.find(base + ending), std::string::npos) << emitted.out;
+  const auto again = [&](const std::string& file) {
+    return isamap({"run", file, "--target", "systolic16", "--outputs", folder_ / "b.npy", "--json"});
+  };
+  const Said ran = again(base + ".s");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(read_file(folder_ / "a.npy"), read_file(folder_ / "b.npy"));
+  const auto whole = nlohmann::json::parse(with("run", "cnn_qlinear_1", "systolic16", {"--json"}).out);
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["cycles"], whole["cycles"]);
+
+  const std::string text = read_file(base + ".s");
+  const std::size_t line = text.find("\ncompute_");
+  ASSERT_NE(line, std::string::npos);
+  folder_.write("files/cnn_qlinear_1.s", text.substr(0, line) + text.substr(text.find('\n', line + 1)));
+  const Said broken = again(base + ".s");
+  EXPECT_TRUE(broken.code != 0 || read_file(folder_ / "a.npy") != read_file(folder_ / "b.npy"))
+      << "a command is missing";
+  folder_.write("files/cnn_qlinear_1.s", text);
+  const std::string weights = read_file(base + ".weights");
+  folder_.write("files/cnn_qlinear_1.weights", weights.substr(0, weights.size() - 1));
+  const Said cut = again(base + ".s");
+  EXPECT_EQ(cut.code, 1);
+  EXPECT_NE(cut.err.find("cnn_qlinear_1.weights: the file of weights is cut off"), std::string::npos) << cut.err;
+  folder_.write("files/cnn_qlinear_1.weights", weights);
+  folder_.write("files/cnn_qlinear_1.json", "{\"model\": 3}");
+  EXPECT_EQ(again(base + ".s").code, 1);
+  EXPECT_EQ(again(folder_ / "nothing.s").code, 1);
+}
+
+TEST_F(StreamModels, ExplainNamesWhatIsLeftToTheHost) {
+  const Said said = with("explain", "cnn_1", "systolic16");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("conv_0 on the host: compute_preloaded: dtype"), std::string::npos) << said.out;
+}
+
+TEST_F(StreamModels, PagesHaveTheMachine) {
+  ASSERT_EQ(with("run", "cnn_qlinear_1", "systolic16", {"--report", folder_ / "page.html"}).code, 0);
+  const std::string page = read_file(folder_ / "page.html");
+  EXPECT_NE(page.find("<h2>On the machine</h2>"), std::string::npos);
+  EXPECT_NE(page.find("<h2>Left to the host</h2>"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isamap::cli_test
