@@ -82,32 +82,6 @@ std::optional<ProducerTile> tile_of_scalar_code(const Nest& nest, const Kernel& 
   return std::nullopt;
 }
 
-/// Statements whose nests pass tiles to each other, with these.
-std::vector<bool> fused_with(const std::vector<std::size_t>& some, const Schedule& schedule, const Kernel& kernel) {
-  std::vector<bool> with(schedule.nests.size(), false);
-  for (const std::size_t s : some) with[s] = true;
-  const auto number = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find_if(kernel.statements.begin(), kernel.statements.end(),
-                                                 [&](const Computation& c) { return c.name == name; }) -
-                                    kernel.statements.begin());
-  };
-  for (bool grown = true; grown;) {
-    grown = false;
-    const auto join = [&](std::size_t s, const std::string& other) {
-      const std::size_t o = number(other);
-      if (o >= with.size() || with[s] == with[o]) return;
-      with[s] = with[o] = grown = true;
-    };
-    for (std::size_t s = 0; s < schedule.nests.size(); ++s)
-      for (const Line& line : schedule.nests[s].lines)
-        if (const auto* stage = std::get_if<Stage>(&line.is)) {
-          if (!stage->from.empty()) join(s, stage->from);
-          for (const std::string& consumer : stage->then) join(s, consumer);
-        }
-  }
-  return with;
-}
-
 class StatementFusion {
  public:
   StatementFusion(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
@@ -318,21 +292,11 @@ class StatementFusion {
     // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
     const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
     if (after > before * (1 + rounding)) return false;
-    if (!lowers(fused, {s, t})) return false;
+    if (!lower(fused, in_.whole, in_.model, DoLines::trusted)) return false;
     schedule_ = std::move(fused);
     costs_ = std::move(costs);
     chosen_[t] = mapping;
     return true;
-  }
-
-  /// After a change of these statements.
-  bool lowers(Schedule schedule, const std::vector<std::size_t>& changed) const {
-    if (in_.lower_alone) {
-      const std::vector<bool> kept = fused_with(changed, schedule, in_.kernel);
-      for (std::size_t s = 0; s < schedule.nests.size(); ++s)
-        if (!kept[s]) schedule.nests[s] = scalar_nest(in_.kernel.statements[s]);
-    }
-    return bool(lower(schedule, in_.whole, in_.model, DoLines::trusted));
   }
 
   /// The nest of a statement without fusion: fused registers are loaded from and stored to memory.
@@ -376,7 +340,8 @@ class StatementFusion {
           known = bool(cost);
           if (cost) costs[s] = std::move(*cost);
         }
-        if (!known || total(costs, in_.objective) >= least * (1 - min_gain) || !lowers(stripped, chain.statements))
+        if (!known || total(costs, in_.objective) >= least * (1 - min_gain) ||
+            !lower(stripped, in_.whole, in_.model, DoLines::trusted))
           continue;
         least = total(costs, in_.objective);
         best = std::move(stripped);
@@ -401,38 +366,10 @@ class StatementFusion {
 
 }  // namespace
 
-Nest scalar_nest(const Computation& statement) {
-  Nest nest;
-  for (const Dim& dim : statement.domain.dims)
-    if (dim.extent != 1) nest.lines.push_back(Line{For{{}, {{dim.name, 1}}, "", Tail::none, ""}});
-  Do line;
-  line.statement = statement.name;
-  nest.lines.push_back(Line{line});
-  return nest;
-}
-
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen) {
-  const auto fuse_all = [](const FusionInput& in, Schedule& s, std::vector<Cost>& c, std::vector<Mapping>& m) {
-    StatementFusion fusion(in, s, c, m);
-    for (std::size_t t = 1; t < in.kernel.statements.size(); ++t) fusion.fuse_consumer(t);
-  };
-  if (input.lower_alone) {
-    Schedule fused = schedule;
-    std::vector<Cost> new_costs = costs;
-    std::vector<Mapping> new_chosen = chosen;
-    fuse_all(input, fused, new_costs, new_chosen);
-    if (fused == schedule) return;
-    if (lower(fused, input.whole, input.model, DoLines::trusted)) {
-      schedule = std::move(fused);
-      costs = std::move(new_costs);
-      chosen = std::move(new_chosen);
-      return;
-    }
-  }
-  FusionInput together = input;
-  together.lower_alone = false;
-  fuse_all(together, schedule, costs, chosen);
+  StatementFusion fusion(input, schedule, costs, chosen);
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fusion.fuse_consumer(t);
 }
 
 }  // namespace isamap

@@ -19,13 +19,7 @@ struct FusionInput {
   Objective objective = Objective::edp;
   CostModel& costs;
   std::function<std::vector<Mapping>(StatementId)> mappings;
-  /// Do nests that are not fused with each other lower as they do alone? Then a fusion is lowered beside scalar nests,
-  /// and the whole once at the end.
-  bool lower_alone = false;
 };
-
-/// One point at a time, in the order of the domain.
-Nest scalar_nest(const Computation& statement);
 
 /// Changes nests, costs and mappings (`chosen`). Consumers in order, producers from the last to the first; tiles in
 /// registers before tiles in memory.

@@ -36,6 +36,17 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 using Lowers = std::function<Diagnostics(const Nest&)>;  // why a nest does not lower; empty: it does
 
+/// One point at a time, in the order of the domain.
+Nest scalar_nest(const Computation& statement) {
+  Nest nest;
+  for (const Dim& dim : statement.domain.dims)
+    if (dim.extent != 1) nest.lines.push_back(Line{For{{}, {{dim.name, 1}}, "", Tail::none, ""}});
+  Do line;
+  line.statement = statement.name;
+  nest.lines.push_back(Line{line});
+  return nest;
+}
+
 /// Mappings of a statement that lower, with each assignment of whole digits that does.
 std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, StatementId statement,
                                  const HardwareModel& model) {
@@ -224,8 +235,7 @@ class ScheduleRun {
   void fuse(Scheduled& one) {
     StatementCosts costs{[this](StatementId id) { return model_of(id); }};
     const FusionInput input{
-        kernel_,      whole_, model_, options_.objective, costs, [&](StatementId id) { return lowerable_[id.index()]; },
-        lower_alone()};
+        kernel_, whole_, model_, options_.objective, costs, [&](StatementId id) { return lowerable_[id.index()]; }};
     fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
   }
 
