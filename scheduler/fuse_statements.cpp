@@ -11,7 +11,6 @@
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/row_strips.h"
-#include "scheduler/scalar_nest.h"
 #include "scheduler/space/streaming_stores.h"
 
 namespace isamap {
@@ -81,42 +80,6 @@ std::optional<ProducerTile> tile_of_scalar_code(const Nest& nest, const Kernel& 
     if (view && !view->instruction) return ProducerTile{l + 1, std::move(*view)};
   }
   return std::nullopt;
-}
-
-/// Statements whose nests pass tiles to each other, with these.
-std::vector<bool> fused_with(const std::vector<std::size_t>& some, const Schedule& schedule, const Kernel& kernel) {
-  std::vector<bool> with(schedule.nests.size(), false);
-  for (const std::size_t s : some) with[s] = true;
-  const auto number = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find_if(kernel.statements.begin(), kernel.statements.end(),
-                                                 [&](const Computation& c) { return c.name == name; }) -
-                                    kernel.statements.begin());
-  };
-  for (bool grown = true; grown;) {
-    grown = false;
-    const auto join = [&](std::size_t s, const std::string& other) {
-      const std::size_t o = number(other);
-      if (o >= with.size() || with[s] == with[o]) return;
-      with[s] = with[o] = grown = true;
-    };
-    for (std::size_t s = 0; s < schedule.nests.size(); ++s)
-      for (const Line& line : schedule.nests[s].lines)
-        if (const auto* stage = std::get_if<Stage>(&line.is)) {
-          if (!stage->from.empty()) join(s, stage->from);
-          for (const std::string& consumer : stage->then) join(s, consumer);
-        }
-  }
-  return with;
-}
-
-/// Does the schedule lower, after a change of these statements?
-bool lowers_after(const FusionInput& in, Schedule schedule, const std::vector<std::size_t>& changed) {
-  if (in.lower_alone) {
-    const std::vector<bool> kept = fused_with(changed, schedule, in.kernel);
-    for (std::size_t s = 0; s < schedule.nests.size(); ++s)
-      if (!kept[s]) schedule.nests[s] = scalar_nest(in.kernel.statements[s]);
-  }
-  return bool(lower(schedule, in.whole, in.model, DoLines::trusted));
 }
 
 /// What is changed by fusion, and how it was before any.
@@ -264,7 +227,7 @@ bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Ne
   // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
   const double before = total(fused.costs, in.objective), after = total(costs, in.objective);
   if (after > before * (1 + rounding)) return false;
-  if (!lowers_after(in, trial, {pair.producer, pair.consumer})) return false;
+  if (!lower(trial, in.whole, in.model, DoLines::trusted)) return false;
   fused.schedule = std::move(trial);
   fused.costs = std::move(costs);
   fused.chosen[pair.consumer] = mapping;
@@ -386,7 +349,7 @@ void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t
       auto stripped = in_strips_of(in, fused, whole, chain, rows);
       if (!stripped) break;
       if (stripped->costs.empty() || total(stripped->costs, in.objective) >= least * (1 - min_gain) ||
-          !lowers_after(in, stripped->schedule, chain.statements))
+          !lower(stripped->schedule, in.whole, in.model, DoLines::trusted))
         continue;
       least = total(stripped->costs, in.objective);
       best = std::move(stripped);
@@ -411,31 +374,12 @@ void fuse_consumer(const FusionInput& in, FusedNests& fused, std::size_t t) {
   }
 }
 
-void fuse_all(const FusionInput& in, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen) {
-  FusedNests fused{schedule, costs, chosen, schedule.nests, chosen};
-  for (std::size_t t = 1; t < in.kernel.statements.size(); ++t) fuse_consumer(in, fused, t);
-}
-
 }  // namespace
 
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen) {
-  if (input.lower_alone) {
-    Schedule fused = schedule;
-    std::vector<Cost> new_costs = costs;
-    std::vector<Mapping> new_chosen = chosen;
-    fuse_all(input, fused, new_costs, new_chosen);
-    if (fused == schedule) return;
-    if (lower(fused, input.whole, input.model, DoLines::trusted)) {
-      schedule = std::move(fused);
-      costs = std::move(new_costs);
-      chosen = std::move(new_chosen);
-      return;
-    }
-  }
-  FusionInput together = input;
-  together.lower_alone = false;
-  fuse_all(together, schedule, costs, chosen);
+  FusedNests fused{schedule, costs, chosen, schedule.nests, chosen};
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fuse_consumer(input, fused, t);
 }
 
 }  // namespace isamap

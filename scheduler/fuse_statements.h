@@ -19,9 +19,6 @@ struct FusionInput {
   Objective objective = Objective::edp;
   CostModel& costs;
   std::function<std::vector<Mapping>(StatementId)> mappings;
-  /// Do nests that are not fused with each other lower as they do alone? Then a fusion is lowered beside scalar nests,
-  /// and the whole once at the end.
-  bool lower_alone = false;
 };
 
 /// Changes nests, costs and mappings (`chosen`). Consumers in order, producers from the last to the first; tiles in

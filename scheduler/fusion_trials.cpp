@@ -66,13 +66,9 @@ void replace(Scheduled& in, std::size_t s, const ScheduledStatement& by) {
 /// Called by several threads.
 void fuse(const FusionTrials& trials, Scheduled& one) {
   StatementCosts costs{trials.model_of};
-  const FusionInput input{trials.kernel,
-                          trials.whole,
-                          trials.model,
-                          trials.options.objective,
-                          costs,
-                          [&](StatementId id) { return trials.mappings[id.index()]; },
-                          trials.lower_alone};
+  const FusionInput input{trials.kernel, trials.whole,
+                          trials.model,  trials.options.objective,
+                          costs,         [&](StatementId id) { return trials.mappings[id.index()]; }};
   fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
 }
 

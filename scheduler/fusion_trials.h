@@ -35,7 +35,6 @@ struct FusionTrials {
   Workers& workers;
   const std::vector<std::vector<Mapping>>& mappings;  ///< by statement: those that lower
   StatementCosts::ModelOf model_of;
-  bool lower_alone = false;  ///< as in `FusionInput`
 };
 
 /// Does the mapping run lanes over a dim made of several of the statement?

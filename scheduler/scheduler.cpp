@@ -227,9 +227,9 @@ class ScheduleRun {
       result_.mappings.push_back(std::move(chosen->mapping));
     }
     if (options_.fuse && options_.must_lower && !result_.stopped)
-      try_fusions({kernel_, whole_, model_, options_, *workers_, lowerable_,
-                   [this](StatementId id) { return model_of(id); }, lower_alone()},
-                  alternatives_, result_);
+      try_fusions(
+          {kernel_, whole_, model_, options_, *workers_, lowerable_, [this](StatementId id) { return model_of(id); }},
+          alternatives_, result_);
     if (Diagnostics failed = costs_.problems(); has_errors(failed)) return failed;
     result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);

@@ -35,6 +35,10 @@ struct TranslationUnit {
   std::optional<Workspace> workspace = {};  ///< the last argument of both; nothing: they have none
 };
 
+/// Bytes of the parts from which on a model is printed for several units: a smaller one takes a compiler less time than
+/// the headers that each unit reads again.
+inline constexpr std::size_t least_for_units = 128 << 10;
+
 /// The header comment of a file: compile flags if `needs`, kernel, schedule, assumptions.
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs = "");
 

@@ -28,10 +28,6 @@ struct ModelUnit {
 /// Memory that a part needs for local arrays while it runs.
 Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine);
 
-/// Bytes of the parts from which on a model is printed for several units: a smaller one takes a compiler less time than
-/// the headers that each unit reads again.
-inline constexpr std::size_t least_for_units = 128 << 10;
-
 /// Errors: what a part's printer refuses.
 Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine,
                               std::size_t least_in_units = least_for_units);
