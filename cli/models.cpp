@@ -16,7 +16,6 @@
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
-#include "planner/split_dims.h"
 
 namespace isamap::cli {
 namespace {
@@ -154,10 +153,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  if (computes_whole) {
-    ahead = inlined_producers(std::move(*ahead), computes_whole);
-    ahead->kernel = with_split_dims(std::move(ahead->kernel));
-  }
+  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
