@@ -26,6 +26,7 @@
 #include "hwdesc/model/program_language.h"
 #include "mapper/match/instruction_tree.h"
 #include "planner/plan_file.h"
+#include "planner/split_dims.h"
 #include "planner/traffic.h"
 #include "report/memory_counts.h"
 #include "report/model_report.h"
@@ -304,6 +305,8 @@ class Builder {
     if (!prepared) return std::nullopt;
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
+    if (Kernel& kernel = built.prepared.model.kernel; prints_bands(built.machine))
+      kernel = with_split_dims(std::move(kernel));
     built.imported = built.prepared.model.kernel;
     built.machine.timing.between_runs = bytes_of(built.prepared.model.kernel);
     PartStoreOptions with = part_options(options_, built.machine);

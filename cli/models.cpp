@@ -21,7 +21,6 @@
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
-#include "planner/split_dims.h"
 
 namespace isamap::cli {
 namespace {
@@ -159,10 +158,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  if (computes_whole) {
-    ahead = inlined_producers(std::move(*ahead), computes_whole);
-    ahead->kernel = with_split_dims(std::move(ahead->kernel));
-  }
+  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);

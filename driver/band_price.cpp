@@ -177,7 +177,8 @@ double most_saved_by_sums(const Kernel& kernel, const std::vector<Part>& parts, 
   const auto cycles = [&](double bytes) { return 2 * bytes / (bytes > caches.second / 2 ? caches.far : caches.near); };
   double saved = 0;
   for (const auto& [id, rows] : one.buffers) saved += cycles(size_of(kernel.tensors[id.index()]));
-  const double bands = std::ceil(static_cast<double>(rows_of(kernel, parts.back(), one.axes)->rows) / static_cast<double>(by));
+  const double bands =
+      std::ceil(static_cast<double>(rows_of(kernel, parts.back(), one.axes)->rows) / static_cast<double>(by));
   return saved - (bands - 1) * cycles(size_of(kernel.tensors[one.axes.sum.index()]));
 }
 
