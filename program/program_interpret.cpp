@@ -179,10 +179,7 @@ class CompiledNodes {
 
   const ElementCode& of(const Element& e) {
     auto [it, fresh] = elements_.try_emplace(&e);
-    if (fresh) {
-      it->second.write = operand_at(e.write);
-      compile_reads(e, it->second);
-    }
+    if (fresh) compile(e, it->second);
     return it->second;
   }
 
@@ -215,7 +212,8 @@ class CompiledNodes {
   }
 
   /// Subscripts that other reads compute are added to the offset when these are known.
-  void compile_reads(const Element& e, ElementCode& code) {
+  void compile(const Element& e, ElementCode& code) const {
+    code.write = operand_at(e.write);
     for (std::size_t i = 0; i < e.reads.size(); ++i) {
       if (!e.reads[i].buffer.valid()) {
         code.values.emplace_back(i, CompiledAffine(e.reads[i].index.at(0), names_.order()));
