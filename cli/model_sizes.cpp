@@ -368,7 +368,7 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
   if (!options.dims.empty()) {
     auto facts = size_facts_of(options.dims);
     if (!facts) {
-      code = fail(Exit::usage, facts.diagnostics());
+      code = fail(Exit::wrong_input, facts.diagnostics());
       return std::nullopt;
     }
     stated = std::move(*facts);

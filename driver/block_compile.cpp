@@ -81,7 +81,7 @@ class BlockCompiler {
 
   void find_points() {
     for (const std::int64_t least : kLeastPositions) points_.push_back({kernel_.at, least});
-    if (options_.most_versions < 2 || options_.hand_written) return;
+    if (options_.most_versions < 2 || is_written()) return;
     Bindings few;
     for (const SymbolicSize& size : kernel_.facts.sizes) few[size.name] = kFewPositions;
     for (const SymbolicSize& size : kernel_.facts.sizes) {
@@ -101,8 +101,9 @@ class BlockCompiler {
 
   /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
   /// only one.
-  std::vector<Schedule> schedules_of(const GridShape& shape, const std::function<bool(const Schedule&)>& enough) {
-    if (options_.hand_written) return {*options_.hand_written};
+  std::vector<Schedule> schedules_of(std::size_t s, const std::function<bool(const Schedule&)>& enough) {
+    if (is_written()) return written_schedules(s);
+    const GridShape& shape = shapes_[s];
     std::vector<Schedule> schedules;
     std::vector<BlockCounts> searched;
     for (const SearchPoint& point : points_) {
@@ -125,10 +126,40 @@ class BlockCompiler {
     return schedules;
   }
 
+  bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
+
+  /// By version.
+  std::vector<Schedule> written_schedules(std::size_t s) const {
+    std::vector<Schedule> schedules;
+    for (const ScheduleVersion& version : options_.versions) schedules.push_back(version.schedules[s]);
+    if (!options_.hand_written) return schedules;
+    schedules.push_back(*options_.hand_written);
+    if (schedules[0].nests.size() == shapes_.size() && schedules[0].splits.empty() && schedules[0].lanes.empty())
+      schedules[0].nests = {schedules[0].nests[s]};
+    return schedules;
+  }
+
+  /// The grids of a schedule file: one for each version.
+  bool build_written(std::size_t s) {
+    const std::vector<Schedule> schedules = written_schedules(s);
+    for (std::size_t v = 0; v < schedules.size(); ++v) {
+      auto grid = grid_of(shapes_[s], schedules[v], schedules);
+      if (!grid) {
+        Diagnostic why = no_program(fmt::format("of version {}", v + 1));
+        why.where = options_.versions[v].where;
+        refused(Exit::wrong_input, {why});
+        return false;
+      }
+      grids_[s].push_back(std::move(*grid));
+    }
+    return true;
+  }
+
   /// False: there is none, and `result_` says why.
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
     std::vector<Grid>& grids = grids_.emplace_back();
+    if (!options_.versions.empty()) return build_written(s);
     std::vector<Grid> scalar;
     const auto add = [&](const Schedule& schedule, const std::vector<Schedule>& all) {
       auto grid = grid_of(shape, schedule, all);
@@ -138,7 +169,7 @@ class BlockCompiler {
       if (std::none_of(list.begin(), list.end(), alike)) list.push_back(std::move(*grid));
     };
     const bool one = options_.most_versions < 2;
-    const std::vector<Schedule> schedules = schedules_of(shape, [&](const Schedule& schedule) {
+    const std::vector<Schedule> schedules = schedules_of(s, [&](const Schedule& schedule) {
       if (one) add(schedule, {});
       return one && !grids.empty();
     });
@@ -286,8 +317,11 @@ class BlockCompiler {
         if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
           question.measures.push_back(axis.extent);
     question.price = [&](std::size_t c, const Bindings& sizes) { return price(c, sizes); };
-    const auto versions = question.samples.empty() ? std::vector<GuardedSchedule>{{0}}
-                                                   : choose_versions(question, options_.most_versions);
+    std::vector<GuardedSchedule> versions;
+    for (std::size_t v = 0; v < options_.versions.size(); ++v) versions.push_back({v, options_.versions[v].when});
+    if (versions.empty())
+      versions = question.samples.empty() ? std::vector<GuardedSchedule>{{0}}
+                                          : choose_versions(question, options_.most_versions);
     for (std::size_t s = 0; s < question.samples.size(); ++s) {
       SizeSample sample{question.samples[s], std::numeric_limits<double>::max(), 0,
                         serving(versions, question.samples[s])};
@@ -314,7 +348,7 @@ class BlockCompiler {
     SymbolicProgram program;
     program.kernel = kernel_;
     for (const GuardedSchedule& version : versions) {
-      program.versions.push_back({-1, {}, version.when});
+      program.versions.push_back({version.when, {}});
       result_.found_at.push_back(0);
       for (const Grid* grid : candidates_[version.schedule].grids) {
         result_.schedules.push_back(grid->schedule);
