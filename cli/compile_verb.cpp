@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "isamap/scheduler.h"
+#include "support/yaml.h"
 
 namespace isamap::cli {
 
@@ -37,6 +38,33 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   }
   out.hand_written = std::move(*loaded);
   return out;
+}
+
+std::optional<CompileOptions> compile_options(const Options& options, const SymbolicKernel& kernel,
+                                              const HardwareModel& model, Exit& code) {
+  std::vector<ScheduleVersion> versions;
+  Options one = options;
+  if (!options.schedule_file.empty()) {
+    auto loaded = load_schedule_versions(options.schedule_file, kernel, model);
+    if (!loaded) {
+      code = fail(Exit::wrong_input, loaded.diagnostics());
+      return std::nullopt;
+    }
+    versions = std::move(*loaded);
+    if (!versions.empty()) one.schedule_file.clear();
+  }
+  auto out = compile_options(one, {kernel.sample, model}, code);
+  if (out) out->versions = std::move(versions);
+  return out;
+}
+
+Diagnostics with_schedule_lines(const Options& options, Diagnostics problems) {
+  const auto text =
+      options.schedule_file.empty() ? Result<std::string>("") : yaml::read_text_file(options.schedule_file);
+  const yaml::Source source(text ? *text : "");
+  for (Diagnostic& problem : problems)
+    if (problem.where.file == options.schedule_file && problem.source_line.empty()) source.attach(problem);
+  return problems;
 }
 
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes,

@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "isamap/compile.h"
+#include "isamap/symbolic.h"
 
 namespace isamap::cli {
 
@@ -29,6 +30,12 @@ std::function<bool(std::int64_t evaluations, double best)> search_progress();
 /// Compile options from the command line. Empty on failure (unreadable schedule file, no way to measure): reported, and
 /// `code` is the exit code.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code);
+
+/// The same for a program for all sizes: the schedule file may have versions (include/isamap/schedule_versions.h).
+std::optional<CompileOptions> compile_options(const Options& options, const SymbolicKernel& kernel,
+                                              const HardwareModel& model, Exit& code);
+/// With the lines of the schedule file that the problems are about.
+Diagnostics with_schedule_lines(const Options& options, Diagnostics problems);
 
 /// Reports the failure on stderr and, with --json, on stdout; returns the code.
 Exit fail_after_start(const Options& options, Exit code, const Diagnostics& problems, const Inputs& inputs,

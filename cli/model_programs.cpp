@@ -267,6 +267,12 @@ Result<ModelPlan> plan_of(const Options& options, const Model& model, const Hard
   return with_orders_for_launches(model, plan_model(model, draft, search), draft);
 }
 
+ComputesWhole computed_by(const HardwareModel& machine) {
+  return [&machine](const Computation& statement, const std::vector<Tensor>& tensors) {
+    return cheapest_tree(statement, tensors, machine).has_value();
+  };
+}
+
 namespace {
 
 /// A model with its machine, plan and compiled parts. Empty: the problem is reported and `code` set.
@@ -299,9 +305,7 @@ class Builder {
     }
     code_ = Exit::ok;
     Stopwatch watch;
-    auto prepared = prepare(options_, code_, [&](const Computation& statement, const std::vector<Tensor>& tensors) {
-      return cheapest_tree(statement, tensors, *machine).has_value();
-    });
+    auto prepared = prepare(options_, code_, computed_by(*machine));
     if (!prepared) return std::nullopt;
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};

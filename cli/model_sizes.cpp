@@ -55,8 +55,11 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
     return not_possible({error(fmt::format("no program for all sizes: those of '{}' are no C++", made.machine->name))});
   if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;
-  auto sampled =
-      sample_model(sizes.facts, [&](const Bindings& symbols) { return model_at(options, all_sizes(sizes, symbols)); });
+  auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) -> Result<Model> {
+    auto model = model_at(options, all_sizes(sizes, symbols));
+    if (!model) return model;
+    return inlined_producers(std::move(*model), computed_by(*made.machine));
+  });
   if (!sampled) return not_possible(sampled.diagnostics());
   made.sampled = std::move(*sampled);
   made.importing = watch.seconds();
@@ -137,7 +140,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   const Stopwatch watch;
-  auto prepared = prepare(one, answer.code);
+  auto prepared = prepare(one, answer.code, computed_by(*model.machine));
   if (!prepared) {
     answer.fields = {{"exit", static_cast<int>(answer.code)}, {"correct", false}};
     answer.cells = {"-", "no", "", "", ""};
@@ -368,7 +371,7 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
   if (!options.dims.empty()) {
     auto facts = size_facts_of(options.dims);
     if (!facts) {
-      code = fail(Exit::usage, facts.diagnostics());
+      code = fail(Exit::wrong_input, facts.diagnostics());
       return std::nullopt;
     }
     stated = std::move(*facts);

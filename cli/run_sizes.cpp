@@ -14,6 +14,7 @@
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/scheduler.h"
 
 namespace isamap::cli {
@@ -26,6 +27,7 @@ struct SizeRun {
   Exit code = Exit::ok;
   Json fields = Json::object();    ///< of a single run, without schema_version
   std::vector<std::string> cells;  ///< of the table: executed, correct, error, seconds, GFLOP/s, predicted
+  std::string searched_because;    ///< why a schedule of other sizes did not fit; empty: it did, or there was none
 };
 
 /// The fields of a document without its head.
@@ -57,8 +59,24 @@ std::vector<std::string> cells_of(const Checked& checked, const Cost& cost) {
           predicted_text(cost)};
 }
 
-/// Compiles the kernel at these sizes for itself and runs it.
-SizeRun run_one(const Options& options, const Bindings& sizes) {
+/// "M = 37, N = 8"
+std::string values_text(const Bindings& sizes) {
+  std::string text;
+  for (const auto& [name, value] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
+/// Why a schedule found at other sizes makes no program of this kernel; empty: it does.
+Diagnostics does_not_fit(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+  Diagnostics problems = verify(schedule, kernel, model);
+  if (has_errors(problems)) return problems;
+  const auto program = lower(schedule, kernel, model);
+  return program ? Diagnostics{} : program.diagnostics();
+}
+
+/// Binds the kernel at these sizes and runs it: by the schedule of other sizes where there is one that fits, else a
+/// schedule is searched.
+SizeRun run_one(const Options& options, const Bindings& sizes, const std::optional<Schedule>& known) {
   SizeRun run;
   run.sizes = sizes;
   Options one = options;
@@ -68,6 +86,15 @@ SizeRun run_one(const Options& options, const Bindings& sizes) {
   auto with = compile_options(one, *inputs, run.code);
   if (!with) return run;
   with->all_sizes = true;
+  if (known) {
+    const bool of_file = with->hand_written.has_value();  // the version for these sizes, if it has versions
+    if (!of_file) with->hand_written = known;
+    const Diagnostics against = does_not_fit(*with->hand_written, inputs->kernel, inputs->model);
+    if (!of_file && !against.empty()) {
+      with->hand_written.reset();
+      run.searched_because = against.front().message;
+    }
+  }
   const Compilation compiled = compile(inputs->kernel, inputs->model, *with);
   if (!compiled.program) return failed(std::move(run), compiled.code, compiled.problems);
   if (const Diagnostics large = too_large_to_run(inputs->kernel); !large.empty())
@@ -80,6 +107,13 @@ SizeRun run_one(const Options& options, const Bindings& sizes) {
       fields_of(json_of_run(*checked, compiled.scheduled->cost, scalar_code(compiled, inputs->kernel, inputs->model),
                             *compiled.program, inputs->model));
   run.cells = cells_of(*checked, compiled.scheduled->cost);
+  if (!known) return run;
+  if (with->hand_written && why_not_run(*checked).empty()) {
+    const std::string bound = fmt::format("{}, bound at {}", name(checked->executed), values_text(sizes));
+    run.fields["executed"] = bound;
+    run.cells[0] = bound;
+  }
+  if (!run.searched_because.empty()) run.fields["searched_because"] = run.searched_because;
   return run;
 }
 
@@ -90,6 +124,8 @@ struct OneProgram {
   std::unique_ptr<SymbolicRunner> runner;
   CompileOptions with;
   std::string why_not;
+  /// Without a program: the schedule that is bound at each size, on machines whose programs are no C++.
+  std::optional<Schedule> schedule;
 };
 
 /// Sizes with one value in all runs are numbers for the program.
@@ -109,7 +145,7 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
   code = Exit::wrong_input;
   one.model = load_target(options);
   if (!one.model) return false;
-  auto with = compile_options(options, {kernel->sample, *one.model}, code);
+  auto with = compile_options(options, *kernel, *one.model, code);
   if (!with) return false;
   one.with = std::move(*with);
   one.compiled = compile_symbolic(*kernel, *one.model, one.with);
@@ -117,9 +153,19 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
     one.runner = make_symbolic_runner(*one.compiled->program, *one.model);
     return true;
   }
+  if (one.compiled->code == Exit::wrong_input) {
+    code = fail(Exit::wrong_input, with_schedule_lines(options, one.compiled->problems));
+    return false;
+  }
   one.why_not = one.compiled->problems.empty()
                     ? "no program for all sizes: not every block of it lowers; bind sizes with --sizes"
                     : one.compiled->problems.front().message;
+  if (is_host_code(*one.model)) return true;
+  if (one.with.hand_written || !one.with.versions.empty()) {
+    one.schedule = one.with.hand_written ? *one.with.hand_written : one.with.versions.back().schedules.front();
+  } else if (const Compilation likely = compile(kernel->sample, *one.model, one.with); likely.program) {
+    one.schedule = likely.scheduled->schedule;
+  }
   return true;
 }
 
@@ -198,6 +244,36 @@ Exit worst_of(const std::vector<SizeRun>& runs) {
   return worst;
 }
 
+/// Sizes with the schedule of the likely ones are one version.
+int version_of(const std::vector<SizeRun>& runs, const OneProgram& program) {
+  const auto own = std::count_if(
+      runs.begin(), runs.end(), [&](const SizeRun& run) { return !program.schedule || !run.searched_because.empty(); });
+  if (!program.schedule) return static_cast<int>(own);
+  return runs.back().searched_because.empty() ? 1 : static_cast<int>(own) + 1;
+}
+
+/// Programs of simulators are lowered again for a size, those that a compiler translates are compiled again, too.
+SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& program) {
+  int versions = 0;
+  for (const SizeRun& run : runs) versions = std::max(versions, run.version);
+  const int count = static_cast<int>(runs.size());
+  const bool translated = !program.schedule || !is_command_stream(*program.model);
+  return {versions, translated ? count - 1 : versions - 1, 0};
+}
+
+std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
+  if (program.runner) return fmt::format("one compilation, {} sizes\n", runs.size());
+  if (!program.schedule)
+    return fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n", runs.size(), summary.recompiles,
+                       program.why_not);
+  std::string text = fmt::format("{} sizes, one search: its schedule is bound at each size ({} recompilations)\n",
+                                 runs.size(), summary.recompiles);
+  for (const SizeRun& run : runs)
+    if (!run.searched_because.empty())
+      text += fmt::format("{} has a schedule of its own: {}\n", values_text(run.sizes), run.searched_because);
+  return text;
+}
+
 }  // namespace
 
 Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
@@ -206,33 +282,57 @@ Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
   if (!make_one_program(options, sizes, program, code)) return code;
   std::vector<SizeRun> runs;
   for (const Bindings& one : sizes) {
-    runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one));
-    if (!program.runner) runs.back().version = static_cast<int>(runs.size());
+    runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one, program.schedule));
+    if (!program.runner) runs.back().version = version_of(runs, program);
     runs.back().cells.insert(runs.back().cells.begin(), std::to_string(runs.back().version));
     if (runs.back().code == Exit::usage) return Exit::usage;
   }
-  const int count = static_cast<int>(runs.size());
-  SizeSummary summary{count, count - 1, 0};
+  SizeSummary summary = summary_of(runs, program);
   if (program.runner)
     summary = {static_cast<int>(program.compiled->program->versions.size()),
                std::max(program.runner->compilations() - 1, 0), 0};
   code = worst_of(runs);
   Json json = document_of(runs, summary, true);
-  if (!program.why_not.empty()) json["recompiled_because"] = program.why_not;
+  if (!program.why_not.empty() && summary.recompiles > 0) json["recompiled_because"] = program.why_not;
   if (options.json) return deliver(options, text_of(json), code);
-  const std::string how = program.runner ? fmt::format("one compilation, {} sizes\n", count)
-                                         : fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n",
-                                                       count, summary.recompiles, program.why_not);
   return deliver(options,
-                 table_of(runs, {"version", "executed", "correct", "error", "seconds", "GFLOP/s", "predicted"}) + how,
+                 table_of(runs, {"version", "executed", "correct", "error", "seconds", "GFLOP/s", "predicted"}) +
+                     how_text(runs, summary, program),
                  code);
 }
 
+namespace {
+
+/// The version of each list entry's schedule file, from 0 on; none: the file has one schedule. False: an error was
+/// reported, of a file whose versions do not cover all sizes, too.
+bool load_versions(const Options& options, const std::vector<Bindings>& sizes, std::vector<ScheduleVersion>& versions,
+                   Exit& code) {
+  Bindings fixed = fixed_sizes(sizes);
+  if (fixed.size() == sizes.front().size()) fixed.clear();
+  const auto kernel = load_symbolic_of(options, fixed, code);
+  if (!kernel) return false;
+  code = Exit::wrong_input;
+  const auto model = load_target(options);
+  if (!model) return false;
+  if (!kernel->has_symbols()) return true;
+  auto loaded = load_schedule_versions(options.schedule_file, *kernel, *model);
+  if (!loaded) code = fail(Exit::wrong_input, loaded.diagnostics());
+  if (!loaded) return false;
+  versions = std::move(*loaded);
+  return true;
+}
+
+}  // namespace
+
 Exit evaluate_sizes(const Options& options, const std::vector<Bindings>& sizes) {
   std::vector<SizeRun> runs;
+  std::vector<ScheduleVersion> versions;
+  Exit loaded = Exit::ok;
+  if (!load_versions(options, sizes, versions, loaded)) return loaded;
   for (const Bindings& one : sizes) {
     SizeRun run;
     run.sizes = one;
+    if (!versions.empty()) run.version = static_cast<int>(version_at(versions, one)) + 1;
     Options bound = options;
     bound.onnx.sizes = sizes_text(one);
     const auto inputs = load_inputs(bound, run.code);
@@ -255,7 +355,10 @@ Exit evaluate_sizes(const Options& options, const std::vector<Bindings>& sizes) 
     runs.push_back(has_errors(problems) ? failed(std::move(run), Exit::wrong_input, problems) : std::move(run));
   }
   const Exit code = worst_of(runs);
-  if (options.json) return deliver(options, text_of(document_of(runs, {1, 0, 0}, false)), code);
+  if (options.json)
+    return deliver(
+        options, text_of(document_of(runs, {static_cast<int>(std::max<std::size_t>(versions.size(), 1)), 0, 0}, false)),
+        code);
   return deliver(options, table_of(runs, {"cycles", "pJ"}), code);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "backends/cpp/names.h"
 #include "backends/cpp/symbolic_unit.h"
@@ -16,14 +17,33 @@
 namespace isamap::cli {
 namespace {
 
-/// "rows <= 8", in the words of the sizes: "M <= 8".
-std::string guard_text(const SymbolicProgram& program, const RowVersion& version) {
-  if (!program.grids.empty()) {
-    std::string text;
-    for (const SizeFact& fact : version.when) text += (text.empty() ? "" : " and ") + fact.text;
-    return text;
+/// "M <= 8"
+std::string guard_text(const RowVersion& version) {
+  std::string text;
+  for (const SizeFact& fact : version.when) text += (text.empty() ? "" : " and ") + fact.text;
+  return text;
+}
+
+/// What a schedule file has.
+std::vector<ScheduleVersion> versions_of(const SymbolicCompilation& compiled) {
+  const SymbolicProgram& program = *compiled.program;
+  const std::size_t each = program.grids.empty() ? 1 : program.kernel.sample.statements.size();
+  std::vector<ScheduleVersion> versions;
+  for (std::size_t v = 0; v < program.versions.size(); ++v) {
+    const auto first = compiled.schedules.begin() + static_cast<std::ptrdiff_t>(v * each);
+    versions.push_back({program.versions[v].when, {first, first + static_cast<std::ptrdiff_t>(each)}});
   }
-  return version.most_rows < 0 ? "" : fmt::format("{} <= {}", print(program.rows), version.most_rows);
+  return versions;
+}
+
+/// One schedule as any schedule file, others as versions; `comments`: by version.
+std::string file_text(const SymbolicCompilation& compiled, const std::vector<std::string>& comments) {
+  const std::vector<ScheduleVersion> versions = versions_of(compiled);
+  if (versions.size() > 1 || versions[0].schedules.size() > 1) return print(versions, comments);
+  std::string text;
+  std::istringstream lines(comments.empty() ? "" : comments[0]);
+  for (std::string line; std::getline(lines, line);) text += "# " + line + "\n";
+  return text + print(versions[0].schedules[0]);
 }
 
 Json sizes_json(const SizeFacts& facts) {
@@ -141,8 +161,8 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
   json["guards"] = Json::array();
   std::size_t bodies = 0;
   for (std::size_t v = 0; v < program.versions.size(); ++v) {
-    const std::string guard = guard_text(program, program.versions[v]);
-    bodies += program.versions[v].parts.size();
+    const std::string guard = guard_text(program.versions[v]);
+    bodies += program.versions[v].parts.size() + program.versions[v].rest_first.size();
     const std::size_t statements = program.grids.empty() ? 1 : program.kernel.sample.statements.size();
     json["versions"].push_back({{"when", guard.empty() ? Json::array() : Json::array({guard})},
                                 {"found_at", compiled.found_at[v]},
@@ -161,6 +181,7 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
     json["samples"] = samples_json(compiled);
   }
   json["bodies"] = bodies;
+  json["best"] = {{"schedule", file_text(compiled, {})}};
   json["unknown"] = 0;
   return json;
 }
@@ -174,7 +195,7 @@ std::optional<SymbolicCompilation> compiled_for_all(const Options& options, cons
   auto compiled = symbolic_program_of(options, kernel, *model, code);
   if (!compiled) return std::nullopt;
   if (compiled->program) return compiled;
-  code = fail(compiled->code, compiled->problems);
+  code = fail(compiled->code, with_schedule_lines(options, compiled->problems));
   if (options.json && code != Exit::wrong_input) deliver(options, json_of_failure(code, compiled->problems), code);
   return std::nullopt;
 }
@@ -188,6 +209,11 @@ Exit refused_flags(const std::vector<std::pair<std::string, bool>>& flags) {
   return Exit::ok;
 }
 
+std::string version_text(const SymbolicProgram& program, std::size_t v) {
+  const std::string guard = guard_text(program.versions[v]);
+  return fmt::format("version {}, {}", v + 1, guard.empty() ? "else" : "when " + guard);
+}
+
 /// Of `schedule`: the runs of each statement's dims, and its schedule.
 std::string grids_text(const SymbolicCompilation& compiled) {
   const SymbolicProgram& program = *compiled.program;
@@ -197,30 +223,27 @@ std::string grids_text(const SymbolicCompilation& compiled) {
                                  versions == 1 ? "one version" : fmt::format("{} versions", versions));
   for (const std::string& line : rests_text(program)) text += "# " + line + "\n";
   for (const std::string& line : regret_text(compiled)) text += "# " + line + "\n";
+  std::vector<std::string> comments(versions);
   for (std::size_t g = 0; g < program.grids.size(); ++g) {
     const Grid& grid = program.grids[g];
-    if (g > 0) text += "---\n";
-    if (versions > 1 && g % statements == 0) {
-      const std::string guard = guard_text(program, program.versions[g / statements]);
-      text += fmt::format("# version {}, {}\n", g / statements + 1, guard.empty() ? "else" : "when " + guard);
-    }
-    text += fmt::format("# {} blocks:", grid.blocks.size());
+    std::string& comment = comments[g / statements];
+    if (versions > 1 && g % statements == 0) comment += version_text(program, g / statements) + "\n";
+    comment += fmt::format("{} blocks:", grid.blocks.size());
     for (const GridAxis& axis : grid.shape.axes) {
-      text += fmt::format(" {}:", axis.dim);
-      for (const DimRun& run : axis.runs) text += " " + run_text(run);
-      if (&axis != &grid.shape.axes.back()) text += ";";
+      comment += fmt::format(" {}:", axis.dim);
+      for (const DimRun& run : axis.runs) comment += " " + run_text(run);
+      if (&axis != &grid.shape.axes.back()) comment += ";";
     }
-    text += "\n" + print(grid.schedule);
+    comment += "\n";
   }
-  return text;
+  return text + file_text(compiled, comments);
 }
 
 }  // namespace
 
 std::optional<SymbolicCompilation> symbolic_program_of(const Options& options, const SymbolicKernel& kernel,
                                                        const HardwareModel& model, Exit& code) {
-  const Inputs inputs{kernel.sample, model};
-  const auto with = compile_options(options, inputs, code);
+  const auto with = compile_options(options, kernel, model, code);
   if (!with) return std::nullopt;
   return compile_symbolic(kernel, model, *with);
 }
@@ -261,15 +284,15 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
   std::string text =
       fmt::format("# {} for {}: {} version{}, the last one for every size\n", kernel.sample.name,
                   isamap::print(kernel.facts), program.versions.size(), program.versions.size() == 1 ? "" : "s");
+  std::vector<std::string> comments;
   for (std::size_t v = 0; v < program.versions.size(); ++v) {
-    const std::string guard = guard_text(program, program.versions[v]);
-    text += fmt::format("{}# version {}, {}; searched at {} rows; rows of its parts:", v == 0 ? "" : "---\n", v + 1,
-                        guard.empty() ? "else" : "when " + guard, compiled->found_at[v]);
+    std::string& comment = comments.emplace_back(version_text(program, v));
+    if (compiled->found_at[v] > 0) comment += fmt::format("; searched at {} rows", compiled->found_at[v]);
+    comment += "; rows of its parts:";
     for (const RowPart& part : program.versions[v].parts)
-      text += fmt::format(" {}{}", part.rows, part.loops.empty() ? "" : "*n");
-    text += "\n" + print(compiled->schedules[v]);
+      comment += fmt::format(" {}{}", part.rows, part.loops.empty() ? "" : "*n");
   }
-  return deliver(options, text);
+  return deliver(options, text + file_text(*compiled, comments));
 }
 
 Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
@@ -280,7 +303,7 @@ Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
   std::size_t bodies = 0;
-  for (const RowVersion& version : program.versions) bodies += version.parts.size();
+  for (const RowVersion& version : program.versions) bodies += version.parts.size() + version.rest_first.size();
   for (const Grid& grid : program.grids) bodies += grid.blocks.size();
   std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
                                  program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),

@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-#include "driver/grid_builder.h"
+#include "driver/grid_plan.h"
 #include "driver/grid_price.h"
 #include "driver/grid_versions.h"
 #include "isamap/scheduler.h"
@@ -18,9 +18,7 @@ namespace {
 constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, where schedules are searched
 constexpr std::int64_t kFewPositions = 8;
 constexpr std::int64_t kMostPositions = 2048;
-constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a loop
-constexpr std::int64_t kLeastEvaluations = 200;          // of searches after the first
-constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
+constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 
 constexpr double kLikelyBlocks = 50;    // of a grid that is not lowered yet
 constexpr double kGridCycles = 100;     // of the calls of some cells
@@ -34,18 +32,79 @@ struct SearchPoint {
   std::int64_t least = 1;
 };
 
-/// A grid whose blocks are found and lowered once a version needs them.
-struct PlannedGrid {
-  Grid grid;  ///< only a shape and a schedule at first
-  bool lowered = false;
-  std::vector<GridSchedules> next = {};  ///< to be tried in order
-};
-
 /// The grids of all statements by the schedules found at one search point.
 struct GridCandidate {
   std::vector<PlannedGrid*> grids;
   bool legal = true;
 };
+
+/// Of several search points: the extents of `kernel.at`, and few positions along one dim or all.
+std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, bool several) {
+  std::vector<SearchPoint> points;
+  for (const std::int64_t least : kLeastPositions) points.push_back({kernel.at, least});
+  if (!several) return points;
+  Bindings few;
+  for (const SymbolicSize& size : kernel.facts.sizes) few[size.name] = kFewPositions;
+  for (const SymbolicSize& size : kernel.facts.sizes) {
+    Bindings sizes = kernel.at;
+    sizes[size.name] = kFewPositions;
+    if (kernel.facts.sizes.size() > 1) points.push_back({sizes, 1});
+  }
+  points.push_back({few, 1});
+  return points;
+}
+BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
+  BlockCounts counts;
+  for (const GridAxis& axis : shape.axes)
+    counts.push_back(
+        std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
+  return counts;
+}
+
+Program arguments_of(const Kernel& kernel) {
+  Program program;
+  program.name = kernel.name;
+  program.kernel = kernel;
+  for (const TensorId id : arguments(kernel)) {
+    const Tensor& tensor = kernel.tensors[id.index()];
+    Buffer buffer;
+    buffer.name = tensor.name;
+    buffer.dtype = tensor.dtype;
+    buffer.extents = tensor.shape;
+    buffer.strides = strides_of(tensor);
+    buffer.align = bytes(tensor.dtype);
+    buffer.role = BufferRole::argument;
+    buffer.tensor = id;
+    program.buffers.push_back(std::move(buffer));
+  }
+  return program;
+}
+
+/// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
+double price_of_whole(const Grid& grid, const Bindings& sizes, const HardwareModel& model,
+                      const CompileOptions& options) {
+  BlockCounts counts;
+  for (const GridAxis& axis : grid.shape.axes) {
+    counts.push_back(evaluate(axis.extent, sizes));
+    if (counts.back() == 0) return 0;
+  }
+  const Kernel kernel = block_kernel(grid.shape, counts, false);
+  if (has_errors(verify(grid.schedule, kernel, model))) return std::numeric_limits<double>::infinity();
+  const auto cost = isamap::evaluate(grid.schedule, kernel, model, options.schedule.costs);
+  return cost ? cost->total.cycles + kGridCycles : std::numeric_limits<double>::infinity();
+}
+
+/// By axis, under the guard of a version.
+std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<SizeFact>& when) {
+  std::vector<std::int64_t> most;
+  for (const GridAxis& axis : grid.shape.axes) {
+    most.push_back(axis.most);
+    for (const SizeFact& fact : when)
+      if (const AffineExpr bound = fact.nonnegative + axis.extent; bound.is_constant())
+        most.back() = most.back() < 0 ? bound.constant() : std::min(most.back(), bound.constant());
+  }
+  return most;
+}
 
 class BlockCompiler {
  public:
@@ -58,7 +117,7 @@ class BlockCompiler {
       if (!shape) return refused(Exit::no_answer, shape.diagnostics());
       shapes_.push_back(std::move(*shape));
     }
-    find_points();
+    points_ = search_points(kernel_, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (!find_grids(s)) return std::move(result_);
     find_candidates();
@@ -73,49 +132,11 @@ class BlockCompiler {
     return std::move(result_);
   }
 
-  Program arguments_of(const Kernel& kernel) const {
-    Program program;
-    program.name = kernel.name;
-    program.kernel = kernel;
-    for (const TensorId id : arguments(kernel)) {
-      const Tensor& tensor = kernel.tensors[id.index()];
-      Buffer buffer;
-      buffer.name = tensor.name;
-      buffer.dtype = tensor.dtype;
-      buffer.extents = tensor.shape;
-      buffer.strides = strides_of(tensor);
-      buffer.align = bytes(tensor.dtype);
-      buffer.role = BufferRole::argument;
-      buffer.tensor = id;
-      program.buffers.push_back(std::move(buffer));
-    }
-    return program;
-  }
-
-  void find_points() {
-    for (const std::int64_t least : kLeastPositions) points_.push_back({kernel_.at, least});
-    if (options_.most_versions < 2 || options_.hand_written) return;
-    Bindings few;
-    for (const SymbolicSize& size : kernel_.facts.sizes) few[size.name] = kFewPositions;
-    for (const SymbolicSize& size : kernel_.facts.sizes) {
-      Bindings sizes = kernel_.at;
-      sizes[size.name] = kFewPositions;
-      if (kernel_.facts.sizes.size() > 1) points_.push_back({sizes, 1});
-    }
-    points_.push_back({few, 1});
-  }
-  BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) const {
-    BlockCounts counts;
-    for (const GridAxis& axis : shape.axes)
-      counts.push_back(
-          std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
-    return counts;
-  }
-
   /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
   /// only one.
-  std::vector<Schedule> schedules_of(const GridShape& shape, const std::function<bool(const Schedule&)>& enough) {
-    if (options_.hand_written) return {*options_.hand_written};
+  std::vector<Schedule> schedules_of(std::size_t s, const std::function<bool(const Schedule&)>& enough) {
+    if (is_written()) return written_schedules(s);
+    const GridShape& shape = shapes_[s];
     std::vector<Schedule> schedules;
     std::vector<BlockCounts> searched;
     for (const SearchPoint& point : points_) {
@@ -138,19 +159,49 @@ class BlockCompiler {
     return schedules;
   }
 
+  bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
+
+  /// By version.
+  std::vector<Schedule> written_schedules(std::size_t s) const {
+    std::vector<Schedule> schedules;
+    for (const ScheduleVersion& version : options_.versions) schedules.push_back(version.schedules[s]);
+    if (!options_.hand_written) return schedules;
+    schedules.push_back(*options_.hand_written);
+    if (schedules[0].nests.size() == shapes_.size() && schedules[0].splits.empty() && schedules[0].lanes.empty())
+      schedules[0].nests = {schedules[0].nests[s]};
+    return schedules;
+  }
+
+  /// The grids of a schedule file: one for each version.
+  bool build_written(std::size_t s) {
+    const std::vector<Schedule> schedules = written_schedules(s);
+    for (std::size_t v = 0; v < schedules.size(); ++v) {
+      PlannedGrid grid = planned_grid(shapes_[s], schedules[v], schedules, model_);
+      if (!complete(shapes_[s], grid)) {
+        Diagnostic why = no_program(fmt::format("of version {}", v + 1));
+        why.where = options_.versions[v].where;
+        refused(Exit::wrong_input, {why});
+        return false;
+      }
+      grids_[s].push_back(std::move(grid));
+    }
+    return true;
+  }
+
   /// False: there is none, and `result_` says why.
   bool find_grids(std::size_t s) {
     const GridShape& shape = shapes_[s];
     std::vector<PlannedGrid>& grids = grids_.emplace_back();
+    if (!options_.versions.empty()) return build_written(s);
     if (options_.most_versions < 2 || options_.hand_written) {
-      find_one(shape, grids);
+      find_one(s, grids);
     } else {
-      const std::vector<Schedule> schedules = schedules_of(shape, [](const Schedule&) { return false; });
+      const std::vector<Schedule> schedules = schedules_of(s, [](const Schedule&) { return false; });
       for (const Schedule& schedule : schedules)
-        for (const Schedule& one : {schedule, with_early_copies(shape, schedule)})
+        for (const Schedule& one : {schedule, with_early_copies(shape, schedule, model_)})
           if (std::none_of(grids.begin(), grids.end(),
                            [&](const PlannedGrid& known) { return known.grid.schedule == one; }))
-            grids.push_back(grid_of(shape, one, schedules));
+            grids.push_back(planned_grid(shape, one, schedules, model_));
     }
     if (!grids.empty()) return true;
     if (options_.hand_written || result_.problems.empty())
@@ -158,17 +209,16 @@ class BlockCompiler {
     return false;
   }
   /// The first schedule that makes a grid; one of instructions rather than a scalar one.
-  void find_one(const GridShape& shape, std::vector<PlannedGrid>& grids) {
+  void find_one(std::size_t s, std::vector<PlannedGrid>& grids) {
+    const GridShape& shape = shapes_[s];
     std::vector<PlannedGrid> scalar;
-    schedules_of(shape, [&](const Schedule& schedule) {
-      PlannedGrid grid = grid_of(shape, schedule, {});
+    const auto try_one = [&](const Schedule& schedule) {
+      PlannedGrid grid = planned_grid(shape, schedule, {}, model_);
       if (complete(shape, grid)) (is_scalar(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
       return !grids.empty();
-    });
-    if (options_.hand_written) {
-      PlannedGrid grid = grid_of(shape, *options_.hand_written, {});
-      if (complete(shape, grid)) grids.push_back(std::move(grid));
-    }
+    };
+    for (const Schedule& schedule : schedules_of(s, try_one))
+      if (options_.hand_written) try_one(schedule);
     if (grids.empty()) grids = std::move(scalar);
   }
   Diagnostic no_program(const std::string& which) const {
@@ -178,135 +228,14 @@ class BlockCompiler {
                  "bind sizes with --sizes");
   }
 
-  static bool is_scalar(const Schedule& schedule) {
-    return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
-      return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
-        const auto* instruction = std::get_if<Do>(&line.is);
-        return instruction == nullptr || instruction->instruction.empty();
-      });
-    });
-  }
-
-  /// The schedule as it is, or with less in it. `all`: schedules of other sizes, for blocks of rests.
-  PlannedGrid grid_of(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all) const {
-    const Schedule copies = reduced(schedule, false), plain = reduced(schedule, true);
-    GridSchedules with{schedule, without_equal({plain, copies, schedule}), {}, scalar_schedule(shape, schedule)};
-    for (const Schedule& other : all)
-      if (other != schedule && with.others.size() < kMostOtherSchedules) with.others.push_back(reduced(other, false));
-    std::vector<GridSchedules> tried{with};
-    const auto add = [&](const Schedule& main, const std::vector<Schedule>& rests) {
-      tried.push_back({main, without_equal(rests), with.others, with.scalar});
-    };
-    add(copies, {plain, copies});
-    add(plain, {plain});
-    for (const std::int64_t tile : kAddedTiles)
-      for (const Schedule& one : {copies, plain})
-        if (const Schedule more = with_loops(shape, one, tile); more != one)
-          add(more, {with_loops(shape, plain, tile), more});
-    add(with.scalar, {});
-    PlannedGrid found;
-    found.grid.shape = shape;
-    found.grid.schedule = schedule;
-    found.next = std::move(tried);
-    return found;
-  }
-  static std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
-    std::vector<Schedule> found;
-    for (const Schedule& one : schedules)
-      if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
-    return found;
-  }
-  /// Plans the grid and lowers its blocks; false: none of its schedules allows that.
+  /// Lowers the blocks of a grid; false: none of its schedules allows that.
   bool complete(const GridShape& shape, PlannedGrid& plan) {
-    while (!plan.lowered && !plan.next.empty()) {
-      const GridSchedules schedules = std::move(plan.next.front());
-      plan.next.erase(plan.next.begin());
-      auto grid = build_grid(shape, model_, options_, schedules);
-      plan.lowered = static_cast<bool>(grid);
-      if (grid)
-        plan.grid = std::move(*grid);
-      else if (why_.empty())
-        why_ = grid.diagnostics();
-    }
+    Diagnostics problems = isamap::complete(plan, shape, model_, options_);
+    if (why_.empty()) why_ = std::move(problems);
     return plan.lowered;
-  }
-  /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
-  Schedule with_early_copies(const GridShape& shape, Schedule schedule) const {
-    for (Nest& nest : schedule.nests) {
-      std::vector<Line> early;
-      std::erase_if(nest.lines, [&](const Line& line) {
-        const auto* stage = std::get_if<Stage>(&line.is);
-        if (stage == nullptr || stage->ahead > 0 || stage->slide || stage->buffers > 1 || stage->layout.empty())
-          return false;
-        const auto memory = model_.find_memory(stage->memory);
-        const auto& tensors = shape.kernel.tensors;
-        const auto tensor =
-            std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& one) { return one.name == stage->tensor; });
-        if (!memory || model_.memory(*memory).kind == MemoryKind::register_file || tensor == tensors.end())
-          return false;
-        if (role_of(shape.kernel, make_id<TensorId>(static_cast<std::size_t>(tensor - tensors.begin()))) != Role::input)
-          return false;
-        early.push_back(line);
-        return true;
-      });
-      nest.lines.insert(nest.lines.begin(), early.begin(), early.end());
-    }
-    return schedule;
-  }
-  static Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
-    const Computation& statement = shape.kernel.statements[0];
-    Nest nest;
-    for (const Dim& dim : statement.domain.dims) {
-      For loop;
-      loop.loops = {{dim.name, 1}};
-      nest.lines.push_back(Line{loop});
-    }
-    Do element;
-    element.statement = statement.name;
-    nest.lines.push_back(Line{element});
-    schedule.splits.clear();
-    schedule.lanes.clear();
-    schedule.nests = {nest};
-    return schedule;
-  }
-  /// Without prefetches and chosen moves; `all`: without copies in addressed memories, too.
-  Schedule reduced(Schedule schedule, bool all) const {
-    for (Nest& nest : schedule.nests) {
-      std::erase_if(nest.lines, [&](const Line& line) {
-        const auto* stage = std::get_if<Stage>(&line.is);
-        const auto memory = stage != nullptr ? model_.find_memory(stage->memory) : std::nullopt;
-        return stage != nullptr &&
-               (stage->ahead > 0 || (all && memory && model_.memory(*memory).kind != MemoryKind::register_file));
-      });
-      for (Line& line : nest.lines)
-        if (auto* stage = std::get_if<Stage>(&line.is)) stage->via.clear();
-    }
-    return schedule;
-  }
-  /// With an outer loop over each symbolic parallel dim that has none, and no tiles that leave many rests.
-  static Schedule with_loops(const GridShape& shape, Schedule schedule, std::int64_t tile) {
-    for (const GridAxis& axis : shape.axes)
-      for (Nest& nest : schedule.nests) {
-        for (Line& line : nest.lines)
-          if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
-            for (TiledLoop& tiled : loop->loops)
-              if (tiled.dim == axis.dim && tiled.tile > 2 * tile) tiled.tile = tile;
-        const bool has = std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
-          const auto* loop = std::get_if<For>(&line.is);
-          return loop != nullptr && !loop->unroll &&
-                 std::any_of(loop->loops.begin(), loop->loops.end(),
-                             [&](const TiledLoop& tiled) { return tiled.dim == axis.dim; });
-        });
-        if (has || axis.reduced) continue;
-        For loop;
-        loop.loops = {{axis.dim, tile}};
-        nest.lines.insert(nest.lines.begin(), Line{loop});
-      }
-    return schedule;
   }
 
   // Versions
-  // -----------------------------------------------------------------------------------------------------------
 
   /// Candidate n has the n-th grid of each statement, or its first one.
   void find_candidates() {
@@ -323,7 +252,7 @@ class BlockCompiler {
     double cycles = candidates_[candidate].legal ? 0 : std::numeric_limits<double>::infinity();
     for (const PlannedGrid* plan : candidates_[candidate].grids) {
       if (!plan->lowered) {
-        cycles += price_of_whole(plan->grid, sizes);
+        cycles += price_of_whole(plan->grid, sizes, model_, options_);
         continue;
       }
       const auto cost = cost_of(plan->grid, model_, options_.schedule.costs, sizes);
@@ -332,19 +261,6 @@ class BlockCompiler {
     }
     return cycles;
   }
-  /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
-  double price_of_whole(const Grid& grid, const Bindings& sizes) const {
-    BlockCounts counts;
-    for (const GridAxis& axis : grid.shape.axes) {
-      counts.push_back(evaluate(axis.extent, sizes));
-      if (counts.back() == 0) return 0;
-    }
-    const Kernel kernel = block_kernel(grid.shape, counts, false);
-    if (has_errors(verify(grid.schedule, kernel, model_))) return std::numeric_limits<double>::infinity();
-    const auto cost = isamap::evaluate(grid.schedule, kernel, model_, options_.schedule.costs);
-    return cost ? cost->total.cycles + kGridCycles : std::numeric_limits<double>::infinity();
-  }
-
   VersionQuestion question() const {
     VersionQuestion question;
     question.samples = sample_sizes(kernel_);
@@ -391,6 +307,7 @@ class BlockCompiler {
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {
     VersionQuestion all = question();
+    if (!options_.versions.empty()) return link(comparable(all), written_versions());
     while (std::any_of(candidates_.begin(), candidates_.end(), [](const GridCandidate& one) { return one.legal; })) {
       const VersionQuestion asked = comparable(all);
       auto versions = choose_versions(asked, options_.most_versions);
@@ -399,12 +316,15 @@ class BlockCompiler {
       bool changed = false;
       for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
       if (changed) continue;
-      take_samples(asked, versions);
-      link(versions);
-      return true;
+      return link(asked, versions);
     }
     refused(Exit::limit, {no_program("that was found")});
     return false;
+  }
+  std::vector<GuardedSchedule> written_versions() const {
+    std::vector<GuardedSchedule> versions;
+    for (std::size_t v = 0; v < options_.versions.size(); ++v) versions.push_back({v, options_.versions[v].when});
+    return versions;
   }
   std::vector<GuardedSchedule> any_version() const {
     const auto legal = std::find_if(candidates_.begin(), candidates_.end(), [](const auto& one) { return one.legal; });
@@ -432,23 +352,12 @@ class BlockCompiler {
     }
   }
 
-  /// By axis, under the guard of a version.
-  static std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<SizeFact>& when) {
-    std::vector<std::int64_t> most;
-    for (const GridAxis& axis : grid.shape.axes) {
-      most.push_back(axis.most);
-      for (const SizeFact& fact : when)
-        if (const AffineExpr bound = fact.nonnegative + axis.extent; bound.is_constant())
-          most.back() = most.back() < 0 ? bound.constant() : std::min(most.back(), bound.constant());
-    }
-    return most;
-  }
-
-  void link(const std::vector<GuardedSchedule>& versions) {
+  bool link(const VersionQuestion& question, const std::vector<GuardedSchedule>& versions) {
+    take_samples(question, versions);
     SymbolicProgram program;
     program.kernel = kernel_;
     for (const GuardedSchedule& version : versions) {
-      program.versions.push_back({-1, {}, version.when});
+      program.versions.push_back({version.when, {}});
       result_.found_at.push_back(0);
       for (const PlannedGrid* plan : candidates_[version.schedule].grids) {
         result_.schedules.push_back(plan->grid.schedule);
@@ -460,6 +369,7 @@ class BlockCompiler {
     result_.code = Exit::ok;
     result_.problems.clear();
     result_.program = std::move(program);
+    return true;
   }
 
   const SymbolicKernel& kernel_;

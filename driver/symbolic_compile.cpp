@@ -21,8 +21,9 @@ constexpr std::int64_t kFewRows = 8;        // and those for few at so many
 constexpr std::int64_t kMostRests = 32;     // bodies of code for the rows that a tile leaves
 constexpr std::int64_t kSearchedRests = 4;  // of them have schedules of their own, where the model says so
 constexpr std::int64_t kLargestTile = 4096;
-constexpr std::int64_t kSteps = 32;          // of row loops when they are lowered: as many as compilers do not unroll
-constexpr std::int64_t kBlocks[] = {64, 8};  // rows of a block where no loop of a program walks all rows
+constexpr std::int64_t kSteps = 32;            // of row loops when they are lowered: as many as compilers do not unroll
+constexpr std::int64_t kSmallPass = 32 << 10;  // bytes that stay in the nearest cache
+constexpr std::int64_t kBlocks[] = {64, 8};    // rows of a block where no loop of a program walks all rows
 
 class SymbolicCompiler {
  public:
@@ -39,18 +40,27 @@ class SymbolicCompiler {
         many = std::max(many, evaluate(rows_.count, sizes));
       }
     many = std::clamp<std::int64_t>(many, 1, std::max<std::int64_t>(most, 1));
-    if (!version(many)) return std::move(result_);
-    if (many > kFewRows) add_few(many);
-    for (const RowVersion& one : result_.program->versions) {
-      const auto missing = one.most_rows < 0 ? uncovered_rows(one) : std::nullopt;
-      ISAMAP_CHECK(!missing, fmt::format("the parts of a program serve no {} rows", missing.value_or(0)));
+    if (!options_.versions.empty()) {
+      if (!written_versions()) return std::move(result_);
+    } else {
+      if (!version(many)) return std::move(result_);
+      if (many > kFewRows) add_few(many);
     }
-    result_.program->rows = rows_.count;
-    result_.program->kernel = kernel_;
+    SymbolicProgram& program = *result_.program;
+    program.rows = rows_.count;
+    program.kernel = kernel_;
+    for (const RowVersion& one : program.versions) {
+      const auto missing = uncovered_rows(one);
+      ISAMAP_CHECK(!missing || *missing > largest_rows(one.when),
+                   fmt::format("the parts of a program serve no {} rows", missing.value_or(0)));
+    }
+    ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     return std::move(result_);
   }
 
  private:
+  bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
+
   Kernel block(std::int64_t rows) const {
     Kernel kernel = with_rows(kernel_, rows_, rows);
     if (unpacked_)
@@ -62,6 +72,70 @@ class SymbolicCompiler {
     result_.code = code;
     result_.problems = problems;
     return false;
+  }
+
+  /// Under a guard.
+  std::int64_t largest_rows(const std::vector<SizeFact>& when) const {
+    std::int64_t most = Facts(kernel_.facts).interval(rows_.count)->high;
+    for (const SizeFact& fact : when)
+      if (const AffineExpr bound = fact.nonnegative + rows_.count; bound.is_constant())
+        most = std::min(most, bound.constant());
+    return most;
+  }
+
+  SizeFact at_most(std::int64_t bound) const {
+    return {fmt::format("{} <= {}", isamap::print(rows_.count), bound), AffineExpr(bound) - rows_.count, {}};
+  }
+
+  void start_program() {
+    result_.program.emplace();
+    for (const auto& [id, factor] : rows_.factor) {
+      const Tensor& tensor = kernel_.sample.tensors[id.index()];
+      result_.program->step[id] = factor * strides_of(tensor)[0];
+    }
+  }
+
+  /// Why the schedule of this version makes no program.
+  Diagnostic no_parts(std::size_t v) const {
+    const Schedule& schedule = options_.versions[v].schedules[0];
+    const Kernel kernel = block(kBlocks[0]);
+    Diagnostics problems = verify(schedule, kernel, model_);
+    if (!has_errors(problems))
+      if (const auto program = lower(schedule, kernel, model_); !program) problems = program.diagnostics();
+    Diagnostic why = error_at(
+        options_.versions[v].where,
+        fmt::format("no program for all sizes: the schedule of version {} lowers for no block of rows", v + 1));
+    for (const Diagnostic& problem : problems) why.notes.push_back(problem.message);
+    return why;
+  }
+
+  /// The versions of a schedule file.
+  bool written_versions() {
+    start_program();
+    for (std::size_t v = 0; v < options_.versions.size(); ++v) {
+      const ScheduleVersion& written = options_.versions[v];
+      const Schedule& schedule = written.schedules[0];
+      std::vector<RowPart> parts = parts_of(schedule);
+      if (parts.empty()) parts = blocks_of(schedule);
+      const auto& others = result_.program->versions;
+      if (parts.empty() || (!others.empty() && !same_packing(parts, others[0].parts))) {
+        if (!unpacked_) {  // versions pack their constants in several ways: pack none
+          unpacked_ = true;
+          result_ = {};
+          return written_versions();
+        }
+        return fail(Exit::wrong_input, {no_parts(v)});
+      }
+      const std::int64_t most = largest_rows(written.when);
+      std::vector<RowPart> needed = parts;
+      std::erase_if(needed, [&](const RowPart& part) { return part.rows > std::max<std::int64_t>(most, 1); });
+      const auto missing = uncovered_rows({{}, needed});
+      result_.program->versions.push_back(
+          {written.when, missing && *missing <= most ? parts : needed, rests_first(schedule, parts, most)});
+      result_.schedules.push_back(schedule);
+      result_.found_at.push_back(0);
+    }
+    return true;
   }
 
   /// The version for any number of rows.
@@ -78,12 +152,9 @@ class SymbolicCompiler {
     if (parts.empty())
       return fail(Exit::limit, {error("no program for all sizes: a block of rows has no schedule that lowers",
                                       "bind sizes with --sizes")});
-    result_.program.emplace();
-    for (const auto& [id, factor] : rows_.factor) {
-      const Tensor& tensor = kernel_.sample.tensors[id.index()];
-      result_.program->step[id] = factor * strides_of(tensor)[0];
-    }
-    result_.program->versions.push_back({-1, std::move(parts)});
+    start_program();
+    std::vector<RowPart> first = rests_first(schedule, parts, largest_rows({}));
+    result_.program->versions.push_back({{}, std::move(parts), std::move(first)});
     result_.schedules.push_back(schedule);
     result_.found_at.push_back(rows);
     return true;
@@ -99,10 +170,10 @@ class SymbolicCompiler {
     if (bound < 1) return;
     std::vector<RowPart> parts = parts_of(few);
     std::erase_if(parts, [&](const RowPart& part) { return part.rows > bound; });
-    const auto missing = uncovered_rows({bound, parts});
+    const auto missing = uncovered_rows({{}, parts});
     if (missing && *missing <= bound) return;
     if (parts.empty() || !same_packing(parts, result_.program->versions[0].parts)) return;
-    result_.program->versions.insert(result_.program->versions.begin(), {bound, std::move(parts)});
+    result_.program->versions.insert(result_.program->versions.begin(), {{at_most(bound)}, std::move(parts)});
     result_.schedules.insert(result_.schedules.begin(), few);
     result_.found_at.insert(result_.found_at.begin(), kFewRows);
   }
@@ -178,10 +249,37 @@ class SymbolicCompiler {
     return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
   }
 
+  /// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
+  bool passes_cost() const {
+    std::int64_t all = 0;
+    for (std::size_t t = 0; t < kernel_.sample.tensors.size(); ++t) {
+      const Tensor& tensor = kernel_.sample.tensors[t];
+      if (!rows_.factor.contains(make_id<TensorId>(t))) all += element_count(tensor) * bytes(tensor.dtype);
+    }
+    return all > kSmallPass;
+  }
+
+  /// For each rest of the smallest tile; none: of some rest there is no such program.
+  std::vector<RowPart> rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
+                                   std::int64_t most) const {
+    std::int64_t tile = 0;
+    for (const RowPart& part : parts)
+      if (!part.loops.empty()) tile = part.rows;
+    std::vector<RowPart> made;
+    for (std::int64_t rest = 1; rest < tile && tile < most && passes_cost(); ++rest) {
+      const std::int64_t rows = kSteps * tile + rest;
+      auto program = lowered(schedule, rows);
+      auto moved = program ? rest_first(std::move(*program), model_, rows, rows_.factor, tile, rest) : std::nullopt;
+      if (!moved) return {};
+      made.push_back({std::move(moved->program), tile, std::move(moved->loops)});
+    }
+    return !made.empty() && same_packing(made, parts) ? std::move(made) : std::vector<RowPart>{};
+  }
+
   bool add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const {
     for (std::int64_t rest = parts.back().rows - 1; rest >= 1; --rest) {
       auto program = lowered(schedule, rest);
-      if (!options_.hand_written && (!program || rest <= kSearchedRests)) {
+      if (!is_written() && (!program || rest <= kSearchedRests)) {
         Compilation own = searched(rest);
         const auto now = price(schedule, rest);
         if (!program)
@@ -207,7 +305,7 @@ class SymbolicCompiler {
     std::vector<RowPart> parts;
     for (const std::int64_t rows : kBlocks) {
       std::optional<Program> program;
-      if (!options_.hand_written) program = std::move(searched(rows).program);
+      if (!is_written()) program = std::move(searched(rows).program);
       if (!program) program = lowered(schedule, rows);
       if (!program) return {};
       parts.push_back({std::move(*program), rows, {}});

@@ -19,35 +19,7 @@ constexpr std::int64_t kIndexLimit = std::int64_t{1} << 31;  // elements of a te
 constexpr std::int64_t kCommonSize = 128;                    // of a sample where nothing is likely
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 
-using Expressions = std::map<std::string, AffineExpr>;
-
-/// Nothing: a product or quotient of two symbolic sizes, or `min` and the like of one.
-std::optional<AffineExpr> affine_of(const IntExpr& e, const Expressions& sizes) {
-  if (e.op == IntExpr::Op::number) return AffineExpr(e.number);
-  if (e.op == IntExpr::Op::reference) {
-    const auto found = sizes.find(e.reference.object);
-    return found == sizes.end() ? std::nullopt : std::optional(found->second);
-  }
-  if (e.args.size() != 2) return std::nullopt;
-  const auto a = affine_of(e.args[0], sizes), b = affine_of(e.args[1], sizes);
-  if (!a || !b) return std::nullopt;
-  switch (e.op) {
-    case IntExpr::Op::add:
-      return *a + *b;
-    case IntExpr::Op::sub:
-      return *a - *b;
-    case IntExpr::Op::mul:
-      if (b->is_constant()) return *a * b->constant();
-      if (a->is_constant()) return *b * a->constant();
-      return std::nullopt;
-    case IntExpr::Op::div:
-      return b->is_constant() && b->constant() > 0 ? std::optional(floordiv(*a, b->constant())) : std::nullopt;
-    case IntExpr::Op::mod:
-      return b->is_constant() && b->constant() > 0 ? std::optional(mod(*a, b->constant())) : std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
+using Expressions = SizeExpressions;
 
 /// An integer of a facts map. Nothing: absent, or reported.
 std::optional<std::int64_t> fact_number(KernelFile& file, yaml::MapReader& reader, const std::string& key,
@@ -107,25 +79,6 @@ SymbolicSize read_one(KernelFile& file, const std::string& name, const yaml::Nod
   return size;
 }
 
-/// `a == b` is two facts; `!=` is none.
-std::vector<AffineExpr> nonnegative_of(const Condition& condition, const AffineExpr& left, const AffineExpr& right) {
-  switch (condition.op) {
-    case Condition::Op::equal:
-      return {left - right, right - left};
-    case Condition::Op::less:
-      return {right - left - 1};
-    case Condition::Op::at_most:
-      return {right - left};
-    case Condition::Op::more:
-      return {left - right - 1};
-    case Condition::Op::at_least:
-      return {left - right};
-    case Condition::Op::unequal:
-      break;
-  }
-  return {};
-}
-
 /// All names of `dims`, with those that have a given value as symbols too.
 Expressions names_of_facts(const KernelFile& file) {
   Expressions names = file.exact;
@@ -152,14 +105,9 @@ void read_fact(KernelFile& file, const yaml::Node& node) {
     return file.report(node.where, fmt::format("'{}' in a fact is not declared in dims", reference.object),
                        yaml::did_you_mean(reference.object, known));
   }
-  const auto left = affine_of(condition->left, names), right = affine_of(condition->right, names);
-  if (condition->op == Condition::Op::unequal)
-    return file.report(node.where, "a fact with != is not supported", "state a range: min, max, multiple_of, <= or ==");
-  if (!left || !right)
-    return file.report(node.where, fmt::format("the fact {} is not linear in the sizes", node.scalar),
-                       "write sums of sizes times numbers; `/` and `%` by numbers");
-  for (AffineExpr& e : nonnegative_of(*condition, *left, *right))
-    file.declared.between.push_back({node.scalar, std::move(e), node.where});
+  auto facts = facts_of(*condition, node.scalar, names, node.where);
+  if (!facts) return file.report(node.where, facts.diagnostics()[0].message, facts.diagnostics()[0].hint);
+  for (SizeFact& fact : *facts) file.declared.between.push_back(std::move(fact));
 }
 
 /// Numbers of the sample for all sizes and extents that depend on symbolic ones.

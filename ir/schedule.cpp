@@ -7,6 +7,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "isamap/schedule_versions.h"
+
 namespace isamap {
 
 namespace {
@@ -28,6 +30,50 @@ std::string print_lines(const Nest& nest, const std::string& indent) {
   return text;
 }
 
+std::string head_of(const Schedule& schedule) {
+  std::string text = "schedule: " + yaml_scalar(schedule.name) + "\nkernel: " + yaml_scalar(schedule.kernel) +
+                     "\ntarget: " + yaml_scalar(schedule.target) + "\n";
+  std::string sizes;
+  for (const auto& [name, value] : schedule.sizes)
+    sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
+  if (!sizes.empty()) text += "sizes: {" + sizes + "}\n";
+  return text;
+}
+
+std::string body_of(const Schedule& schedule) {
+  std::string text, splits, lanes;
+  for (const SplitPart& part : schedule.splits) splits += (splits.empty() ? "" : ", ") + print(part);
+  if (!splits.empty()) text += "splits: [" + splits + "]\n";
+  for (const VectorizedReduction& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
+  if (!lanes.empty()) text += "lanes: [" + lanes + "]\n";
+  if (schedule.nests.size() == 1) {
+    const std::string lines = print_lines(schedule.nests[0], "  ");
+    return text + (lines.empty() ? "nest: []\n" : "nest:\n" + lines);
+  }
+  text += schedule.nests.empty() ? "nests: []\n" : "nests:\n";
+  for (const Nest& nest : schedule.nests) {
+    const std::string lines = print_lines(nest, "    ");
+    text += lines.empty() ? "  - []\n" : "  -\n" + lines;
+  }
+  return text;
+}
+
+/// As an entry of a list at this depth.
+std::string entry_of(const std::string& lines, const std::string& indent) {
+  std::istringstream text(lines);
+  std::string entry;
+  for (std::string line; std::getline(text, line);) entry += indent + (entry.empty() ? "- " : "  ") + line + "\n";
+  return entry;
+}
+
+std::string guard_of(const ScheduleVersion& version) {
+  std::string list;
+  for (std::size_t c = 0; c < version.when.size(); ++c)
+    if (c == 0 || version.when[c].text != version.when[c - 1].text)  // `==` is two facts
+      list += (list.empty() ? "\"" : ", \"") + version.when[c].text + "\"";
+  return list.empty() ? "" : "when: [" + list + "]\n";
+}
+
 }  // namespace
 
 std::string print(const SplitPart& part) { return part.statement + " " + std::to_string(part.operation); }
@@ -42,29 +88,34 @@ Result<SplitPart> parse_split_part(const std::string& text, const SourceLocation
   return part;
 }
 
-std::string print(const Schedule& schedule) {
-  std::string text = "schedule: " + yaml_scalar(schedule.name) + "\nkernel: " + yaml_scalar(schedule.kernel) +
-                     "\ntarget: " + yaml_scalar(schedule.target) + "\n";
-  std::string sizes;
-  for (const auto& [name, value] : schedule.sizes)
-    sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
-  if (!sizes.empty()) text += "sizes: {" + sizes + "}\n";
-  std::string splits;
-  for (const SplitPart& part : schedule.splits) splits += (splits.empty() ? "" : ", ") + print(part);
-  if (!splits.empty()) text += "splits: [" + splits + "]\n";
-  std::string lanes;
-  for (const VectorizedReduction& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
-  if (!lanes.empty()) text += "lanes: [" + lanes + "]\n";
-  if (schedule.nests.size() == 1) {
-    const std::string lines = print_lines(schedule.nests[0], "  ");
-    return text + (lines.empty() ? "nest: []\n" : "nest:\n" + lines);
-  }
-  text += schedule.nests.empty() ? "nests: []\n" : "nests:\n";
-  for (const Nest& nest : schedule.nests) {
-    const std::string lines = print_lines(nest, "    ");
-    text += lines.empty() ? "  - []\n" : "  -\n" + lines;
+std::string print(const Schedule& schedule) { return head_of(schedule) + body_of(schedule); }
+
+std::string print(const std::vector<ScheduleVersion>& versions, const std::vector<std::string>& comments) {
+  std::string text = head_of(versions[0].schedules[0]) + "versions:\n";
+  for (std::size_t v = 0; v < versions.size(); ++v) {
+    const std::vector<Schedule>& schedules = versions[v].schedules;
+    std::istringstream lines(v < comments.size() ? comments[v] : "");
+    for (std::string line; std::getline(lines, line);) text += "  # " + line + "\n";
+    std::string body = guard_of(versions[v]);
+    if (schedules.size() == 1) {
+      body += body_of(schedules[0]);
+    } else {
+      body += "statements:\n";
+      for (const Schedule& one : schedules) body += entry_of(body_of(one), "  ");
+    }
+    text += entry_of(body, "  ");
   }
   return text;
+}
+
+std::size_t version_at(const std::vector<ScheduleVersion>& versions, const Bindings& sizes) {
+  const auto serves = [&](const ScheduleVersion& version) {
+    return std::all_of(version.when.begin(), version.when.end(),
+                       [&](const SizeFact& fact) { return evaluate(fact.nonnegative, sizes) >= 0; });
+  };
+  std::size_t v = 0;
+  while (v + 1 < versions.size() && !serves(versions[v])) ++v;
+  return v;
 }
 
 }  // namespace isamap

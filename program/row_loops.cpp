@@ -2,6 +2,8 @@
 #include "program/row_loops.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "ir/operand_use.h"
 #include "support/overloaded.h"
@@ -12,16 +14,23 @@ namespace {
 class RowLoopFinder {
  public:
   RowLoopFinder(const Program& program, const HardwareModel& model, std::int64_t rows,
-                const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple)
-      : program_(program), model_(model), rows_(rows), factor_(factor), multiple_(multiple) {}
+                const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple, std::int64_t rest = 0)
+      : program_(program), model_(model), rows_(rows - rest), factor_(factor), multiple_(multiple), rest_(rest) {}
 
   std::optional<std::map<std::string, std::int64_t>> run() {
     walk(program_.prepack);
     if (!found_.empty() || !good_) return std::nullopt;  // packing ahead of time sees no rows
     walk(program_.body);
     if (good_) check_other_uses(program_.body);
+    for (const std::string& variable : around_rest_) good_ = good_ && !found_.contains(variable);
     if (!good_ || found_.empty()) return std::nullopt;
     return found_;
+  }
+
+  bool has_rows(const Ref& ref) const {
+    if (!ref.buffer.valid()) return false;
+    const Buffer& buffer = program_.buffers[ref.buffer.index()];
+    return buffer.role == BufferRole::argument && !buffer.ahead_of_time && factor_.contains(buffer.tensor);
   }
 
  private:
@@ -30,10 +39,12 @@ class RowLoopFinder {
     bool is_row_loop = false;
   };
 
-  bool has_rows(const Ref& ref) const {
-    if (!ref.buffer.valid()) return false;
-    const Buffer& buffer = program_.buffers[ref.buffer.index()];
-    return buffer.role == BufferRole::argument && !buffer.ahead_of_time && factor_.contains(buffer.tensor);
+  /// The rows behind those of the loops; inputs may be read beyond them.
+  bool is_rest(const Ref& ref, std::int64_t factor, bool is_input, const Ranges& ranges) {
+    const auto range = bounds(ref.index[0], ranges);
+    if (rest_ == 0 || !range || range->low < factor * rows_) return false;
+    for (const Open& open : open_) around_rest_.insert(open.loop->variable);
+    return is_input || range->high < factor * (rows_ + rest_);
   }
 
   /// The outermost open loop that walks all rows by this index.
@@ -53,7 +64,9 @@ class RowLoopFinder {
     if (!has_rows(ref) || !good_) return;
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     const std::int64_t factor = factor_.at(buffer.tensor);
+    const bool is_input = role_of(program_.kernel, buffer.tensor) == Role::input;
     Open* const open = row_loop(ref.index[0], factor);
+    if (open == nullptr && is_rest(ref, factor, is_input, ranges)) return;
     good_ = open != nullptr;
     if (!good_) return;
     const std::string& variable = open->loop->variable;
@@ -62,7 +75,7 @@ class RowLoopFinder {
     open->is_row_loop = true;
     const auto row_loops_open = std::count_if(open_.begin(), open_.end(), [](const Open& o) { return o.is_row_loop; });
     good_ = known->second == step && multiple_ % step == 0 && row_loops_open == 1;
-    if (role_of(program_.kernel, buffer.tensor) == Role::input) return;  // neighbouring rows may be read
+    if (is_input) return;  // neighbouring rows may be read
     const auto rest = bounds(ref.index[0] - factor * step * AffineExpr::dim(variable), ranges);
     good_ = good_ && rest && rest->low >= 0 && rest->high < factor * step;
   }
@@ -132,8 +145,9 @@ class RowLoopFinder {
   const HardwareModel& model_;
   std::int64_t rows_;
   const std::map<TensorId, std::int64_t>& factor_;
-  std::int64_t multiple_;
+  std::int64_t multiple_, rest_;
   std::map<std::string, std::int64_t> found_;
+  std::set<std::string> around_rest_;  ///< loops that hold code of the rest
   std::vector<Open> open_;
   Ranges ranges_;
   bool good_ = true;
@@ -151,6 +165,23 @@ void set_trips(std::vector<Node>& nodes, const std::map<std::string, std::int64_
   }
 }
 
+/// Operands of calls and elements.
+void for_each_operand(std::vector<Node>& nodes, const std::function<void(Ref&)>& see) {
+  for (Node& node : nodes)
+    std::visit(overloaded{[&](Loop& loop) { for_each_operand(loop.body, see); },
+                          [&](Guard& guard) {
+                            for_each_operand(guard.then, see);
+                            for_each_operand(guard.otherwise, see);
+                          },
+                          [&](Call& call) { std::for_each(call.operands.begin(), call.operands.end(), see); },
+                          [&](Element& element) {
+                            see(element.write);
+                            std::for_each(element.reads.begin(), element.reads.end(), see);
+                          },
+                          [](Sync&) {}, [](Comment&) {}},
+               node.is);
+}
+
 }  // namespace
 
 Program with_trips(Program program, const std::map<std::string, std::int64_t>& loops, std::int64_t rows) {
@@ -163,6 +194,23 @@ std::optional<std::map<std::string, std::int64_t>> row_loops(const Program& prog
                                                              const std::map<TensorId, std::int64_t>& factor,
                                                              std::int64_t multiple) {
   return RowLoopFinder(program, model, rows, factor, multiple).run();
+}
+
+std::optional<RestFirst> rest_first(Program program, const HardwareModel& model, std::int64_t rows,
+                                    const std::map<TensorId, std::int64_t>& factor, std::int64_t multiple,
+                                    std::int64_t rest) {
+  RowLoopFinder finder(program, model, rows, factor, multiple, rest);
+  auto loops = finder.run();
+  if (!loops) return std::nullopt;
+  const auto move = [&](Ref& ref) {
+    if (!finder.has_rows(ref)) return;
+    const std::set<std::string> names = ref.index[0].names();
+    const bool in_loop = std::any_of(names.begin(), names.end(), [&](const auto& n) { return loops->contains(n); });
+    const std::int64_t by = in_loop ? rest : rest - rows;
+    ref.index[0] = ref.index[0] + factor.at(program.buffers[ref.buffer.index()].tensor) * by;
+  };
+  for_each_operand(program.body, move);
+  return RestFirst{std::move(program), std::move(*loops)};
 }
 
 }  // namespace isamap

@@ -22,8 +22,11 @@ class SymbolicUnit {
 
   Result<TranslationUnit> print() {
     for (std::size_t v = 0; v < program_.versions.size(); ++v)
-      for (std::size_t p = 0; p < program_.versions[v].parts.size(); ++p)
-        if (auto problems = print_part(v, p); !problems.empty()) return problems;
+      for (const std::vector<RowPart>* parts : {&program_.versions[v].parts, &program_.versions[v].rest_first})
+        for (std::size_t p = 0; p < parts->size(); ++p)
+          if (auto problems = print_part(v, (*parts)[p], parts == &program_.versions[v].parts ? 0 : p + 1);
+              !problems.empty())
+            return problems;
     around_.includes.insert("<cstdio>");
     TranslationUnit unit = std::move(first_);
     const std::string pack_text = unit.pack.empty() ? "" : pack_entry(unit);
@@ -35,12 +38,13 @@ class SymbolicUnit {
   }
 
  private:
-  std::string function_name(std::size_t v, const RowPart& part) const {
-    return fmt::format("{}_{}_{}{}", name_, v + 1, part.loops.empty() ? "rows" : "tiles", part.rows);
+  /// `before`: rows before the tiles.
+  std::string function_name(std::size_t v, const RowPart& part, std::size_t before = 0) const {
+    return fmt::format("{}_{}_{}{}{}", name_, v + 1, part.loops.empty() ? "rows" : "tiles", part.rows,
+                       before > 0 ? fmt::format("_and_{}", before) : "");
   }
 
-  Diagnostics print_part(std::size_t v, std::size_t p) {
-    const RowPart& part = program_.versions[v].parts[p];
+  Diagnostics print_part(std::size_t v, const RowPart& part, std::size_t before) {
     Program body = part.program;
     const bool first = functions_.empty();
     if (!first) body.prepack.clear();  // packed once, alike for all
@@ -49,14 +53,22 @@ class SymbolicUnit {
     for (const auto& [variable, step] : part.loops)
       numbers.trips[variable] = step == 1 ? "rows" : fmt::format("rows / {}", step);
     around_.numbers = part.loops.empty() ? nullptr : &numbers;
-    auto unit = print_functions(body, model_, function_name(v, part), "static", around_);
+    auto unit = print_functions(body, model_, function_name(v, part, before), "static", around_);
     around_.numbers = nullptr;
     if (!unit) return unit.diagnostics();
     functions_ +=
-        comment(fmt::format("{} rows{}\n", part.rows, part.loops.empty() ? "" : " a tile, any number of tiles"), " ") +
+        comment(fmt::format("{} rows{}{}\n", part.rows, part.loops.empty() ? "" : " a tile, any number of tiles",
+                            before > 0 ? fmt::format(", {} rows before them", before) : ""),
+                " ") +
         unit->text + "\n";
     if (first) first_ = std::move(*unit);
     return {};
+  }
+
+  static std::string guard_words(const RowVersion& version) {
+    std::string text;
+    for (const SizeFact& fact : version.when) text += (text.empty() ? "for " : " and ") + fact.text;
+    return text.empty() ? "for any number of rows" : text;
   }
 
   std::string about() const {
@@ -68,10 +80,7 @@ class SymbolicUnit {
       out += comment(print_formula(statement, program_.kernel.sample.tensors), "   ");
     for (std::size_t v = 0; v < program_.versions.size(); ++v) {
       const RowVersion& version = program_.versions[v];
-      out += comment(fmt::format("\nversion {}, {}:", v + 1,
-                                 version.most_rows < 0 ? "for any number of rows"
-                                                       : fmt::format("for at most {} rows", version.most_rows)),
-                     " ");
+      out += comment(fmt::format("\nversion {}, {}:", v + 1, guard_words(version)), " ");
       out += comment(version.parts[0].program.schedule_text, "   ");
     }
     std::set<std::string> assumptions;
@@ -119,6 +128,8 @@ class SymbolicUnit {
       if (part.loops.empty())
         text += fmt::format("{0}for (; {1} - {2} >= {3}; {2} += {3}) {4}({5});\n", indent, count_, at_, part.rows,
                             function_name(v, part), arguments);
+      else if (!program_.versions[v].rest_first.empty() && (p + 1 == rests || parts[p + 1].loops.empty()))
+        text += tiles_and_rest(v, part, arguments, indent);
       else
         text += fmt::format("{0}if (const long n = ({1} - {2}) / {3} * {3}; n > 0) {4}({5}, n), {2} += n;\n", indent,
                             count_, at_, part.rows, function_name(v, part), arguments);
@@ -129,6 +140,20 @@ class SymbolicUnit {
       text += fmt::format("{0}  case {1}:\n{0}    {2}({3});\n{0}    break;\n", indent, parts[p].rows,
                           function_name(v, parts[p]), arguments);
     return text + fmt::format("{0}  default:\n{0}    break;\n{0}}}\n", indent);
+  }
+
+  /// All rows from one tile on.
+  std::string tiles_and_rest(std::size_t v, const RowPart& part, const std::string& arguments,
+                             const std::string& indent) const {
+    std::string text =
+        fmt::format("{0}if (const long n = ({1} - {2}) / {3} * {3}; n > 0) {{\n{0}  switch ({1} - {2} - n) {{\n",
+                    indent, count_, at_, part.rows);
+    const std::vector<RowPart>& others = program_.versions[v].rest_first;
+    for (std::size_t before = 0; before <= others.size(); ++before)
+      text += fmt::format("{0}    {1}:\n{0}      {2}({3}, n);\n{0}      break;\n", indent,
+                          before == 0 ? "default" : fmt::format("case {}", before), function_name(v, part, before),
+                          arguments);
+    return text + fmt::format("{0}  }}\n{0}  {1} = {2};\n{0}}}\n", indent, at_, count_);
   }
 
   std::string entry(const TranslationUnit& unit) {
@@ -146,8 +171,11 @@ class SymbolicUnit {
         fmt::format("extern \"C\" int {}({}) {{\n", name_, list) + size_checks(name_, program_.kernel.facts, sizes_);
     text += fmt::format("  const long {} = {};\n  long {} = 0;\n", count_, size_text(program_.rows, sizes_), at_);
     for (std::size_t v = 0; v < program_.versions.size(); ++v) {
-      const bool guarded = program_.versions[v].most_rows >= 0;
-      if (guarded) text += fmt::format("  if ({} <= {}) {{\n", count_, program_.versions[v].most_rows);
+      std::string guard;
+      for (const SizeFact& fact : program_.versions[v].when)
+        guard += (guard.empty() ? "" : " && ") + size_text(fact.nonnegative, sizes_) + " >= 0";
+      const bool guarded = !guard.empty();
+      if (guarded) text += fmt::format("  if ({}) {{  // {}\n", guard, guard_words(program_.versions[v]));
       text += walk(v, unit, guarded ? "    " : "  ");
       if (guarded) text += "    return 0;\n  }\n";
     }

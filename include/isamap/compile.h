@@ -6,6 +6,7 @@
 
 #include "isamap/mapper.h"
 #include "isamap/program.h"
+#include "isamap/schedule_versions.h"
 #include "isamap/scheduler.h"
 
 namespace isamap {
@@ -40,7 +41,9 @@ struct CompileOptions {
   MapOptions map;
   ScheduleOptions schedule;
   std::optional<Schedule> hand_written;  ///< replaces the search
-  bool strict_float = false;             ///< refuse programs that assume finite inputs
+  /// Of a program for all sizes: replace the search and the choice of versions.
+  std::vector<ScheduleVersion> versions = {};
+  bool strict_float = false;  ///< refuse programs that assume finite inputs
   /// For machines with sizes known at run time only: versions for all of them, and a generic one.
   bool all_sizes = false;
   int most_versions = 4;  ///< of a program for all sizes that is a grid of blocks

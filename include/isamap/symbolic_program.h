@@ -27,16 +27,18 @@ struct RowPart {
 
 /// Parts by falling `rows`; those without loops and below the last one with loops are one for each rest.
 struct RowVersion {
-  std::int64_t most_rows = -1;  ///< guard: for at most so many rows; -1: for any number
-  std::vector<RowPart> parts;
-  std::vector<SizeFact> when = {};  ///< guard of a version with grids: all of them hold; none: every size
+  std::vector<SizeFact> when;  ///< guard: all of them hold; none: every size
+  std::vector<RowPart> parts;  ///< none: it has grids
+  /// Tiles of the last part with loops and 1, 2, .. rows before them, in one pass over the tensors without rows
+  /// (program/row_loops.h); by the number of these rows, for each that a tile leaves. None: a second pass.
+  std::vector<RowPart> rest_first = {};
 };
 
 struct SymbolicProgram {
   SymbolicKernel kernel;
   AffineExpr rows;                        ///< of a call, over the sizes
   std::map<TensorId, std::int64_t> step;  ///< elements from one row to the next, of tensors with rows
-  std::vector<RowVersion> versions;       ///< the first whose guard holds; the last has none, so they cover every size
+  std::vector<RowVersion> versions;       ///< the first whose guard holds, else the last one; they cover every size
   /// Kernels without rows: a grid of blocks for each version and statement, statements fastest; versions have no parts
   /// then.
   std::vector<Grid> grids = {};
@@ -47,8 +49,9 @@ struct SymbolicProgram {
 /// multiples of its rows that are left, so that numbers below the rows of the first part decide for all.
 std::optional<std::int64_t> uncovered_rows(const RowVersion& version);
 
-/// Sizes that satisfy the facts and the guard of no version with grids; nothing: the versions cover all sizes, which Z3
-/// proved unless the last version has no guard.
+/// Sizes that satisfy the facts and none of the guards, each the conjunction of its conditions; nothing: the guards
+/// cover all sizes, which Z3 proved unless one has no conditions. Without sizes in it: Z3 gave no answer.
+std::optional<Bindings> uncovered_sizes(const SizeFacts& facts, const std::vector<std::vector<SizeFact>>& guards);
 std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program);
 
 /// Which version serves these sizes, from 0 on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/symbolic/facts.h"
 
+#include <fmt/format.h>
 #include <z3++.h>
 
 #include <algorithm>
@@ -193,6 +194,69 @@ std::string smt_declarations(const SizeFacts& facts) {
     text += "(assert (<= 0 " + value + "))\n";
   }
   return text;
+}
+
+std::optional<AffineExpr> affine_of(const IntExpr& e, const SizeExpressions& sizes) {
+  if (e.op == IntExpr::Op::number) return AffineExpr(e.number);
+  if (e.op == IntExpr::Op::reference) {
+    const auto found = sizes.find(e.reference.object);
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+  }
+  if (e.args.size() != 2) return std::nullopt;
+  const auto a = affine_of(e.args[0], sizes), b = affine_of(e.args[1], sizes);
+  if (!a || !b) return std::nullopt;
+  switch (e.op) {
+    case IntExpr::Op::add:
+      return *a + *b;
+    case IntExpr::Op::sub:
+      return *a - *b;
+    case IntExpr::Op::mul:
+      if (b->is_constant()) return *a * b->constant();
+      if (a->is_constant()) return *b * a->constant();
+      return std::nullopt;
+    case IntExpr::Op::div:
+      return b->is_constant() && b->constant() > 0 ? std::optional(floordiv(*a, b->constant())) : std::nullopt;
+    case IntExpr::Op::mod:
+      return b->is_constant() && b->constant() > 0 ? std::optional(mod(*a, b->constant())) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+namespace {
+
+/// `a == b` is two facts; `!=` is none.
+std::vector<AffineExpr> nonnegative_of(const Condition& condition, const AffineExpr& left, const AffineExpr& right) {
+  switch (condition.op) {
+    case Condition::Op::equal:
+      return {left - right, right - left};
+    case Condition::Op::less:
+      return {right - left - 1};
+    case Condition::Op::at_most:
+      return {right - left};
+    case Condition::Op::more:
+      return {left - right - 1};
+    case Condition::Op::at_least:
+      return {left - right};
+    case Condition::Op::unequal:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SizeFact>> facts_of(const Condition& condition, const std::string& text,
+                                       const SizeExpressions& names, const SourceLocation& where) {
+  if (condition.op == Condition::Op::unequal)
+    return error_at(where, "a fact with != is not supported", "state a range: min, max, multiple_of, <= or ==");
+  const auto left = affine_of(condition.left, names), right = affine_of(condition.right, names);
+  if (!left || !right)
+    return error_at(where, fmt::format("the fact {} is not linear in the sizes", text),
+                    "write sums of sizes times numbers; `/` and `%` by numbers");
+  std::vector<SizeFact> facts;
+  for (AffineExpr& e : nonnegative_of(condition, *left, *right)) facts.push_back({text, std::move(e), where});
+  return facts;
 }
 
 }  // namespace isamap

@@ -6,6 +6,9 @@
 // results repeat. A size with a divisor enters as `multiple_of * q`, a floor division by its two inequalities: no `%`
 // and no product of unknowns is ever asked.
 
+#include <map>
+
+#include "ir/condition.h"
 #include "isamap/symbolic.h"
 
 namespace isamap {
@@ -36,6 +39,16 @@ class Facts {
  private:
   const SizeFacts& facts_;
 };
+
+// Facts and guards as text: conditions that are linear in the sizes.
+
+using SizeExpressions = std::map<std::string, AffineExpr>;  ///< over sizes, by name
+
+/// Nothing: a product or quotient of two symbolic sizes, `min` and the like of one, or an unknown name.
+std::optional<AffineExpr> affine_of(const IntExpr& e, const SizeExpressions& names);
+/// `a == b` is two facts, the others are one. An error: `!=`, or a side that is not linear. All names are known.
+Result<std::vector<SizeFact>> facts_of(const Condition& condition, const std::string& text,
+                                       const SizeExpressions& names, const SourceLocation& where);
 
 /// SMT-LIB: declarations and assertions of the facts, each size named `size.NAME`; and an expression over them.
 std::string smt_declarations(const SizeFacts& facts);

@@ -145,19 +145,19 @@ std::optional<std::int64_t> uncovered_rows(const RowVersion& version) {
   return std::nullopt;
 }
 
-std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program) {
+std::optional<Bindings> uncovered_sizes(const SizeFacts& stated, const std::vector<std::vector<SizeFact>>& guards) {
   // Every guard fails: one condition of each does. All choices of these are asked.
   std::vector<std::vector<AffineExpr>> choices(1);
-  for (const RowVersion& version : program.versions) {
+  for (const std::vector<SizeFact>& guard : guards) {
     std::vector<std::vector<AffineExpr>> more;
     for (const std::vector<AffineExpr>& chosen : choices)
-      for (const SizeFact& condition : version.when) {
+      for (const SizeFact& condition : guard) {
         more.push_back(chosen);
         more.back().push_back(-condition.nonnegative - 1);
       }
     choices = std::move(more);
   }
-  const Facts facts(program.kernel.facts);
+  const Facts facts(stated);
   for (const std::vector<AffineExpr>& failed : choices) {
     const Answer none = facts.nonnegative(-1, failed);  // "yes": no sizes fail these
     if (!none) return none.counterexample;
@@ -165,18 +165,19 @@ std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program) {
   return std::nullopt;
 }
 
+std::optional<Bindings> uncovered_sizes(const SymbolicProgram& program) {
+  std::vector<std::vector<SizeFact>> guards;
+  for (const RowVersion& version : program.versions) guards.push_back(version.when);
+  return uncovered_sizes(program.kernel.facts, guards);
+}
+
 std::size_t version_at(const SymbolicProgram& program, const Bindings& sizes) {
   std::size_t v = 0;
-  if (!program.grids.empty()) {
-    const auto serves = [&](const RowVersion& version) {
-      return std::all_of(version.when.begin(), version.when.end(),
-                         [&](const SizeFact& fact) { return evaluate(fact.nonnegative, sizes) >= 0; });
-    };
-    while (v + 1 < program.versions.size() && !serves(program.versions[v])) ++v;
-    return v;
-  }
-  const std::int64_t rows = evaluate(program.rows, sizes);
-  while (program.versions[v].most_rows >= 0 && rows > program.versions[v].most_rows) ++v;
+  const auto serves = [&](const RowVersion& version) {
+    return std::all_of(version.when.begin(), version.when.end(),
+                       [&](const SizeFact& fact) { return evaluate(fact.nonnegative, sizes) >= 0; });
+  };
+  while (v + 1 < program.versions.size() && !serves(program.versions[v])) ++v;
   return v;
 }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule files: YAML with one of `nest`, `nests` and `levels`, and the checks of a schedule against its kernel and
-// machine.
+// Schedule files: YAML with one of `nest`, `nests` and `levels`, or versions of these, and the checks of a schedule
+// against its kernel and machine.
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "ir/symbolic/facts.h"
 #include "ir/verify/recurrence.h"
+#include "isamap/schedule_versions.h"
 #include "isamap/scheduler.h"
+#include "isamap/symbolic_program.h"
 #include "mapper/advice/statement_splits.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/per_memory_view.h"
@@ -142,14 +148,20 @@ Kernel read_splits(const yaml::Node* written, const Kernel& kernel, Schedule& sc
   return made;
 }
 
-Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const HardwareModel& model) {
-  Diagnostics problems;
-  yaml::MapReader reader(root, "a schedule file", problems);
+/// `schedule`, `kernel`, `target` and `sizes`.
+Schedule read_head(yaml::MapReader& reader, const std::string& kernel, const HardwareModel& model,
+                   Diagnostics& problems) {
   Schedule schedule;
   schedule.name = reader.text("schedule", true).value_or("");
-  same_name(reader, "kernel", whole.name, schedule.kernel, problems);
+  same_name(reader, "kernel", kernel, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
   same_sizes(reader.child("sizes"), model, schedule, problems);
+  return schedule;
+}
+
+/// `splits`, `lanes` and the nests, for the kernel, in `schedule`.
+void read_body(yaml::MapReader& reader, const Kernel& whole, const HardwareModel& model, Schedule& schedule,
+               Diagnostics& problems) {
   const Kernel split = read_splits(reader.child("splits"), whole, schedule, problems);
   const Kernel kernel = read_lanes(reader.child("lanes"), split, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
@@ -160,20 +172,238 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const Hardwar
         error_at(roles->where, "a schedule file has no 'roles'", "write `role NAME` at the stage that it fills"));
   reader.finish();
   const int forms = (nest != nullptr) + (nests != nullptr) + (levels != nullptr);
+  const SourceLocation& where = reader.node().where;
   if (forms != 1)
-    problems.push_back(
-        error_at(root.where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
-  if (!problems.empty()) return problems;
+    problems.push_back(error_at(where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
+  if (!problems.empty()) return;
   if (nest) schedule.nests = {read_nest(*nest, problems)};
   if (nests) schedule.nests = read_nests(*nests, problems);
   if (levels) {
     auto made = nest_of_levels(*levels, kernel, model);
-    if (!made) return made.diagnostics();
+    if (!made) {
+      problems.insert(problems.end(), made.diagnostics().begin(), made.diagnostics().end());
+      return;
+    }
     schedule.nests = {std::move(*made)};
   }
-  if (problems.empty()) check(schedule, kernel, model, root.where, problems);
+  if (problems.empty()) check(schedule, kernel, model, where, problems);
+}
+
+// Versions ------------------------------------------------------------------------------------------------------------
+
+bool is_list_of_maps(const yaml::Node& node, const std::string& what, const std::string& hint, Diagnostics& problems) {
+  const bool all = node.kind == yaml::Kind::list && !node.items.empty() &&
+                   std::all_of(node.items.begin(), node.items.end(),
+                               [](const yaml::Node& item) { return item.kind == yaml::Kind::map; });
+  if (!all) problems.push_back(error_at(node.where, what, hint));
+  return all;
+}
+
+bool are_versions(const yaml::Node& node, Diagnostics& problems) {
+  return is_list_of_maps(node, "'versions' must be a list of schedules", "write - when: [\"M <= 8\"], and its nest",
+                         problems);
+}
+
+/// `when: ["M <= 8"]`; `names`: of the sizes, as expressions.
+std::vector<SizeFact> read_guard(const yaml::Node* node, const SizeExpressions& names, Diagnostics& problems) {
+  std::vector<SizeFact> guard;
+  if (!node) return guard;
+  if (node->kind != yaml::Kind::list || node->items.empty()) {
+    problems.push_back(error_at(node->where, "'when' must be a list of conditions", "write when: [\"M <= 8\"]"));
+    return guard;
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, value] : names) known.push_back(name);
+  for (const yaml::Node& item : node->items) {
+    const SourceLocation at{item.where.file, item.where.line, item.where.column + (item.quoted ? 1 : 0)};
+    const auto condition = parse_condition(item.kind == yaml::Kind::scalar ? item.scalar : "", at);
+    if (!condition) {
+      problems.insert(problems.end(), condition.diagnostics().begin(), condition.diagnostics().end());
+      continue;
+    }
+    const auto all = references(*condition);
+    const auto unknown =
+        std::find_if(all.begin(), all.end(), [&](const Reference& one) { return !names.contains(one.object); });
+    if (unknown != all.end()) {
+      problems.push_back(error_at(at, fmt::format("'{}' in 'when' is no size of this kernel", unknown->object),
+                                  yaml::did_you_mean(unknown->object, known)));
+      continue;
+    }
+    const auto facts = facts_of(*condition, item.scalar, names, at);
+    problems.insert(problems.end(), facts.diagnostics().begin(), facts.diagnostics().end());
+    if (facts) guard.insert(guard.end(), facts->begin(), facts->end());
+  }
+  return guard;
+}
+
+/// One of the whole kernel, or by statement.
+void read_schedules(yaml::MapReader& reader, const std::vector<Kernel>& kernels, const HardwareModel& model,
+                    const Schedule& head, ScheduleVersion& version, Diagnostics& problems) {
+  const yaml::Node* statements = reader.child("statements");
+  if (kernels.size() == 1 && !statements) {
+    version.schedules.push_back(head);
+    return read_body(reader, kernels[0], model, version.schedules[0], problems);
+  }
+  reader.finish();
+  if (!statements) {
+    problems.push_back(error_at(version.where,
+                                fmt::format("this version has no 'statements', which are {} here", kernels.size()),
+                                "write statements: with a schedule for each statement of the kernel"));
+    return;
+  }
+  if (!is_list_of_maps(*statements, "'statements' must be a list of schedules", "write - nest:", problems)) return;
+  if (statements->items.size() != kernels.size()) {
+    problems.push_back(error_at(
+        statements->where, fmt::format("{} schedules for {} statements", statements->items.size(), kernels.size())));
+    return;
+  }
+  for (std::size_t s = 0; s < kernels.size(); ++s) {
+    yaml::MapReader one(statements->items[s], "the schedule of a statement", problems);
+    version.schedules.push_back(head);
+    read_body(one, kernels[s], model, version.schedules.back(), problems);
+  }
+}
+
+/// Where a version is reached by no size, or a size by no version.
+void check_cover(const std::vector<ScheduleVersion>& versions, const SizeFacts& facts, Diagnostics& problems) {
+  std::vector<std::vector<SizeFact>> guards;
+  for (const ScheduleVersion& version : versions) {
+    if (!guards.empty() && guards.back().empty()) {
+      problems.push_back(error_at(
+          version.where, fmt::format("no size reaches version {}: the one before it serves all", guards.size() + 1),
+          "state its sizes: when: [\"M <= 8\"]"));
+      return;
+    }
+    guards.push_back(version.when);
+  }
+  const auto none = uncovered_sizes(facts, guards);
+  if (!none) return;
+  std::string sizes;
+  for (const SymbolicSize& size : facts.sizes)
+    if (const auto found = none->find(size.name); found != none->end())
+      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", size.name, found->second);
+  problems.push_back(error_at(versions.back().when.front().where,
+                              sizes.empty() ? "it was not proved that the versions serve all sizes"
+                                            : fmt::format("no version serves {}", sizes),
+                              "leave out 'when' of the last version"));
+}
+
+/// Names of the kernel's sizes, as expressions over those that are symbolic.
+SizeExpressions names_of(const SymbolicKernel& kernel) {
+  SizeExpressions names(kernel.sizes.begin(), kernel.sizes.end());
+  for (const SymbolicSize& size : kernel.facts.sizes) names[size.name] = AffineExpr::dim(size.name);
+  return names;
+}
+
+/// What the schedules are for: the kernel if it has rows, else each statement of it.
+Result<std::vector<Kernel>> scheduled_for_all_sizes(const SymbolicKernel& kernel) {
+  if (rows_of(kernel)) return std::vector<Kernel>{kernel.sample};
+  std::vector<Kernel> kernels;
+  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
+    auto shape = grid_shape(kernel, s);
+    if (!shape) return shape.diagnostics();
+    kernels.push_back(std::move(shape->kernel));
+  }
+  return kernels;
+}
+
+Result<std::vector<ScheduleVersion>> read_versions(const yaml::Node& root, const SymbolicKernel& kernel,
+                                                   const HardwareModel& model) {
+  std::vector<ScheduleVersion> versions;
+  Diagnostics problems;
+  yaml::MapReader reader(root, "a schedule file", problems);
+  const Schedule head = read_head(reader, kernel.sample.name, model, problems);
+  const yaml::Node* list = reader.child("versions");
+  reader.finish();
+  const auto kernels = scheduled_for_all_sizes(kernel);
+  if (!kernels) return kernels.diagnostics();
+  if (!are_versions(*list, problems)) return problems;
+  const SizeExpressions names = names_of(kernel);
+  for (const yaml::Node& item : list->items) {
+    Diagnostics own;  // so that all versions are read
+    yaml::MapReader one(item, "a version", own);
+    ScheduleVersion& version = versions.emplace_back();
+    version.where = item.where;
+    version.when = read_guard(one.child("when"), names, own);
+    read_schedules(one, *kernels, model, head, version, own);
+    problems.insert(problems.end(), own.begin(), own.end());
+  }
+  if (problems.empty()) check_cover(versions, kernel.facts, problems);
+  if (!problems.empty()) return problems;
+  return versions;
+}
+
+/// Sizes of a kernel with numbers by their names; extents of iterators where it has no names for them.
+SizeExpressions numbers_of(const Kernel& kernel) {
+  SizeExpressions numbers;
+  for (const auto& [name, value] : kernel.sizes) numbers[name] = AffineExpr(value);
+  for (const Computation& statement : kernel.statements)
+    for (const Dim& dim : statement.domain.dims) numbers.try_emplace(dim.name, AffineExpr(dim.extent));
+  return numbers;
+}
+
+/// The schedule of one statement after the other, as one of the whole kernel.
+void join_statements(const yaml::Node& statements, const Kernel& whole, const HardwareModel& model, Schedule& joined,
+                     Diagnostics& problems) {
+  if (!is_list_of_maps(statements, "'statements' must be a list of schedules", "write - nest:", problems)) return;
+  Kernel kernel = whole;
+  for (const char* key : {"splits", "lanes"})
+    for (const yaml::Node& item : statements.items)
+      kernel = std::string_view(key) == "splits" ? read_splits(item.find(key), kernel, joined, problems)
+                                                 : read_lanes(item.find(key), kernel, joined, problems);
+  for (const yaml::Node& item : statements.items) {
+    if (const yaml::Node* nest = item.find("nest")) joined.nests.push_back(read_nest(*nest, problems));
+    if (const yaml::Node* nests = item.find("nests"))
+      for (Nest& one : read_nests(*nests, problems)) joined.nests.push_back(std::move(one));
+  }
+  if (problems.empty()) check(joined, kernel, model, statements.where, problems);
+}
+
+/// Of a file with versions: the one that serves the sizes of the kernel, which are numbers.
+void read_version_at(const yaml::Node& list, const Kernel& kernel, const HardwareModel& model, Schedule& schedule,
+                     Diagnostics& problems) {
+  if (!are_versions(list, problems)) return;
+  const SizeExpressions numbers = numbers_of(kernel);
+  for (const yaml::Node& item : list.items) {
+    const std::vector<SizeFact> guard = read_guard(item.find("when"), numbers, problems);
+    if (!problems.empty()) return;
+    const auto holds = [](const SizeFact& fact) { return fact.nonnegative.constant() >= 0; };
+    if (!std::all_of(guard.begin(), guard.end(), holds)) continue;
+    yaml::MapReader version(item, "a version", problems);
+    version.child("when");
+    if (const yaml::Node* statements = version.child("statements")) {
+      version.finish();
+      return join_statements(*statements, kernel, model, schedule, problems);
+    }
+    return read_body(version, kernel, model, schedule, problems);
+  }
+  problems.push_back(
+      error_at(list.where, "no version serves the sizes of this kernel", "leave out 'when' of the last version"));
+}
+
+Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const HardwareModel& model) {
+  Diagnostics problems;
+  yaml::MapReader reader(root, "a schedule file", problems);
+  Schedule schedule = read_head(reader, whole.name, model, problems);
+  if (const yaml::Node* versions = root.find("versions")) {
+    reader.child("versions");
+    reader.finish();
+    if (problems.empty()) read_version_at(*versions, whole, model, schedule, problems);
+  } else {
+    read_body(reader, whole, model, schedule, problems);
+  }
   if (!problems.empty()) return problems;
   return schedule;
+}
+
+/// With the file and the source line where they are missing.
+Diagnostics placed(Diagnostics diagnostics, const std::string& text, const std::string& file) {
+  const yaml::Source source(text);
+  for (Diagnostic& d : diagnostics) {
+    if (d.where.file.empty()) d.where.file = file;
+    if (d.source_line.empty()) source.attach(d);
+  }
+  return diagnostics;
 }
 
 }  // namespace
@@ -187,12 +417,25 @@ Result<Schedule> parse_schedule(const std::string& text, const std::string& file
   auto schedule = read(*root, kernel, model);
   if (schedule && diagnostics.empty()) return schedule;
   diagnostics.insert(diagnostics.end(), schedule.diagnostics().begin(), schedule.diagnostics().end());
-  const yaml::Source source(text);
-  for (Diagnostic& d : diagnostics) {
-    if (d.where.file.empty()) d.where.file = file;
-    if (d.source_line.empty()) source.attach(d);
-  }
-  return diagnostics;
+  return placed(std::move(diagnostics), text, file);
+}
+
+Result<std::vector<ScheduleVersion>> parse_schedule_versions(const std::string& text, const std::string& file,
+                                                             const SymbolicKernel& kernel, const HardwareModel& model) {
+  Diagnostics diagnostics;
+  const auto root = yaml::parse_text(text, file, diagnostics);
+  if (!root || !diagnostics.empty()) return placed(std::move(diagnostics), text, file);
+  if (!root->find("versions")) return std::vector<ScheduleVersion>{};
+  auto versions = read_versions(*root, kernel, model);
+  if (!versions) return placed(versions.diagnostics(), text, file);
+  return versions;
+}
+
+Result<std::vector<ScheduleVersion>> load_schedule_versions(const std::string& path, const SymbolicKernel& kernel,
+                                                            const HardwareModel& model) {
+  auto text = yaml::read_text_file(path);
+  if (!text) return text.diagnostics();
+  return parse_schedule_versions(*text, path, kernel, model);
 }
 
 Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, const HardwareModel& model) {

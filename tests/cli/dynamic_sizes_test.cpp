@@ -201,6 +201,70 @@ TEST(DynamicSizes, ExplainNamesTheFactsThatWouldRemoveCode) {
   EXPECT_NE(said.out.find("j leaves a rest of its tiles; the fact N: {multiple_of: "), std::string::npos) << said.out;
 }
 
+/// The same schedule twice, for few and for many rows.
+std::string two_versions(const std::string& one) {
+  const std::size_t nest = one.find("nest:\n");
+  EXPECT_NE(nest, std::string::npos) << one;
+  const std::string lines = std::regex_replace(one.substr(nest), std::regex("\n(?=.)"), "\n    ");
+  return one.substr(0, nest) + "versions:\n  - when: [\"M <= 8\"]\n    " + lines + "  - " + lines;
+}
+
+TEST(DynamicSizes, AScheduleFileOfVersionsIsReadBack) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", rows_of_a_product);
+  const std::string one = folder.write(
+      "one.yaml", isamap({"schedule", kernel, "--target", "x86_avx2", "--sizes", "M=30", "--budget", "evals=40"}).out);
+  const std::string text = two_versions(std::regex_replace(read_file(one), std::regex("\n(#[^\n]*\n)+"), ""));
+  const std::string file = folder.write("two.yaml", text);
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--target", "x86_avx2", "--schedule", file});
+    return isamap(words);
+  };
+  const Said printed = with({"schedule", kernel});
+  ASSERT_EQ(printed.code, 0) << printed.err << text;
+  EXPECT_EQ(std::regex_replace(printed.out, std::regex(" *#[^\n]*\n"), ""), text);
+  const Json ran = parsed(with({"run", kernel, "--sizes", "M=0,1,8,9,37", "--json"}));
+  ASSERT_EQ(ran["runs"].size(), 5U) << ran;
+  EXPECT_EQ(ran["versions"], 2);
+  EXPECT_EQ(ran["recompiles"], 0);
+  std::vector<int> versions;
+  for (const Json& run : ran["runs"]) versions.push_back(run["version"]);
+  EXPECT_EQ(versions, (std::vector<int>{1, 1, 1, 2, 2}));
+  const Json priced = parsed(with({"evaluate", kernel, "--sizes", "M=8,37", "--json"}));
+  EXPECT_EQ(priced["versions"], 2) << priced;
+  EXPECT_EQ(priced["runs"][0]["version"], 1);
+  EXPECT_EQ(priced["runs"][1]["version"], 2);
+  EXPECT_EQ(with({"evaluate", kernel, "--sizes", "M=8"}).code, 0);
+  folder.write("two.yaml", std::regex_replace(text, std::regex("  - nest:"), "  - when: [\"M > 9\"]\n    nest:"));
+  for (const char* verb : {"run", "schedule", "emit"}) {
+    const Said refused = with({verb, kernel});
+    EXPECT_EQ(refused.code, 1) << verb;
+    EXPECT_NE(refused.err.find("no version serves M = 9"), std::string::npos) << verb << refused.err;
+  }
+  EXPECT_EQ(with({"evaluate", kernel, "--sizes", "M=1,2"}).code, 1);
+}
+
+TEST(DynamicSizes, SimulatorsAreBoundAtTheCallWithoutANewSearch) {
+  const Folder folder;
+  const std::string kernel =
+      folder.write("k.yaml",
+                   "kernel: k\ndims: {M: {max: 400, likely: 32}, N: 32, K: 16}\n"
+                   "tensors: {A: {shape: [M, K], dtype: s8}, B: {shape: [K, N], dtype: s8}, C: {shape: [M, N], dtype: "
+                   "s32}}\ncompute: ['C[i,j] += A[i,k] * B[k,j]']\n");
+  const Said said =
+      isamap({"run", kernel, "--target", "systolic16", "--sizes", "M=32,37,64", "--budget", "evals=40", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json json = parsed(said);
+  EXPECT_EQ(json["correct"], true);
+  EXPECT_EQ(json["recompiles"].get<int>(), json["versions"].get<int>() - 1);
+  for (const Json& run : json["runs"]) {
+    const std::string size = std::to_string(run["sizes"]["M"].get<int>());
+    EXPECT_EQ(run["executed"], run.contains("searched_because") ? "simulator" : "simulator, bound at M = " + size);
+  }
+  EXPECT_FALSE(json["runs"][0].contains("searched_because"));
+  EXPECT_FALSE(json["runs"][2].contains("searched_because"));
+}
+
 TEST(DynamicSizes, EmitHasOneEntryWithTheSizes) {
   const Folder folder;
   const std::string kernel = folder.write("k.yaml", rows_of_a_product);

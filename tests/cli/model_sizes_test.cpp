@@ -101,6 +101,7 @@ TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "size M has no value (M in 1..3)\n  hint: --sizes M=3\n");
   EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));
   EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);
+  for (const char* dims : {"N", "N=a..b", "N=9..3"}) EXPECT_NE(told(dims, "N=3").find("--dims: "), std::string::npos);
 }
 
 /// y = a + b of [2, seq] and [2, ?].

@@ -387,7 +387,7 @@ TEST(GridVersions, AVersionTakenAwayLeavesSizes) {
   program.kernel = symbolic_kernel(product);
   program.grids.resize(1);
   const AffineExpr n = AffineExpr::dim("N");
-  program.versions = {{-1, {}, {{"N <= 8", 8 - n, {}}}}, {-1, {}, {{"N > 8", n - 9, {}}}}};
+  program.versions = {{{{"N <= 8", 8 - n, {}}}, {}}, {{{"N > 8", n - 9, {}}}, {}}};
   EXPECT_EQ(uncovered_sizes(program), std::nullopt);
   SymbolicProgram weaker = program;  // N <= 7
   weaker.versions[0].when[0].nonnegative = 7 - n;

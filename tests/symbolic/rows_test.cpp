@@ -141,7 +141,7 @@ TEST(SymbolicRows, PartsServeEveryNumberOfRows) {
     const SymbolicCompilation& program = compiled(kernel);
     ASSERT_TRUE(program.program);
     const RowVersion& all = program.program->versions.back();
-    EXPECT_EQ(all.most_rows, -1);
+    EXPECT_TRUE(all.when.empty());
     EXPECT_LE(program.program->versions.size(), 4U);
     EXPECT_EQ(uncovered_rows(all), std::nullopt) << kernel.sample.name;
     for (std::size_t p = 0; p < all.parts.size(); ++p) {  // mutant: without one part some number is not served
@@ -190,6 +190,44 @@ TEST(SymbolicRows, APartWithTripsIsTheProgramOfThatSize) {
     }
   EXPECT_GT(compared, 0);
 }
+
+const std::string large_weights =
+    "kernel: projection\ndims: {M: {min: 0, max: 600, likely: 200}, N: 128, K: 96}\n"
+    "tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}\n"
+    "compute:\n  - C[i,j] += A[i,k] * B[k,j]\n";
+
+/// Tiles and the rows before them are the program of that number of rows with its last tile moved to the front.
+TEST(SymbolicRows, TheRestIsOfTheSamePass) {
+  const SymbolicKernel kernel = kernel_of(large_weights);
+  const SymbolicCompilation& program = compiled(kernel);
+  ASSERT_TRUE(program.program);
+  const Rows rows = *rows_of(kernel);
+  const RowVersion& all = program.program->versions.back();
+  ASSERT_FALSE(all.rest_first.empty());
+  for (std::size_t rest = 1; rest <= all.rest_first.size(); ++rest) {
+    const RowPart& part = all.rest_first[rest - 1];
+    const auto before = static_cast<std::int64_t>(rest);
+    EXPECT_LT(before, part.rows);
+    for (const std::int64_t tiles : {2, 5}) {
+      const std::int64_t count = tiles * part.rows + before;
+      const auto lowered = lower(program.schedules.back(), with_rows(kernel, rows, count), machine());
+      ASSERT_TRUE(lowered) << render(lowered.diagnostics());
+      EXPECT_EQ(row_loops(*lowered, machine(), count, rows.factor, part.rows), std::nullopt);
+      EXPECT_FALSE(rest_first(*lowered, machine(), count, rows.factor, part.rows, before + 1));  // mutant
+      auto moved = rest_first(*lowered, machine(), count, rows.factor, part.rows, before);
+      ASSERT_TRUE(moved) << rest;
+      EXPECT_EQ(moved->loops, part.loops);
+      Program with = with_trips(part.program, part.loops, tiles * part.rows);
+      drop_comments(with.body);
+      drop_comments(moved->program.body);
+      EXPECT_TRUE(with.body == moved->program.body) << rest << " " << tiles;
+    }
+  }
+  // Small weights stay in the nearest cache: a second pass is as good, and less code.
+  EXPECT_TRUE(compiled(product_of_rows()).program->versions.back().rest_first.empty());
+}
+
+TEST(SymbolicRows, RestsInOnePassAtManySizes) { run_many(large_weights, "M", 0, 45); }
 
 TEST(SymbolicRows, AProductAtManySizes) {
   run_many(

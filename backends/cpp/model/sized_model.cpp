@@ -108,7 +108,8 @@ class SizedModelPrinter {
   Diagnostics rows(const SymbolicProgram& program, SizedPart& made) {
     SymbolicProgram renamed = program;
     for (RowVersion& version : renamed.versions)
-      for (RowPart& part : version.parts) part.program.name = made.function;
+      for (std::vector<RowPart>* parts : {&version.parts, &version.rest_first})
+        for (RowPart& part : *parts) part.program.name = made.function;
     renamed.arguments.name = made.function;
     auto unit = print_symbolic_cpp(renamed, machine_);
     if (!unit) return unit.diagnostics();

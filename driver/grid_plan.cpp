@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/grid_plan.h"
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t kAddedTiles[] = {64, 32, 16, 8};  // of dims without a loop
+constexpr std::size_t kMostOtherSchedules = 4;           // for blocks that none of a grid's own schedules lowers to
+
+std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
+  std::vector<Schedule> found;
+  for (const Schedule& one : schedules)
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
+  return found;
+}
+
+Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
+  const Computation& statement = shape.kernel.statements[0];
+  Nest nest;
+  for (const Dim& dim : statement.domain.dims) {
+    For loop;
+    loop.loops = {{dim.name, 1}};
+    nest.lines.push_back(Line{loop});
+  }
+  Do element;
+  element.statement = statement.name;
+  nest.lines.push_back(Line{element});
+  schedule.splits.clear();
+  schedule.lanes.clear();
+  schedule.nests = {nest};
+  return schedule;
+}
+
+/// Without prefetches and chosen moves; `all`: without copies in addressed memories, too.
+Schedule reduced(Schedule schedule, bool all, const HardwareModel& model) {
+  for (Nest& nest : schedule.nests) {
+    std::erase_if(nest.lines, [&](const Line& line) {
+      const auto* stage = std::get_if<Stage>(&line.is);
+      const auto memory = stage != nullptr ? model.find_memory(stage->memory) : std::nullopt;
+      return stage != nullptr &&
+             (stage->ahead > 0 || (all && memory && model.memory(*memory).kind != MemoryKind::register_file));
+    });
+    for (Line& line : nest.lines)
+      if (auto* stage = std::get_if<Stage>(&line.is)) stage->via.clear();
+  }
+  return schedule;
+}
+
+/// With an outer loop over each symbolic parallel dim that has none, and no tiles that leave many rests.
+Schedule with_loops(const GridShape& shape, Schedule schedule, std::int64_t tile) {
+  for (const GridAxis& axis : shape.axes)
+    for (Nest& nest : schedule.nests) {
+      for (Line& line : nest.lines)
+        if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
+          for (TiledLoop& tiled : loop->loops)
+            if (tiled.dim == axis.dim && tiled.tile > 2 * tile) tiled.tile = tile;
+      const bool has = std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
+        const auto* loop = std::get_if<For>(&line.is);
+        return loop != nullptr && !loop->unroll &&
+               std::any_of(loop->loops.begin(), loop->loops.end(),
+                           [&](const TiledLoop& tiled) { return tiled.dim == axis.dim; });
+      });
+      if (has || axis.reduced) continue;
+      For loop;
+      loop.loops = {{axis.dim, tile}};
+      nest.lines.insert(nest.lines.begin(), Line{loop});
+    }
+  return schedule;
+}
+
+}  // namespace
+
+PlannedGrid planned_grid(const GridShape& shape, const Schedule& schedule, const std::vector<Schedule>& all,
+                         const HardwareModel& model) {
+  const Schedule copies = reduced(schedule, false, model), plain = reduced(schedule, true, model);
+  GridSchedules with{schedule, without_equal({plain, copies, schedule}), {}, scalar_schedule(shape, schedule)};
+  for (const Schedule& other : all)
+    if (other != schedule && with.others.size() < kMostOtherSchedules)
+      with.others.push_back(reduced(other, false, model));
+  std::vector<GridSchedules> tried{with};
+  const auto add = [&](const Schedule& main, const std::vector<Schedule>& rests) {
+    tried.push_back({main, without_equal(rests), with.others, with.scalar});
+  };
+  add(copies, {plain, copies});
+  add(plain, {plain});
+  for (const std::int64_t tile : kAddedTiles)
+    for (const Schedule& one : {copies, plain})
+      if (const Schedule more = with_loops(shape, one, tile); more != one)
+        add(more, {with_loops(shape, plain, tile), more});
+  add(with.scalar, {});
+  PlannedGrid found;
+  found.grid.shape = shape;
+  found.grid.schedule = schedule;
+  found.next = std::move(tried);
+  return found;
+}
+
+Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareModel& model,
+                     const CompileOptions& options) {
+  Diagnostics why;
+  while (!plan.lowered && !plan.next.empty()) {
+    const GridSchedules schedules = std::move(plan.next.front());
+    plan.next.erase(plan.next.begin());
+    auto grid = build_grid(shape, model, options, schedules);
+    plan.lowered = static_cast<bool>(grid);
+    if (grid)
+      plan.grid = std::move(*grid);
+    else if (why.empty())
+      why = grid.diagnostics();
+  }
+  return why;
+}
+
+Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model) {
+  for (Nest& nest : schedule.nests) {
+    std::vector<Line> early;
+    std::erase_if(nest.lines, [&](const Line& line) {
+      const auto* stage = std::get_if<Stage>(&line.is);
+      if (stage == nullptr || stage->ahead > 0 || stage->slide || stage->buffers > 1 || stage->layout.empty())
+        return false;
+      const auto memory = model.find_memory(stage->memory);
+      const auto& tensors = shape.kernel.tensors;
+      const auto tensor =
+          std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& one) { return one.name == stage->tensor; });
+      if (!memory || model.memory(*memory).kind == MemoryKind::register_file || tensor == tensors.end()) return false;
+      if (role_of(shape.kernel, make_id<TensorId>(static_cast<std::size_t>(tensor - tensors.begin()))) != Role::input)
+        return false;
+      early.push_back(line);
+      return true;
+    });
+    nest.lines.insert(nest.lines.begin(), early.begin(), early.end());
+  }
+  return schedule;
+}
+
+bool is_scalar(const Schedule& schedule) {
+  return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
+    return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+      const auto* instruction = std::get_if<Do>(&line.is);
+      return instruction == nullptr || instruction->instruction.empty();
+    });
+  });
+}
+
+}  // namespace isamap

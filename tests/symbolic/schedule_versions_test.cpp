@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule files of several versions: read = written, the cover is proved again, and mutants of guards are refused.
+
+#include "isamap/schedule_versions.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/compiled_runner.h"
+#include "driver/execute.h"
+#include "isamap/frontends.h"
+#include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& written_for() {
+  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  return model;
+}
+
+SymbolicKernel read_kernel(const std::string& text, const Bindings& given = {}) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", given);
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+const std::string some_rows = R"(kernel: projection
+dims: {M: {max: 4096, likely: 200}, N: 40, K: 24}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+const std::string any_sizes = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: 24}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+const std::string two_statements = R"(kernel: sums
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
+tensors: {X: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - L[i] += X[i,j]
+  - Y[i,j] = X[i,j] - L[i]
+)";
+
+CompileOptions few_evaluations() {
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 20;
+  return options;
+}
+
+/// The versions of the search with one schedule, `count` times, under these guards.
+std::vector<ScheduleVersion> searched(const SymbolicKernel& kernel, const std::vector<std::vector<SizeFact>>& guards) {
+  CompileOptions options = few_evaluations();
+  options.most_versions = 1;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, written_for(), options);
+  EXPECT_TRUE(compiled.program) << render(compiled.problems);
+  std::vector<ScheduleVersion> versions;
+  const std::size_t each = compiled.program->grids.empty() ? 1 : kernel.sample.statements.size();
+  for (const auto& guard : guards)
+    versions.push_back(
+        {guard, {compiled.schedules.end() - static_cast<std::ptrdiff_t>(each), compiled.schedules.end()}});
+  return versions;
+}
+
+SizeFact at_most(const std::string& size, std::int64_t bound) {
+  return {size + " <= " + std::to_string(bound), AffineExpr(bound) - AffineExpr::dim(size), {}};
+}
+
+Result<std::vector<ScheduleVersion>> read_back(const std::string& text, const SymbolicKernel& kernel) {
+  return parse_schedule_versions(text, "s.yaml", kernel, written_for());
+}
+
+std::string refusal(const std::string& text, const SymbolicKernel& kernel) {
+  const auto versions = read_back(text, kernel);
+  return versions ? "" : render(versions.diagnostics());
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from << " in\n" << text;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(ScheduleVersions, ReadIsWritten) {
+  for (const std::string& text : {some_rows, any_sizes, two_statements}) {
+    const SymbolicKernel kernel = read_kernel(text);
+    const std::string written = print(searched(kernel, {{at_most("M", 8)}, {}}), {"few", "many\nof them"});
+    EXPECT_NE(written.find("versions:\n  # few\n  - when: [\"M <= 8\"]\n"), std::string::npos) << written;
+    const auto read = read_back(written, kernel);
+    ASSERT_TRUE(read) << render(read.diagnostics()) << written;
+    EXPECT_EQ(print(*read, {"few", "many\nof them"}), written);
+    CompileOptions options = few_evaluations();
+    options.versions = *read;
+    const SymbolicCompilation compiled = compile_symbolic(kernel, written_for(), options);
+    ASSERT_TRUE(compiled.program) << render(compiled.problems);
+    ASSERT_EQ(compiled.program->versions.size(), 2U);
+    EXPECT_EQ(compiled.program->versions[0].when[0].text, "M <= 8");
+    EXPECT_EQ(version_at(*compiled.program, {{"M", 8}, {"N", 5}}), 0U);
+    EXPECT_EQ(version_at(*compiled.program, {{"M", 9}, {"N", 5}}), 1U);
+    std::vector<Schedule> schedules;
+    for (const ScheduleVersion& version : *read)
+      schedules.insert(schedules.end(), version.schedules.begin(), version.schedules.end());
+    EXPECT_EQ(compiled.schedules, schedules);
+  }
+}
+
+TEST(ScheduleVersions, TheCoverIsProvedWhenTheFileIsRead) {
+  for (const std::string& kernel_text : {some_rows, any_sizes}) {
+    const SymbolicKernel kernel = read_kernel(kernel_text);
+    SizeFact above{"M > 8", AffineExpr::dim("M") - 9, {}};
+    const std::string right = print(searched(kernel, {{at_most("M", 8)}, {above}}));
+    EXPECT_EQ(refusal(right, kernel), "");
+    const std::string weaker = refusal(replaced(right, "M > 8", "M > 9"), kernel);
+    EXPECT_NE(weaker.find("no version serves M = 9"), std::string::npos) << weaker;
+    EXPECT_NE(weaker.find("s.yaml:"), std::string::npos) << weaker;
+    EXPECT_NE(weaker.find("  - when: [\"M > 9\"]\n                ^"), std::string::npos) << weaker;
+    EXPECT_NE(weaker.find("hint: leave out 'when' of the last version"), std::string::npos) << weaker;
+    const std::string lower = refusal(replaced(right, "M <= 8", "M <= 7"), kernel);
+    EXPECT_NE(lower.find("no version serves M = 8"), std::string::npos) << lower;
+    std::string less = right;  // without the first version
+    const std::size_t first = less.find("  - when"), second = less.find("  - when", first + 1);
+    less.erase(first, second - first);
+    EXPECT_NE(refusal(less, kernel).find("no version serves M = "), std::string::npos) << less;
+  }
+}
+
+TEST(ScheduleVersions, WrongFilesHaveACaretAndAHint) {
+  const SymbolicKernel kernel = read_kernel(some_rows);
+  const std::string right = print(searched(kernel, {{at_most("M", 8)}, {}}));
+  const std::string unknown = refusal(replaced(right, "M <= 8", "Q <= 8"), kernel);
+  EXPECT_NE(unknown.find("s.yaml:5:13: 'Q' in 'when' is no size of this kernel"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("            ^"), std::string::npos) << unknown;
+  EXPECT_NE(refusal(replaced(right, "\"M <= 8\"", "\"M*M <= 8\""), kernel).find("is not linear in the sizes"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "[\"M <= 8\"]", "M <= 8"), kernel).find("'when' must be a list of conditions"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "when: [\"M <= 8\"]\n    ", ""), kernel).find("no size reaches version 2"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "- for ", "- fro "), kernel).find("s.yaml:"), std::string::npos);
+  EXPECT_NE(refusal(replaced(right, " by ", " by -"), kernel), "");
+  EXPECT_NE(refusal("schedule: x\nversions: 3\n", kernel).find("'versions' must be a list of schedules"),
+            std::string::npos);
+  EXPECT_NE(refusal(right + "nest: []\n", kernel), "");
+  const SymbolicKernel more = read_kernel(two_statements);
+  const std::string both = print(searched(more, {{at_most("M", 8)}, {}}));
+  EXPECT_NE(refusal(replaced(both, "statements:", "nests:"), more).find("this version has no 'statements'"),
+            std::string::npos);
+}
+
+/// A kernel with numbers takes the version that serves them.
+TEST(ScheduleVersions, ABoundKernelHasTheScheduleOfItsVersion) {
+  const SymbolicKernel kernel = read_kernel(some_rows);
+  std::vector<ScheduleVersion> versions = searched(kernel, {{at_most("M", 8)}, {}});
+  Schedule& few = versions[0].schedules[0];
+  for (Line& line : few.nests[0].lines)
+    if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && loop->loops[0].dim == "i" && !loop->unroll)
+      loop->loops[0].tile = 4;
+  const std::string text = print(versions);
+  for (const auto& [rows, version] : {std::pair(8, 0U), {9, 1U}}) {
+    const auto bound = isamap::bind(kernel, {{"M", rows}});
+    const auto read = parse_schedule(text, "s.yaml", *bound, written_for());
+    ASSERT_TRUE(read) << render(read.diagnostics());
+    EXPECT_EQ(*read, versions[version].schedules[0]) << rows;
+  }
+}
+
+TEST(ScheduleVersions, AFileRunsAtManySizes) {
+  if (availability(written_for()).how != ExecutionMode::native) GTEST_SKIP() << availability(written_for()).why;
+  const SymbolicKernel kernel = read_kernel(any_sizes);
+  CompileOptions options = few_evaluations();
+  options.versions = searched(kernel, {{at_most("M", 8)}, {at_most("N", 20)}, {}});
+  const SymbolicCompilation compiled = compile_symbolic(kernel, written_for(), options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const auto runner = make_symbolic_runner(*compiled.program, written_for());
+  for (const std::int64_t rows : {0, 1, 8, 9, 37})
+    for (const std::int64_t columns : {1, 20, 21, 70}) {
+      const Bindings sizes{{"M", rows}, {"N", columns}};
+      Program program;
+      program.kernel = *isamap::bind(kernel, sizes);
+      program.name = program.kernel.name;
+      runner->set_sizes(sizes);
+      const auto checked = run_and_compare(program, *runner, ExecutionMode::native, 1, 0, {});
+      ASSERT_TRUE(checked) << render(checked.diagnostics());
+      EXPECT_TRUE(checked->correct) << rows << " " << columns << checked->first_difference;
+    }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+}  // namespace
+}  // namespace isamap
