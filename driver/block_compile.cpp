@@ -106,6 +106,45 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
   return most;
 }
 
+double price_of(const GridCandidate& candidate, const Bindings& sizes, const HardwareModel& model,
+                const CompileOptions& options) {
+  double cycles = candidate.legal ? 0 : std::numeric_limits<double>::infinity();
+  for (const PlannedGrid* plan : candidate.grids) {
+    if (!plan->lowered) {
+      cycles += price_of_whole(plan->grid, sizes, model, options);
+      continue;
+    }
+    const auto cost = cost_of(plan->grid, model, options.schedule.costs, sizes);
+    if (!cost) return std::numeric_limits<double>::infinity();
+    cycles += cost->cycles;
+  }
+  return cycles;
+}
+
+bool is_lowered(const GridCandidate& candidate) {
+  return std::all_of(candidate.grids.begin(), candidate.grids.end(),
+                     [](const PlannedGrid* plan) { return plan->lowered; });
+}
+
+/// Without samples where nothing is computed or none is legal. A schedule that is illegal at a sample may have blocks
+/// that serve it; before they are lowered they are thought to be worse than the best.
+VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandidate>& candidates) {
+  const double illegal = std::numeric_limits<double>::infinity();
+  for (std::size_t s = question.samples.size(); s-- > 0;) {
+    double best = illegal;
+    for (const auto& costs : question.costs) best = std::min(best, costs[s]);
+    if (best > 0 && best < illegal) {
+      for (std::size_t c = 0; c < candidates.size(); ++c)
+        if (question.costs[c][s] == illegal && candidates[c].legal && !is_lowered(candidates[c]))
+          question.costs[c][s] = kUnknownRegret * best;
+      continue;
+    }
+    question.samples.erase(question.samples.begin() + static_cast<std::ptrdiff_t>(s));
+    for (auto& costs : question.costs) costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(s));
+  }
+  return question;
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
@@ -248,19 +287,6 @@ class BlockCompiler {
     result_.candidates = candidates_.size();
   }
 
-  double price(std::size_t candidate, const Bindings& sizes) const {
-    double cycles = candidates_[candidate].legal ? 0 : std::numeric_limits<double>::infinity();
-    for (const PlannedGrid* plan : candidates_[candidate].grids) {
-      if (!plan->lowered) {
-        cycles += price_of_whole(plan->grid, sizes, model_, options_);
-        continue;
-      }
-      const auto cost = cost_of(plan->grid, model_, options_.schedule.costs, sizes);
-      if (!cost) return std::numeric_limits<double>::infinity();
-      cycles += cost->cycles;
-    }
-    return cycles;
-  }
   VersionQuestion question() const {
     VersionQuestion question;
     question.samples = sample_sizes(kernel_);
@@ -271,45 +297,25 @@ class BlockCompiler {
       for (const GridAxis& axis : shape.axes)
         if (std::find(question.measures.begin(), question.measures.end(), axis.extent) == question.measures.end())
           question.measures.push_back(axis.extent);
-    question.price = [this](std::size_t c, const Bindings& sizes) { return price(c, sizes); };
+    question.price = [this](std::size_t c, const Bindings& sizes) {
+      return price_of(candidates_[c], sizes, model_, options_);
+    };
     return question;
   }
   void ask_about(std::size_t candidate, VersionQuestion& question) const {
     question.costs[candidate].clear();
-    for (const Bindings& sizes : question.samples) question.costs[candidate].push_back(price(candidate, sizes));
+    for (const Bindings& sizes : question.samples)
+      question.costs[candidate].push_back(price_of(candidates_[candidate], sizes, model_, options_));
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
       question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
   }
-  /// Without samples where nothing is computed or none is legal. A schedule that is illegal at a sample may have blocks
-  /// that serve it; before they are lowered they are thought to be worse than the best.
-  VersionQuestion comparable(VersionQuestion question) const {
-    const double illegal = std::numeric_limits<double>::infinity();
-    for (std::size_t s = question.samples.size(); s-- > 0;) {
-      double best = illegal;
-      for (const auto& costs : question.costs) best = std::min(best, costs[s]);
-      if (best > 0 && best < illegal) {
-        for (std::size_t c = 0; c < candidates_.size(); ++c)
-          if (question.costs[c][s] == illegal && candidates_[c].legal && !is_lowered(candidates_[c]))
-            question.costs[c][s] = kUnknownRegret * best;
-        continue;
-      }
-      question.samples.erase(question.samples.begin() + static_cast<std::ptrdiff_t>(s));
-      for (auto& costs : question.costs) costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(s));
-    }
-    return question;
-  }
-  static bool is_lowered(const GridCandidate& candidate) {
-    return std::all_of(candidate.grids.begin(), candidate.grids.end(),
-                       [](const PlannedGrid* plan) { return plan->lowered; });
-  }
-
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {
     VersionQuestion all = question();
-    if (!options_.versions.empty()) return link(comparable(all), written_versions());
+    if (!options_.versions.empty()) return link(comparable(all, candidates_), written_versions());
     while (std::any_of(candidates_.begin(), candidates_.end(), [](const GridCandidate& one) { return one.legal; })) {
-      const VersionQuestion asked = comparable(all);
+      const VersionQuestion asked = comparable(all, candidates_);
       auto versions = choose_versions(asked, options_.most_versions);
       const auto is_legal = [&](const GuardedSchedule& version) { return candidates_[version.schedule].legal; };
       if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();

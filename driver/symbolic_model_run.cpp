@@ -126,10 +126,12 @@ bool has_statements_of(const Model& a, const Model& b) {
 }  // namespace
 
 ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, SymbolicModelRunner& runner,
-                            const SampledModel& sampled, const Bindings& sizes, const Model& model,
-                            std::vector<TensorData> data, double min_seconds) {
+                            const SampledModel& sampled, ModelAtSizes at, double min_seconds) {
   ModelRun run;
   run.whole = true;
+  const Bindings& sizes = at.sizes;
+  const Model& model = at.model;
+  std::vector<TensorData>& data = at.data;
   std::vector<TensorData> inputs;
   for (const TensorId id : model.inputs) inputs.push_back(data[id.index()]);
   bool by_parts = has_statements_of(model, sampled.models[0]);

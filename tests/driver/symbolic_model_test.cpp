@@ -68,7 +68,8 @@ struct Compiled {
   ModelRun run(std::int64_t n, const Model& model) {
     Random random(7);
     const auto data = data_of(model, {random_data(model.kernel.tensors[0], Fill::real, random)});
-    return run_symbolic_model(parts, *runner, sampled, {{"N", n}}, model, *data, 0);
+    const Bindings sizes{{"N", n}};
+    return run_symbolic_model(parts, *runner, sampled, {sizes, model, *data}, 0);
   }
 };
 
