@@ -253,7 +253,7 @@ class BlockCompiler {
     std::vector<PlannedGrid> scalar;
     const auto try_one = [&](const Schedule& schedule) {
       PlannedGrid grid = planned_grid(shape, schedule, {}, model_);
-      if (complete(shape, grid)) (is_scalar(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
+      if (complete(shape, grid)) (uses_no_instruction(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
       return !grids.empty();
     };
     for (const Schedule& schedule : schedules_of(s, try_one))

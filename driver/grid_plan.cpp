@@ -135,7 +135,7 @@ Schedule with_early_copies(const GridShape& shape, Schedule schedule, const Hard
   return schedule;
 }
 
-bool is_scalar(const Schedule& schedule) {
+bool uses_no_instruction(const Schedule& schedule) {
   return std::all_of(schedule.nests.begin(), schedule.nests.end(), [](const Nest& nest) {
     return std::all_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
       const auto* instruction = std::get_if<Do>(&line.is);

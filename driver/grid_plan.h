@@ -28,6 +28,6 @@ Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareMo
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 
 /// Does it use no instruction?
-bool is_scalar(const Schedule& schedule);
+bool uses_no_instruction(const Schedule& schedule);
 
 }  // namespace isamap
