@@ -11,6 +11,12 @@
 
 namespace isamap {
 
+/// What an entry calls its arguments and intermediate tensors.
+struct EntryNames {
+  std::map<TensorId, std::string> pointers;
+  std::map<std::string, std::string> sizes;  ///< by size
+};
+
 /// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
 std::string size_text(const AffineExpr& e, const std::map<std::string, std::string>& names);
 

@@ -262,6 +262,11 @@ void replace_all(std::string& text, const std::string& word, const std::string& 
     text.replace(at, word.size(), by);
 }
 
+std::string with_name(std::string text, const std::string& name) {
+  replace_all(text, "NAME", name);
+  return text;
+}
+
 std::string c_string(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

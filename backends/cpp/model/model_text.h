@@ -22,6 +22,8 @@ std::string lines_for(ModelKind kind, std::string_view text);
 
 /// Every `word` becomes `by`.
 void replace_all(std::string& text, const std::string& word, const std::string& by);
+/// NAME becomes the model's name.
+std::string with_name(std::string text, const std::string& name);
 
 /// A string literal of C.
 std::string c_string(const std::string& text);

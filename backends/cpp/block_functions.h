@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The functions that the cells of grids call: blocks, and copies that cells share.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/emit_functions.h"
+#include "isamap/symbolic_program.h"
+
+namespace isamap {
+
+/// The functions of one grid, by name.
+struct GridFunctions {
+  std::vector<std::string> blocks;                       ///< by block; "nullptr": no cell needs it
+  std::vector<std::string> copies;                       ///< those that fill shared copies
+  std::map<TensorId, std::vector<std::size_t>> copy_of;  ///< by input and block: number in `copies` from 1; 0: none
+};
+
+struct BlockFunctions {
+  std::vector<GridFunctions> grids;  ///< of the program, in order
+  std::string tiles, rests;          ///< text of the functions; rests: of blocks that are not tiles in every axis
+  Surroundings around;               ///< what these functions need
+};
+
+/// Functions with the same code are printed once. `name`: the entry's, with which theirs begin. Errors: what
+/// print_functions refuses.
+Result<BlockFunctions> print_block_functions(const SymbolicProgram& program, const HardwareModel& model,
+                                             const std::string& name);
+
+}  // namespace isamap

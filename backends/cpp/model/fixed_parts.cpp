@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/model/fixed_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/model/model_unit.h"
+#include "backends/cpp/team.h"
+#include "backends/cpp/versions.h"
+
+namespace isamap {
+namespace {
+
+/// The main entry only: the file of weights holds the results of the other.
+Result<TranslationUnit> print_main_entry(Program program, const HardwareModel& machine, const std::string& name,
+                                         Surroundings& around) {
+  program.name = name;
+  program.prepack.clear();
+  around.team = threads_of(machine) > 1 && distributes(program.body, machine);
+  if (around.team && asks_for_sizes(program, machine))
+    return error(fmt::format("'{}': threads of machines whose sizes are read at run time have no program", name));
+  return asks_for_sizes(program, machine) ? print_versions(program, machine, around)
+                                          : print_functions(program, machine, name, "static", around);
+}
+
+}  // namespace
+
+Result<FixedParts> print_parts(const ModelProgram& model, const HardwareModel& machine, const std::string& name) {
+  FixedParts made;
+  made.around.from_caller = true;
+  for (std::size_t p = 0; p < model.programs.size(); ++p) {
+    const Program& program = model.programs[p];
+    auto unit = print_main_entry(program, machine, fmt::format("{}_part_{}", name, p), made.around);
+    if (!unit) return unit.diagnostics();
+    unit->text = comment("\n" + print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
+    made.parts.push_back({std::move(*unit), threads_of(machine) > 1 && distributes(program.body, machine)});
+    made.team |= made.parts.back().distributed;
+    for (const Assumption& one : program.assumptions)
+      if (std::find(made.assumptions.begin(), made.assumptions.end(), one.text) == made.assumptions.end())
+        made.assumptions.push_back(one.text);
+  }
+  return made;
+}
+
+Result<Workspace> workspace_of(const Program& part, const HardwareModel& machine) {
+  Surroundings around;
+  around.from_caller = true;
+  const auto unit = print_main_entry(part, machine, "part", around);
+  if (!unit) return unit.diagnostics();
+  return around.workspace;
+}
+
+}  // namespace isamap

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/model/fixed_units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "backends/cpp/model/model_text.h"
+#include "backends/cpp/team.h"
+
+namespace isamap {
+namespace {
+
+std::string first_unit_only(const std::string& text, const std::string& name) {
+  return with_name("\n#if !defined(NAME_UNITS) || NAME_UNIT == 0\n", name) + text + "\n#endif\n";
+}
+
+std::string declaration_of(const FixedPart& part) {
+  std::string list;
+  for (const EntryArgument& a : part.unit.arguments) list += fmt::format("{}{}*, ", a.written ? "" : "const ", a.type);
+  return fmt::format("void {}({}void*{});\n", part.unit.name, list,
+                     part.distributed ? fmt::format(", const {}&", member_type) : "");
+}
+
+/// Each part in one unit, the longest ones first in turn; the others declare it. A function that is not static (one
+/// with versions) is in the first.
+std::string parts_in_units(const std::vector<FixedPart>& parts, const std::string& name) {
+  std::vector<std::size_t> order(parts.size()), rank(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return parts[a].unit.text.size() > parts[b].unit.text.size(); });
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+  std::string all = with_name(
+      "// In several units, compiled side by side and linked: -DNAME_UNITS=N -DNAME_UNIT=0 to N-1 with -c.\n"
+      "#ifdef NAME_UNITS\n#define NAME_LINKAGE __attribute__((visibility(\"hidden\")))\n#else\n"
+      "#define NAME_LINKAGE static\n#endif\n\n",
+      name);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::string function = "static void " + parts[p].unit.name + "(";
+    const std::size_t at = parts[p].unit.text.find(function);
+    if (at == std::string::npos) {
+      all += first_unit_only(parts[p].unit.text, name);
+      continue;
+    }
+    std::string text = parts[p].unit.text;
+    text.replace(at, std::string("static").size(), with_name("NAME_LINKAGE", name));
+    all += with_name(fmt::format("#if !defined(NAME_UNITS) || {} % NAME_UNITS == NAME_UNIT\n", rank[p]), name) + text +
+           with_name("#else\nNAME_LINKAGE ", name) + declaration_of(parts[p]) + "#endif\n\n";
+  }
+  return all;
+}
+
+}  // namespace
+
+bool splits_into_units(const std::vector<FixedPart>& parts, std::size_t least_bytes) {
+  std::size_t size = 0;
+  for (const FixedPart& part : parts) size += part.unit.text.size();
+  return size >= least_bytes && parts.size() > 1;
+}
+
+std::string text_of_one_unit(const std::vector<FixedPart>& parts, const std::string& rest) {
+  std::string all;
+  for (const FixedPart& part : parts) all += part.unit.text;
+  return all + rest;
+}
+
+std::string text_of_units(const std::vector<FixedPart>& parts, const std::string& rest, const std::string& name) {
+  return parts_in_units(parts, name) + first_unit_only(rest, name);
+}
+
+}  // namespace isamap
