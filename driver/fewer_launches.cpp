@@ -80,7 +80,7 @@ class LaunchJoiner {
   }
 
   /// Do the open part and this one have no more launches than one of them alone?
-  bool absorbs(const Part& part, std::int64_t launches) {
+  bool absorbs(const Part& part, std::int64_t own) {
     if (count_ == 0 || !open_may_join_ || open_.statements.size() + part.statements.size() > most_joined) return false;
     Part both = open_;
     both.statements.insert(both.statements.end(), part.statements.begin(), part.statements.end());
@@ -89,7 +89,7 @@ class LaunchJoiner {
     const auto program = lower(scalar_schedule(kernel, store_.machine()), kernel, store_.machine());
     if (!program) return false;
     const auto together = launches_of(*program, store_.machine());
-    if (!together || *together > std::max(launches_, launches)) return false;
+    if (!together || *together > std::max(launches_, own)) return false;
     open_ = std::move(both);
     launches_ = *together;
     ++count_;

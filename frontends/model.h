@@ -57,12 +57,13 @@ struct Model {
 };
 
 struct ModelOptions {
-  std::map<std::string, std::int64_t> sizes;  ///< by the symbol in the file, or INPUT.DIM where it has none
-  std::map<std::string, double> fix;          ///< scalar inputs with a known value
-  std::map<std::string, std::shared_ptr<const TensorData>> values;  ///< inputs with known values: they become constants
-  std::vector<std::string> until;      ///< these values become the outputs; empty: those of the file
-  std::vector<std::string> constants;  ///< inputs that are weights; "weights": all but the first
-  std::uint64_t seed = 0;              ///< of weights that are not in the file
+  std::map<std::string, std::int64_t> sizes = {};  ///< by the symbol in the file, or INPUT.DIM where it has none
+  std::map<std::string, double> fix = {};          ///< scalar inputs with a known value
+  /// Inputs with known values: they become constants.
+  std::map<std::string, std::shared_ptr<const TensorData>> values = {};
+  std::vector<std::string> until = {};      ///< these values become the outputs; empty: those of the file
+  std::vector<std::string> constants = {};  ///< inputs that are weights; "weights": all but the first
+  std::uint64_t seed = 0;                   ///< of weights that are not in the file
 };
 
 /// "GlobalAveragePool" gives "global_average_pool": only letters, digits and '_' remain.

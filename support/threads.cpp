@@ -22,8 +22,10 @@ using namespace std::chrono_literals;
 constexpr auto patience = 200us;
 constexpr auto pause_of_waiting = 10ms;
 
+}  // namespace
+
 /// One call of for_each, on the stack of its caller.
-struct Region {
+struct Workers::Region {
   const Workers::Work& work;
   std::atomic<std::size_t> count;  ///< so far
   std::size_t number = 0;          ///< inner loops have larger ones
@@ -59,8 +61,6 @@ struct Region {
       }
   }
 };
-
-}  // namespace
 
 struct Workers::State {
   std::vector<std::thread> threads;

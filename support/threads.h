@@ -40,6 +40,7 @@ class Workers {
                      const std::function<void()>& while_waiting = {});
 
  private:
+  struct Region;
   struct State;
   std::unique_ptr<State> state_;
 };

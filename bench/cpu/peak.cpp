@@ -111,13 +111,12 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
   return nest;
 }
 
-struct Freed {
-  void operator()(std::uint8_t* memory) const { std::free(memory); }
-};
-
 }  // namespace
 
 struct PeakProgram::State {
+  struct Freed {
+    void operator()(std::uint8_t* memory) const { std::free(memory); }
+  };
   LoadedKernel loaded;
   std::vector<std::unique_ptr<std::uint8_t, Freed>> memory;
   std::vector<TensorView> views;

@@ -34,7 +34,9 @@ TEST(Jobs, ChangeNoByte) {
           .out;
     };
     const std::string serial = with_jobs("1");
-    if (kernel == std::string("gru_cell")) EXPECT_NE(serial.find(" then "), std::string::npos) << "fuses: " << serial;
+    if (kernel == std::string("gru_cell")) {
+      EXPECT_NE(serial.find(" then "), std::string::npos) << "fuses: " << serial;
+    }
     for (const char* jobs : {"2", "7"}) EXPECT_EQ(with_jobs(jobs), serial) << kernel << ", " << jobs;
   }
   const Words extract{"extract", example("attention"), "--target", "x86_avx512", "--budget", "evals=60", "--jobs"};

@@ -119,7 +119,9 @@ void expect_true(const std::string& name, const std::string& instruction = "") {
   }
   EXPECT_EQ(said.code, 0) << said.out << said.err;
   EXPECT_EQ(json.value("wrong", -1), 0) << said.out;
-  if (instruction.empty()) EXPECT_GT(json.value("equal", 0), 0);
+  if (instruction.empty()) {
+    EXPECT_GT(json.value("equal", 0), 0);
+  }
   for (const auto& one : json["instructions"]) {
     EXPECT_TRUE(one.value("verdict", "") == "equal" || !one.value("why", "").empty()) << one.dump();
     // Of the GPUs every instruction that computes or moves anything is executed by itself.

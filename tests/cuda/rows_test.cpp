@@ -14,7 +14,9 @@ TEST(Chosen, RowsOfTilesMeetNoBankTwice) {  // rows of 16 bytes need no room bet
     for (const bool transposed : {false, true}) {
       const Program made = searched(product("bf16", "f32", m, n, k, transposed), model, 300);
       for (const CallPasses& call : call_passes(made, model))
-        if (!call.written) EXPECT_EQ(call.passes, call.least) << made.schedule_text;
+        if (!call.written) {
+          EXPECT_EQ(call.passes, call.least) << made.schedule_text;
+        }
     }
 }
 

@@ -54,7 +54,7 @@ TEST(Windows, TapsOutsideTheInputArriveAsZerosHoweverCopiesAreDelivered) {
   for (const Window& w : {strided, dilated, wide})
     expect_same(lowered(window(w, "bf16", "f32"), ring, model), model, 5);
   const Program made = lowered(window(plain, "bf16", "f32"), ring, model);
-  for (const std::string& how : {"late", "eager", "random:1"}) {
+  for (const std::string how : {"late", "eager", "random:1"}) {
     SCOPED_TRACE(how);
     const Delivered delivered(how);
     expect_same(made, model, 5);

@@ -344,14 +344,18 @@ TEST_F(ModelTest, DamageIsReported) {
   for (std::size_t length = 0; length < whole.size(); length += 3) {
     std::ofstream(path_, std::ios::binary) << whole.substr(0, length);
     const auto cut = import_model(path_);
-    if (!cut) EXPECT_FALSE(cut.diagnostics().empty());
+    if (!cut) {
+      EXPECT_FALSE(cut.diagnostics().empty());
+    }
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x55);
     std::ofstream(path_, std::ios::binary) << changed;
     const auto model = import_model(path_);
-    if (model && model->refused.empty()) EXPECT_EQ(render(verify(model->kernel)), "");
+    if (model && model->refused.empty()) {
+      EXPECT_EQ(render(verify(model->kernel)), "");
+    }
   }
 }
 

@@ -84,7 +84,7 @@ TEST(ScheduleLine, Errors) {
 }
 
 TEST(Schedule, PrintsYaml) {
-  Schedule schedule{"hand", "gemm", "x86 \"new\"", {}, {}};
+  Schedule schedule{"hand", "gemm", "x86 \"new\"", {}, {}, {}, {}};
   EXPECT_EQ(print(schedule), "schedule: hand\nkernel: gemm\ntarget: \"x86 \\\"new\\\"\"\nnests: []\n");
   schedule.target = "npu";
   schedule.nests.push_back({{*parse_line("for i by 4"), *parse_line("do s0 with mac(i=i)")}});

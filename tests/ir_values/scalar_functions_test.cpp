@@ -104,7 +104,9 @@ TEST(ScalarFunctions, EachIsDocumented) {
   for (const AnyFunction& f : all_functions())
     EXPECT_TRUE(is_in_words(f.common.level == binding::primary ? functions : page, f.common.name)) << f.common.name;
   for (const DTypeFormat& f : dtype_formats())
-    if (f.kind != DTypeKind::bits && f.type != DType::b1) EXPECT_TRUE(is_in_words(page, f.name)) << f.name;
+    if (f.kind != DTypeKind::bits && f.type != DType::b1) {
+      EXPECT_TRUE(is_in_words(page, f.name)) << f.name;
+    }
 }
 
 TEST(ScalarFunctions, OperatorsBindAsUsual) {

@@ -179,7 +179,7 @@ TEST(Trials, NoiseIsToldAndTruthIsRecorded) {
   const auto plain = run_trial(small->instances.front(), chance, 1, limits), told = run_trial(noisy, chance, 1, limits);
   ASSERT_TRUE(plain && told);
   EXPECT_NE(plain->curve, told->curve);
-  const Suite one{"one", "", {noisy}};
+  const Suite one{"one", "", {noisy}, {}};
   for (const auto& [evaluations, objective] : told->curve) EXPECT_GE(objective, *noisy.optimum * (1 - 1e-9));
   EXPECT_EQ(told->curve, run_trial(noisy, chance, 1, limits)->curve) << "noise repeats";
 }

@@ -58,7 +58,9 @@ void compare(const Pair& anew, const PairMappings& any, int certificates, Counte
     if (counted.certified >= certificates || anew.statement.holds) continue;
     const Certified said = certified(anew, m);
     EXPECT_EQ(said.proved.value_or(right), right) << said.failed << "\n" << text;
-    if (!right && said.proved) EXPECT_EQ(said.failed.substr(0, 2), "A:") << text;
+    if (!right && said.proved) {
+      EXPECT_EQ(said.failed.substr(0, 2), "A:") << text;
+    }
     ++counted.certified;
   }
 }
