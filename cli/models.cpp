@@ -333,7 +333,8 @@ namespace {
 struct StreamFiles {
   std::string text;
   ModelStream stream;
-  ModelProgram model;  ///< ports and weights
+  ModelProgram model;              ///< ports and weights
+  std::int64_t weights_bytes = 0;  ///< that NAME.json states
 };
 
 Result<std::string> text_in(const std::string& path) {
@@ -363,6 +364,7 @@ std::optional<Diagnostic> read_places(const std::string& path, const std::string
     for (const auto& port : json.at("outputs")) files.model.outputs.push_back(port_of(port, places.outputs));
     places.weights = json.at("weights_at").get<std::int64_t>();
     places.arena = json.at("arena_at").get<std::int64_t>();
+    files.weights_bytes = json.at("weights_bytes").get<std::int64_t>();
     places.bytes = json.at("memory_bytes").get<std::int64_t>();
   } catch (const std::exception& problem) {
     return error_at({path, 0, 0}, std::string("does not describe a model of commands: ") + problem.what(),
@@ -399,6 +401,11 @@ Result<StreamFiles> load_stream(const std::string& path, const HardwareModel& ma
   if (auto problem = read_places(base + ".json", texts[".json"], machine.name, files)) return *problem;
   auto weights = read_weights(texts[".weights"]);
   if (!weights) return error_at({base + ".weights", 0, 0}, weights.diagnostics().front().message);
+  if (static_cast<std::int64_t>(weights->size()) != files.weights_bytes)
+    return error_at(
+        {base + ".weights", 0, 0},
+        fmt::format("has {} bytes of weights, and {}.json states {}", weights->size(), base, files.weights_bytes),
+        "the four files belong together");
   files.model.weights = std::move(*weights);
   auto program = parse_program(texts[".program"], machine);
   if (!program) {
@@ -480,7 +487,7 @@ Exit run_stream(const Options& options) {
   std::vector<std::vector<std::uint8_t>> bytes;
   for (const TensorData& input : *inputs) bytes.push_back(input.bytes);
   const auto ran = simulate_model({files->text, files->stream, files->model, *machine, {}, {}}, bytes);
-  if (!ran) return fail(Exit::wrong_result, ran.diagnostics());
+  if (!ran) return fail(Exit::wrong_input, ran.diagnostics());
   for (std::size_t o = 0; o < model.outputs.size(); ++o) (*data)[model.outputs[o].index()].bytes = ran->outputs[o];
   if (const auto saved = save_outputs(model, *data, options); !saved)
     return fail(Exit::wrong_input, saved.diagnostics());

@@ -216,6 +216,7 @@ class BlockCompiler {
     const std::vector<Schedule> schedules = written_schedules(s);
     for (std::size_t v = 0; v < schedules.size(); ++v) {
       PlannedGrid grid = planned_grid(shapes_[s], schedules[v], schedules, model_);
+      grid.next.erase(grid.next.begin() + 1, grid.next.end());  // as it is written, or not at all
       if (!complete(shapes_[s], grid)) {
         Diagnostic why = no_program(fmt::format("of version {}", v + 1));
         why.where = options_.versions[v].where;

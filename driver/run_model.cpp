@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/assembly/model_stream.h"
 #include "backends/model_runner.h"
 #include "driver/execute.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 #include "support/stopwatch.h"
 
@@ -38,6 +40,9 @@ class ModelRunner {
     options_.progress("weights are packed");
     const auto linked = link_model(model_, compiled_, run_.data, machine_);
     if (!linked) return ends(0, Exit::wrong_result, linked.diagnostics());
+    if (is_command_stream(machine_))  // a model that exceeds the memory has no program
+      if (const auto stream = model_stream(*linked, machine_); !stream)
+        return ends(0, Exit::no_answer, stream.diagnostics());
     run_.arena_bound = linked->arena_bound;
     run_.blocks = linked->blocks;
     run_.weights_bytes = static_cast<std::int64_t>(linked->weights.size());

@@ -71,6 +71,7 @@ class SymbolicCompiler {
   bool fail(Exit code, const Diagnostics& problems) {
     result_.code = code;
     result_.problems = problems;
+    result_.program.reset();
     return false;
   }
 
