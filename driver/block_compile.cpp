@@ -153,7 +153,10 @@ class BlockCompiler {
   SymbolicCompilation run() {
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
       auto shape = grid_shape(kernel_, s);
-      if (!shape) return refused(Exit::no_answer, shape.diagnostics());
+      if (!shape) {
+        refused(Exit::no_answer, shape.diagnostics());
+        return std::move(result_);
+      }
       shapes_.push_back(std::move(*shape));
     }
     points_ = search_points(kernel_, options_.most_versions >= 2 && !is_written());
@@ -165,10 +168,10 @@ class BlockCompiler {
   }
 
  private:
-  SymbolicCompilation refused(Exit code, const Diagnostics& problems) {
+  bool refused(Exit code, const Diagnostics& problems) {
     result_.code = code;
     result_.problems = problems;
-    return std::move(result_);
+    return false;
   }
 
   /// The schedules of a statement at the search points, without equal ones, until `enough`; a hand-written one is the
