@@ -152,6 +152,27 @@ TEST(ScheduleVersions, WrongFilesHaveACaretAndAHint) {
 }
 
 /// A kernel with numbers takes the version that serves them.
+TEST(ScheduleVersions, ThatLowerToNothingAreRefusedWithTheirPlace) {
+  for (const std::string& kernel_text : {some_rows, any_sizes}) {
+    const SymbolicKernel kernel = read_kernel(kernel_text);
+    std::vector<ScheduleVersion> versions = searched(kernel, {{at_most("M", 8)}, {}});
+    for (Line& line : versions[1].schedules[0].nests[0].lines)  // more results at a time than there are registers
+      if (auto* loop = std::get_if<For>(&line.is))
+        for (TiledLoop& tiled : loop->loops)
+          if (tiled.dim == "i" && tiled.tile > 1) tiled.tile *= 40;
+    const auto read = read_back(print(versions), kernel);
+    ASSERT_TRUE(read) << render(read.diagnostics());
+    CompileOptions options = few_evaluations();
+    options.versions = *read;
+    const SymbolicCompilation compiled = compile_symbolic(kernel, written_for(), options);
+    EXPECT_FALSE(compiled.program) << print(versions);
+    EXPECT_EQ(compiled.code, Exit::wrong_input);
+    const std::string why = render(compiled.problems);
+    EXPECT_NE(why.find("s.yaml:"), std::string::npos) << why;
+    EXPECT_NE(why.find("of version 2"), std::string::npos) << why;
+  }
+}
+
 TEST(ScheduleVersions, ABoundKernelHasTheScheduleOfItsVersion) {
   const SymbolicKernel kernel = read_kernel(some_rows);
   std::vector<ScheduleVersion> versions = searched(kernel, {{at_most("M", 8)}, {}});
