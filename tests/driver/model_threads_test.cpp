@@ -187,6 +187,29 @@ TEST_F(ModelThreads, TheTextWaitsAsTheMachineSays) {
   EXPECT_EQ(text.find("omp"), std::string::npos) << "models have threads of their own";
 }
 
+/// Rows that no writer writes begin at zero in every run, also where the first part is the one that all members join
+/// at.
+TEST_F(ModelThreads, TheFirstPartIsFilledBeforeTheOthersJoin) {
+  const HardwareModel on = machine(2, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  const Model model = model_of(R"(kernel halves
+tensor X: f32[64,32]
+tensor P: f32[160,32]
+tensor Y: f32[160,32]
+upper: P[i,j] = X[i,j] * 2 over i: 64, j: 32
+lower: P[96 + i,j] = X[i,j] * 3 over i: 64, j: 32
+out: Y[i,j] = P[i,j] + 1 over i: 160, j: 32
+)");
+  const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
+  const std::string text = text_of(model, on, data);
+  const std::size_t fill = text.find("std::memset(arena"), parts = text.find("switch (from) {");
+  ASSERT_NE(fill, std::string::npos);
+  ASSERT_NE(parts, std::string::npos);
+  EXPECT_NE(text.find("isamap_join(team, given, 0,"), std::string::npos) << "the first part is not distributed";
+  EXPECT_LT(fill, parts);
+  EXPECT_EQ(run_model(model, compiled(model, on), on, data, {}).code, Exit::ok);
+}
+
 /// Masks of odd sizes are registers that are set ahead of the loops: each thread has its own.
 TEST_F(ModelThreads, RegistersOfParallelLoopsAreSetByAllMembers) {
   const HardwareModel on = machine(2, "0cycles");

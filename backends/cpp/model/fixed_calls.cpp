@@ -86,7 +86,7 @@ void NAME_parts(const void* given, isamap_member team, int from) {
 #define NAME_COUNT(part)
 #define NAME_AFTER(part)
 #endif
-  switch (from) {
+FILLS  switch (from) {
 CALLS  }
 }
 
@@ -214,6 +214,15 @@ std::string shared_steps(const ModelBandLoop& loop, const std::vector<FixedPart>
   return text;
 }
 
+/// What is filled for the first call of a team, if that is distributed: by the member that begins alone, in front of
+/// the place where the others begin.
+std::string fills_before(const ModelProgram& model, const std::vector<FixedPart>& parts) {
+  if (model.calls.empty() || bands_at(model, 0) || !parts[model.calls[0].program].distributed) return "";
+  std::string fill;
+  for (const FilledTensor& one : model.calls[0].fill) fill += fill_text(one);
+  return fill.empty() ? "" : "  if (from == 0 && team.number == 0) {\n" + fill + "  }\n";
+}
+
 /// Those of a member of a team. The others begin at a distributed part; one member alone executes what is not
 /// distributed, and all wait before a part that is. Bands of which a part is distributed are one to begin at.
 std::string calls_of_member(const ModelProgram& model, const std::vector<FixedPart>& parts) {
@@ -239,6 +248,7 @@ std::string calls_of_member(const ModelProgram& model, const std::vector<FixedPa
     const bool all = parts[call.program].distributed;
     std::string fill;
     for (const FilledTensor& one : call.fill) fill += fill_text(one);
+    if (c == 0 && all) fill.clear();  // fills_before
     if (all && (alone || !fill.empty())) text += (fill.empty() ? "" : first + fill + "    }\n") + wait;
     begins(c, all);
     const std::string called = fmt::format("    {}  // {}\n", part_call(call, parts), comment_text(call.name));
@@ -280,6 +290,7 @@ PointerAlignments pointer_alignments(const ModelProgram& model, const std::vecto
 
 std::string run_function(const ModelProgram& model, const FixedParts& parts, const PointerAlignments& aligns) {
   std::string text = parts.team ? shared_run_text : run_text;
+  replace_all(text, "FILLS", parts.team ? fills_before(model, parts.parts) : "");
   replace_all(text, "CALLS", parts.team ? calls_of_member(model, parts.parts) : calls_of_thread(model, parts.parts));
   replace_all(text, "CHECKS", pointer_checks(aligns.inputs, aligns.outputs, aligns.arena));
   return text;
