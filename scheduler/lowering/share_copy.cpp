@@ -9,7 +9,8 @@
 namespace isamap {
 namespace {
 
-/// Fewer iterations for each thread than this leave some of them idle at the end: inner loops are distributed as well.
+/// The longest share exceeds the mean by at most one iteration, so with r iterations for each thread up to 1/r of the
+/// time is lost. Below this r inner loops are distributed as well.
 constexpr std::int64_t even_share = 8;
 
 std::int64_t elements_of(const std::vector<Node>& nodes) {
