@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cuda/device_run.h"
 #include "backends/language_backend.h"
 #include "backends/simulator/external.h"

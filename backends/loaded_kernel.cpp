@@ -8,7 +8,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
-#include "backends/cpp/symbolic_unit.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
 #include "ir/verify/overlap.h"
 #include "isamap/backend.h"

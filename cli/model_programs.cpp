@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "backends/assembly/model_stream.h"
+#include "backends/cpp/compile/program_cache.h"
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_unit.h"
-#include "backends/cpp/program_cache.h"
-#include "backends/cpp/team.h"
 #include "backends/model_runner.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "backends/cpp/names.h"
-#include "backends/cpp/symbolic_unit.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
+#include "backends/cpp/text/names.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "cli/sizes.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "backends/cpp/block_unit.h"
+#include "backends/cpp/symbolic/block_unit.h"
 #include "driver/grid_price.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
 #include "isamap/interpret.h"

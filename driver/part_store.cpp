@@ -7,7 +7,7 @@
 #include <limits>
 #include <mutex>
 
-#include "backends/cpp/program_cache.h"
+#include "backends/cpp/compile/program_cache.h"
 #include "support/threads.h"
 
 namespace isamap {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/compile/precompiled_headers.h"
+#include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/compiler_choice.h"
-#include "backends/cpp/precompiled_headers.h"
-#include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "support/threads.h"

@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
-#include "backends/cpp/program_cache.h"
+#include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "backends/cpp/element_text.h"
-#include "backends/cpp/helpers.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/printer.h"
-#include "backends/cpp/team.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/function/printer.h"
+#include "backends/cpp/function/team.h"
+#include "backends/cpp/text/element_text.h"
+#include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 #include "support/allocate.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "backends/cpp/runtime_numbers.h"
+#include "backends/cpp/function/runtime_numbers.h"
 #include "backends/cpp/translation_unit.h"
 
 namespace isamap {
@@ -15,9 +15,9 @@ namespace isamap {
 struct Surroundings {
   std::set<std::string> helpers, includes;
   bool scratch = false;
-  bool from_caller = false;                 ///< large local arrays are in a workspace that the caller passes
-  bool team = false;                        ///< and all of them if a team executes the functions (backends/cpp/team.h)
-  Workspace workspace = {};                 ///< its size, the maximum of all functions
+  bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
+  bool team = false;         ///< and all of them if a team executes the functions (backends/cpp/function/team.h)
+  Workspace workspace = {};  ///< its size, the maximum of all functions
   const RuntimeNumbers* numbers = nullptr;  ///< of the entry, not of the pack function
 };
 

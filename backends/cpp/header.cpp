@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "backends/cpp/names.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 
 namespace isamap {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "backends/cpp/element_text.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/element_text.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 #include "isamap/interpret.h"
 
 namespace isamap {

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <set>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/header.h"
-#include "backends/cpp/helpers.h"
-#include "backends/cpp/index_text.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/index_text.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 #include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 

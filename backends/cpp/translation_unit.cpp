@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
-#include "backends/cpp/helpers.h"
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/names.h"
 #include "backends/cpp/versions.h"
 
 namespace isamap {

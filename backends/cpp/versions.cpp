@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/names.h"
 #include "support/overloaded.h"
 
 namespace isamap {

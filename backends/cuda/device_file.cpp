@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "backends/cpp/dialect.h"
 #include "backends/cpp/emit_functions.h"
-#include "backends/cpp/helpers.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/function/dialect.h"
+#include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/types.h"
 #include "backends/cuda/device_names.h"
 #include "backends/cuda/reserved_words.h"
 #include "backends/cuda/translation_unit.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpp/element_text.h"
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/element_text.h"
+#include "backends/cpp/text/names.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/wrappers.h"
 

@@ -10,8 +10,8 @@
 #include <mutex>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
-#include "backends/cpp/program_cache.h"
+#include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/compile/program_cache.h"
 #include "backends/cuda/device/api.h"
 #include "backends/cuda/translation_unit.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/types.h"
 #include "ir/operand_use.h"
 #include "support/overloaded.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpp/element_text.h"
+#include "backends/cpp/text/element_text.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 

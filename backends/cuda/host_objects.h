@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/names.h"
 #include "hwdesc/model/described_tensor.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/types.h"
 #include "support/overloaded.h"
 
 namespace isamap {

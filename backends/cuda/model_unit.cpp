@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/model/fixed_text.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 #include "backends/cuda/device_file.h"
 #include "backends/cuda/thread_binding.h"
 #include "backends/cuda/translation_unit.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "backends/cpp/emit_functions.h"
-#include "backends/cpp/printer.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/function/printer.h"
+#include "backends/cpp/text/types.h"
 #include "backends/cuda/device_file.h"
 #include "backends/cuda/device_names.h"
 #include "backends/cuda/distribute_loops.h"

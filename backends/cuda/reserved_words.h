@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/names.h"
 
 namespace isamap {
 

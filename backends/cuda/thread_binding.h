@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpp/dialect.h"
+#include "backends/cpp/function/dialect.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/cpp/types.h"
+#include "backends/cpp/text/types.h"
 #include "backends/cuda/assembly_text.h"
 #include "backends/cuda/emulation_semantics.h"
 #include "backends/cuda/encoding_text.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpp/dialect.h"
-#include "backends/cpp/element_text.h"
-#include "backends/cpp/names.h"
+#include "backends/cpp/function/dialect.h"
+#include "backends/cpp/text/element_text.h"
+#include "backends/cpp/text/names.h"
 #include "backends/cuda/emulation_semantics.h"
 #include "hwdesc/model/described_tensor.h"
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "bench/cpu/measure.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"

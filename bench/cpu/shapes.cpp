@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <map>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "bench/cpu/arrays.h"
 #include "bench/cpu/measure.h"
 #include "bench/cpu/ours.h"

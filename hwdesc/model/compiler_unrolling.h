@@ -15,7 +15,7 @@ inline constexpr std::int64_t calls_unrolled_by_compilers = 300;
 
 /// Steps of a window (`I[2*q + s]` along s) whose re-read values a register tile leaves room for. Windows of networks
 /// have one to seven steps. Along longer ones the tile takes the registers, and the printed program keeps compilers
-/// from holding the values (backends/cpp/register_hints.h).
+/// from holding the values (backends/cpp/function/register_hints.h).
 inline constexpr std::int64_t window_steps_in_registers = 8;
 static_assert(window_steps_in_registers <= steps_unrolled_by_compilers, "a loop that is not unrolled keeps nothing");
 

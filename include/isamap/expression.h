@@ -48,7 +48,7 @@ enum class DType {
 enum class DTypeKind { real, integer, truth, bits };
 
 /// What is known of a format: a row of the table in ir/scalar/dtype.cpp. A new format is an enumerator and a row; where
-/// printed code shall convert it faster than any float of 8 or 16 bits, also helpers (backends/cpp/helpers.cpp).
+/// printed code shall convert it faster than any float of 8 or 16 bits, also helpers (backends/cpp/text/helpers.cpp).
 struct DTypeFormat {
   DType type;
   std::string_view name;

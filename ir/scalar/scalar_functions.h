@@ -3,7 +3,7 @@
 // Scalar functions and operators as rows of one table: all that the parser, the typing, the interpreter, the error
 // bounds, the mapper and the backends know of each. A new one is an enumerator (include/isamap/expression.h) and a row
 // (ir/scalar/scalar_functions.cpp). Where printed code shall be vectorizable, a helper `float_NAME` is added
-// (backends/cpp/helpers.cpp), which is then used by its name.
+// (backends/cpp/text/helpers.cpp), which is then used by its name.
 //
 // Integers are computed in 64 bits that wrap. max, min and sign of a NaN are NaN (IEEE 754-2019 maximum,
 // minimum); `round` rounds to the nearest integer, ties to even; integer division truncates, and a division or
@@ -60,7 +60,7 @@ struct ScalarFunction {
   /// C++ of floats and of integers, with {a}, {b} and {T}, the type; without the one or the other it is not
   /// defined on such.
   std::string_view text = "", integer_text = "";
-  std::string_view helper = "", integer_helper = "";  ///< that the texts call (backends/cpp/helpers.cpp)
+  std::string_view helper = "", integer_helper = "";  ///< that the texts call (backends/cpp/text/helpers.cpp)
   bool of_truth = false;                              ///< defined on truth values too
   std::string_view smt = "";                          ///< of integers in SMT-LIB; empty: no solver is asked about it
 };

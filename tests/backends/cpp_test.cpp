@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "backends/common/process.h"
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/names.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

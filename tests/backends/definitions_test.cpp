@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which functions of a text are printed: those that something names.
 
-#include "backends/cpp/definitions.h"
+#include "backends/cpp/text/definitions.h"
 
 #include <gtest/gtest.h>
 

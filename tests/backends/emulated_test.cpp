@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "tests/backends/support.h"
 #include "tests/scratch.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/cpp/helpers.h"
+#include "backends/cpp/text/helpers.h"
 #include "ir/scalar/scalar_functions.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"

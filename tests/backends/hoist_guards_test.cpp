@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions that a loop's steps do not change are asked in front of it; the work is the same.
 
-#include "backends/cpp/hoist_guards.h"
+#include "backends/cpp/function/hoist_guards.h"
 
 #include <gtest/gtest.h>
 

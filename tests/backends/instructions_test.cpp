@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/translation_unit.h"
 #include "ir/operand_use.h"
 #include "tests/backends/support.h"

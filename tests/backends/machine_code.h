@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "isamap/frontends.h"
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"

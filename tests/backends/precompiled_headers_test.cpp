@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Headers of emitted files are parsed once: when, and that programs are right whatever lies in the cache.
 
-#include "backends/cpp/precompiled_headers.h"
+#include "backends/cpp/compile/precompiled_headers.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

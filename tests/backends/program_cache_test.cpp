@@ -2,7 +2,7 @@
 // The cache of programs: what damaged entries hold is never taken, and processes that share a cache do not disturb each
 // other.
 
-#include "backends/cpp/program_cache.h"
+#include "backends/cpp/compile/program_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

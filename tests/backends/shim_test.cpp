@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/translation_unit.h"
 #include "tests/backends/support.h"
 

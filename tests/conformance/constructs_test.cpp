@@ -15,7 +15,7 @@
 #include <set>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/translation_unit.h"
 #include "ir/scalar/scalar_functions.h"
 #include "isamap/backend.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "backends/common/process.h"
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/model/model_unit.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "backends/compiled_runner.h"
-#include "backends/cpp/symbolic_unit.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/execute.h"
 #include "driver/grid_versions.h"
 #include "isamap/frontends.h"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_text.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/team.h"
+#include "backends/cpp/text/names.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/fixed_calls.h"
 #include "backends/cpp/model/fixed_parts.h"
 #include "backends/cpp/model/fixed_text.h"
 #include "backends/cpp/model/fixed_units.h"
 #include "backends/cpp/model/model_text.h"
 #include "backends/cpp/model/model_unit.h"
-#include "backends/cpp/names.h"
-#include "backends/cpp/team.h"
+#include "backends/cpp/text/names.h"
 
 namespace isamap {
 

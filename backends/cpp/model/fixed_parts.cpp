@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_unit.h"
-#include "backends/cpp/team.h"
 #include "backends/cpp/versions.h"
 
 namespace isamap {

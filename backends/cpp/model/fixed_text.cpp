@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "backends/cpp/names.h"
+#include "backends/cpp/text/names.h"
 
 namespace isamap {
 namespace {

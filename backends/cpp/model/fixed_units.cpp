@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_text.h"
-#include "backends/cpp/team.h"
 
 namespace isamap {
 namespace {

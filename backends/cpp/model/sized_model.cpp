@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/cpp/compiler.h"
+#include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/model/model_text.h"
-#include "backends/cpp/names.h"
 #include "backends/cpp/plain_loops.h"
-#include "backends/cpp/symbolic_unit.h"
-#include "backends/cpp/types.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
+#include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 
 namespace isamap {
 namespace {

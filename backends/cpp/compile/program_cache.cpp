@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/compile/program_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "backends/common/process.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t max_entries = 400;
+constexpr std::size_t max_text = 256 << 20;
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries (keys are compared too) and detects damaged files.
+std::uint64_t hash(const std::string& text) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+/// A directory owned by this user and not accessible to others, or nothing: caching is off.
+std::optional<fs::path> cache_directory() {
+  fs::path path;
+  if (const char* own = std::getenv("ISAMAP_CACHE"); own != nullptr && *own != 0)
+    path = own;
+  else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/')
+    path = fs::path(xdg) / "isamap";
+  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    path = fs::path(home) / ".cache" / "isamap";
+  else
+    return std::nullopt;
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return std::nullopt;
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+      (info.st_mode & 022) != 0)
+    return std::nullopt;
+  return path;
+}
+
+/// One line of an entry's manifest.
+std::string sum_of(const char* file, const std::string& content) {
+  return fmt::format("{} {} {:016x}\n", file, content.size(), hash(content));
+}
+
+struct KeptProgram {
+  std::string key, content;
+};
+
+/// The contents of an entry; nothing if a file is missing, truncated or damaged.
+std::optional<KeptProgram> read_kept(const fs::path& entry) {
+  KeptProgram found{read_file(entry / "key", max_text), read_file(entry / "program", max_text)};
+  const std::string sums = read_file(entry / "sums", 1 << 10);
+  if (sums != sum_of("key", found.key) + sum_of("program", found.content)) return std::nullopt;
+  return found;
+}
+
+/// Flushed to disk (fsync) before returning, so that after a crash no entry refers to lost data.
+bool written_safely(const fs::path& path, const std::string& content) {
+  if (!write_file(path, content.data(), content.size())) return false;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool safe = file >= 0 && fsync(file) == 0;
+  if (file >= 0) close(file);
+  return safe;
+}
+
+bool executable_now(const fs::path& path) {
+  std::error_code failed;
+  fs::permissions(path, fs::perms::owner_all, failed);
+  return !failed;
+}
+
+/// "00c0ffee00c0ffee": other names are in progress, or left by a process that died.
+bool is_entry(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// Those that were not used for the longest time are evicted first.
+void mark_used(const fs::path& entry) {
+  std::error_code failed;
+  fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);
+}
+
+/// Limits the size of the directory: evicts oldest entries first, and unfinished ones after an hour.
+void prune(const fs::path& cache) {
+  std::error_code failed;
+  std::vector<std::pair<fs::file_time_type, fs::path>> entries;
+  for (fs::directory_iterator it(cache, failed), end; !failed && it != end; it.increment(failed)) {
+    const auto time = fs::last_write_time(it->path(), failed);
+    if (failed)
+      failed.clear();
+    else if (!is_entry(it->path()) && fs::file_time_type::clock::now() - time > std::chrono::hours(1))
+      fs::remove_all(it->path(), failed);
+    else
+      entries.emplace_back(time, it->path());
+  }
+  if (entries.size() <= max_entries) return;
+  std::sort(entries.begin(), entries.end());
+  for (std::size_t i = 0; i < entries.size() - max_entries * 3 / 4; ++i) fs::remove_all(entries[i].second, failed);
+}
+
+/// Concurrent processes may do the same: the last rename wins, and both entries are complete.
+void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made_of, bool replace) {
+  std::string pattern = (cache / "new-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return;
+  const fs::path folder = pattern, made = folder / "entry";
+  std::error_code failed;
+  const std::string sums = sum_of("key", made_of.key) + sum_of("program", made_of.content);
+  if (fs::create_directory(made, failed) && written_safely(made / "program", made_of.content) &&
+      executable_now(made / "program") && written_safely(made / "key", made_of.key) &&
+      written_safely(made / "sums", sums)) {
+    fs::rename(made, entry, failed);
+    if (failed && (replace || !read_kept(entry))) {
+      // rename cannot replace a non-empty directory: the old one is moved aside first.
+      fs::rename(entry, folder / "aside", failed);
+      fs::rename(made, entry, failed);
+    }
+  }
+  fs::remove_all(folder, failed);  // including the loser of a race and the entry moved aside
+  prune(cache);
+}
+
+std::string place_of(const std::string& key) { return fmt::format("{:016x}", hash(key)); }
+
+}  // namespace
+
+bool has_cache() { return cache_directory().has_value(); }
+
+std::optional<std::string> read_from_cache(const std::string& key) {
+  const auto cache = cache_directory();
+  if (!cache) return std::nullopt;
+  auto found = read_kept(*cache / place_of(key));
+  if (!found || found->key != key) return std::nullopt;
+  mark_used(*cache / place_of(key));
+  return std::move(found->content);
+}
+
+void write_to_cache(const std::string& key, const std::string& content) {
+  if (const auto cache = cache_directory()) store(*cache, *cache / place_of(key), {key, content}, true);
+}
+
+bool take_from_cache(const std::string& key, const fs::path& executable) {
+  const auto content = read_from_cache(key);
+  if (!content || !write_file(executable, content->data(), content->size())) return false;
+  return executable_now(executable);
+}
+
+std::optional<fs::path> find_in_cache(const std::string& key) {
+  const auto cache = cache_directory();
+  if (!cache) return std::nullopt;
+  const fs::path entry = *cache / place_of(key), program = entry / "program";
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const std::string sums = read_file(entry / "sums", 1 << 10);
+  if (failed || read_file(entry / "key", max_text) != key ||
+      sums.find(fmt::format("\nprogram {} ", size)) == std::string::npos)
+    return std::nullopt;
+  mark_used(entry);
+  return program;
+}
+
+void put_into_cache(const std::string& key, const fs::path& executable) {
+  std::error_code failed;
+  const auto size = fs::file_size(executable, failed);
+  const auto cache = cache_directory();
+  if (!cache || failed || size >= max_text) return;
+  std::string content = read_file(executable, max_text);
+  if (content.size() == size) store(*cache, *cache / place_of(key), {key, std::move(content)}, false);
+}
+
+}  // namespace isamap

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/symbolic/block_arguments.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "backends/cpp/text/names.h"
+
+namespace isamap {
+namespace {
+
+std::string trip_text(const GridShape& shape, const TileLoop& loop) {
+  const std::string count = count_name(shape.axes[static_cast<std::size_t>(loop.axis)]);
+  return loop.step == 1 ? count : fmt::format("{} / {}", count, loop.step);
+}
+
+/// Extent of a grown axis for one step.
+std::int64_t one_section(const Block& block, const TileLoop& loop, std::int64_t extent) {
+  std::int64_t trip = 1;
+  const std::function<void(const std::vector<Node>&)> find = [&](const std::vector<Node>& nodes) {
+    for (const Node& node : nodes)
+      if (const auto* one = std::get_if<Loop>(&node.is)) {
+        const auto known = block.loops.find(one->variable);
+        if (known != block.loops.end() && known->second == loop) trip = one->trip;
+        find(one->body);
+      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        find(guard->then);
+        find(guard->otherwise);
+      }
+  };
+  find(block.program.body);
+  return extent / trip;
+}
+
+/// A local array some of whose axes have a section for each step of a loop.
+void add_grown(const GridShape& shape, const Block& block, BufferId id, const std::vector<TileLoop>& loops,
+               RuntimeNumbers& numbers) {
+  const Buffer& buffer = block.program.buffers[id.index()];
+  std::vector<std::string> names(buffer.extents.size());
+  std::string length = "1";
+  for (std::size_t d = buffer.extents.size(); d-- > 0;) {
+    if (length != "1") {
+      names[d] = fmt::format("{}_s{}", identifier(buffer.name), d);
+      numbers.definitions.push_back(fmt::format("[[maybe_unused]] const long {} = {};", names[d], length));
+      length = names[d];
+    }
+    std::int64_t number = buffer.extents[d];
+    if (loops[d].axis >= 0) number = one_section(block, loops[d], number);
+    if (number != 1 || loops[d].axis < 0)
+      length = length == "1" ? std::to_string(number) : fmt::format("{} * {}", length, number);
+    if (loops[d].axis >= 0) length = fmt::format("{} * ({})", length, trip_text(shape, loops[d]));
+  }
+  numbers.strides[id.value] = std::move(names);
+  numbers.lengths[id.value] = "(" + length + ")";
+}
+
+}  // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> stride_arguments(const GridShape& shape) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t t = 0; t < shape.strides.size(); ++t)
+    for (std::size_t d = 0; d < shape.strides[t].size(); ++d)
+      if (!shape.strides[t][d].is_number()) found.emplace_back(t, d);
+  return found;
+}
+
+std::string stride_name(const Tensor& tensor, std::size_t axis) {
+  return fmt::format("{}_s{}", identifier(tensor.name), axis);
+}
+
+std::string count_name(const GridAxis& axis) { return identifier(axis.dim) + "_n"; }
+
+std::string copy_name(const GridShape& shape, TensorId tensor) {
+  return identifier(shape.kernel.tensors[tensor.index()].name) + "_copy";
+}
+
+RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
+  RuntimeNumbers numbers;
+  for (const auto& [t, d] : stride_arguments(shape)) {
+    const std::string name = stride_name(shape.kernel.tensors[t], d);
+    numbers.parameters.push_back(name);
+    for (std::size_t b = 0; b < block.program.buffers.size(); ++b) {
+      const Buffer& buffer = block.program.buffers[b];
+      if (buffer.role != BufferRole::argument || buffer.tensor.index() != t) continue;
+      auto& names = numbers.strides[static_cast<std::int32_t>(b)];
+      names.resize(buffer.extents.size());
+      names[d] = name;
+    }
+  }
+  for (const GridAxis& axis : shape.axes) numbers.parameters.push_back(count_name(axis));
+  for (const auto& [variable, loop] : block.loops) numbers.trips[variable] = trip_text(shape, loop);
+  for (const auto& [extent, at] : block.masked) {
+    const std::string count = count_name(shape.axes[static_cast<std::size_t>(at.first)]);
+    numbers.extents[extent] = "int(" + (at.second == 0 ? count : fmt::format("{} - {}", count, at.second)) + ")";
+  }
+  for (const auto& [id, loops] : block.grown) add_grown(shape, block, id, loops, numbers);
+  for (const std::string& parameter : numbers.parameters) numbers.definitions.push_back("(void)" + parameter + ";");
+  return numbers;
+}
+
+}  // namespace isamap

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What functions of blocks take after their pointers: strides and counts, and the memory of copies that cells share.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpp/function/runtime_numbers.h"
+#include "isamap/block_program.h"
+
+namespace isamap {
+
+/// Strides that are arguments: tensor and axis.
+std::vector<std::pair<std::size_t, std::size_t>> stride_arguments(const GridShape& shape);
+/// "A_s0"
+std::string stride_name(const Tensor& tensor, std::size_t axis);
+/// "M_n": positions of a cell along an axis.
+std::string count_name(const GridAxis& axis);
+/// "A_copy": the copy of an input.
+std::string copy_name(const GridShape& shape, TensorId tensor);
+
+/// The numbers of a block that depend on its strides and counts; without those of copies.
+RuntimeNumbers numbers_of(const GridShape& shape, const Block& block);
+
+}  // namespace isamap

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/symbolic/block_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "backends/cpp/symbolic/block_arguments.h"
+#include "program/shared_copies.h"
+
+namespace isamap {
+namespace {
+
+/// The inputs of which some block has a shared copy.
+std::vector<TensorId> copied_inputs(const Grid& grid) {
+  std::set<TensorId> found;
+  for (const Block& block : grid.blocks)
+    for (const SharedCopy& copy : shared_copies(block, grid.shape)) found.insert(copy.tensor);
+  return {found.begin(), found.end()};
+}
+
+/// Without comments: equal for copies that are the same.
+std::string code_of(const std::string& text) {
+  std::string code;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1);
+    if (text.compare(at, 2, "//") != 0) code += text.substr(at, end + 1 - at);
+    at = end + 1;
+  }
+  return code;
+}
+
+/// Equal for blocks of one statement with the same code.
+std::string code_key(const Block& block) {
+  std::string key = print(block.schedule) + print(block.program.kernel);
+  for (const auto& [variable, loop] : block.loops) key += fmt::format("{} {} {};", variable, loop.axis, loop.step);
+  for (const auto& [extent, at] : block.masked) key += fmt::format("{} {} {};", extent, at.first, at.second);
+  return key;
+}
+
+/// Some axis of the cell has no tiles, or single positions.
+bool is_rest(const Grid& grid, std::size_t number) {
+  std::size_t cell = number % block_count(grid);
+  for (std::size_t a = grid.shape.axes.size(); a-- > 0;) {
+    const std::vector<DimRun>& runs = grid.shape.axes[a].runs;
+    if (cell % runs.size() != 0) return true;
+    cell /= runs.size();
+  }
+  return false;
+}
+
+std::string cell_text(const Grid& grid, std::size_t number) {
+  const std::size_t count = block_count(grid);
+  std::string text = number < count ? "" : "adds to what is there; ";
+  std::size_t cell = number % count, rest = count;
+  for (const GridAxis& axis : grid.shape.axes) {
+    rest /= axis.runs.size();
+    const DimRun& run = axis.runs[cell / rest % axis.runs.size()];
+    text += axis.dim + ": " +
+            (run.tile > 0          ? fmt::format("{}*n", run.tile)
+             : run.low == run.high ? std::to_string(run.low)
+                                   : fmt::format("{}..{}", run.low, run.high)) +
+            (rest > 1 ? ", " : "");
+  }
+  return text + "\n";
+}
+
+class BlockPrinter {
+ public:
+  BlockPrinter(const SymbolicProgram& program, const HardwareModel& model, const std::string& name)
+      : program_(program), model_(model), name_(name) {}
+
+  Result<BlockFunctions> print() {
+    for (std::size_t g = 0; g < program_.grids.size(); ++g)
+      if (auto problems = print_grid(g); !problems.empty()) return problems;
+    return std::move(done_);
+  }
+
+ private:
+  std::string grid_name(std::size_t g) const {
+    return program_.grids.size() == 1 ? name_ : fmt::format("{}_{}", name_, g + 1);  // of versions, too
+  }
+  std::size_t statement_of(std::size_t g) const {
+    return program_.grids.size() == 1 ? 0 : g % program_.kernel.sample.statements.size();
+  }
+
+  Diagnostics print_grid(std::size_t g) {
+    const Grid& grid = program_.grids[g];
+    GridFunctions& functions = done_.grids.emplace_back();
+    functions.blocks.assign(grid.blocks.size(), "nullptr");
+    for (const TensorId tensor : copied_inputs(grid)) functions.copy_of[tensor].resize(grid.blocks.size());
+    for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+      if (grid.blocks[b].program.buffers.empty()) continue;
+      if (auto problems = print_block(g, b); !problems.empty()) return problems;
+    }
+    return {};
+  }
+
+  /// Unless one with the same code is there.
+  Diagnostics print_block(std::size_t g, std::size_t b) {
+    const Grid& grid = program_.grids[g];
+    GridFunctions& functions = done_.grids[g];
+    Block block = grid.blocks[b];
+    RuntimeNumbers numbers = numbers_of(grid.shape, block);
+    std::string key = fmt::format("{}\n{}", statement_of(g), code_key(block));
+    for (const auto& [tensor, copies] : functions.copy_of) {
+      const std::string& array = numbers.arrays.emplace_back(copy_name(grid.shape, tensor));
+      numbers.definitions.push_back("(void)" + array + ";");
+      key += array + ";";
+    }
+    if (auto problems = take_copies(g, b, block, numbers); !problems.empty()) return problems;
+    const auto [known, is_new] = blocks_.try_emplace(key, fmt::format("{}_block{}", grid_name(g), b + 1));
+    functions.blocks[b] = known->second;
+    if (!is_new) return {};  // versions share code
+    auto text = function_text(block.program, known->second, numbers);
+    if (!text) return text.diagnostics();
+    (is_rest(grid, b) ? done_.rests : done_.tiles) += comment(cell_text(grid, b), " ") + *text + "\n";
+    return {};
+  }
+
+  /// Takes the shared copies out of a block and prints the functions that make them.
+  Diagnostics take_copies(std::size_t g, std::size_t b, Block& block, RuntimeNumbers& numbers) {
+    const GridShape& shape = program_.grids[g].shape;
+    std::set<std::size_t> taken;
+    for (const SharedCopy& copy : shared_copies(block, shape)) {
+      auto number = print_copy(g, block, copy, numbers);
+      if (!number) return number.diagnostics();
+      done_.grids[g].copy_of[copy.tensor][b] = *number;
+      numbers.places[copy.buffer.value] = copy_name(shape, copy.tensor) + ".memory";
+      taken.insert(copy.nodes.begin(), copy.nodes.end());
+    }
+    std::vector<Node> rest;
+    for (std::size_t n = 0; n < block.program.body.size(); ++n)
+      if (!taken.contains(n)) rest.push_back(std::move(block.program.body[n]));
+    block.program.body = std::move(rest);
+    return {};
+  }
+
+  /// Unless one with the same code is there. Its number among the copies of the grid, from 1.
+  Result<std::size_t> print_copy(std::size_t g, const Block& block, const SharedCopy& copy, RuntimeNumbers numbers) {
+    const GridShape& shape = program_.grids[g].shape;
+    const Buffer& buffer = block.program.buffers[copy.buffer.index()];
+    const auto length = numbers.lengths.find(copy.buffer.value);
+    const std::string count = length != numbers.lengths.end() ? length->second : std::to_string(element_span(buffer));
+    numbers.places[copy.buffer.value] =
+        fmt::format("{}.at({} * {})", copy_name(shape, copy.tensor), count, bytes(buffer.dtype));
+    Program only = block.program;
+    only.body.clear();
+    for (const std::size_t n : copy.nodes) only.body.push_back(block.program.body[n]);
+    auto text = function_text(only, "COPY", numbers);
+    if (!text) return text.diagnostics();
+    std::string code = code_of(*text);
+    std::vector<std::string>& copies = done_.grids[g].copies;
+    const std::string name = fmt::format("{}_copy{}", grid_name(g), copies.size() + 1);
+    const auto [known, is_new] = copies_.try_emplace(code, name);
+    if (is_new) {
+      code.replace(code.find("void COPY("), 10, "void " + name + "(");
+      done_.tiles +=
+          comment(fmt::format("packs {}\n", shape.kernel.tensors[copy.tensor.index()].name), " ") + code + "\n";
+    }
+    auto at = std::find(copies.begin(), copies.end(), known->second);
+    if (at == copies.end()) at = copies.insert(at, known->second);
+    return static_cast<std::size_t>(at - copies.begin()) + 1;
+  }
+
+  Result<std::string> function_text(const Program& program, const std::string& name, const RuntimeNumbers& numbers) {
+    done_.around.numbers = &numbers;
+    auto unit = print_functions(program, model_, name, "static", done_.around);
+    done_.around.numbers = nullptr;
+    if (!unit) return unit.diagnostics();
+    return std::move(unit->text);
+  }
+
+  const SymbolicProgram& program_;
+  const HardwareModel& model_;
+  const std::string name_;
+  BlockFunctions done_;
+  std::map<std::string, std::string> blocks_, copies_;  ///< function by its code, also of other versions
+};
+
+}  // namespace
+
+Result<BlockFunctions> print_block_functions(const SymbolicProgram& program, const HardwareModel& model,
+                                             const std::string& name) {
+  return BlockPrinter(program, model, name).print();
+}
+
+}  // namespace isamap

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The part of an entry that runs a grid: it cuts each dim into its runs and calls the block of every cell.
+
+#include <string>
+
+#include "backends/cpp/symbolic/block_functions.h"
+#include "backends/cpp/symbolic/symbolic_entry.h"
+#include "isamap/block_program.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+/// Statements in a scope of their own. `kernel`: the whole one; `names`: those of the entry.
+std::string grid_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
+                      const EntryNames& names, const HardwareModel& model);
+
+}  // namespace isamap
