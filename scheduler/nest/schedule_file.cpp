@@ -268,10 +268,16 @@ void read_schedules(yaml::MapReader& reader, const std::vector<Kernel>& kernels,
 void check_cover(const std::vector<ScheduleVersion>& versions, const SizeFacts& facts, Diagnostics& problems) {
   std::vector<std::vector<SizeFact>> guards;
   for (const ScheduleVersion& version : versions) {
-    if (!guards.empty() && guards.back().empty()) {
-      problems.push_back(error_at(
-          version.where, fmt::format("no size reaches version {}: the one before it serves all", guards.size() + 1),
-          "state its sizes: when: [\"M <= 8\"]"));
+    SizeFacts served = facts;
+    served.between.insert(served.between.end(), version.when.begin(), version.when.end());
+    if (!uncovered_sizes(served, guards)) {
+      const bool empty = !uncovered_sizes(served, {});
+      problems.push_back(
+          error_at(version.where,
+                   fmt::format("no size reaches version {}: {}", guards.size() + 1,
+                               empty ? fmt::format("its conditions hold for none of {}", print(facts))
+                                     : "the versions before it serve all of its sizes"),
+                   empty ? "leave the version out, or change 'when'" : "state its sizes: when: [\"M <= 8\"]"));
       return;
     }
     guards.push_back(version.when);

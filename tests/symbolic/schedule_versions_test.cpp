@@ -140,6 +140,11 @@ TEST(ScheduleVersions, WrongFilesHaveACaretAndAHint) {
             std::string::npos);
   EXPECT_NE(refusal(replaced(right, "when: [\"M <= 8\"]\n    ", ""), kernel).find("no size reaches version 2"),
             std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "M <= 8", "M > 4096"), kernel).find("its conditions hold for none of M in 0..4096"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "M <= 8", "M <= 4096"), kernel)
+                .find("no size reaches version 2: the versions before it serve all of its sizes"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(right, "- for ", "- fro "), kernel).find("s.yaml:"), std::string::npos);
   EXPECT_NE(refusal(replaced(right, " by ", " by -"), kernel), "");
   EXPECT_NE(refusal("schedule: x\nversions: 3\n", kernel).find("'versions' must be a list of schedules"),
