@@ -143,7 +143,7 @@ class LoopDistributor {
       return Node{std::move(copy)};
     }
     if (!loop.unroll && from < units_.inside.size())
-      if (auto dealt = deal(loop, from, blocks)) return std::move(*dealt);
+      if (auto parallel = distribute_chain(loop, from, blocks)) return std::move(*parallel);
     ranges_[loop.variable] = range;
     Loop copy = loop;
     copy.body = list(loop.body, from, false);
@@ -152,7 +152,7 @@ class LoopDistributor {
   }
 
   /// The loops directly inside one another as loops on units; nothing: their iterations depend on one another.
-  std::optional<Node> deal(const Loop& outermost, std::size_t from, bool blocks) {
+  std::optional<Node> distribute_chain(const Loop& outermost, std::size_t from, bool blocks) {
     std::vector<Loop> chain;
     const std::vector<Node>* body = nullptr;
     for (const Loop* at = &outermost; at != nullptr;) {
@@ -167,19 +167,19 @@ class LoopDistributor {
     const auto uses = offset_uses(*body, program_, model_, ranges);
     if (!uses) return std::nullopt;
     const std::set<std::string> chosen = independent_loops(chain, *uses, ranges, ranges_);
-    std::vector<Loop> dealt, kept;
+    std::vector<Loop> parallel, kept;
     std::int64_t total = 1;
     for (const Loop& l : chain) {
-      (chosen.contains(l.variable) ? dealt : kept).push_back(l);
+      (chosen.contains(l.variable) ? parallel : kept).push_back(l);
       if (chosen.contains(l.variable)) total *= l.trip;
     }
-    neighbours_last(dealt, *uses, program_, units_);
-    if (auto split = split_reduction({dealt, kept, *body, ranges_}, *uses, from, blocks)) return split;
+    neighbours_last(parallel, *uses, program_, units_);
+    if (auto split = split_reduction({parallel, kept, *body, ranges_}, *uses, from, blocks)) return split;
     if (chosen.empty()) return std::nullopt;
-    if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
+    if (!chosen.contains(chain[0].variable) && !blocks && parallel.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
       return std::nullopt;  // its steps may depend on one another: the loops inside are tried
-    return distributed({dealt, kept, *body, total, chunks(dealt, kept, *body, total)}, {from, blocks, 0});
+    return distributed({parallel, kept, *body, total, chunks(parallel, kept, *body, total)}, {from, blocks, 0});
   }
 
   /// The reduction with its sums in parts, as the plan for it says; nothing: it says that no sum is split.
@@ -210,7 +210,7 @@ class LoopDistributor {
   }
 
   /// How many neighbours each instance takes at a time; nothing: it takes one.
-  std::optional<Neighbours> chunks(const std::vector<Loop>& dealt, const std::vector<Loop>& kept,
+  std::optional<Neighbours> chunks(const std::vector<Loop>& parallel, const std::vector<Loop>& kept,
                                    const std::vector<Node>& body, std::int64_t total) {
     const Element* element = body.size() == 1 ? std::get_if<Element>(&body[0].is) : nullptr;
     if (element == nullptr || !kept.empty() || element->reduction != Reduction::assign) return std::nullopt;
@@ -223,8 +223,8 @@ class LoopDistributor {
           chunk.ranges["#number"] = {0, std::max<std::int64_t>(1, total / count) - 1};
           chunk.ranges["#each"] = {0, count - 1};
           const AffineExpr number = AffineExpr::dim("#number") * count + AffineExpr::dim("#each");
-          chunk.element =
-              std::get<Element>(with_values(body, numbers_of(dealt, number, chunk.ranges), chunk.ranges, model_)[0].is);
+          chunk.element = std::get<Element>(
+              with_values(body, numbers_of(parallel, number, chunk.ranges), chunk.ranges, model_)[0].is);
           return chunk;
         },
         true);

@@ -203,7 +203,8 @@ class MappingReader {
       level.spatial.erase(ones(level.spatial), level.spatial.end());
     }
     if (!made_.back().spatial.empty())
-      reader_.report(error_at(made_.back().where, "the innermost storage deals nothing out: it has one compute unit"));
+      reader_.report(
+          error_at(made_.back().where, "the innermost storage distributes nothing: it has one compute unit"));
   }
 
   static Steps::iterator ones(Steps& steps) {

@@ -74,7 +74,7 @@ const std::vector<std::string> kernels = {
     "  F: {shape: [R, R, C], dtype: f32}\n  O: {shape: [H, H, C], dtype: f32}\ncompute:\n"
     "  - O[p,q,c] += I[p+r-1,q+s-1,c] * F[r,s,c]\nwhere: {p: H, q: H, r: R, s: R}\n"};
 
-void the_search_deals_out_and_results_are_right(Every every) {
+void the_search_distributes_and_results_are_right(Every every) {
   if (with_cores(1).name.empty()) GTEST_SKIP() << "no model with threads runs on this processor";
   for (const std::string& text : kernels)
     for (const int cores : {2, 3, 7}) {
@@ -93,8 +93,8 @@ void the_search_deals_out_and_results_are_right(Every every) {
     }
 }
 
-TEST(Threads, TheSearchDealsOutAndResultsAreRight) { the_search_deals_out_and_results_are_right(Every(2)); }
-TEST(HeavyThreads, TheSearchDealsOutAndResultsAreRight) { the_search_deals_out_and_results_are_right(Every(1)); }
+TEST(Threads, TheSearchDistributesAndResultsAreRight) { the_search_distributes_and_results_are_right(Every(2)); }
+TEST(HeavyThreads, TheSearchDistributesAndResultsAreRight) { the_search_distributes_and_results_are_right(Every(1)); }
 
 /// Panels that each thread packs for itself lie apart.
 TEST(Threads, SharedMemoryHoldsATileForEachInstance) {

@@ -82,7 +82,7 @@ HardwareModel two_cores() {
 
 TEST(Waits, ThreadsMakeTheirPartsOfACopySideBySide) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024");
-  const std::string copy = "stage B in ram as [j/48, k, j%48]", dealt = "for j by 512 on core";
+  const std::string copy = "stage B in ram as [j/48, k, j%48]", distributed = "for j by 512 on core";
   const auto copying = [&](const HardwareModel& model, const std::vector<std::string>& outer) {
     std::vector<std::string> lines = outer;
     for (const char* line : {"for i by 8", "stage C in vec", "for k by 1", "stage B in vec", "for i by 1 unroll",
@@ -94,17 +94,17 @@ TEST(Waits, ThreadsMakeTheirPartsOfACopySideBySide) {
   const double alone = copying(machine("x86_zen5"), {copy, "for j by 512", "for j by 48"});
   EXPECT_GT(alone, 0);
   // The reload from memory is shared. In front of the loop on cores the copy's own loops are distributed.
-  EXPECT_LT(copying(two_cores(), {dealt, "for j by 48", copy}), 0.7 * alone);
-  EXPECT_LT(copying(two_cores(), {copy, dealt, "for j by 48"}), 0.7 * alone);
+  EXPECT_LT(copying(two_cores(), {distributed, "for j by 48", copy}), 0.7 * alone);
+  EXPECT_LT(copying(two_cores(), {copy, distributed, "for j by 48"}), 0.7 * alone);
 }
 
 TEST(Waits, EachThreadPacksWhatItAloneUses) {
   const Program program = searched(formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024"), two_cores());
-  const Loop* dealt = nullptr;
+  const Loop* distributed = nullptr;
   for (const Node& node : program.body)
-    if (dealt == nullptr) dealt = std::get_if<Loop>(&node.is);  // no copy before it
-  ASSERT_NE(dealt, nullptr);
-  EXPECT_EQ(dealt->unit, "core");
+    if (distributed == nullptr) distributed = std::get_if<Loop>(&node.is);  // no copy before it
+  ASSERT_NE(distributed, nullptr);
+  EXPECT_EQ(distributed->unit, "core");
 }
 
 }  // namespace
