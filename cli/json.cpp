@@ -2,8 +2,6 @@
 #include "cli/json.h"
 
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "cli/common.h"
 #include "cli/json_internal.h"

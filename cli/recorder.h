@@ -2,7 +2,6 @@
 #pragma once
 // Records a search with --store, for `replay` and for learned cost models.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

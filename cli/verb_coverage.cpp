@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/command_line.h"
 #include "cli/common.h"
 #include "cli/json.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/operand_use.h"
 
-#include <algorithm>
-
 #include "isamap/result.h"
 
 namespace isamap {

@@ -213,11 +213,4 @@ Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<Vect
   return made;
 }
 
-Kernel vectorize_known_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts) {
-  if (parts.empty()) return kernel;
-  auto made = vectorize_reductions(kernel, parts);
-  ISAMAP_CHECK(static_cast<bool>(made), "the lanes of a schedule fit its kernel");
-  return std::move(*made);
-}
-
 }  // namespace isamap

@@ -4,7 +4,6 @@
 // exits with 70.
 
 #include <stdexcept>
-#include <string>
 
 namespace isamap {
 

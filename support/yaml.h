@@ -53,7 +53,7 @@ class Source {
 };
 
 /// Reads one map: typed getters that record each problem and continue; `finish` reports unread keys with the nearest
-/// known key as a hint. `known_later` keys are reported as "not supported yet" instead.
+/// known key as a hint.
 class MapReader {
  public:
   MapReader(const Node& node, std::string what, Diagnostics& diagnostics);
@@ -66,10 +66,10 @@ class MapReader {
   std::optional<double> real(const std::string& key);
   std::optional<bool> boolean(const std::string& key);     ///< true or false only
   std::vector<std::string> texts(const std::string& key);  ///< list of scalars; one scalar is a list of one
-  void known_later(const std::string& key);
+
   void finish();
-  /// The same where the known keys are not those that were read.
-  void report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& later);
+  /// The same where the known keys are not those that were read. Keys of `reserved` are "not supported yet".
+  void report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& reserved);
   const std::string& what() const { return what_; }
   const Node& node() const { return node_; }
 
@@ -77,7 +77,7 @@ class MapReader {
   const Node& node_;
   std::string what_;
   Diagnostics& diagnostics_;
-  std::vector<std::string> asked_, later_;
+  std::vector<std::string> asked_;
 };
 
 std::string kind_text(const Node& node);                   ///< "'8'", "a list", "a map", "nothing": for messages

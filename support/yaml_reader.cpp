@@ -193,17 +193,15 @@ std::vector<std::string> MapReader::texts(const std::string& key) {
   return result;
 }
 
-void MapReader::known_later(const std::string& key) { later_.push_back(key); }
+void MapReader::finish() { report_unknown(asked_, {}); }
 
-void MapReader::finish() { report_unknown(asked_, later_); }
-
-void MapReader::report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& later) {
+void MapReader::report_unknown(const std::vector<std::string>& known, const std::vector<std::string>& reserved) {
   constexpr int most = 50;
   int unknown_keys = 0;
   for (std::size_t i = 0; i < node_.entries.size(); ++i) {
     const std::string& key = node_.entries[i].first;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    if (std::find(later.begin(), later.end(), key) != later.end()) {
+    if (std::find(reserved.begin(), reserved.end(), key) != reserved.end()) {
       diagnostics_.push_back(
           error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet", "leave it out"));
       continue;

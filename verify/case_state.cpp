@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/case_state.h"
 
-#include <algorithm>
-
 #include "backends/assembly/printer.h"
 #include "hwdesc/model/program_language.h"
 #include "support/overloaded.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "ir/evaluation/error_bounds.h"
 #include "ir/scalar/scalar_functions.h"

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ir/start.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "scheduler/nest/rerolled_instruction.h"

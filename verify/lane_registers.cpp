@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ir/symbolic/known_bounds.h"
 #include "scheduler/nest/operand_compatibility.h"
 

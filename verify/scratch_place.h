@@ -3,7 +3,6 @@
 // A buffer for one operand in an addressable memory, in the described layout: stated strides, free ones with gaps,
 // swizzled, with several start positions.
 
-#include <string>
 #include <vector>
 
 #include "isamap/hardware.h"

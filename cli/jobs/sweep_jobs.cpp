@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/jobs/kinds.h"
 #include "cli/json.h"

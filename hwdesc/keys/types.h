@@ -7,7 +7,6 @@
 //
 // "number | at most | mesh" is a number or one of two maps; "map of X" is a map with free names.
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>

@@ -7,7 +7,6 @@
 // 8}`) or, where instances of a unit supply addresses, are those of as many instances as fill all banks.
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "hwdesc/layout/move_layouts.h"

@@ -29,10 +29,10 @@ Fields::Fields(const Node& node, std::string_view section, std::string what, con
     : MapReader(node, std::move(what), own), sections_{&keys::section(section)}, context_(context) {}
 
 Fields::~Fields() {
-  std::vector<std::string> known, later;
+  std::vector<std::string> known, reserved;
   for (const keys::Section* section : sections_)
-    for (const keys::Key& key : section->keys) (key.reserved ? later : known).emplace_back(key.name);
-  if (!is_open(sections_)) report_unknown(known, later);
+    for (const keys::Key& key : section->keys) (key.reserved ? reserved : known).emplace_back(key.name);
+  if (!is_open(sections_)) report_unknown(known, reserved);
   context_.problems.add(own);
 }
 

@@ -14,7 +14,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hwdesc/keys/key.h"

@@ -3,7 +3,6 @@
 // What a command of a stream takes of links and of the ports of memories, beside the port of its unit: `bandwidth` of
 // links and memories, `latency` of links. The simulator and the cost models of command streams add it up alike.
 
-#include <array>
 #include <vector>
 
 #include "isamap/hardware.h"

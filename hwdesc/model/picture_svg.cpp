@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "hwdesc/model/describe_internal.h"
 #include "isamap/hardware.h"

@@ -8,7 +8,6 @@
 // instances, a total of 512, a minimum of 24 and steps of 8: 168 each, then 24 and 2 x 240.
 
 #include <optional>
-#include <string>
 
 #include "isamap/hardware.h"
 

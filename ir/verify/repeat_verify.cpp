@@ -4,8 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "ir/verify/verify_internal.h"
 
 namespace isamap {

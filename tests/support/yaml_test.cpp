@@ -125,8 +125,7 @@ TEST(Yaml, ReaderReportsEverythingInOneRun) {
   reader.integer("count");
   reader.boolean("on");
   reader.texts("words");
-  reader.known_later("later");
-  reader.finish();
+  reader.report_unknown({"name", "count", "on", "words"}, {"later"});
   std::string all;
   for (const Diagnostic& d : diagnostics)
     all += std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + " " + d.message +
