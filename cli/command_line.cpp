@@ -49,6 +49,14 @@ std::string names_of(const auto& named) {
   return text;
 }
 
+/// The values of an enumeration by their names.
+template <class T, std::size_t count>
+std::map<std::string, T> by_name(const T (&values)[count]) {
+  std::map<std::string, T> named;
+  for (const T value : values) named.emplace(name(value), value);
+  return named;
+}
+
 template <class T>
 T choice(const std::string& flag, const std::map<std::string, T>& choices, const std::string& text) {
   const auto found = choices.find(text);
@@ -77,8 +85,7 @@ std::uint64_t whole_number(const std::string& flag, const std::string& text, std
   return number;
 }
 
-/// Lists are kept in memory; counting keeps a few bytes per mapping.
-/// The description of this processor in place of "native": what is written down names it.
+/// The description of this processor in place of "native", so that recorded options and output name the description.
 void read_native_target(Options& options) {
   const auto found = native_target(known_models());
   if (!found) throw CLI::ValidationError("--target", "no description runs natively on this machine");
@@ -86,6 +93,7 @@ void read_native_target(Options& options) {
   options.target = *found;
 }
 
+/// Listed mappings are kept in memory; counting keeps a few bytes of each.
 void read_limit(const WrittenValues& written, Options& options) {
   constexpr std::uint64_t most_listed = 100'000, most_counted = 10'000'000;
   if (options.count) options.map.max_mappings = 1'000'000;
@@ -324,10 +332,9 @@ void Flags::model() {
 }
 
 void Flags::rule() {
-  static const std::map<std::string, Rule> rules{{"access", Rule::access}, {"full", Rule::full}, {"all", Rule::all}};
   verb_->add_option_function<std::string>(
       "--rule",
-      [this_options = &options](const std::string& text) { this_options->map.rule = choice("--rule", rules, text); },
+      [all = &options](const std::string& text) { all->map.rule = choice("--rule", by_name(all_rules), text); },
       "access, full (default) or all");
 }
 
@@ -349,12 +356,10 @@ void Flags::jobs() {
 }
 
 void Flags::search() {
-  static const std::map<std::string, Objective> objectives{
-      {"edp", Objective::edp}, {"cycles", Objective::cycles}, {"energy", Objective::energy}};
   verb_->add_option_function<std::string>(
       "--objective",
       [all = &options](const std::string& text) {
-        all->schedule.objective = choice("--objective", objectives, text);
+        all->schedule.objective = choice("--objective", by_name(all_objectives), text);
         all->objective_given = true;
       },
       "edp, cycles or energy");

@@ -71,13 +71,13 @@ class Reader {
 
   void objective(yaml::MapReader& read, Instance& made) {
     const yaml::Node* node = read.child("objective");
-    if (!node || node->scalar == "edp") return;
-    if (node->scalar == "cycles")
-      made.objective = Objective::cycles;
-    else if (node->scalar == "energy")
-      made.objective = Objective::energy;
-    else
-      wrong(*node, fmt::format("'{}' is none of: edp, cycles, energy", node->scalar));
+    if (!node) return;
+    std::vector<std::string_view> known;
+    for (const Objective objective : all_objectives) {
+      if (node->scalar == name(objective)) return void(made.objective = objective);
+      known.push_back(name(objective));
+    }
+    wrong(*node, fmt::format("'{}' is none of: {}", node->scalar, fmt::join(known, ", ")));
   }
 
   void space(yaml::MapReader& read, Instance& made) {

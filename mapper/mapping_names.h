@@ -25,6 +25,5 @@ bool has_partial_extents(const Mapping& mapping, const Kernel& kernel);
 /// "i = n.p, j = k, k = c.r"
 std::string digits_text(const Mapping& mapping, const HardwareModel& model);
 std::string_view name(Proof proof);
-std::string_view name(Rule rule);
 
 }  // namespace isamap

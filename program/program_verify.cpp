@@ -145,7 +145,7 @@ struct Verifier {
           problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
         continue;
       }
-      // Tensor descriptors (TMA) define out-of-bounds accesses.
+      // Tensor descriptors define out-of-bounds accesses.
       if (operand.object.empty() || !operand.outside) ref(c.operands[i], at, instruction.name);
       const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
       if (operand.memory != buffer.memory)

@@ -110,8 +110,9 @@ Result<LoadedKernel> load_program(const SymbolicProgram& program, const Hardware
 
 // A model may have several compilers, and the one with the fastest code depends on the program:
 //
-//   auto timed = time_compilers(program, model, ...);   // driver/compilers.h measures; anything else that measures
-//   will do remember_compiler(program, model, {"clang++-19"});
+//   for (const CompilerCommand& command : compilers_for(model))
+//     time(program, made_by(model, command));             // by your own clock, or by driver/compilers.h
+//   remember_compiler(program, model, {"clang++-19"});    // the fastest
 //
 // From then on the same text with the same flags is compiled by that compiler (runs, load_program).
 

@@ -43,6 +43,7 @@ struct Cost {
 };
 
 enum class Objective { cycles, energy, edp };
+inline constexpr Objective all_objectives[] = {Objective::edp, Objective::cycles, Objective::energy};
 std::string_view name(Objective objective);
 double value(const Cost& cost, Objective objective);
 /// Sum over statements in sequence; the slowest names the bound. Of one statement: its full cost.

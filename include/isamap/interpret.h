@@ -54,8 +54,8 @@ struct TensorData {
 
 TensorData make_data(const Tensor& tensor);  ///< zeros
 
-/// Small integers with which every sum of `reduction_length` products is exact in every dtype, or (real) uniform values
-/// in [-1, 1] rounded to the dtype. Honours Tensor::range.
+/// Small integers (-2 to 2, unsigned 0 to 3), with which sums of some 2^20 products are exact in f32 and those of a few
+/// dozen in the smallest floats, or (real) uniform values in [-1, 1] rounded to the dtype. Within Tensor::range.
 enum class Fill { integers, real };
 TensorData random_data(const Tensor& tensor, Fill fill, Random& random);
 /// One for each tensor of the kernel: random where the caller provides values (inputs and `inout`), else zeros.
@@ -86,10 +86,11 @@ Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected
 
 // Runs programs: implemented by backends, used by the scheduler's measured models and the CLI.
 
+/// Limits of the process that runs a program.
 struct RunLimits {
-  double seconds = 60;
-  std::int64_t memory_bytes = std::int64_t{8} << 30;
-  std::int64_t file_bytes = std::int64_t{256} << 20;
+  double seconds = 60;                                ///< of wall-clock time, and of processor time
+  std::int64_t memory_bytes = std::int64_t{8} << 30;  ///< of address space; 0: none
+  std::int64_t file_bytes = std::int64_t{256} << 20;  ///< of each written file; 0: none
 };
 
 /// Requests of emulated threads to global memory, counted together where one instruction has several.

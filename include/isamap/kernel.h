@@ -237,7 +237,4 @@ Result<VectorizedReduction> parse_vectorized_reduction(const std::string& text, 
 Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts,
                                     const SourceLocation& where = {});
 
-/// The same for parts known to be legal, as of a schedule that was read.
-Kernel vectorize_known_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts);
-
 }  // namespace isamap

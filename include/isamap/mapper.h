@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,14 @@
 
 namespace isamap {
 
-enum class Rule { access, full, all };
+/// Which class of mappings is enumerated (docs/mapping.md, "The classes"), the wider ones last.
+enum class Rule {
+  access,  ///< unit steps, each dim on an instruction dim that exactly the same operands use
+  full,    ///< also combined steps, ties, repeated inputs and virtual dims, where unit steps do not fill a dim
+  all      ///< combined steps, ties and virtual dims anywhere
+};
+inline constexpr Rule all_rules[] = {Rule::access, Rule::full, Rule::all};
+std::string_view name(Rule rule);
 
 struct MapOptions {
   Rule rule = Rule::full;

@@ -57,7 +57,7 @@ enum class Kind { axis, skew, virtual_dim, replicate, partial, exchange, split, 
 std::string_view name(Kind kind);  ///< "axis", "skew", "virtual", ..., as the contract spells them
 
 /// Padding: some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as
-/// in computation.h, of the kernel statement) is the operand whose slot identifies and neutralises them.
+/// by `access_of`, of the kernel statement) is the operand whose slot identifies and neutralises them.
 struct Carrier {
   std::string reason;
   int access = 0;

@@ -21,7 +21,7 @@ namespace isamap {
 
 enum class BufferRole { argument, local };
 
-/// Makes a buffer one of completion counters (mbarriers): a phase ends when the expected arrivals and bytes are in.
+/// Makes a buffer one of completion counters: a phase ends when the expected arrivals and bytes are in.
 struct Counter {
   std::string object;  ///< the completion object
   UnitId each;         ///< each computing instance arrives once a phase; invalid: one arrival a phase

@@ -46,7 +46,7 @@ bool has_errors(const Diagnostics& diagnostics);
 
 // Our own invariants. A failed check is a bug of isamap, never the user's error.
 
-/// Prints "internal error: ..." with the place and the text, and ends the process.
+/// Throws InternalError (support/internal_error.h) with the text and the place; the program ends with 70 then.
 [[noreturn]] void internal_error(const char* file, int line, const std::string& what);
 
 // A value, or the diagnostics that explain its absence.

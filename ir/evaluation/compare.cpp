@@ -6,8 +6,7 @@
 // one unit roundoff u of it. With g roundings on the longest way and n terms, either result differs from the exact one
 // by at most (g + n) u P(|x|) (Higham, section 3.1), hence the two by twice that. Inputs with errors e (intermediates)
 // add P(|x| + e) - P(|x|). P is run by the interpreter, in f64. Division, select and functions are not monotone in |x|:
-// their statements are bounded point by point
-// (ir/evaluation/point_errors.cpp).
+// their statements are bounded point by point (ir/evaluation/point_errors.cpp).
 
 #include <fmt/core.h>
 

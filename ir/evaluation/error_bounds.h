@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bounds on rounding errors, for `compare` (method: ir/compare.cpp).
+// Bounds on rounding errors, for `compare` (method: ir/evaluation/compare.cpp).
 
 #include <vector>
 

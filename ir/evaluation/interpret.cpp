@@ -74,8 +74,8 @@ Scalar clamped(const Tensor& tensor, double value) {
   return convert({value, 0}, DType::f64, tensor.dtype, true);
 }
 
-// From -2 to 2 (0 to 3 if unsigned): products of two are at most 9 and their signs balance, so that sums of 2^20 stay
-// exact in f32 and those of a few dozen in the smallest formats.
+// From -2 to 2 (0 to 3 if unsigned): products of two are at most 4 (9) and the signs of signed ones balance, so that
+// sums of 2^20 stay exact in f32 and those of a few dozen in the smallest formats.
 Scalar random_integer(const Tensor& tensor, Random& random) {
   const bool is_unsigned = !is_float(tensor.dtype) && integer_min(tensor.dtype) == 0;
   const std::int64_t low = is_unsigned ? 0 : -2;

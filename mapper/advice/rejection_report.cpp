@@ -146,8 +146,8 @@ Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instru
   refusal.other_operation = !same_operation(kernel, rejection.statement, instruction);
   if (instruction.semantics.size() != 1) return refusal;
   const Repair given{"", kernel, rejection.statement, instruction, rejection.instruction};
-  for (const auto& [rule, text] : {std::pair(Rule::full, "full"), std::pair(Rule::all, "all")})
-    if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = text;
+  for (const Rule rule : all_rules)
+    if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = name(rule);
   refusal.hardware_changes = texts_of(changes_that_map(asker, given, hardware_value_changes, hardware_dim_changes));
   std::vector<Change> changes = changes_that_map(asker, given, kernel_value_changes, kernel_dim_changes);
   if (changes.empty()) changes = splits_that_map(asker, given);
