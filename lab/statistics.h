@@ -4,7 +4,6 @@
 // optimizers in a black-box setting", 2021 (expected running time, empirical distributions); Dolan, More, "Benchmarking
 // optimization software with performance profiles", 2002. Intervals: percentile bootstrap over the seeds, Efron 1979.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

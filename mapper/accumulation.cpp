@@ -49,7 +49,7 @@ enum class Decides { call, tile, both };
 Decides decided_by(const Alignment& alignment, const DigitStep& digit_step) {
   Decides result = Decides::call;
   for (const DigitStep::Place& place : digit_step.places) {
-    const std::int64_t extent = unit_extent(alignment, place.dim);
+    const std::int64_t extent = instruction_extent(alignment, place.dim);
     if (place.weight % extent == 0) return Decides::tile;
     if ((digit_step.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another tile
     if (extent % place.weight != 0) return Decides::both;
@@ -84,7 +84,7 @@ bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_st
 Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal) {
   if (!always_overwrites(*alignment.hardware)) return Truth::yes;
-  const std::string overwrites = "each call overwrites " + alignment.unit_tensor_name(0);
+  const std::string overwrites = "each call overwrites " + alignment.operand_name(0);
   if (holds_a_value(alignment)) {
     refusal = overwrites + ", but " + alignment.tensor_name(0) + " holds a value that the statement adds to";
     return Truth::no;
@@ -98,8 +98,8 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_st
     if (moves == Moves::both || (moves == Moves::none && by == Decides::both)) truth = Truth::unknown;
     if (moves != Moves::none || by != Decides::tile) continue;
     const int dim = digit_step.places.front().dim;
-    refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
-              " takes " + std::to_string(unit_extent(alignment, dim)) + ", the sum needs " +
+    refusal = text + ": instruction dim " + alignment.semantics().domain.dims[static_cast<std::size_t>(dim)].name +
+              " takes " + std::to_string(instruction_extent(alignment, dim)) + ", the sum needs " +
               std::to_string(digits_extent(digit_steps, dim));
     return Truth::no;
   }

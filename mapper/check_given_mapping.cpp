@@ -12,7 +12,7 @@ namespace {
 bool says_the_same(const Alignment& alignment, const Mapping& stated) {
   const bool rolled = alignment.exact && alignment.exact->rolled;
   return alignment.operands == stated.operands && alignment.constant == stated.constant &&
-         rolled == !stated.rolled.empty() && alignment.unit_uses.size() == stated.dims.size();
+         rolled == !stated.rolled.empty() && alignment.instruction_uses.size() == stated.dims.size();
 }
 
 std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const Instruction& instruction, bool some) {
@@ -32,7 +32,7 @@ CheckedMapping check_given_mapping(const Kernel& kernel, const HardwareModel& mo
   CheckedMapping result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
   for (const Alignment& alignment : alignments) {
     if (!says_the_same(alignment, stated)) continue;
-    Legality legality = legality_of(alignment, stated.dims, false, annihilators(alignment.unit()));
+    Legality legality = legality_of(alignment, stated.dims, false, annihilators(alignment.semantics()));
     if (legality.mapping) legality.mapping->tree = stated.tree;
     if (legality.mapping && legality.mapping->proof == Proof::unknown)
       legality.mapping->proof = prove(kernel, model, *legality.mapping, rlimit).proof;

@@ -2,7 +2,6 @@
 #include "mapper/digit_plans.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "support/arithmetic.h"
 
@@ -49,7 +48,7 @@ std::int64_t room(const Alignment& alignment, const Choices& choices, const Plan
   std::int64_t least = INT64_MAX;
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
     if ((digit.at.home.slots() >> s & 1U) != 0)
-      least = std::min(least, unit_extent(alignment, choices.slots[s].dims[0]));
+      least = std::min(least, instruction_extent(alignment, choices.slots[s].dims[0]));
   return least;
 }
 
@@ -180,7 +179,7 @@ void spread(const Alignment& alignment, const Slot& slot, SlotDigits here, Dims&
   if (here.digits.empty()) return;
   for (std::size_t i = slot.dims.size(); i-- > 1 && here.tied < here.digits.size();) {
     Digit& last = here.digits.back();
-    const std::int64_t extent = part_of(last.extent, unit_extent(alignment, slot.dims[i]), here.exact);
+    const std::int64_t extent = part_of(last.extent, instruction_extent(alignment, slot.dims[i]), here.exact);
     if (here.exact && extent == 1) continue;
     dims[static_cast<std::size_t>(slot.dims[i])] = {{last.column, extent}};
     if (extent > 0) last = {last.column * extent, ceil_div(last.extent, extent)};
@@ -221,8 +220,8 @@ SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const s
   for (const bool ties : {true, false})
     for (const PlannedDigit& p : planned)
       if (ties_first ? (p.at.home.tied != 0) == ties : ties) add(p);
-  if (here.digits.empty() && slot.unit_dim >= 0) {
-    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.unit_dim)];
+  if (here.digits.empty() && slot.one_point_dim >= 0) {
+    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.one_point_dim)];
     here.digits.push_back({AffineExpr::dim(dim.name), 1});
   }
   return here;
@@ -235,7 +234,7 @@ struct Layout {
 
 Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned,
              Layout layout = {}) {
-  Dims dims(alignment.unit_uses.size());
+  Dims dims(alignment.instruction_uses.size());
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     SlotDigits here = digits_of(alignment, choices, planned, s, layout.ties_first);
     if (!layout.spread) here.tied = here.digits.size();
@@ -246,9 +245,9 @@ Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vect
 
 /// Does a subscript of the instruction sum several of its dims, as p + r of a convolution? Then the dim of a slot on
 /// which a digit is placed matters; otherwise it is layout only.
-bool couples_dims(const Computation& unit) {
-  for (int t = 0; t < access_count(unit); ++t)
-    for (const AffineExpr& index : access_of(unit, t).index)
+bool couples_dims(const Computation& semantics) {
+  for (int t = 0; t < access_count(semantics); ++t)
+    for (const AffineExpr& index : access_of(semantics, t).index)
       if (index.names().size() > 1) return true;
   return false;
 }
@@ -313,7 +312,7 @@ std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Ch
     if (at.column[d] != 0) add_divisors(extent_of(alignment, d));
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
     if ((at.home.slots() >> s & 1U) != 0)
-      for (const int m : choices.slots[s].dims) add_divisors(unit_extent(alignment, m));
+      for (const int m : choices.slots[s].dims) add_divisors(instruction_extent(alignment, m));
   std::vector<RequestedExtent> list;
   for (const std::int64_t e : extents) list.push_back({e, -1});
   for (std::size_t d = 0; d < at.column.size() && at.unit < 0; ++d)
@@ -373,9 +372,9 @@ Plans plans_of(const Alignment& alignment, const Choices& choices, const Placeme
 std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan) {
   const auto digits = planned(alignment, choices, plan, std::vector<RequestedExtent>(plan.placed.size()));
   if (!digits) return {};
-  if (!couples_dims(alignment.unit())) return {as_dims(alignment, choices, *digits)};
+  if (!couples_dims(alignment.semantics())) return {as_dims(alignment, choices, *digits)};
   std::vector<Dims> seatings;
-  seat(alignment, choices, *digits, 0, Dims(alignment.unit_uses.size()), seatings);
+  seat(alignment, choices, *digits, 0, Dims(alignment.instruction_uses.size()), seatings);
   return seatings;
 }
 

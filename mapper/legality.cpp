@@ -30,12 +30,13 @@ std::vector<std::string> residual_dims(const Alignment& alignment, const std::ve
 }
 
 std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<DigitStep>& digit_steps) {
-  const std::string body = "the " + std::string(symbol(alignment.unit().reduction)) + " of this body";
+  const std::string body = "the " + std::string(symbol(alignment.semantics().reduction)) + " of this body";
   if (padding.fill < 0) {
     return "no operand tells the points beyond " + padding.reason + " apart, and " + body + " needs one that does";
   }
-  const std::string dim = alignment.unit().domain.dims[static_cast<std::size_t>(padding.fill)].name;
-  const std::int64_t needed = unit_extent(alignment, padding.fill), found = digits_extent(digit_steps, padding.fill);
+  const std::string dim = alignment.semantics().domain.dims[static_cast<std::size_t>(padding.fill)].name;
+  const std::int64_t needed = instruction_extent(alignment, padding.fill),
+                     found = digits_extent(digit_steps, padding.fill);
   return "instruction dim " + dim + " takes " + std::to_string(needed) + ", its digits have " + std::to_string(found) +
          ", and no constant in an operand that uses " + dim + " makes the surplus vanish under " + body +
          "; a multiple of " + std::to_string(needed) + " would work";
@@ -61,13 +62,13 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>
     if (is_split(digit_steps, digit_step)) kinds.insert(Kind::split);
     OperandSet slots = 0;
     for (const DigitStep::Place& place : digit_step.places)
-      slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+      slots |= alignment.instruction_uses[static_cast<std::size_t>(place.dim)];
     for (int t = 0; t < alignment.operand_count(); ++t) {
       if (digit_step.extent > 1 && (slots >> t & 1U) != 0 && is_invariant(alignment, t, digit_step.column))
         kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
     }
   }
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m)
+  for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m)
     if ((stepped >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
   if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
   if (alignment.constant) kinds.insert(Kind::constant);
@@ -89,7 +90,7 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& dig
   mapping.needs = std::move(neutral.needs);
   if (alignment.exact) {
     mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
-    if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
+    if (alignment.exact->rolled) mapping.rolled = {alignment.semantics().domain.dims.back()};
   }
   mapping.outer = residual_dims(alignment, digit_steps, cover);
   mapping.utilisation = utilisation(alignment, digit_steps, cover);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies, then dims: every alignment of the two bodies, every placement that the rule allows, each judged by the four
-// conditions, equal ones listed once.
+// Bodies, then dims: every alignment of the two bodies, every placement that the rule allows, each checked by the five
+// conditions (mapper/proof/conditions.h), equal ones listed once.
 
 #include "isamap/mapper.h"
 
@@ -27,8 +27,8 @@ std::size_t digit_count(const Mapping& mapping) {
   return count;
 }
 
-/// Simple mappings first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims.
-/// Appends numbers to `rank`; a list inside it ends with a number below all of its entries.
+/// The canonical order as numbers, appended to `rank`: simple mappings first (fewer kinds, fewer digits), then by
+/// operands, kinds and the positions of the digits' dims. A list inside it ends with a number below all of its entries.
 void add_rank(const Mapping& mapping, const Computation& statement, std::vector<std::int64_t>& rank) {
   constexpr std::int64_t end = -1;
   rank.push_back(mapping.kinds.count(Kind::axis) > 0 ? 0 : static_cast<std::int64_t>(mapping.kinds.size()));
@@ -135,15 +135,16 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
 /// Reasons that do not depend on dims; nothing when there are none.
 std::string unmappable(const Computation& statement, const Instruction& instruction) {
   if (instruction.semantics.size() != 1) return "its semantics has several statements, which are not matched yet";
-  const Computation& unit = instruction.statement();
-  if (static_cast<int>(unit.reads.size()) >= kMaxOperands || static_cast<int>(statement.reads.size()) >= kMaxOperands) {
+  const Computation& semantics = instruction.statement();
+  if (static_cast<int>(semantics.reads.size()) >= kMaxOperands ||
+      static_cast<int>(statement.reads.size()) >= kMaxOperands) {
     return "more than " + std::to_string(kMaxOperands - 1) + " operands";
   }
-  if (static_cast<int>(unit.domain.dims.size()) > kMaxDims ||
+  if (static_cast<int>(semantics.domain.dims.size()) > kMaxDims ||
       static_cast<int>(statement.domain.dims.size()) > kMaxDims) {
     return "more than " + std::to_string(kMaxDims) + " dims";
   }
-  for (const Dim& dim : unit.domain.dims) {
+  for (const Dim& dim : semantics.domain.dims) {
     if (dim.extent < 1) return "instruction dim " + dim.name + " has extent " + std::to_string(dim.extent);
   }
   if (!statement.values.empty())
@@ -170,10 +171,6 @@ Result<std::vector<InstructionId>> chosen(const HardwareModel& model, const std:
   return error("'" + name + "' is no compute instruction of " + model.name,
                near.empty() ? "isamap hw show lists them" : "did you mean '" + near + "'?");
 }
-
-}  // namespace
-
-namespace {
 
 /// The result of one pair without its mappings, which the sink receives as they are found.
 PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
@@ -208,8 +205,8 @@ bool is_computed_by(const Mapping& mapping, const HardwareModel& model) {
   return true;
 }
 
-/// Does some read exceed the shape of its tensor? A tree would take each of them from a padded copy of its own, and
-/// scalar code with conditions is faster (five-point stencil of 45 x 70: 3.2 us, 5.4 with copies).
+/// Does some read exceed the shape of its tensor? A tree would read each of them from a padded copy of its own; scalar
+/// code with conditions is faster, as no copy is written.
 bool reads_beyond_shapes(const Kernel& kernel, const Computation& statement) {
   const Ranges ranges = ranges_of(statement.domain);
   return std::any_of(statement.reads.begin(), statement.reads.end(), [&](const Access& read) {

@@ -14,16 +14,12 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 /// The instruction operand of access `a` of the mapping.
 const std::string& operand_name(const Mapping& mapping, const Instruction& instruction, int a) {
-  const Computation& unit = instruction.statement();
+  const Computation& semantics = instruction.statement();
   std::vector<TensorId> tensors;
-  for (int t = 0; t < access_count(unit); ++t) {
-    const TensorId tensor = access_of(unit, t).tensor;
+  for (int t = 0; t < access_count(semantics); ++t) {
+    const TensorId tensor = access_of(semantics, t).tensor;
     const bool again = t > 1 && std::find(tensors.begin() + 1, tensors.end(), tensor) != tensors.end();
     if (mapping.rolled.empty() || !again) tensors.push_back(tensor);
   }

@@ -129,11 +129,11 @@ class AllSizesMapper {
       while (d < step.column.size() && step.column[d] == 0) ++d;
       if (d == step.column.size() || !is_symbolic(mapping, d)) continue;
       const DigitStep::Place& place = step.places[0];
-      const std::string fill = "fill " + alignment.unit().domain.dims[static_cast<std::size_t>(place.dim)].name;
+      const std::string fill = "fill " + alignment.semantics().domain.dims[static_cast<std::size_t>(place.dim)].name;
       if (std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
                       [&](const Carrier& carrier) { return carrier.reason == fill; }))
         continue;
-      const std::int64_t extent = unit_extent(alignment, place.dim);
+      const std::int64_t extent = instruction_extent(alignment, place.dim);
       const std::int64_t divisor = std::gcd(divisor_of(extents_of(mapping)[d]) * place.weight, extent);
       for (std::int64_t rest = divisor; rest < extent; rest += divisor)
         if (!allows_extent(*alignment.hardware, place.dim, rest))

@@ -16,14 +16,14 @@ namespace {
 
 /// The instruction's dim of a subscript of operand t, if it is one plain dim of extent above 1.
 std::optional<int> dim_of(const Alignment& alignment, int t, std::size_t subscript) {
-  const auto name = alignment.unit_access(t).index[subscript].as_dim();
-  const int m = name ? alignment.unit().domain.find(*name) : -1;
-  return m >= 0 && unit_extent(alignment, m) > 1 ? std::optional(m) : std::nullopt;
+  const auto name = alignment.instruction_access(t).index[subscript].as_dim();
+  const int m = name ? alignment.semantics().domain.find(*name) : -1;
+  return m >= 0 && instruction_extent(alignment, m) > 1 ? std::optional(m) : std::nullopt;
 }
 
 /// The dim along which operand t is contiguous; nothing where the layout leaves it open.
 std::optional<int> fastest(const Alignment& alignment, const Operand& operand, int t) {
-  const std::size_t count = alignment.unit_access(t).index.size();
+  const std::size_t count = alignment.instruction_access(t).index.size();
   if (std::holds_alternative<DenseLayout>(operand.layout)) {
     for (std::size_t i = count; i-- > 0;)
       if (const auto m = dim_of(alignment, t, i)) return m;
@@ -69,12 +69,12 @@ std::string reordered(const Alignment& alignment, int t, const IntVector& column
 }
 
 std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t) {
-  const Operand& operand = alignment.hardware->operands[alignment.unit_access(t).tensor.index()];
+  const Operand& operand = alignment.hardware->operands[alignment.instruction_access(t).tensor.index()];
   const auto fast = fastest(alignment, operand, t);
   const IntVector* column = fast ? innermost(digit_steps, *fast) : nullptr;
   const std::int64_t step = column == nullptr ? 0 : std::abs(element_step(alignment, t, *column));
   if (step <= 1) return std::nullopt;
-  const auto name = [&](int m) { return alignment.unit().domain.dims[static_cast<std::size_t>(m)].name; };
+  const auto name = [&](int m) { return alignment.semantics().domain.dims[static_cast<std::size_t>(m)].name; };
   LayoutAdvice advice{operand.name, alignment.tensor_name(t), "", "", ""};
   std::vector<std::string> written;
   for (const AffineExpr& index : alignment.access(t).index) written.push_back(print(index));
@@ -83,7 +83,7 @@ std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vec
                   operand.name, name(*fast), step, advice.tensor, fmt::join(written, ","));
   if (const std::string order = reordered(alignment, t, *column); !order.empty())
     advice.kernel = fmt::format("store {} as {}", advice.tensor, order);
-  for (std::size_t i = 0; i < alignment.unit_access(t).index.size() && advice.hardware.empty(); ++i) {
+  for (std::size_t i = 0; i < alignment.instruction_access(t).index.size() && advice.hardware.empty(); ++i) {
     const auto m = dim_of(alignment, t, i);
     const IntVector* other = m && *m != *fast ? innermost(digit_steps, *m) : nullptr;
     if (other != nullptr && std::abs(element_step(alignment, t, *other)) == 1)

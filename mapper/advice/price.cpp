@@ -24,18 +24,20 @@ class Pricing {
   Price run() const {
     Price price;
     price.calls = calls(~OperandSet{0});
-    double unit_points = 1, points = 1;
-    for (const Dim& dim : alignment_.unit().domain.dims) unit_points *= static_cast<double>(dim.extent);
+    double instruction_points = 1, points = 1;
+    for (const Dim& dim : alignment_.semantics().domain.dims) instruction_points *= static_cast<double>(dim.extent);
     for (const Dim& dim : alignment_.computation().domain.dims) points *= static_cast<double>(dim.extent);
-    price.extra_points = std::max(price.calls * unit_points - points, 0.0);
+    price.extra_points = std::max(price.calls * instruction_points - points, 0.0);
     for (int t = 0; t < alignment_.operand_count(); ++t) price.operands.push_back(operand(t));
     return price;
   }
 
  private:
-  bool uses(int m, int t) const { return (alignment_.unit_uses[static_cast<std::size_t>(m)] >> t & 1U) != 0; }
-  int unit_dims() const { return static_cast<int>(alignment_.unit_uses.size()); }
-  const std::string& unit_dim(int m) const { return alignment_.unit().domain.dims[static_cast<std::size_t>(m)].name; }
+  bool uses(int m, int t) const { return (alignment_.instruction_uses[static_cast<std::size_t>(m)] >> t & 1U) != 0; }
+  int instruction_dims() const { return static_cast<int>(alignment_.instruction_uses.size()); }
+  const std::string& instruction_dim(int m) const {
+    return alignment_.semantics().domain.dims[static_cast<std::size_t>(m)].name;
+  }
 
   IntVector column_of(const AffineExpr& step) const {
     IntVector column;
@@ -53,12 +55,12 @@ class Pricing {
     double count = 1;
     for (const ResidualLoop& loop : mapping_.loops)
       if (moves(column_of(loop.step))) count *= static_cast<double>(loop.extent);
-    for (int m = 0; m < unit_dims(); ++m) {
+    for (int m = 0; m < instruction_dims(); ++m) {
       const bool moved = std::any_of(digit_steps_.begin(), digit_steps_.end(),
                                      [&](const DigitStep& w) { return w.on(m) != nullptr && moves(w.column); });
       if (moved) {
         count *= static_cast<double>(
-            ceil_div(std::max<std::int64_t>(digits_extent(digit_steps_, m), 1), unit_extent(alignment_, m)));
+            ceil_div(std::max<std::int64_t>(digits_extent(digit_steps_, m), 1), instruction_extent(alignment_, m)));
       }
     }
     return count;
@@ -67,7 +69,7 @@ class Pricing {
   OperandPrice operand(int t) const {
     OperandPrice price;
     const Tensor& tensor = alignment_.kernel->tensors[alignment_.access(t).tensor.index()];
-    price.operand = alignment_.unit_tensor_name(t);
+    price.operand = alignment_.operand_name(t);
     price.tensor = tensor.name;
     price.why_packed = shape_of(t);
     if (const std::string padding = padding_of(t); price.why_packed.empty() && !padding.empty()) {
@@ -76,8 +78,8 @@ class Pricing {
     }
     price.direct = price.why_packed.empty();
     double slots = 1, elements = 1;
-    for (int m = 0; m < unit_dims(); ++m)
-      if (uses(m, t)) slots *= static_cast<double>(unit_extent(alignment_, m));
+    for (int m = 0; m < instruction_dims(); ++m)
+      if (uses(m, t)) slots *= static_cast<double>(instruction_extent(alignment_, m));
     for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
     const double size = static_cast<double>(bits(tensor.dtype)) / 8;
     price.bytes = calls(OperandSet{1} << t) * slots * size;
@@ -104,7 +106,7 @@ class Pricing {
                                       [&](const DigitStep::Place& place) { return uses(place.dim, t); });
       if (used > 1) return "only its diagonal is live";
     }
-    for (int m = 0; m < unit_dims(); ++m) {
+    for (int m = 0; m < instruction_dims(); ++m) {
       if (!uses(m, t)) continue;
       std::optional<std::int64_t> per_count;
       for (const DigitStep& w : digit_steps_) {
@@ -112,7 +114,7 @@ class Pricing {
         if (place == nullptr || w.extent <= 1) continue;
         const std::int64_t step = element_step(alignment_, t, w.column);
         if (step % place->weight != 0 || (per_count && *per_count != step / place->weight))
-          return fmt::format("neighbours along {} are not one step apart", unit_dim(m));
+          return fmt::format("neighbours along {} are not one step apart", instruction_dim(m));
         per_count = step / place->weight;
       }
     }

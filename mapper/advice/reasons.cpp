@@ -6,10 +6,10 @@
 namespace isamap {
 namespace {
 
-std::string unit_dim_names(const Alignment& alignment, const Slot& slot) {
+std::string instruction_dim_names(const Alignment& alignment, const Slot& slot) {
   std::string text;
   for (const int m : slot.dims) {
-    text += (text.empty() ? "" : " and ") + alignment.unit().domain.dims[static_cast<std::size_t>(m)].name;
+    text += (text.empty() ? "" : " and ") + alignment.semantics().domain.dims[static_cast<std::size_t>(m)].name;
   }
   return text;
 }
@@ -39,27 +39,26 @@ std::string dim_names(const Alignment& alignment, const Choices& choices, Direct
 
 std::string access_reason(const Alignment& alignment, const Slot& slot) {
   std::string text = "no dim is used by " + in_words(alignment, slot.uses) + " only, so instruction dim " +
-                     unit_dim_names(alignment, slot) + " has nothing to run over";
+                     instruction_dim_names(alignment, slot) + " has nothing to run over";
   const int near = nearest_dim(alignment, slot);
   if (near >= 0) {
     text += "; nearest is " + alignment.computation().domain.dims[static_cast<std::size_t>(near)].name + ", used by " +
             in_words(alignment, alignment.statement_uses[static_cast<std::size_t>(near)]);
   }
   if (slot.reachable == 0)
-    return text + "; rule full leaves " + unit_dim_names(alignment, slot) + " virtual (filled up)";
+    return text + "; rule full leaves " + instruction_dim_names(alignment, slot) + " virtual (filled up)";
   if (near >= 0) text += "; rule full also repeats inputs along a dim";
   return text;
 }
 
 std::string full_reason(const Alignment& alignment, const Choices& choices, const Slot& slot) {
-  const std::string name = unit_dim_names(alignment, slot);
+  const std::string name = instruction_dim_names(alignment, slot);
   std::string text = "instruction dim " + name + " has nothing to run over";
   const DirectionSet sums = slot.reachable & ~slot.assignable;
   if (sums != 0) {
     text += ": " + dim_names(alignment, choices, sums) + " would keep the operands without " + name +
             " in place, but " + alignment.tensor_name(0) + " does not have " + dim_names(alignment, choices, sums) +
-            " as " + alignment.unit_tensor_name(0) + " has " + name +
-            ", so each of its elements would be a partial sum";
+            " as " + alignment.operand_name(0) + " has " + name + ", so each of its elements would be a partial sum";
   } else if (slot.reachable != 0) {
     text += " unless " + dim_names(alignment, choices, slot.reachable) + " does, which another dim needs";
   }
@@ -72,7 +71,7 @@ Reason dims_reason(const Alignment& alignment, const std::string& text) {
   if (in_written_order(alignment.operands)) return {Reason::Kind::dims, false, text};
   std::string operands = "operands";
   for (int t = 1; t < alignment.operand_count(); ++t) {
-    operands += " " + alignment.unit_tensor_name(t) + "=" + alignment.tensor_name(t);
+    operands += " " + alignment.operand_name(t) + "=" + alignment.tensor_name(t);
   }
   return {Reason::Kind::dims, true, operands + ": " + text};
 }
@@ -86,7 +85,7 @@ std::vector<Reason> slot_reasons(const Alignment& alignment, const Choices& choi
   std::vector<Reason> reasons;
   for (const Slot& slot : choices.slots) {
     if (slot.empty == Slot::Empty::always || slot.assignable != 0) continue;
-    const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;
+    const bool excused = slot.empty == Slot::Empty::never ? slot.one_point_dim >= 0 : slot.reachable == 0;
     if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
   // Each slot could get a direction, but not all at once: they compete for dims.

@@ -11,27 +11,27 @@
 namespace isamap {
 namespace {
 
-Computation& unit_of(Repair& trial) { return trial.instruction.semantics.back(); }
+Computation& semantics_of(Repair& trial) { return trial.instruction.semantics.back(); }
 
 DType type_in(const std::vector<Tensor>& tensors, const Access& access) { return tensors[access.tensor.index()].dtype; }
 
 /// Gives the instruction the statement's body and types; operands[t] is the statement's access on access t.
 Repair with_body_of(const Repair& from, const std::vector<int>& operands) {
   Repair trial = from;
-  Computation& unit = unit_of(trial);
+  Computation& semantics = semantics_of(trial);
   const Computation& statement = statement_of(from);
   std::vector<int> to(statement.reads.size() + 1, 0);
   for (std::size_t t = 0; t < operands.size(); ++t) {
-    const Access& access = access_of(unit, static_cast<int>(t));
+    const Access& access = access_of(semantics, static_cast<int>(t));
     const DType type = type_in(from.kernel.tensors, access_of(statement, operands[t]));
     trial.instruction.tensors[access.tensor.index()].dtype = type;
     if (access.tensor.index() < trial.instruction.operands.size())
       trial.instruction.operands[access.tensor.index()].dtype = type;
     to[static_cast<std::size_t>(operands[t])] = static_cast<int>(t);
   }
-  unit.body = statement.body;
-  unit.reduction = statement.reduction;
-  renumber_reads(unit.body, to);
+  semantics.body = statement.body;
+  semantics.reduction = statement.reduction;
+  renumber_reads(semantics.body, to);
   return trial;
 }
 
@@ -53,7 +53,7 @@ void add_types_of_statement(const Repair& from, std::vector<Repair>& to) {
     Repair trial = with_body_of(from, match.operands);
     const std::string before = types_text(from.instruction), after = types_text(trial.instruction);
     trial.text = before == after ? fmt::format("a variant that computes {} exactly",
-                                               print(unit_of(trial).body, printed_names(trial.instruction)))
+                                               print(semantics_of(trial).body, printed_names(trial.instruction)))
                                  : fmt::format("a variant that takes {}", after);
     to.push_back(std::move(trial));
   }
@@ -70,36 +70,36 @@ void add_exact(const Repair& from, std::vector<Repair>& to) {
     e.type = type;
     return e;
   };
-  const DType result = unit_of(trial).body.type;
-  unit_of(trial).body = typed(unit_of(trial).body, result);
+  const DType result = semantics_of(trial).body.type;
+  semantics_of(trial).body = typed(semantics_of(trial).body, result);
   trial.text = fmt::format("a variant that adds up exactly in {}", name(result));
   to.push_back(std::move(trial));
 }
 
 /// Sets the type of tensor's reads, where each is widened right away.
-bool retype(ScalarExpr& e, const Computation& unit, TensorId tensor, DType type, bool widened = false) {
+bool retype(ScalarExpr& e, const Computation& semantics, TensorId tensor, DType type, bool widened = false) {
   if (const auto* r = std::get_if<Read>(&e.op)) {
-    if (unit.reads[static_cast<std::size_t>(r->access)].tensor != tensor) return true;
+    if (semantics.reads[static_cast<std::size_t>(r->access)].tensor != tensor) return true;
     e.type = type;
     return widened;
   }
   const bool casts = std::holds_alternative<Cast>(e.op);
   for (ScalarExpr& arg : e.args)
-    if (!retype(arg, unit, tensor, type, casts && bits(e.type) > bits(type))) return false;
+    if (!retype(arg, semantics, tensor, type, casts && bits(e.type) > bits(type))) return false;
   return true;
 }
 
 /// An operand of the other signedness.
 void add_signs(const Repair& from, std::vector<Repair>& to) {
-  const Computation& unit = from.instruction.statement();
+  const Computation& semantics = from.instruction.statement();
   for (std::size_t t = 0; t < from.instruction.tensors.size(); ++t) {
     const DType type = from.instruction.tensors[t].dtype;
-    if (make_id<TensorId>(t) == unit.write.tensor || (type != DType::u8 && type != DType::s8)) continue;
+    if (make_id<TensorId>(t) == semantics.write.tensor || (type != DType::u8 && type != DType::s8)) continue;
     Repair trial = from;
     const DType other = type == DType::u8 ? DType::s8 : DType::u8;
     trial.instruction.tensors[t].dtype = other;
     if (t < trial.instruction.operands.size()) trial.instruction.operands[t].dtype = other;
-    if (!retype(unit_of(trial).body, unit, make_id<TensorId>(t), other)) continue;
+    if (!retype(semantics_of(trial).body, semantics, make_id<TensorId>(t), other)) continue;
     trial.text = fmt::format("a variant whose {} is {}", trial.instruction.tensors[t].name, name(other));
     to.push_back(std::move(trial));
   }
@@ -114,14 +114,14 @@ bool has_purpose_of_its_own(const Instruction& instruction) {
 
 /// The same operands and dims, another operation.
 void add_operation(const Repair& from, std::vector<Repair>& to) {
-  const Computation &statement = statement_of(from), &unit = from.instruction.statement();
-  if (statement.reads.size() != unit.reads.size() || has_purpose_of_its_own(from.instruction)) return;
+  const Computation &statement = statement_of(from), &semantics = from.instruction.statement();
+  if (statement.reads.size() != semantics.reads.size() || has_purpose_of_its_own(from.instruction)) return;
   std::vector<int> operands;
-  for (int t = 0; t < access_count(unit); ++t) operands.push_back(t);
+  for (int t = 0; t < access_count(semantics); ++t) operands.push_back(t);
   Repair trial = with_body_of(from, operands);
   trial.text =
-      fmt::format("a variant that computes {} {} {}", trial.instruction.tensors[unit.write.tensor.index()].name,
-                  symbol(statement.reduction), print(unit_of(trial).body, printed_names(trial.instruction)));
+      fmt::format("a variant that computes {} {} {}", trial.instruction.tensors[semantics.write.tensor.index()].name,
+                  symbol(statement.reduction), print(semantics_of(trial).body, printed_names(trial.instruction)));
   to.push_back(std::move(trial));
 }
 
@@ -129,14 +129,14 @@ void add_operation(const Repair& from, std::vector<Repair>& to) {
 void add_uses(const Repair& from, const Alignment& alignment, std::size_t m, OperandSet uses_of_dim,
               std::vector<Repair>& to) {
   Repair trial = from;
-  Computation& unit = unit_of(trial);
-  const std::string dim = unit.domain.dims[m].name;
+  Computation& semantics = semantics_of(trial);
+  const std::string dim = semantics.domain.dims[m].name;
   std::vector<std::string> more, less;
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    Access& access = access_at(unit, t);
+    Access& access = access_at(semantics, t);
     const std::string& tensor = trial.instruction.tensors[access.tensor.index()].name;
     // By the difference of the sets: GCC 12 at -O2 (-ftree-vrp) gets "has == needs" of two tested bits wrong here.
-    if (((uses_of_dim ^ alignment.unit_uses[m]) >> t & 1U) == 0) continue;
+    if (((uses_of_dim ^ alignment.instruction_uses[m]) >> t & 1U) == 0) continue;
     const bool needs = (uses_of_dim >> t & 1U) != 0;
     (needs ? more : less).push_back(tensor);
     if (needs)
@@ -144,7 +144,7 @@ void add_uses(const Repair& from, const Alignment& alignment, std::size_t m, Ope
     else
       std::erase_if(access.index, [&](const AffineExpr& e) { return e.as_dim() == dim; });
   }
-  unit.domain.dims[m].kind = (uses_of_dim & 1U) != 0 ? DimKind::parallel : DimKind::reduction;
+  semantics.domain.dims[m].kind = (uses_of_dim & 1U) != 0 ? DimKind::parallel : DimKind::reduction;
   const std::string has = more.empty()
                               ? ""
                               : fmt::format("{} {} {} too", listed(more), more.size() > 1 ? "have" : "has", dim),
@@ -167,9 +167,9 @@ void add_all_uses(const Repair& from, std::vector<Repair>& to) {
   for (const Alignment& alignment : alignments) {
     if (alignment.exact && alignment.exact->rolled) continue;
     std::vector<Step> steps;
-    for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m) {
       for (const OperandSet uses_of_dim : alignment.statement_uses) {
-        const int distance = std::popcount(uses_of_dim ^ alignment.unit_uses[m]);
+        const int distance = std::popcount(uses_of_dim ^ alignment.instruction_uses[m]);
         const bool known = std::any_of(steps.begin(), steps.end(),
                                        [&](const Step& s) { return s.m == m && s.uses_of_dim == uses_of_dim; });
         if (distance > 0 && !known) steps.push_back({distance, m, uses_of_dim});
@@ -185,17 +185,17 @@ void add_all_uses(const Repair& from, std::vector<Repair>& to) {
 
 /// An instruction that assigns a sum, changed to accumulate.
 void add_accumulation(const Repair& from, std::vector<Repair>& to) {
-  const Computation& unit = from.instruction.statement();
-  if (unit.reduction != Reduction::assign || statement_of(from).reduction != Reduction::add) return;
+  const Computation& semantics = from.instruction.statement();
+  if (semantics.reduction != Reduction::assign || statement_of(from).reduction != Reduction::add) return;
   Repair trial = from;
-  unit_of(trial).reduction = Reduction::add;
+  semantics_of(trial).reduction = Reduction::add;
   if (alignments_of(trial.kernel, trial.statement, trial.instruction, trial.id, false).empty()) return;
-  trial.text = fmt::format("a variant that adds to {}", trial.instruction.tensors[unit.write.tensor.index()].name);
+  trial.text = fmt::format("a variant that adds to {}", trial.instruction.tensors[semantics.write.tensor.index()].name);
   to.push_back(std::move(trial));
 }
 
 void set_extent(Repair& trial, std::size_t m, std::int64_t least, std::int64_t most) {
-  unit_of(trial).domain.dims[m].extent = most;
+  semantics_of(trial).domain.dims[m].extent = most;
   if (m < trial.instruction.ranges.size()) trial.instruction.ranges[m] = {least, most, 1, false, {}};
 }
 

@@ -60,9 +60,9 @@ bool keeps_integers(DType from, DType to) {
 
 /// The instruction's body and types, on the statement's tensors.
 void add_types_of_instruction(const Repair& from, std::vector<Repair>& to) {
-  const Computation& unit = from.instruction.statement();
-  if (!match_bodies(statement_of(from), unit).empty()) return;
-  for (const BodyMatch& match : match_shapes(statement_of(from), unit)) {
+  const Computation& semantics = from.instruction.statement();
+  if (!match_bodies(statement_of(from), semantics).empty()) return;
+  for (const BodyMatch& match : match_shapes(statement_of(from), semantics)) {
     Repair trial = from;
     Computation& statement = statement_of(trial);
     bool exact = true;
@@ -70,7 +70,7 @@ void add_types_of_instruction(const Repair& from, std::vector<Repair>& to) {
     for (std::size_t t = 0; t < match.operands.size(); ++t) {
       const TensorId id = access_of(statement, match.operands[t]).tensor;
       Tensor& tensor = trial.kernel.tensors[id.index()];
-      const DType type = from.instruction.tensors[access_of(unit, static_cast<int>(t)).tensor.index()].dtype;
+      const DType type = from.instruction.tensors[access_of(semantics, static_cast<int>(t)).tensor.index()].dtype;
       if (tensor.dtype == type) continue;
       exact = exact && keeps_integers(tensor.dtype, type);
       changes[id.value] = widens(tensor.dtype, type)
@@ -82,7 +82,7 @@ void add_types_of_instruction(const Repair& from, std::vector<Repair>& to) {
     if (!exact) continue;
     std::vector<std::string> texts;
     for (auto& [id, text] : changes) texts.push_back(std::move(text));
-    statement.body = unit.body;
+    statement.body = semantics.body;
     renumber_reads(statement.body, match.operands);
     put_reads_in_order(statement);
     trial.text = changes.empty()
@@ -181,15 +181,15 @@ void add_splits(const Repair& from, std::vector<Repair>& to) {
 /// One dim more, on the operands that a dim of the instruction has: several vectors at once, a batch.
 void add_batches(const Repair& from, std::vector<Repair>& to) {
   for (const Alignment& alignment : alignments_of(from.kernel, from.statement, from.instruction, from.id, false)) {
-    for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-      const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-      if (extent < 2 || alignment.unit_uses[m] == 0) continue;
+    for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m) {
+      const std::int64_t extent = instruction_extent(alignment, static_cast<int>(m));
+      if (extent < 2 || alignment.instruction_uses[m] == 0) continue;
       Repair trial = from;
       Computation& statement = statement_of(trial);
       const std::string dim = free_name(statement.domain, "b");
       std::vector<std::string> names;
       for (int t = 0; t < alignment.operand_count(); ++t) {
-        if ((alignment.unit_uses[m] >> t & 1U) == 0) continue;
+        if ((alignment.instruction_uses[m] >> t & 1U) == 0) continue;
         const int number = alignment.operands[static_cast<std::size_t>(t)];
         Access& access = access_at(statement, number);
         access.index.push_back(AffineExpr::dim(dim));
@@ -197,7 +197,7 @@ void add_batches(const Repair& from, std::vector<Repair>& to) {
         if (tensor.shape.size() < access.index.size()) tensor.shape.push_back(extent);
         names.push_back(tensor.name);
       }
-      const bool output = (alignment.unit_uses[m] & 1U) != 0;
+      const bool output = (alignment.instruction_uses[m] & 1U) != 0;
       trial.last_resort = true;
       statement.domain.dims.push_back({dim, extent, output ? DimKind::parallel : DimKind::reduction});
       trial.text = fmt::format("{} at once: a new dim on {}", extent, listed(names));

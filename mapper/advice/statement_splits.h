@@ -6,7 +6,6 @@
 //
 // Every node of a body is rounded to its type, so a tensor of that type has the same values.
 
-#include <optional>
 #include <string>
 #include <vector>
 

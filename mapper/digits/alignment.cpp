@@ -38,12 +38,12 @@ IndexRow row_of(const AffineExpr& index, const IterationDomain& domain) {
   return row;
 }
 
-std::vector<OperandSet> tells_of(const Computation& unit) {
-  std::vector<OperandSet> determined_by(unit.domain.dims.size(), 0);
-  for (int t = 0; t < access_count(unit); ++t) {
-    for (const AffineExpr& index : access_of(unit, t).index) {
+std::vector<OperandSet> determining_operands(const Computation& semantics) {
+  std::vector<OperandSet> determined_by(semantics.domain.dims.size(), 0);
+  for (int t = 0; t < access_count(semantics); ++t) {
+    for (const AffineExpr& index : access_of(semantics, t).index) {
       if (!index.is_linear() || index.terms().size() != 1) continue;
-      const int m = unit.domain.find(*index.names().begin());
+      const int m = semantics.domain.find(*index.names().begin());
       if (m >= 0) determined_by[static_cast<std::size_t>(m)] |= OperandSet{1} << t;
     }
   }
@@ -66,11 +66,11 @@ std::vector<int> iota(int count) {
 }
 
 /// Dim renaming that makes index lists of operand t and operands[t] equal, if index lists are plain dims.
-std::optional<std::vector<int>> dim_renaming(const Computation& unit, const std::vector<int>& operands) {
-  std::vector<int> to(unit.domain.dims.size(), -1);
-  for (int t = 0; t < access_count(unit); ++t) {
-    const Access& a = access_of(unit, t);
-    const Access& b = access_of(unit, operands[static_cast<std::size_t>(t)]);
+std::optional<std::vector<int>> dim_renaming(const Computation& semantics, const std::vector<int>& operands) {
+  std::vector<int> to(semantics.domain.dims.size(), -1);
+  for (int t = 0; t < access_count(semantics); ++t) {
+    const Access& a = access_of(semantics, t);
+    const Access& b = access_of(semantics, operands[static_cast<std::size_t>(t)]);
     if (a.index.size() != b.index.size()) return std::nullopt;
     for (std::size_t i = 0; i < a.index.size(); ++i) {
       const auto from_name = a.index[i].as_dim(), to_name = b.index[i].as_dim();
@@ -78,8 +78,8 @@ std::optional<std::vector<int>> dim_renaming(const Computation& unit, const std:
         if (a.index[i] == b.index[i] && a.index[i].is_constant()) continue;
         return std::nullopt;
       }
-      int& slot = to[static_cast<std::size_t>(unit.domain.find(*from_name))];
-      const int target = unit.domain.find(*to_name);
+      int& slot = to[static_cast<std::size_t>(semantics.domain.find(*from_name))];
+      const int target = semantics.domain.find(*to_name);
       if (slot >= 0 && slot != target) return std::nullopt;
       slot = target;
     }
@@ -109,17 +109,18 @@ bool same_operand(const Operand& a, const Operand& b, const std::map<std::string
 }
 
 bool preserves(const Instruction& instruction, const Automorphism& by) {
-  const Computation& unit = instruction.statement();
+  const Computation& semantics = instruction.statement();
   std::map<std::string, AffineExpr> names;
   for (std::size_t m = 0; m < by.dims.size(); ++m) {
     const std::size_t to = static_cast<std::size_t>(by.dims[m]);
-    if (unit.domain.dims[m].extent != unit.domain.dims[to].extent) return false;
+    if (semantics.domain.dims[m].extent != semantics.domain.dims[to].extent) return false;
     if (m < instruction.ranges.size() && !(instruction.ranges[m] == instruction.ranges[to])) return false;
     if (m != to && !instruction.masks.empty()) return false;
-    names[unit.domain.dims[m].name] = AffineExpr::dim(unit.domain.dims[to].name);
+    names[semantics.domain.dims[m].name] = AffineExpr::dim(semantics.domain.dims[to].name);
   }
   for (std::size_t t = 0; t < by.operands.size(); ++t) {
-    const TensorId a = access_of(unit, static_cast<int>(t)).tensor, b = access_of(unit, by.operands[t]).tensor;
+    const TensorId a = access_of(semantics, static_cast<int>(t)).tensor,
+                   b = access_of(semantics, by.operands[t]).tensor;
     if (instruction.tensors[a.index()].dtype != instruction.tensors[b.index()].dtype) return false;
     if (a.index() < instruction.operands.size() && b.index() < instruction.operands.size() &&
         !same_operand(instruction.operands[a.index()], instruction.operands[b.index()], names)) {
@@ -186,15 +187,16 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
   a.operands = match.operands;
   a.constant = match.constant;
   a.statement_uses = uses_of(a.computation(), a.operands);
-  a.unit_uses = uses_of(a.unit(), iota(access_count(a.unit())));
+  a.instruction_uses = uses_of(a.semantics(), iota(access_count(a.semantics())));
   for (int t = 0; t < a.operand_count(); ++t) {
     a.rows.emplace_back();
     for (const AffineExpr& index : a.access(t).index) a.rows.back().push_back(row_of(index, a.computation().domain));
-    a.unit_rows.emplace_back();
-    for (const AffineExpr& index : a.unit_access(t).index) a.unit_rows.back().push_back(row_of(index, a.unit().domain));
+    a.instruction_rows.emplace_back();
+    for (const AffineExpr& index : a.instruction_access(t).index)
+      a.instruction_rows.back().push_back(row_of(index, a.semantics().domain));
   }
-  a.unit_determined_by = tells_of(a.unit());
-  a.projection = is_projection(a.unit());
+  a.determined_by = determining_operands(a.semantics());
+  a.projection = is_projection(a.semantics());
   return a;
 }
 
@@ -206,8 +208,8 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
     alignments.push_back(align(kernel, statement, hardware, instruction, match));
   if (!alignments.empty()) return alignments;
   for (ExactMatch& found : match_exactly(kernel, statement, hardware)) {
-    const Instruction& unit = found.exact->rolled ? *found.exact->rolled : hardware;
-    alignments.push_back(align(kernel, statement, unit, instruction, found.match));
+    const Instruction& form = found.exact->rolled ? *found.exact->rolled : hardware;
+    alignments.push_back(align(kernel, statement, form, instruction, found.match));
     alignments.back().exact = std::move(found.exact);
   }
   if (!alignments.empty() || !with_constants) return alignments;
@@ -219,7 +221,7 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
 Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
   if (!mapping.constant) {
     for (Alignment& alignment : alignments_of(kernel, mapping.statement, hardware, mapping.instruction, false))
-      if (alignment.operands == mapping.operands && alignment.unit_uses.size() == mapping.dims.size())
+      if (alignment.operands == mapping.operands && alignment.instruction_uses.size() == mapping.dims.size())
         return std::move(alignment);
   }
   return align(kernel, mapping.statement, hardware, mapping.instruction, {mapping.operands, mapping.constant});
@@ -227,8 +229,8 @@ Alignment alignment_of(const Kernel& kernel, const Instruction& hardware, const 
 
 bool in_written_order(const std::vector<int>& operands) { return std::is_sorted(operands.begin(), operands.end()); }
 
-std::int64_t unit_extent(const Alignment& alignment, int m) {
-  return alignment.unit().domain.dims[static_cast<std::size_t>(m)].extent;
+std::int64_t instruction_extent(const Alignment& alignment, int m) {
+  return alignment.semantics().domain.dims[static_cast<std::size_t>(m)].extent;
 }
 
 bool allows_extent(const Instruction& hardware, int m, std::int64_t extent) {
@@ -251,14 +253,14 @@ std::string in_words(const Alignment& alignment, OperandSet set) {
 }
 
 std::vector<Automorphism> automorphisms(const Instruction& instruction) {
-  const Computation& unit = instruction.statement();
+  const Computation& semantics = instruction.statement();
   std::vector<Automorphism> result;
-  for (const BodyMatch& match : match_bodies(unit, unit)) {
+  for (const BodyMatch& match : match_bodies(semantics, semantics)) {
     const std::vector<int>& operands = match.operands;
     std::vector<int> sorted = operands;
     std::sort(sorted.begin(), sorted.end());
-    if (sorted != iota(access_count(unit)) || operands == sorted) continue;
-    const auto dims = dim_renaming(unit, operands);
+    if (sorted != iota(access_count(semantics)) || operands == sorted) continue;
+    const auto dims = dim_renaming(semantics, operands);
     if (dims && preserves(instruction, {operands, *dims})) result.push_back({operands, *dims});
   }
   return result;

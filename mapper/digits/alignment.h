@@ -32,28 +32,30 @@ struct IndexRow {
 struct Alignment {
   StatementId statement;
   InstructionId instruction;
-  std::shared_ptr<const Kernel> kernel;  ///< with the constant operand as a tensor and read of its own, if any
-  const Instruction* hardware = nullptr;
-  std::vector<int> operands;               ///< instruction access -> statement access
-  std::vector<OperandSet> statement_uses;  ///< for each dim of the statement
-  std::vector<OperandSet> unit_uses;       ///< for each dim of the instruction
-  std::vector<OperandSet>
-      unit_determined_by;                   ///< operands with an index that is this dim alone: their slot determines it
-  std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
-  std::vector<std::vector<IndexRow>> unit_rows;  ///< and in the instruction
+  std::shared_ptr<const Kernel> kernel;      ///< with the constant operand as a tensor and read of its own, if any
+  const Instruction* hardware = nullptr;     ///< the instruction, with its sum rerolled where `exact` says so
+  std::vector<int> operands;                 ///< instruction access -> statement access
+  std::vector<OperandSet> statement_uses;    ///< for each dim of the statement
+  std::vector<OperandSet> instruction_uses;  ///< for each dim of the instruction
+  /// For each dim of the instruction the operands with an index that is this dim alone: their slot determines it.
+  std::vector<OperandSet> determined_by;
+  std::vector<std::vector<IndexRow>> rows;              ///< for each operand, its indices in the statement
+  std::vector<std::vector<IndexRow>> instruction_rows;  ///< and in the instruction
   std::optional<double> constant;
-  std::shared_ptr<const Exactness>
-      exact;               ///< set where bodies are equal only for the stated value ranges; owns `hardware`
+  /// Set where bodies are equal only for the stated value ranges; owns a rerolled `hardware`.
+  std::shared_ptr<const Exactness> exact;
   bool projection = true;  ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }
-  const Computation& unit() const { return hardware->statement(); }
+  /// The statement of the instruction.
+  const Computation& semantics() const { return hardware->statement(); }
   const Access& access(int t) const { return access_of(computation(), operands[static_cast<std::size_t>(t)]); }
-  const Access& unit_access(int t) const { return access_of(unit(), t); }
+  const Access& instruction_access(int t) const { return access_of(semantics(), t); }
   int operand_count() const { return static_cast<int>(operands.size()); }
   /// The statement's tensor on operand t: "I".
   const std::string& tensor_name(int t) const { return kernel->tensors[access(t).tensor.index()].name; }
-  const std::string& unit_tensor_name(int t) const { return hardware->tensors[unit_access(t).tensor.index()].name; }
+  /// Its name in the instruction: "B".
+  const std::string& operand_name(int t) const { return hardware->tensors[instruction_access(t).tensor.index()].name; }
 };
 
 /// `match` pairs accesses of the statement with operands; an operand without an access is a constant.
@@ -80,7 +82,7 @@ std::int64_t element_step(const Alignment& alignment, int t, const IntVector& co
 bool in_written_order(const std::vector<int>& operands);
 
 /// Extent of instruction dim m at its largest.
-std::int64_t unit_extent(const Alignment& alignment, int m);
+std::int64_t instruction_extent(const Alignment& alignment, int m);
 /// May dim m run with this extent, so that a last, shorter call needs no padding?
 bool allows_extent(const Instruction& hardware, int m, std::int64_t extent);
 

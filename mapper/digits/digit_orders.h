@@ -6,7 +6,6 @@
 // makes the small steps, the outer one steps over their whole range. Or, where one step of w is |c| > 1 steps of u and
 // both are free, u is cut to |c| steps. Three digits along one direction are not combined.
 
-#include <optional>
 #include <vector>
 
 #include "mapper/digits/placements.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
-#include <set>
 
 #include "support/arithmetic.h"
 

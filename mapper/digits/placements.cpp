@@ -35,7 +35,7 @@ class Search {
   bool lacks(std::size_t s, std::size_t decided, int left, const State& state) const {
     const Slot& slot = choices_.slots[s];
     if ((state.filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
-    if (slot.empty == Slot::Empty::never) return slot.unit_dim < 0;
+    if (slot.empty == Slot::Empty::never) return slot.one_point_dim < 0;
     const DirectionSet before = decided < 64 ? bit(decided) - 1 : ~DirectionSet{0};
     if ((slot.reachable & before & ~state.placed) != 0) return true;
     return std::popcount(slot.reachable & ~before) > left;
@@ -120,18 +120,18 @@ std::vector<IntVector> equations(const Alignment& alignment, OperandSet set) {
 
 std::vector<Slot> slots_of(const Alignment& alignment, Rule rule) {
   std::vector<Slot> slots;
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    auto same =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.uses == alignment.unit_uses[m]; });
+  for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m) {
+    auto same = std::find_if(slots.begin(), slots.end(),
+                             [&](const Slot& slot) { return slot.uses == alignment.instruction_uses[m]; });
     if (same == slots.end()) {
       same = slots.insert(slots.end(), Slot{});
-      same->uses = alignment.unit_uses[m];
+      same->uses = alignment.instruction_uses[m];
       same->empty = rule == Rule::access ? Slot::Empty::never
                     : rule == Rule::full ? Slot::Empty::when_reachable_are_elsewhere
                                          : Slot::Empty::always;
     }
     same->dims.push_back(static_cast<int>(m));
-    same->extent = checked_mul(same->extent, unit_extent(alignment, static_cast<int>(m))).value_or(INT64_MAX);
+    same->extent = checked_mul(same->extent, instruction_extent(alignment, static_cast<int>(m))).value_or(INT64_MAX);
   }
   return slots;
 }
@@ -144,7 +144,7 @@ void add_units(const Alignment& alignment, Rule rule, Choices& choices) {
     const OperandSet used = alignment.statement_uses[d];
     if (dims[d].extent == 1) {
       for (Slot& slot : choices.slots)
-        if (used == slot.uses && slot.unit_dim < 0) slot.unit_dim = static_cast<int>(d);
+        if (used == slot.uses && slot.one_point_dim < 0) slot.one_point_dim = static_cast<int>(d);
       continue;
     }
     Direction direction;
@@ -249,7 +249,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
 
 /// Where no direction fits an output dim of the instruction, a sum may be distributed over it as partial sums.
 void add_partials(const Alignment& alignment, Choices& choices) {
-  const Reduction reduction = alignment.unit().reduction;
+  const Reduction reduction = alignment.semantics().reduction;
   if (reduction == Reduction::assign) return;
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     if (!uses(choices.slots[s].uses, 0)) continue;
@@ -286,7 +286,7 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   }
   // If its class has only dims of extent 1, the first represents it. Otherwise it needs a digit of extent above 1.
   for (Slot& slot : choices.slots)
-    if (rule == Rule::access && slot.assignable != 0) slot.unit_dim = -1;
+    if (rule == Rule::access && slot.assignable != 0) slot.one_point_dim = -1;
   return choices;
 }
 

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "isamap/mapper.h"
@@ -28,7 +27,7 @@ struct Slot {
   DirectionSet assignable = 0;  ///< directions that may be digits here, alone or tied
   DirectionSet reachable = 0;   ///< unit directions along which all operands without this slot are invariant
   bool underfilled = false;     ///< unit directions alone do not fill it
-  int unit_dim = -1;            ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
+  int one_point_dim = -1;       ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
   enum class Empty { never, when_reachable_are_elsewhere, always } empty = Empty::never;
 };
 

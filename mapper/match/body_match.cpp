@@ -52,10 +52,10 @@ class Aligner {
   using Next = std::function<void(Binding&)>;
   Aligner(Types types, bool with_constant) : types_(types), with_constant_(with_constant) {}
 
-  void align(const ScalarExpr& statement, const ScalarExpr& unit, Binding& binding, const Next& next) {
+  void align(const ScalarExpr& statement, const ScalarExpr& instruction, Binding& binding, const Next& next) {
     if (++steps_ > kMaxSteps) return;
     const ScalarExpr& a = types_ == Types::exact ? statement : without_casts(statement);
-    const ScalarExpr& b = types_ == Types::exact ? unit : without_casts(unit);
+    const ScalarExpr& b = types_ == Types::exact ? instruction : without_casts(instruction);
     if (types_ == Types::exact && a.type != b.type) return;
     if (with_constant_) align_constant(a, b, binding, next);
     if (const auto* u = std::get_if<Read>(&b.op)) return align_reads(a, u->access, binding, next);
@@ -95,8 +95,8 @@ class Aligner {
       bind_constant(b.args[1 - side], *neutral, binding, [&](Binding& bound) { align(a, b.args[side], bound, next); });
   }
 
-  void bind_constant(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
-    const ScalarExpr* read = plain_read(unit);
+  void bind_constant(const ScalarExpr& instruction, double value, Binding& binding, const Next& next) {
+    const ScalarExpr* read = plain_read(instruction);
     if (read == nullptr || binding.constant || !representable(value, read->type)) return;
     int& slot = binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)];
     if (slot != kOpen) return;
@@ -112,11 +112,11 @@ class Aligner {
   int steps_ = 0;
 };
 
-std::vector<Binding> alignments(const Computation& statement, const Computation& unit, Types types,
+std::vector<Binding> alignments(const Computation& statement, const Computation& instruction, Types types,
                                 bool with_constant = false) {
   std::vector<Binding> found;
-  Binding open{std::vector<int>(unit.reads.size(), kOpen), {}};
-  Aligner(types, with_constant).align(statement.body, unit.body, open, [&](Binding& binding) {
+  Binding open{std::vector<int>(instruction.reads.size(), kOpen), {}};
+  Aligner(types, with_constant).align(statement.body, instruction.body, open, [&](Binding& binding) {
     if (binding.constant.has_value() == with_constant && found.size() < kMaxMatches &&
         std::find(found.begin(), found.end(), binding) == found.end()) {
       found.push_back(binding);

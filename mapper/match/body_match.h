@@ -6,7 +6,6 @@
 // trees, up to the names of the reads and the order of the arguments of + * min max, mean equal values bit for bit.
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -17,7 +17,7 @@ constexpr int kMaxBindings = 4096;
 
 /// The instruction as written, or rerolled.
 struct Form {
-  const Computation* unit = nullptr;
+  const Computation* semantics = nullptr;
   std::vector<DType> types;  ///< of its reads
   std::vector<int> from;     ///< for each read of the written instruction, the form's read
   std::optional<RerolledSum> rolled;
@@ -74,23 +74,23 @@ std::int64_t terms_of_an_element(const Computation& c) {
 }
 
 std::vector<Form> forms_of(const Instruction& instruction) {
-  const Computation& unit = instruction.statement();
-  std::vector<Interval> any(unit.reads.size(), Interval{0, 0});
-  const auto expansion = expand(unit.body, any);
+  const Computation& semantics = instruction.statement();
+  std::vector<Interval> any(semantics.reads.size(), Interval{0, 0});
+  const auto expansion = expand(semantics.body, any);
   if (!expansion) return {};
   std::vector<Form> forms(1);
-  forms[0].unit = &unit;
-  forms[0].types = read_types(unit, instruction.tensors);
-  for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
+  forms[0].semantics = &semantics;
+  forms[0].types = read_types(semantics, instruction.tensors);
+  for (std::size_t r = 0; r < semantics.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
   auto rolled = reroll_sum(instruction, expansion->polynomial, Axes::separated);
   if (!rolled) return forms;
   Form form;
-  form.unit = &rolled->instruction->statement();
-  form.types = read_types(*form.unit, instruction.tensors);
-  for (const Access& read : unit.reads) {
-    const auto same = std::find_if(form.unit->reads.begin(), form.unit->reads.end(),
+  form.semantics = &rolled->instruction->statement();
+  form.types = read_types(*form.semantics, instruction.tensors);
+  for (const Access& read : semantics.reads) {
+    const auto same = std::find_if(form.semantics->reads.begin(), form.semantics->reads.end(),
                                    [&](const Access& r) { return r.tensor == read.tensor; });
-    form.from.push_back(static_cast<int>(same - form.unit->reads.begin()));
+    form.from.push_back(static_cast<int>(same - form.semantics->reads.begin()));
   }
   form.rolled = std::move(rolled);
   forms.push_back(std::move(form));
@@ -155,9 +155,9 @@ class Matcher {
       : kernel_(kernel), statement_(kernel.statements[statement.index()]), instruction_(instruction) {}
 
   void each(const FoundBinding& found) const {
-    const Computation& unit = instruction_.statement();
-    const bool same_type = unit.body.type == statement_.body.type;
-    if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
+    const Computation& semantics = instruction_.statement();
+    const bool same_type = semantics.body.type == statement_.body.type;
+    if (!same_type && !same_ring(semantics.body.type, statement_.body.type)) return;
     const UsedRanges all(kernel_.tensors.size(), true);
     const auto of_statement = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!of_statement || !of_statement->losses.empty()) return;
@@ -165,10 +165,10 @@ class Matcher {
     int budget = kMaxBindings;
     for (const Form& form : forms_of(instruction_)) {
       const bool saturates =
-          form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
-      if (form.unit->reduction != statement_.reduction && !saturates) continue;
-      if (!same_type && !wraps(form.unit->reduction)) continue;
-      const auto of_form = expand(form.unit->body, std::vector<Interval>(form.types.size()));
+          form.semantics->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
+      if (form.semantics->reduction != statement_.reduction && !saturates) continue;
+      if (!same_type && !wraps(form.semantics->reduction)) continue;
+      const auto of_form = expand(form.semantics->body, std::vector<Interval>(form.types.size()));
       if (!of_form || of_form->polynomial.size() < of_statement->polynomial.size()) continue;
       BindingSearch(form, types, of_form->polynomial, of_statement->polynomial, found).run(budget);
     }
@@ -177,14 +177,14 @@ class Matcher {
   /// The instruction's expansion with the ranges of the bound reads.
   std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding,
                                      const UsedRanges& stated) const {
-    const Computation& unit = instruction_.statement();
+    const Computation& semantics = instruction_.statement();
     const std::vector<Interval> values = ranges(form, binding, stated);
-    auto expansion = expand(unit.body, values);
-    if (expansion && unit.reduction == Reduction::saturating_add) {
+    auto expansion = expand(semantics.body, values);
+    if (expansion && semantics.reduction == Reduction::saturating_add) {
       const TensorId out = statement_.write.tensor;
       const bool added_to = kernel_.tensors[out.index()].inout;
       const std::int64_t at_once = form.rolled ? form.rolled->instruction->statement().domain.dims.back().extent : 1;
-      require_sums(*expansion, unit.body, values, ceil_div(terms_of_an_element(statement_), at_once),
+      require_sums(*expansion, semantics.body, values, ceil_div(terms_of_an_element(statement_), at_once),
                    added_to ? values_of(kernel_.tensors[out.index()].dtype) : Interval{0, 0});
     }
     return expansion;

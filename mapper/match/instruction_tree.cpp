@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
 
 #include "ir/scalar/scalar_functions.h"
 
@@ -48,10 +47,11 @@ bool has_no_equal_of_other_sign(const ScalarExpr& e) {
 /// Every way in which the body of an instruction is this part of the statement's.
 class PartMatcher {
  public:
-  explicit PartMatcher(const Computation& unit) : unit_(unit), binding_(unit.reads.size(), nullptr) {}
+  explicit PartMatcher(const Computation& semantics)
+      : semantics_(semantics), binding_(semantics.reads.size(), nullptr) {}
 
   std::vector<BoundParts> matches(const ScalarExpr& part) {
-    match(unit_.body, part, [&] {
+    match(semantics_.body, part, [&] {
       if (std::none_of(binding_.begin(), binding_.end(), [](const ScalarExpr* e) { return e == nullptr; }))
         found_.push_back(binding_);
     });
@@ -97,7 +97,7 @@ class PartMatcher {
     binding_[read] = before;
   }
 
-  const Computation& unit_;
+  const Computation& semantics_;
   BoundParts binding_;
   std::vector<BoundParts> found_;
 };

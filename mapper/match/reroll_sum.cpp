@@ -12,9 +12,9 @@ namespace {
 using Term = std::vector<int>;  // reads, sorted by tensor
 
 /// Terms of one degree, one coefficient and the same tensors, each tensor once.
-std::optional<std::vector<Term>> congruent_terms(const Computation& unit, const Polynomial& body) {
+std::optional<std::vector<Term>> congruent_terms(const Computation& semantics, const Polynomial& body) {
   std::vector<Term> terms;
-  const auto tensor = [&](int r) { return unit.reads[static_cast<std::size_t>(r)].tensor; };
+  const auto tensor = [&](int r) { return semantics.reads[static_cast<std::size_t>(r)].tensor; };
   for (const auto& [reads, coefficient] : body) {
     Term term = reads;
     std::sort(term.begin(), term.end(), [&](int a, int b) { return tensor(a).value < tensor(b).value; });
@@ -32,11 +32,11 @@ std::optional<std::vector<Term>> congruent_terms(const Computation& unit, const 
 
 using Steps = std::vector<std::vector<std::int64_t>>;  // by factor and subscript
 
-std::optional<Steps> steps_between(const Computation& unit, const Term& from, const Term& to) {
+std::optional<Steps> steps_between(const Computation& semantics, const Term& from, const Term& to) {
   Steps steps;
   for (std::size_t f = 0; f < from.size(); ++f) {
-    const Access& a = unit.reads[static_cast<std::size_t>(from[f])];
-    const Access& b = unit.reads[static_cast<std::size_t>(to[f])];
+    const Access& a = semantics.reads[static_cast<std::size_t>(from[f])];
+    const Access& b = semantics.reads[static_cast<std::size_t>(to[f])];
     steps.emplace_back();
     for (std::size_t i = 0; i < a.index.size(); ++i) {
       const AffineExpr step = b.index[i] - a.index[i];
@@ -48,10 +48,10 @@ std::optional<Steps> steps_between(const Computation& unit, const Term& from, co
 }
 
 /// The terms in an order of constant index steps, and these steps.
-std::optional<Steps> common_steps(const Computation& unit, std::vector<Term>& terms) {
+std::optional<Steps> common_steps(const Computation& semantics, std::vector<Term>& terms) {
   std::vector<std::pair<Steps, std::size_t>> order;
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    const auto steps = steps_between(unit, terms[0], terms[t]);
+    const auto steps = steps_between(semantics, terms[0], terms[t]);
     if (!steps) return std::nullopt;
     order.emplace_back(*steps, t);
   }
@@ -59,9 +59,9 @@ std::optional<Steps> common_steps(const Computation& unit, std::vector<Term>& te
   std::vector<Term> sorted;
   for (const auto& [steps, t] : order) sorted.push_back(terms[t]);
   terms = std::move(sorted);
-  const Steps step = *steps_between(unit, terms[0], terms[1]);
+  const Steps step = *steps_between(semantics, terms[0], terms[1]);
   for (std::size_t t = 1; t + 1 < terms.size(); ++t)
-    if (*steps_between(unit, terms[t], terms[t + 1]) != step) return std::nullopt;
+    if (*steps_between(semantics, terms[t], terms[t + 1]) != step) return std::nullopt;
   return step;
 }
 
@@ -99,9 +99,9 @@ Access rolled_access(const Access& first, const std::vector<std::int64_t>& steps
 }
 
 /// The first read of the tensor that read r reads.
-std::size_t first_read(const Computation& unit, int r) {
+std::size_t first_read(const Computation& semantics, int r) {
   std::size_t first = 0;
-  while (unit.reads[first].tensor != unit.reads[static_cast<std::size_t>(r)].tensor) ++first;
+  while (semantics.reads[first].tensor != semantics.reads[static_cast<std::size_t>(r)].tensor) ++first;
   return first;
 }
 
@@ -119,36 +119,36 @@ ScalarExpr product_of_reads(const std::vector<DType>& types, std::int64_t coeffi
 }  // namespace
 
 std::optional<RerolledSum> reroll_sum(const Instruction& instruction, const Polynomial& body, Axes axes) {
-  const Computation& unit = instruction.statement();
-  const bool adds = unit.reduction == Reduction::add || unit.reduction == Reduction::saturating_add;
-  if (unit.reduction != Reduction::assign && !adds) return std::nullopt;
-  auto terms = congruent_terms(unit, body);
-  const auto steps = terms ? common_steps(unit, *terms) : std::nullopt;
+  const Computation& semantics = instruction.statement();
+  const bool adds = semantics.reduction == Reduction::add || semantics.reduction == Reduction::saturating_add;
+  if (semantics.reduction != Reduction::assign && !adds) return std::nullopt;
+  auto terms = congruent_terms(semantics, body);
+  const auto steps = terms ? common_steps(semantics, *terms) : std::nullopt;
   if (!steps) return std::nullopt;
   const auto count = static_cast<std::int64_t>(terms->size());
   auto rolled = std::make_shared<Instruction>(instruction);
   Computation& statement = rolled->semantics.back();
-  const std::string dim = free_name(unit.domain);
+  const std::string dim = free_name(semantics.domain);
   statement.domain.dims.push_back({dim, count, DimKind::reduction});
   rolled->ranges.push_back({count, count, count, false, {}});
   if (!adds) {  // it assigns a sum, which each call overwrites
     statement.reduction = Reduction::add;
-    rolled->start = {{instruction.tensors[unit.write.tensor.index()].name, {Start::zero}}};
+    rolled->start = {{instruction.tensors[semantics.write.tensor.index()].name, {Start::zero}}};
   }
   statement.reads.clear();
   std::vector<DType> types;
   std::vector<std::size_t> factors(steps->size());  // in the order of the tensors' first reads
   std::iota(factors.begin(), factors.end(), std::size_t{0});
   std::sort(factors.begin(), factors.end(), [&](std::size_t a, std::size_t b) {
-    return first_read(unit, (*terms)[0][a]) < first_read(unit, (*terms)[0][b]);
+    return first_read(semantics, (*terms)[0][a]) < first_read(semantics, (*terms)[0][b]);
   });
   for (const std::size_t f : factors) {
-    const Access& first = unit.reads[static_cast<std::size_t>((*terms)[0][f])];
+    const Access& first = semantics.reads[static_cast<std::size_t>((*terms)[0][f])];
     statement.reads.push_back(rolled_access(first, (*steps)[f], dim, count, axes));
     types.push_back(instruction.tensors[first.tensor.index()].dtype);
   }
-  statement.body = product_of_reads(types, body.begin()->second, unit.body.type);
-  return RerolledSum{std::move(rolled), unit.reduction == Reduction::assign};
+  statement.body = product_of_reads(types, body.begin()->second, semantics.body.type);
+  return RerolledSum{std::move(rolled), semantics.reduction == Reduction::assign};
 }
 
 }  // namespace isamap

@@ -6,7 +6,6 @@
 //
 // Exact in the ring of any integer output: nothing rounds, and wrapping sums wrap alike.
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -30,7 +30,7 @@ Question soundness(QuestionWriter w, int operand, int other) {
 
 bool on_output(const Alignment& alignment, const DigitStep& digit_step) {
   return std::any_of(digit_step.places.begin(), digit_step.places.end(), [&](const DigitStep::Place& place) {
-    return (alignment.unit_uses[static_cast<std::size_t>(place.dim)] & 1U) != 0;
+    return (alignment.instruction_uses[static_cast<std::size_t>(place.dim)] & 1U) != 0;
   });
 }
 
@@ -89,8 +89,8 @@ Question neutral(QuestionWriter w, const Padding& padding, const Carrier& carrie
 /// identity of the reduction. A padding point where they have no constants that would do. Infinite identities (of max
 /// and min) are no integers: there the body's structure alone decides.
 Question vanishing(QuestionWriter w, const Padding& padding, const std::set<int>& operands) {
-  const Computation& unit = w.alignment().unit();
-  const std::vector<Annihilator> known = annihilators(unit);
+  const Computation& semantics = w.alignment().semantics();
+  const std::vector<Annihilator> known = annihilators(semantics);
   const auto annihilator = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
     return std::all_of(one.begin(), one.end(), [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
@@ -101,19 +101,19 @@ Question vanishing(QuestionWriter w, const Padding& padding, const std::set<int>
     return w.finish(name);
   }
   std::map<int, std::int64_t> constants;
-  bool finite = unit.reduction != Reduction::max && unit.reduction != Reduction::min;
+  bool finite = semantics.reduction != Reduction::max && semantics.reduction != Reduction::min;
   for (const auto& [read, value] : *annihilator) {
     finite = finite && std::isfinite(value);
     if (finite) constants[read] = static_cast<std::int64_t>(value);
   }
-  const auto term = finite ? integer_text(unit.body, constants) : std::nullopt;
+  const auto term = finite ? integer_text(semantics.body, constants) : std::nullopt;
   if (!term) {
     w.require("false");
     return w.finish(name);
   }
-  for (const int read : reads_of(unit.body))
+  for (const int read : reads_of(semantics.body))
     if (constants.count(read) == 0) w.declare("v" + std::to_string(read));
-  w.require(negation(equal(*term, unit.reduction == Reduction::mul ? "1" : "0")));
+  w.require(negation(equal(*term, semantics.reduction == Reduction::mul ? "1" : "0")));
   Question question = w.finish(name);
   question.logic = "QF_NIA";
   return question;
@@ -141,10 +141,10 @@ Question complete(QuestionWriter w, const Mapping& mapping, const std::vector<Pa
   w.call(0);
   w.point(1, 0);
   std::vector<std::string> ways;
-  for (int m = 0; m < w.unit_dim_count(); ++m) {
+  for (int m = 0; m < w.instruction_dim_count(); ++m) {
     w.require("(<= 0 " + w.t(0, m) + ")");
-    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.digit_count(m) + ")");
-    const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
+    w.require("(< " + times(instruction_extent(w.alignment(), m), w.t(0, m)) + " " + w.digit_count(m) + ")");
+    const std::string reason = "fill " + w.instruction_dims()[static_cast<std::size_t>(m)].name;
     if (!carried(reason) && find(avoidable, reason) == nullptr)
       ways.push_back("(<= " + w.digit_count(m) + " " + w.counter(0, 1, m) + ")");
   }
@@ -178,7 +178,7 @@ Question accumulation(QuestionWriter w) {
   w.require(w.same_element(0));
   std::vector<std::string> same;
   for (std::size_t l = 0; l < w.loops().size(); ++l) same.push_back(equal(w.z(1, l), w.z(2, l)));
-  for (int m = 0; m < w.unit_dim_count(); ++m) same.push_back(equal(w.t(1, m), w.t(2, m)));
+  for (int m = 0; m < w.instruction_dim_count(); ++m) same.push_back(equal(w.t(1, m), w.t(2, m)));
   w.require(negation(all(same)));
   return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each overwrites it");
 }
@@ -191,7 +191,7 @@ Question injective(QuestionWriter w) {
   for (int i = 0; i < w.dim_count(); ++i) w.require(equal(w.x(1, i), w.x(2, i)));
   std::vector<std::string> same;
   for (std::size_t l = 0; l < w.loops().size(); ++l) same.push_back(equal(w.z(1, l), w.z(2, l)));
-  for (int m = 0; m < w.unit_dim_count(); ++m) {
+  for (int m = 0; m < w.instruction_dim_count(); ++m) {
     same.push_back(equal(w.t(1, m), w.t(2, m)));
     same.push_back(equal(w.y(1, m), w.y(2, m)));
   }

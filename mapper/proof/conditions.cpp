@@ -2,7 +2,6 @@
 #include "mapper/proof/conditions.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "mapper/proof/differences.h"
@@ -29,7 +28,7 @@ bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 OperandSet uses_of(const Alignment& alignment, const DigitStep& digit_step) {
   OperandSet set = 0;
   for (const DigitStep::Place& place : digit_step.places)
-    set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+    set |= alignment.instruction_uses[static_cast<std::size_t>(place.dim)];
   return set;
 }
 
@@ -160,7 +159,7 @@ struct Steps {
 /// Nothing where an index is not linear.
 std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t) {
   Steps steps;
-  for (const IndexRow& row : alignment.unit_rows[static_cast<std::size_t>(t)]) {
+  for (const IndexRow& row : alignment.instruction_rows[static_cast<std::size_t>(t)]) {
     if (!row.linear) return std::nullopt;
     IntVector moves;
     for (const DigitStep& digit_step : digit_steps) {
@@ -245,7 +244,7 @@ Truth sound(const Alignment& alignment, const std::vector<DigitStep>& digit_step
 }
 
 Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
-  if (!is_projection(alignment.unit_access(0)))
+  if (!is_projection(alignment.instruction_access(0)))
     return implied_in_call(alignment, digit_steps, steps_of(alignment, digit_steps, 0), false);
   std::vector<IntVector> vectors;
   std::vector<std::int64_t> extents;
@@ -287,11 +286,11 @@ std::string column_name(const Alignment& alignment, const IntVector& column) {
 
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   std::vector<Padding> reasons;
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
+  for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m) {
+    const std::int64_t extent = instruction_extent(alignment, static_cast<int>(m));
     const std::int64_t last = digits_extent(digit_steps, static_cast<int>(m)) % extent;
     if (last != 0) {
-      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
+      reasons.push_back({"fill " + alignment.semantics().domain.dims[m].name,
                          std::uint32_t{1} << m,
                          static_cast<int>(m),
                          -1,
@@ -304,7 +303,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
     const std::uint32_t moving = varies_in_call(alignment, digit_steps[w]);
     const auto& places = digit_steps[w].places;
     const auto dim_of = [&](std::size_t p) {
-      return alignment.unit().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
+      return alignment.semantics().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
     };
     for (std::size_t p = 1; p < places.size(); ++p) {
       const std::uint32_t deciding = moving & (std::uint32_t{1} << places[0].dim | std::uint32_t{1} << places[p].dim);
@@ -356,8 +355,8 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
                    const std::vector<Annihilator>& annihilators) {
   const auto determines = [&](int t, std::uint32_t dims) {
-    for (std::size_t m = 0; m < alignment.unit_determined_by.size(); ++m) {
-      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_determined_by[m], t)) return false;
+    for (std::size_t m = 0; m < alignment.determined_by.size(); ++m) {
+      if ((dims >> m & 1U) != 0 && !uses(alignment.determined_by[m], t)) return false;
     }
     return true;
   };
@@ -393,16 +392,16 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
 
 double utilisation(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
-  double points = 1, calls = 1, unit_points = 1;
+  double points = 1, calls = 1, instruction_points = 1;
   for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
   if (!domain.faces.empty() && points > 0) points *= share_inside(domain);
   for (const Cover::Loop& loop : cover.loops) calls *= static_cast<double>(loop.extent);
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
+  for (std::size_t m = 0; m < alignment.instruction_uses.size(); ++m) {
+    const std::int64_t extent = instruction_extent(alignment, static_cast<int>(m));
     calls *= static_cast<double>(ceil_div(digits_extent(digit_steps, static_cast<int>(m)), extent));
-    unit_points *= static_cast<double>(extent);
+    instruction_points *= static_cast<double>(extent);
   }
-  return points == 0 ? 0 : points / (calls * unit_points);
+  return points == 0 ? 0 : points / (calls * instruction_points);
 }
 
 // The part of a digit that varies within a call, and the part that its tile determines.
@@ -411,7 +410,7 @@ std::uint32_t varies_in_call(const Alignment& alignment, const DigitStep& digit_
   std::uint32_t set = 0;
   if (digit_step.extent <= 1) return 0;
   for (const DigitStep::Place& place : digit_step.places)
-    if (place.weight % unit_extent(alignment, place.dim) != 0) set |= std::uint32_t{1} << place.dim;
+    if (place.weight % instruction_extent(alignment, place.dim) != 0) set |= std::uint32_t{1} << place.dim;
   return set;
 }
 
@@ -425,7 +424,7 @@ struct InCall {
 };
 std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& digit_step) {
   const DigitStep::Place& place = digit_step.places.front();
-  const std::int64_t extent = unit_extent(alignment, place.dim);
+  const std::int64_t extent = instruction_extent(alignment, place.dim);
   if (place.weight % extent == 0) return InCall{1, 1, true};
   if (extent % place.weight != 0) return std::nullopt;
   const std::int64_t block = extent / place.weight;

@@ -26,11 +26,11 @@ std::vector<CompiledAffine> compiled(const std::vector<AffineExpr>& index, const
 /// Instruction dims along which a slot or an element of one of the operands moves.
 std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                               OperandSet operands) {
-  std::vector<bool> moves(alignment.unit_uses.size(), false);
+  std::vector<bool> moves(alignment.instruction_uses.size(), false);
   for (int t = 0; t < alignment.operand_count(); ++t) {
     if ((operands >> t & 1U) == 0) continue;
     for (std::size_t m = 0; m < moves.size(); ++m) {
-      const bool used = (alignment.unit_uses[m] >> t & 1U) != 0;
+      const bool used = (alignment.instruction_uses[m] >> t & 1U) != 0;
       moves[m] =
           moves[m] || used || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
             return digit_step.on(static_cast<int>(m)) != nullptr && !is_invariant(alignment, t, digit_step.column);
@@ -44,13 +44,14 @@ class TriedCalls {
  public:
   TriedCalls(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands)
       : alignment_(alignment), digit_steps_(digit_steps), moves_(moving_dims(alignment, digit_steps, operands)) {
-    const std::vector<Dim>&dims = alignment.unit().domain.dims, &own = alignment.computation().domain.dims;
+    const std::vector<Dim>&dims = alignment.semantics().domain.dims, &own = alignment.computation().domain.dims;
     faces_ = compiled(alignment.computation().domain.faces, own);
     for (int t = 0; t < alignment.operand_count(); ++t)
       if ((operands >> t & 1U) != 0)
-        reads_.push_back({t, compiled(alignment.unit_access(t).index, dims), compiled(alignment.access(t).index, own)});
+        reads_.push_back(
+            {t, compiled(alignment.instruction_access(t).index, dims), compiled(alignment.access(t).index, own)});
     for (std::size_t m = 0; m < dims.size(); ++m) {
-      extents_.push_back(unit_extent(alignment, static_cast<int>(m)));
+      extents_.push_back(instruction_extent(alignment, static_cast<int>(m)));
       counts_.push_back(std::max<std::int64_t>(1, digits_extent(digit_steps, static_cast<int>(m))));
     }
   }
@@ -92,7 +93,7 @@ class TriedCalls {
       ++tried_;
       if (at(y))
         for (const Read& read : reads_) {
-          const Place slot{alignment_.unit_access(read.operand).tensor, values(read.slot, y)},
+          const Place slot{alignment_.instruction_access(read.operand).tensor, values(read.slot, y)},
               element{alignment_.access(read.operand).tensor, values(read.element, point_)};
           if (held.emplace(slot, element).first->second != element) return true;
         }

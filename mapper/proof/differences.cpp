@@ -52,12 +52,12 @@ class Differences {
       if (std::any_of(group.begin(), group.end(), [&](std::size_t w) { return row[w] != 0; })) moved_.push_back(&row);
     if (moved_.empty()) return truth_;  // none of its differences moves an implied row
     limits_.clear();
-    for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
+    for (std::size_t m = 0; m < alignment_.instruction_uses.size(); ++m) {
       const auto weight = [&](std::size_t w) {
         const DigitStep::Place* place = digit_steps_[w].on(static_cast<int>(m));
         return place == nullptr ? 0 : place->weight;
       };
-      limit(unit_extent(alignment_, static_cast<int>(m)) - 1, weight);
+      limit(instruction_extent(alignment_, static_cast<int>(m)) - 1, weight);
     }
     for (const IntVector& row : given_) limit(0, [&](std::size_t w) { return row[w]; });
     visit(0);
@@ -99,12 +99,12 @@ class Differences {
   bool active(std::int64_t sign) const {
     const IterationDomain& domain = alignment_.computation().domain;
     const auto digit = [&](std::size_t w) { return std::max<std::int64_t>(sign * steps_[w], 0); };
-    for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
+    for (std::size_t m = 0; m < alignment_.instruction_uses.size(); ++m) {
       std::int64_t counter = 0;
       for (const std::size_t w : *group_)
         if (const DigitStep::Place* place = digit_steps_[w].on(static_cast<int>(m)))
           counter += place->weight * digit(w);
-      if (counter >= unit_extent(alignment_, static_cast<int>(m))) return false;
+      if (counter >= instruction_extent(alignment_, static_cast<int>(m))) return false;
     }
     std::vector<std::int64_t> x(domain.dims.size(), 0);
     for (std::size_t d = 0; d < x.size(); ++d) {

@@ -38,13 +38,13 @@ bool QuestionWriter::free_sizes(const Mapping& mapping) {
     declare(size(i));
     require("(<= 1 " + size(i) + ")");
   }
-  for (int m = 0; m < unit_dim_count(); ++m) {
-    const std::string reason = "fill " + unit_dims()[static_cast<std::size_t>(m)].name;
+  for (int m = 0; m < instruction_dim_count(); ++m) {
+    const std::string reason = "fill " + instruction_dims()[static_cast<std::size_t>(m)].name;
     const bool carried = std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
                                      [&](const Carrier& carrier) { return carrier.reason == reason; });
     if (carried || digit_count(m) == number(digits_extent(digit_steps_, m))) continue;
     declare("whole." + std::to_string(m));
-    require(equal(digit_count(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
+    require(equal(digit_count(m), times(instruction_extent(alignment_, m), "whole." + std::to_string(m))));
   }
   return std::find(free_.begin(), free_.end(), true) != free_.end();
 }
@@ -75,13 +75,13 @@ void QuestionWriter::call(int c) {
     declare(z(c, l));
     if (!loops_[l].floating) require(below(z(c, l), loop_size(l)));
   }
-  for (int m = 0; m < unit_dim_count(); ++m) declare(t(c, m));
+  for (int m = 0; m < instruction_dim_count(); ++m) declare(t(c, m));
 }
 
 void QuestionWriter::point(int k, int c) {
-  for (int m = 0; m < unit_dim_count(); ++m) {
+  for (int m = 0; m < instruction_dim_count(); ++m) {
     declare(y(k, m));
-    require(within(y(k, m), unit_extent(alignment_, m)));
+    require(within(y(k, m), instruction_extent(alignment_, m)));
   }
   for (std::size_t w = 0; w < digit_steps_.size(); ++w) declare(d(k, w));
   for (int i = 0; i < dim_count(); ++i) {
@@ -99,7 +99,7 @@ std::string QuestionWriter::remainder(int k, int c, int dim, const std::string& 
 std::string QuestionWriter::counts(int k, int c) const {
   std::vector<std::string> terms;
   for (std::size_t w = 0; w < digit_steps_.size(); ++w) terms.push_back(below(d(k, w), digit_size(w)));
-  for (int m = 0; m < unit_dim_count(); ++m) terms.push_back(equal(counter(c, k, m), counted(k, m)));
+  for (int m = 0; m < instruction_dim_count(); ++m) terms.push_back(equal(counter(c, k, m), counted(k, m)));
   return all(terms);
 }
 
@@ -114,8 +114,8 @@ std::string QuestionWriter::at(const AffineExpr& e, int k) {
   return expression(e, [&](const std::string& name) { return x(k, alignment_.computation().domain.find(name)); });
 }
 
-std::string QuestionWriter::unit_at(const AffineExpr& e, int k) {
-  return expression(e, [&](const std::string& name) { return y(k, alignment_.unit().domain.find(name)); });
+std::string QuestionWriter::instruction_at(const AffineExpr& e, int k) {
+  return expression(e, [&](const std::string& name) { return y(k, alignment_.semantics().domain.find(name)); });
 }
 
 int QuestionWriter::upper_end(const AffineExpr& face) const {
@@ -127,9 +127,10 @@ int QuestionWriter::upper_end(const AffineExpr& face) const {
 }
 
 std::string QuestionWriter::same_slot(int one, int other) {
-  const std::vector<AffineExpr>&a = alignment_.unit_access(one).index, &b = alignment_.unit_access(other).index;
+  const std::vector<AffineExpr>&a = alignment_.instruction_access(one).index,
+        &b = alignment_.instruction_access(other).index;
   std::vector<std::string> terms;
-  for (std::size_t i = 0; i < a.size(); ++i) terms.push_back(equal(unit_at(a[i], 1), unit_at(b[i], 2)));
+  for (std::size_t i = 0; i < a.size(); ++i) terms.push_back(equal(instruction_at(a[i], 1), instruction_at(b[i], 2)));
   return all(terms);
 }
 
@@ -150,7 +151,7 @@ void QuestionWriter::tied_digits_differ(int k, std::size_t tied, std::size_t dif
   }
   require(negation(equal(at_place(differs), d(k, tied))));
   for (std::size_t w = 0; w < digit_steps_.size(); ++w) require(below(d(k, w), digit_size(w)));
-  for (int m = 0; m < unit_dim_count(); ++m) {
+  for (int m = 0; m < instruction_dim_count(); ++m) {
     std::vector<std::string> terms;
     for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
       const DigitStep::Place* place = digit_steps_[w].on(m);

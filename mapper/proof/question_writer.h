@@ -4,8 +4,6 @@
 // the certificates.
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "ir/start.h"
 #include "mapper/proof/certificate.h"
@@ -78,17 +76,17 @@ class QuestionWriter {
 
   std::string x(int k, int d) const { return "x" + std::to_string(k) + "." + dims()[static_cast<std::size_t>(d)].name; }
   std::string y(int k, int m) const {
-    return "y" + std::to_string(k) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+    return "y" + std::to_string(k) + "." + instruction_dims()[static_cast<std::size_t>(m)].name;
   }
   std::string d(int k, std::size_t w) const { return "d" + std::to_string(k) + "." + std::to_string(w); }
   std::string z(int c, std::size_t l) const { return "z" + std::to_string(c) + "." + std::to_string(l); }
   std::string t(int c, int m) const {
-    return "t" + std::to_string(c) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+    return "t" + std::to_string(c) + "." + instruction_dims()[static_cast<std::size_t>(m)].name;
   }
   const std::vector<Dim>& dims() const { return alignment_.computation().domain.dims; }
-  const std::vector<Dim>& unit_dims() const { return alignment_.unit().domain.dims; }
+  const std::vector<Dim>& instruction_dims() const { return alignment_.semantics().domain.dims; }
   int dim_count() const { return static_cast<int>(dims().size()); }
-  int unit_dim_count() const { return static_cast<int>(unit_dims().size()); }
+  int instruction_dim_count() const { return static_cast<int>(instruction_dims().size()); }
 
   void declare(const std::string& name) { text_ += "(declare-const " + name + " Int)\n"; }
   void require(const std::string& condition) { text_ += "(assert " + condition + ")\n"; }
@@ -105,7 +103,7 @@ class QuestionWriter {
   std::string remainder(int k, int c, int dim, const std::string& without) const;
 
   std::string counter(int c, int k, int m) const {
-    return "(+ " + times(unit_extent(alignment_, m), t(c, m)) + " " + y(k, m) + ")";
+    return "(+ " + times(instruction_extent(alignment_, m), t(c, m)) + " " + y(k, m) + ")";
   }
   std::string counted(int k, int m) const {
     std::vector<std::string> terms;
@@ -125,7 +123,7 @@ class QuestionWriter {
 
   /// An index of the statement at point k. Quotients get variables of their own: c*q <= e < c*q + c.
   std::string at(const AffineExpr& e, int k);
-  std::string unit_at(const AffineExpr& e, int k);
+  std::string instruction_at(const AffineExpr& e, int k);
 
   /// The free dim whose upper end is this face, or -1: its extent is a symbol, not the number in the face.
   int upper_end(const AffineExpr& face) const;

@@ -9,8 +9,9 @@ std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment) {
   std::vector<std::pair<int, int>> pairs;
   for (int t = 0; t < alignment.operand_count(); ++t)
     for (int u = t + 1; u < alignment.operand_count(); ++u) {
-      const bool one = alignment.unit_access(t).tensor == alignment.unit_access(u).tensor;
-      if (one && !(alignment.unit_access(t) == alignment.unit_access(u) && alignment.access(t) == alignment.access(u)))
+      const bool one = alignment.instruction_access(t).tensor == alignment.instruction_access(u).tensor;
+      if (one && !(alignment.instruction_access(t) == alignment.instruction_access(u) &&
+                   alignment.access(t) == alignment.access(u)))
         pairs.emplace_back(t, u);
     }
   return pairs;

@@ -184,11 +184,11 @@ class BindingProblem {
     z3::expr some = context_.bool_val(false), elsewhere = context_.bool_val(true);
     for (const Variable& v : variables_)
       if (fills(v.home, s)) some = some || v.on;
-    bool class_has_dims = false, unit_dim = false;
+    bool class_has_dims = false, one_point_dim = false;
     for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
       const OperandSet used = alignment.statement_uses[d], outside = used & ~slots()[s].uses;
       if (alignment.computation().domain.dims[d].extent == 1) {
-        unit_dim = unit_dim || used == slots()[s].uses;
+        one_point_dim = one_point_dim || used == slots()[s].uses;
         continue;
       }
       class_has_dims = class_has_dims || used == slots()[s].uses;
@@ -198,7 +198,7 @@ class BindingProblem {
         if (v.unit == static_cast<int>(d) && !fills(v.home, s)) others.push_back(v.on);
       elsewhere = elsewhere && (others.empty() ? context_.bool_val(false) : z3::mk_or(others));
     }
-    if (rule_ == Rule::access) return !class_has_dims && unit_dim ? context_.bool_val(true) : some;
+    if (rule_ == Rule::access) return !class_has_dims && one_point_dim ? context_.bool_val(true) : some;
     return some || elsewhere;
   }
 
