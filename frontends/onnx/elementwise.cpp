@@ -196,15 +196,50 @@ void convert_to(Maker& m, DType to) {
         extents_of(i, m.shape(0)));
 }
 
+/// Integers of less than a byte, by ONNX's number: the low bits of the whole number, as in two's complement.
+struct NarrowInteger {
+  int onnx = 0;
+  DType dtype = DType::u8;
+  int bits = 4;
+};
+constexpr NarrowInteger narrow_integers[] = {
+    {21, DType::u8, 4}, {22, DType::s8, 4}, {25, DType::u8, 2}, {26, DType::s8, 2}};
+
+void convert_to(Maker& m, const NarrowInteger& to) {
+  const Names i = iterators(m.shape(0).size());
+  const std::string x = fmt::format("s32({})", access("X0", i));
+  const int mask = (1 << to.bits) - 1, half = to.dtype == DType::s8 ? 1 << (to.bits - 1) : 0;
+  m.result("Y", 0, to.dtype, m.shape(0));
+  m.narrow_result("Y", to.bits);
+  m.say(fmt::format("{} = {}(bitand({} + {}, {}) - {})", access("Y", i), name(to.dtype), x, half, mask, half),
+        extents_of(i, m.shape(0)));
+}
+
 void make_cast(Maker& m) {
+  for (const NarrowInteger& narrow : narrow_integers)
+    if (narrow.onnx == m.integer("to", 0)) return convert_to(m, narrow);
   const auto to = dtype_of_onnx(static_cast<int>(m.integer("to", 0)));
   if (!to) throw Refused{fmt::format("a cast to ONNX's type {}, which kernels do not have", m.integer("to", 0)), ""};
   convert_to(m, *to);
 }
 
 void make_cast_like(Maker& m) {
-  if (m.in(1).narrow > 0) throw Refused{"a cast to integers of less than a byte, which kernels do not have", ""};
+  if (const int narrow = m.in(1).narrow; narrow > 0) return convert_to(m, {0, m.dtype(1), narrow});
   convert_to(m, m.dtype(1));
+}
+
+/// The same bits as another type of that width: of integers a cast; the bits of floats are known of constants only.
+void make_bit_cast(Maker& m) {
+  const auto to = dtype_of_onnx(static_cast<int>(m.integer("to", 0)));
+  const DType from = m.dtype(0);
+  if (!to || m.in(0).narrow > 0) throw Refused{"a type that kernels do not have", ""};
+  if (bits(*to) != bits(from)) throw contradiction("its types differ in width");
+  if (!is_float(from) && !is_float(*to)) return convert_to(m, *to);
+  if (*to == from) return m.pass(0, m.in(0));
+  if (!m.in(0).values) throw Refused{"the bits of floats as integers, of values that are no constants", ""};
+  auto data = std::make_shared<TensorData>(*m.in(0).values);
+  data->dtype = *to;
+  m.pass(0, {*to, m.shape(0), {}, data, ""});
 }
 
 /// Formulas of two inputs of one type whose result is a truth value, or of the inputs' type.
@@ -268,11 +303,12 @@ void make_where(Maker& m) { apply(m, "select(x, y, z)", m.dtype(1)); }
 
 const Makers& elementwise_makers() {
   static const Makers all = [] {
-    Makers makers = {{"Add", &make_binary<'+'>}, {"Sub", &make_binary<'-'>}, {"Mul", &make_binary<'*'>},
-                     {"Div", &make_binary<'/'>}, {"Max", &make_max},         {"Min", &make_min},
-                     {"Sum", &make_sum},         {"Mean", &make_mean},       {"PRelu", &make_prelu},
-                     {"Clip", &make_clip},       {"Cast", &make_cast},       {"CastLike", &make_cast_like},
-                     {"Where", &make_where},     {"Gelu", &make_gelu},       {"SwiGLU", &make_swiglu}};
+    Makers makers = {{"Add", &make_binary<'+'>},  {"Sub", &make_binary<'-'>}, {"Mul", &make_binary<'*'>},
+                     {"Div", &make_binary<'/'>},  {"Max", &make_max},         {"Min", &make_min},
+                     {"Sum", &make_sum},          {"Mean", &make_mean},       {"PRelu", &make_prelu},
+                     {"Clip", &make_clip},        {"Cast", &make_cast},       {"CastLike", &make_cast_like},
+                     {"BitCast", &make_bit_cast}, {"Where", &make_where},     {"Gelu", &make_gelu},
+                     {"SwiGLU", &make_swiglu}};
     for (const auto& [name, formula] : unary_formulas()) makers[name] = &make_unary;
     for (const auto& [name, formula] : comparisons()) makers[name] = &make_comparison;
     for (const auto& [name, formula] : integer_formulas()) makers[name] = &make_integer;

@@ -273,11 +273,16 @@ TensorData scalar_data(DType dtype, double value) {
   return data;
 }
 
+const std::vector<const Makers*>& all_makers() {
+  static const std::vector<const Makers*> all = {
+      &elementwise_makers(), &movement_makers(),  &row_makers(),      &window_makers(),   &product_makers(),
+      &sequence_makers(),    &quantised_makers(), &shape_makers(),    &indexing_makers(), &resize_makers(),
+      &loss_makers(),        &attention_makers(), &sampling_makers(), &state_makers(),    &region_makers()};
+  return all;
+}
+
 Make find_maker(const std::string& op) {
-  for (const Makers* makers :
-       {&elementwise_makers(), &movement_makers(), &row_makers(), &window_makers(), &product_makers(),
-        &sequence_makers(), &quantised_makers(), &shape_makers(), &indexing_makers(), &resize_makers(), &loss_makers(),
-        &attention_makers(), &sampling_makers()})
+  for (const Makers* makers : all_makers())
     if (const auto found = makers->find(op); found != makers->end()) return found->second;
   return nullptr;
 }

@@ -91,6 +91,8 @@ class Maker {
   bool wants(std::size_t output) const { return output < node.outputs.size() && !node.outputs[output].empty(); }
   /// A new tensor for output `k` under a local name.
   void result(const std::string& name, std::size_t k, DType dtype, const Sizes& shape);
+  /// It holds integers of so many bits, less than a byte has.
+  void narrow_result(const std::string& name, int bits) { locals_.at(name).narrow = bits; }
   /// A new tensor between the statements of this node.
   void temporary(const std::string& name, DType dtype, const Sizes& shape);
   /// A small constant of this node.
@@ -122,7 +124,7 @@ class Maker {
 };
 
 using Make = void (*)(Maker&);
-/// The maker of an operator of the standard domain; null: there is none.
+/// The maker of an operator, of another domain than the standard one with it before its name; null: there is none.
 Make find_maker(const std::string& op);
 /// Why there is none, for operators that have a reason of their own.
 Refused why_not(const std::string& op);
@@ -142,6 +144,10 @@ const Makers& resize_makers();
 const Makers& loss_makers();
 const Makers& sampling_makers();
 const Makers& attention_makers();
+const Makers& state_makers();
+const Makers& region_makers();
+/// All tables. Operators of other domains than the standard one are named with it: "com.microsoft.X".
+const std::vector<const Makers*>& all_makers();
 /// Gather whose positions are read when the model runs.
 void gather_values(Maker& m);
 

@@ -440,6 +440,38 @@ void make_gather(Maker& m) {
   say_positions(m, "Y", "X0", axis, from, of_index.size());
 }
 
+/// The elements along an axis, or of all in a row, at which a known condition holds.
+void make_compress(Maker& m) {
+  if (!m.in(1).values) throw why_not("Compress");
+  Sizes shape = m.shape(0);
+  std::string source = "X0";
+  std::size_t axis = 0;
+  if (m.states("axis")) {
+    axis = m.axis(m.integer("axis", 0), shape.size());
+  } else {
+    const Names digits = digits_of("f", shape, shape.size());
+    shape = {product_of(shape)};
+    source = "F";
+    m.temporary("F", m.dtype(0), shape);
+    m.say("F[f] = " + access("X0", digits), {{"f", shape[0]}});
+  }
+  const Sizes holds = m.integers(1, "the condition");
+  Sizes positions;
+  for (std::size_t i = 0; i < holds.size(); ++i)
+    if (holds[i] != 0) positions.push_back(static_cast<std::int64_t>(i));
+  if (static_cast<std::int64_t>(holds.size()) > shape[axis])
+    throw contradiction(fmt::format("{} conditions for {} elements", holds.size(), shape[axis]));
+  shape[axis] = static_cast<std::int64_t>(positions.size());
+  m.result("Y", 0, m.dtype(0), shape);
+  const Names i = iterators(shape.size());
+  if (positions.empty()) return m.say(access("Y", i) + " = 0", extents_of(i, shape));
+  if (positions.size() <= static_cast<std::size_t>(max_listed)) return say_positions(m, "Y", source, axis, positions);
+  m.constant("J", integers_data(positions));
+  Names from = i;
+  from[axis] = "at(J[" + i[axis] + "])";
+  m.say(access("Y", i) + " = " + access(source, from), extents_of(i, shape));
+}
+
 }  // namespace
 
 const Makers& movement_makers() {
@@ -459,6 +491,7 @@ const Makers& movement_makers() {
                              {"Dropout", &make_dropout},
                              {"Pad", &make_pad},
                              {"Gather", &make_gather},
+                             {"Compress", &make_compress},
                              {"CenterCropPad", &make_center_crop_pad}};
   return all;
 }

@@ -63,6 +63,15 @@ std::string text_of(const Piece& piece, const std::string& iterator) {
   return piece.divisor == 1 ? sum : fmt::format("({})/{}", sum, piece.divisor);
 }
 
+Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count) {
+  Names digits;
+  for (std::size_t d = 0; d < count; ++d) {
+    const std::int64_t stride = std::max<std::int64_t>(product_of(sizes, d + 1, count), 1);
+    digits.push_back(count == 1 ? f : fmt::format("({}/{})%{}", f, stride, std::max<std::int64_t>(sizes[d], 1)));
+  }
+  return digits;
+}
+
 void say_positions(Maker& m, const std::string& target, const std::string& source, std::size_t axis,
                    const std::vector<std::int64_t>& positions, std::size_t axes) {
   const Sizes shape = m.shape_of(target);

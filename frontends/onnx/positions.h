@@ -21,6 +21,9 @@ struct Piece {
 std::vector<Piece> pieces_of(const std::vector<std::int64_t>& positions);
 std::string text_of(const Piece& piece, const std::string& iterator);
 
+/// `(f/stride)%size` for each of the first `count` sizes: the place of element f of them as one dimension.
+Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count);
+
 /// target[.., p, ..] = source[.., positions[p], ..] along `axis`. The list may fill `axes` dimensions of the target.
 void say_positions(Maker& m, const std::string& target, const std::string& source, std::size_t axis,
                    const std::vector<std::int64_t>& positions, std::size_t axes = 1);

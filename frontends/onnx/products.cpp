@@ -194,10 +194,55 @@ void make_einsum(Maker& m) {
   m.say(access("Y", out) + " += " + text, extents);
 }
 
+/// The determinant without a division: n - 1 times F = mu(F) A, where mu keeps what is above the diagonal, and has the
+/// sum of the elements below each on it, negated (R. S. Bird, "A simple division-free algorithm for computing
+/// determinants", 2011). In f64: terms cancel.
+void make_determinant(Maker& m) {
+  const Sizes& x = m.shape(0);
+  constexpr std::int64_t most = 32;
+  if (x.size() < 2 || x[x.size() - 1] != x[x.size() - 2])
+    throw contradiction("a determinant of " + sizes_text(x) + " has no meaning");
+  const std::int64_t n = x.back();
+  if (n < 1 || n > most) throw Refused{fmt::format("a determinant of {} rows", n), fmt::format("1 to {}", most)};
+  const Sizes batch(x.begin(), x.end() - 2);
+  Names b = iterators(batch.size(), "abcdefgh");
+  const auto at = [&](const std::string& tensor, const Names& index) {
+    Names whole = b;
+    whole.insert(whole.end(), index.begin(), index.end());
+    return access(tensor, whole);
+  };
+  Extents square = extents_of(b, batch), diagonal = square;
+  square["i"] = square["j"] = n;
+  diagonal["i"] = diagonal["k"] = n;
+  Extents product = square;
+  product["k"] = n;
+  Sizes of_diagonal = batch;
+  of_diagonal.push_back(n);
+  m.temporary("A", DType::f64, x);
+  m.say(at("A", {"i", "j"}) + " = f64(" + at("X0", {"i", "j"}) + ")", square);
+  std::string last = "A";
+  for (std::int64_t step = 1; step < n; ++step) {
+    const std::string s = std::to_string(step), d = "D" + s, u = "U" + s, f = "F" + s;
+    m.temporary(d, DType::f64, of_diagonal);
+    m.temporary(u, DType::f64, x);
+    m.temporary(f, DType::f64, x);
+    m.say(fmt::format("{} += select(value(k - i) > 0, -{}, 0)", at(d, {"i"}), at(last, {"k", "k"})), diagonal);
+    m.say(fmt::format("{} = select(value(j - i) > 0, {}, select(value(j - i) == 0, {}, 0))", at(u, {"i", "j"}),
+                      at(last, {"i", "j"}), at(d, {"i"})),
+          square);
+    m.say(fmt::format("{} += {} * {}", at(f, {"i", "j"}), at(u, {"i", "k"}), at("A", {"k", "j"})), product);
+    last = f;
+  }
+  m.result("Y", 0, m.dtype(0), batch);
+  m.say(fmt::format("{} = {}({}{})", at("Y", {}), name(m.dtype(0)), n % 2 == 0 ? "-" : "", at(last, {"0", "0"})),
+        extents_of(b, batch));
+}
+
 }  // namespace
 
 const Makers& product_makers() {
-  static const Makers all = {{"MatMul", &make_matmul}, {"Gemm", &make_gemm}, {"Einsum", &make_einsum}};
+  static const Makers all = {
+      {"MatMul", &make_matmul}, {"Gemm", &make_gemm}, {"Einsum", &make_einsum}, {"Det", &make_determinant}};
   return all;
 }
 

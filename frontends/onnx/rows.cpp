@@ -255,10 +255,43 @@ void make_rms_norm(Maker& m) {
         rows.all());
 }
 
+/// With the statistics of the batch; the outputs 1 and 2 are those of the model moved towards them.
+void make_trained_batch_norm(Maker& m) {
+  const Sizes& x = m.shape(0);
+  std::set<std::size_t> over;
+  for (std::size_t d = 0; d < x.size(); ++d)
+    if (d != 1) over.insert(d);
+  if (x.size() < 2) throw Refused{"batch normalisation of " + sizes_text(x), ""};
+  const Rows rows(x, over);
+  const DType type = m.dtype(0), sum = sum_type(type);
+  const std::string c = rows.names.at(1), all = joined(rows.names), element_of_x = element("X0", rows.names, type, sum);
+  for (std::size_t k = 1; k < 5; ++k)
+    if (m.shape(k) != Sizes{x[1]}) throw contradiction("its statistics do not fit the channels", "");
+  const auto read = [&](std::size_t k) { return element("X" + std::to_string(k), {c}, m.dtype(k), sum); };
+  const Extents channels{{c, x[1]}};
+  for (const char* of : {"A", "M", "Q", "V"}) m.temporary(of, sum, {x[1]});
+  m.result("Y", 0, type, x);
+  m.say(fmt::format("A[{}] += {}", c, element_of_x), rows.all());
+  m.say(fmt::format("M[{0}] = A[{0}] / {1}", c, rows.count), channels);
+  m.say(fmt::format("Q[{0}] += ({1} - M[{0}]) * ({1} - M[{0}])", c, element_of_x), rows.all());
+  m.say(fmt::format("V[{0}] = Q[{0}] / {1}", c, rows.count), channels);
+  m.say(fmt::format("Y[{0}] = {1}(({2} - M[{3}]) * rsqrt(V[{3}] + {4}) * {5} + {6})", all, name(type), element_of_x, c,
+                    number(m.real("epsilon", 1e-5)), read(1), read(2)),
+        rows.all());
+  const double kept = m.real("momentum", 0.9);
+  for (std::size_t k = 1; k < 3; ++k) {
+    if (!m.wants(k)) continue;
+    const std::string out = "R" + std::to_string(k);
+    m.result(out, k, m.dtype(k + 2), {x[1]});
+    m.say(fmt::format("{}[{}] = {}({} * {} + {} * {}[{}])", out, c, name(m.dtype(k + 2)), read(k + 2), number(kept),
+                      number(1 - kept), k == 1 ? "M" : "V", c),
+          channels);
+  }
+}
+
 /// Scale and shift of each channel first: small statements over constants, done ahead.
 void make_batch_norm(Maker& m) {
-  if (m.integer("training_mode", 0) != 0)
-    throw Refused{"batch normalisation in training mode", "export the model for inference"};
+  if (m.integer("training_mode", 0) != 0) return make_trained_batch_norm(m);
   const Names i = iterators(m.shape(0).size());
   if (i.size() < 2) throw Refused{"batch normalisation of " + sizes_text(m.shape(0)), ""};
   const std::int64_t channels = m.shape(0)[1];

@@ -239,6 +239,31 @@ void make_dft(Maker& m) {
   m.say(fmt::format("{} = {}({})", access("Y", to), name(m.dtype(0)), access("T", to)), extents_of(to, shape));
 }
 
+/// Y[n,f,k,v] = the transform of frame f, which begins at f * step and is weighted by the window.
+void make_stft(Maker& m) {
+  const Sizes& x = m.shape(0);
+  if (x.size() != 3 || x[2] < 1 || x[2] > 2) throw contradiction("a signal of " + sizes_text(x) + " has no meaning");
+  const std::int64_t step = m.integers(1, "the step").at(0);
+  Transform t;
+  t.input = m.has(3) ? m.integers(3, "the length").at(0) : m.has(2) ? product_of(m.shape(2)) : x[1];
+  t.onesided = m.integer("onesided", 1) != 0;
+  if (step < 1 || t.input < 1 || t.input > x[1] || t.input > max_size || (m.has(2) && m.shape(2) != Sizes{t.input}))
+    throw contradiction("its frames do not fit the signal");
+  t.length = t.input;
+  t.output = t.onesided ? t.length / 2 + 1 : t.length;
+  const Sizes shape{x[0], (x[1] - t.input) / step + 1, t.output, 2};
+  m.constant("W", waves(t, x[2], 2));
+  m.temporary("T", DType::f64, shape);
+  m.result("Y", 0, m.dtype(0), shape);
+  const Extents all{{"n", shape[0]}, {"f", shape[1]}, {"k", shape[2]}, {"v", 2}};
+  Extents points = all;
+  points["j"] = t.input;
+  points["u"] = x[2];
+  m.say(fmt::format("T[n,f,k,v] += f64(X0[n,{}*f + j,u]){} * W[k,j,v,u]", step, m.has(2) ? " * f64(X2[j])" : ""),
+        points);
+  m.say(fmt::format("Y[n,f,k,v] = {}(T[n,f,k,v])", name(m.dtype(0))), all);
+}
+
 // Col2Im: Y[n,c,y..] = the sum over kernel elements r.. of the block whose element r.. lies at y..
 
 void make_col2im(Maker& m) {
@@ -288,16 +313,6 @@ void make_col2im(Maker& m) {
 }
 
 // ScatterND: updates and elements by their position in the updated dimensions as one.
-
-/// `(f/stride)%size` for each of the sizes.
-Names digits_of(const std::string& f, const Sizes& sizes, std::size_t count) {
-  Names digits;
-  for (std::size_t d = 0; d < count; ++d) {
-    const std::int64_t stride = std::max<std::int64_t>(product_of(sizes, d + 1, count), 1);
-    digits.push_back(count == 1 ? f : fmt::format("({}/{})%{}", f, stride, std::max<std::int64_t>(sizes[d], 1)));
-  }
-  return digits;
-}
 
 struct Updates {
   std::size_t depth = 0;  ///< dimensions that a position names
@@ -382,11 +397,9 @@ void make_scatter_nd(Maker& m) {
 }  // namespace
 
 const Makers& sampling_makers() {
-  static const Makers all = {{"GridSample", &make_grid_sample},
-                             {"AffineGrid", &make_affine_grid},
-                             {"DFT", &make_dft},
-                             {"Col2Im", &make_col2im},
-                             {"ScatterND", &make_scatter_nd}};
+  static const Makers all = {
+      {"GridSample", &make_grid_sample}, {"AffineGrid", &make_affine_grid}, {"DFT", &make_dft}, {"STFT", &make_stft},
+      {"Col2Im", &make_col2im},          {"ScatterND", &make_scatter_nd}};
   return all;
 }
 

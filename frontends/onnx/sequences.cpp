@@ -40,6 +40,8 @@ struct Direction {
 struct Recurrent {
   std::int64_t gates = 1, steps = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
   bool batch_first = false, biased = false, masked = false;
+  bool bytes =
+      false;  ///< weights are bytes [directions, inputs, gates * hidden], and inputs are quantised in each call
   DType type = DType::f32;
 };
 
@@ -99,10 +101,71 @@ void say_start(Maker& m, const Recurrent& l, const Direction& d, const char* sta
   m.say(place + " = " + start, {{"b", l.batch}, {"j", l.hidden}});
 }
 
-/// The products of all inputs, and the first statement of the steps: the products of the state.
+/// Bytes of an operand: the smallest and largest value (with 0), scale and zero point of each step (of all at once
+/// where `step` is empty), and the values in u8, as of DynamicQuantizeLinear. Names get the suffix `s`.
+struct Quantised {
+  std::string s, value, step, row;  ///< text of a value; "t" or ""; index of a row in front of its element: "t,b"
+  Extents points;                   ///< of all values
+};
+
+void say_bytes(Maker& m, const Recurrent& l, const Quantised& q, std::int64_t size) {
+  const Sizes each = q.step.empty() ? Sizes{} : Sizes{l.steps};
+  const Extents steps = q.step.empty() ? Extents{} : Extents{{"t", l.steps}};
+  for (const char* of : {"HI", "LO", "SC"}) m.temporary(of + q.s, DType::f32, each);
+  m.temporary("ZE" + q.s, DType::u8, each);
+  m.temporary("BY" + q.s, DType::u8, {l.steps, l.batch, size});
+  const auto at = [&](const char* of) { return fmt::format("{}{}[{}]", of, q.s, q.step); };
+  const std::string range = fmt::format("({} - {})", at("HI"), at("LO"));
+  m.say(fmt::format("{} max= max({}, 0)", at("HI"), q.value), q.points);
+  m.say(fmt::format("{} min= min({}, 0)", at("LO"), q.value), q.points);
+  m.say(fmt::format("{} = select({} == 0, 1, {} / 255)", at("SC"), range, range), steps);
+  m.say(fmt::format("{} = sat_u8(round(-{} / {}))", at("ZE"), at("LO"), at("SC")), steps);
+  m.say(fmt::format("BY{}[{},k] = sat_u8(round({} / {}) + f32({}))", q.s, q.row, q.value, at("SC"), at("ZE")),
+        q.points);
+}
+
+/// G[t,b,g,j] = the product of the bytes with weights W (an input, with its scales and zero points after it at 8 or
+/// 10), as f32.
+void say_byte_product(Maker& m, const Recurrent& l, const Direction& d, const Quantised& q, const char* out,
+                      std::size_t weights) {
+  const std::size_t scale = weights == 1 ? 8 : 10, zero = scale + 1;
+  const std::string column = fmt::format("{}*g + j", l.hidden), sum = fmt::format("I{}{}", out, d.number);
+  const auto parameter = [&](std::size_t i) {
+    const bool each = m.rank(i) == 2 && m.shape(i)[1] == l.gates * l.hidden;
+    if (m.shape(i)[0] != l.directions || (m.rank(i) == 2 && !each) || m.rank(i) > 2)
+      throw contradiction("its scales and zero points do not fit the weights");
+    return fmt::format("X{}[{}{}]", i, d.number, each ? "," + column : "");
+  };
+  const std::int64_t size = weights == 1 ? l.inputs : l.hidden;
+  m.temporary(sum, DType::s32, {l.steps, l.batch, l.gates, l.hidden});
+  Extents points{{"t", l.steps}, {"b", l.batch}, {"g", l.gates}, {"j", l.hidden}}, products = points;
+  products["k"] = size;
+  const std::string offset = m.has(zero) ? fmt::format(" - s32({})", parameter(zero)) : "";
+  m.say(fmt::format("{}[t,b,g,j] += (s32(BY{}[{},k]) - s32(ZE{}[{}])) * (s32(X{}[{},k,{}]){})", sum, q.s, q.row, q.s,
+                    q.step, weights, d.number, column, offset),
+        products);
+  m.say(fmt::format("{}{}[t,b,g,j] = f32({}[t,b,g,j]) * (SC{}[{}] * {})", out, d.number, sum, q.s, q.step,
+                    parameter(scale)),
+        points);
+}
+
+void say_products_of_bytes(Maker& m, const Recurrent& l, const Direction& d, std::size_t steps_more) {
+  Quantised x{fmt::format("X{}", d.number), l.batch_first ? "X0[b,t,k]" : "X0[t,b,k]", "", "t,b", {}};
+  x.points = {{"t", l.steps}, {"b", l.batch}, {"k", l.inputs}};
+  say_bytes(m, l, x, l.inputs);
+  say_byte_product(m, l, d, x, "GX", 1);
+  Quantised h{fmt::format("H{}", d.number), before(d, "H", "b,k"), "t", "t,b", {}};
+  h.points = {{"t", l.steps}, {"b", l.batch}, {"k", l.hidden}};
+  m.repeat_next("t", l.steps, 7 + steps_more, d.backward);
+  say_bytes(m, l, h, l.hidden);
+  say_byte_product(m, l, d, h, "GH", 2);
+}
+
+/// The products of all inputs, and the first statements of the steps: the products of the state.
 void say_products(Maker& m, const Recurrent& l, const Direction& d, std::size_t steps_more, std::int64_t state_gates) {
   m.temporary(fmt::format("GX{}", d.number), l.type, {l.steps, l.batch, l.gates, l.hidden});
   m.temporary(fmt::format("GH{}", d.number), l.type, {l.steps, l.batch, state_gates, l.hidden});
+  if (l.bytes) return say_products_of_bytes(m, l, d, steps_more);
   const std::string row = fmt::format("{},{}*g + j", d.number, l.hidden);
   m.say(fmt::format("GX{}[t,b,g,j] += X0[{}] * X1[{},k]", d.number, l.batch_first ? "b,t,k" : "t,b,k", row),
         {{"t", l.steps}, {"b", l.batch}, {"g", l.gates}, {"j", l.hidden}, {"k", l.inputs}});
@@ -184,7 +247,9 @@ void say_outputs(Maker& m, const Recurrent& l, const std::vector<Direction>& dir
 Recurrent read_layer(const Maker& m, std::int64_t gates) {
   Recurrent l;
   const Sizes &x = m.shape(0), &w = m.shape(1), &r = m.shape(2);
-  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || w[2] != x[2] || w[1] != r[1] || r[1] != gates * r[2] ||
+  l.bytes = m.node.op == "DynamicQuantizeLSTM";
+  const std::size_t in = l.bytes ? 1 : 2, out = 3 - in;  // dimensions of the weights
+  if (x.size() != 3 || w.size() != 3 || r.size() != 3 || w[in] != x[2] || w[out] != r[out] || r[out] != gates * r[in] ||
       w[0] != r[0])
     throw contradiction("weights " + sizes_text(w) + " and " + sizes_text(r) + " do not fit " + sizes_text(x));
   l.gates = gates;
@@ -192,7 +257,7 @@ Recurrent read_layer(const Maker& m, std::int64_t gates) {
   l.steps = x[l.batch_first ? 1 : 0];
   l.batch = x[l.batch_first ? 0 : 1];
   l.inputs = x[2];
-  l.hidden = r[2];
+  l.hidden = r[in];
   l.directions = w[0];
   l.type = m.dtype(0);
   l.biased = m.has(3);
@@ -224,7 +289,7 @@ std::vector<Direction> read_directions(const Maker& m, const Recurrent& l, const
 }
 
 void make_recurrent(Maker& m) {
-  const bool lstm = m.node.op == "LSTM", gru = m.node.op == "GRU";
+  const bool lstm = m.node.op.ends_with("LSTM"), gru = m.node.op == "GRU";
   const Recurrent l = read_layer(m, lstm ? 4 : gru ? 3 : 1);
   const auto directions = read_directions(m, l,
                                           lstm  ? Names{"Sigmoid", "Tanh", "Tanh"}
@@ -244,11 +309,9 @@ void make_recurrent(Maker& m) {
 }  // namespace
 
 const Makers& sequence_makers() {
-  static const Makers all = {{"CumSum", &make_cumulative},
-                             {"CumProd", &make_cumulative},
-                             {"RNN", &make_recurrent},
-                             {"GRU", &make_recurrent},
-                             {"LSTM", &make_recurrent}};
+  static const Makers all = {{"CumSum", &make_cumulative}, {"CumProd", &make_cumulative},
+                             {"RNN", &make_recurrent},     {"GRU", &make_recurrent},
+                             {"LSTM", &make_recurrent},    {"com.microsoft.DynamicQuantizeLSTM", &make_recurrent}};
   return all;
 }
 

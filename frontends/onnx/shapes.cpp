@@ -123,6 +123,41 @@ void make_window(Maker& m) {
   m.pass(0, constant_value(std::move(data)));
 }
 
+/// Triangles that overlap, their peaks at equal distances on the mel scale: W[bin of the spectrum, band].
+void make_mel_weights(Maker& m) {
+  const std::int64_t bands = m.integers(0, "the number of bands").at(0), length = m.integers(1, "the length").at(0),
+                     rate = m.integers(2, "the sample rate").at(0);
+  const double low = m.reals(3, "the lower edge").at(0), high = m.reals(4, "the upper edge").at(0);
+  const auto type = dtype_of_onnx(static_cast<int>(m.integer("output_datatype", 1)));
+  if (!type || !is_float(*type)) throw Refused{"an output type that kernels do not have", ""};
+  if (bands < 1 || length < 1 || rate < 1 || !(low >= 0) || !(high >= low) || bands > max_made || length > max_made ||
+      (length / 2 + 1) * bands > max_made)
+    throw contradiction("bands that have no meaning");
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
+  Sizes edges;
+  for (std::int64_t i = 0; i < bands + 2; ++i) {
+    const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
+    edges.push_back(
+        static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+  }
+  if (edges.back() > length / 2 + 1) throw contradiction("its upper edge lies beyond the spectrum");
+  TensorData data = zeros(*type, {length / 2 + 1, bands});
+  const auto put = [&](std::int64_t bin, std::int64_t band, double value) {
+    if (bin <= length / 2) data.set(bin * bands + band, {round_to(*type, value), 0});
+  };
+  for (std::int64_t b = 0; b < bands; ++b) {
+    const std::int64_t first = edges[static_cast<std::size_t>(b)], peak = edges[static_cast<std::size_t>(b) + 1],
+                       last = edges[static_cast<std::size_t>(b) + 2];
+    put(peak, b, 1);
+    for (std::int64_t j = first; j < peak; ++j)
+      put(j, b, static_cast<double>(j - first) / static_cast<double>(peak - first));
+    for (std::int64_t j = peak; j < last; ++j)
+      put(j, b, static_cast<double>(last - j) / static_cast<double>(last - peak));
+  }
+  m.pass(0, constant_value(std::move(data)));
+}
+
 }  // namespace
 
 const Makers& shape_makers() {
@@ -134,7 +169,8 @@ const Makers& shape_makers() {
                              {"EyeLike", &make_eye_like},
                              {"HannWindow", &make_window},
                              {"HammingWindow", &make_window},
-                             {"BlackmanWindow", &make_window}};
+                             {"BlackmanWindow", &make_window},
+                             {"MelWeightMatrix", &make_mel_weights}};
   return all;
 }
 

@@ -232,9 +232,8 @@ void Walk::add_node(const Node& node, int depth) {
     if (depth > max_inlined) throw Refused{"functions call each other without end", ""};
     if (const auto function = file_.functions.find({node.domain, node.op}); function != file_.functions.end())
       return call(node, function->second, depth);
-    if (!node.domain.empty())
-      throw Refused{"an operator of the domain '" + node.domain + "', which is not known",
-                    "export it with its function body"};
+    if (node.domain == "ai.onnx.preview" && node.op == "FlexAttention") return attend(node, depth);
+    if (!node.domain.empty()) return make_foreign(node);
     if (node.op == "Constant") return add_constant_node(node);
     if (node.op == "If") return choose(node, depth);
     if (node.op == "Loop") return loop(node, depth);
@@ -339,6 +338,14 @@ bool Walk::all_constant(const Node& node) const {
 void Walk::make(const Node& node) {
   const Make maker = find_maker(node.op);
   if (!maker) throw why_not(node.op);
+  make_by(node, maker);
+}
+
+void Walk::make_foreign(const Node& node) {
+  const Make maker = find_maker(node.domain + "." + node.op);
+  if (!maker)
+    throw Refused{"an operator of the domain '" + node.domain + "', which is not known",
+                  "export it with its function body"};
   make_by(node, maker);
 }
 

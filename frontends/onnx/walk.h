@@ -29,8 +29,11 @@ class Walk {
   void choose(const Node& node, int depth);
   void call(const Node& node, const Function& function, int depth);
   void make(const Node& node);
+  void make_foreign(const Node& node);
   void make_by(const Node& node, Make maker);
   void loop(const Node& node, int depth);
+  void attend(const Node& node, int depth);
+  std::optional<std::string> modified(const Node& node, const char* by, const std::string& value, int depth);
   void scan(const Node& node, int depth);
   void scan_steps(const Node& node, std::size_t scans, int depth);
   bool run_body(const Graph& body, int depth);

@@ -67,9 +67,10 @@ def attribute(name, given):
     return block(1, name) + b"".join(number(8, v) for v in given) + number(20, 7)
 
 
-def node(op, inputs, outputs, attributes):
+def node(op, inputs, outputs, attributes, domain=""):
     return block(1, b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(4, op)
-                 + b"".join(block(5, attribute(k, v)) for k, v in sorted(attributes.items())))
+                 + b"".join(block(5, attribute(k, v)) for k, v in sorted(attributes.items()))
+                 + (block(7, domain) if domain else b""))
 
 
 def graph(nodes, inputs, outputs, constants=()):
@@ -78,22 +79,23 @@ def graph(nodes, inputs, outputs, constants=()):
             + b"".join(block(12, value(n, a)) for n, a in outputs))
 
 
-def model(body, opset):
-    return number(1, 8) + block(7, body) + block(8, number(2, opset))
+def model(body, opset, domain=""):
+    return (number(1, 8) + block(7, body) + block(8, number(2, opset))
+            + (block(8, block(1, domain) + number(2, 1)) if domain else b""))
 
 
 files = {}
 
 
-def save(name, body, inputs, outputs, opset):
+def save(name, body, inputs, outputs, opset, domain=""):
     assert name not in files, name
-    files[name + "/model.onnx"] = model(body, opset)
+    files[name + "/model.onnx"] = model(body, opset, domain)
     for kind, arrays in (("input", inputs), ("output", outputs)):
         for i, (n, a) in enumerate(arrays):
             files[f"{name}/{kind}_{i}.pb"] = tensor(n, a)
 
 
-def case(op, inputs, outputs, note="", opset=21, constants=(), **attributes):
+def case(op, inputs, outputs, note="", opset=21, constants=(), domain="", **attributes):
     """One node. `inputs`: arrays, None for one that is left out; `constants`: numbers of those that the file states."""
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     outputs = [np.asarray(o) for o in outputs]
@@ -102,8 +104,8 @@ def case(op, inputs, outputs, note="", opset=21, constants=(), **attributes):
     fixed = [(n, a) for n, a in given if int(n[1:]) in constants]
     read = [(n, a) for n, a in given if int(n[1:]) not in constants]
     made = [(f"y{i}", o) for i, o in enumerate(outputs)]
-    body = graph([node(op, names, [n for n, _ in made], attributes)], read, made, fixed)
-    save(op + ("-" + note if note else ""), body, read, made, opset)
+    body = graph([node(op, names, [n for n, _ in made], attributes, domain)], read, made, fixed)
+    save(op + ("-" + note if note else ""), body, read, made, opset, domain)
 
 
 random = np.random.default_rng(36)
@@ -554,9 +556,159 @@ def steps():
     save("Scan", graph([node("Scan", ["x0", "x1"], ["y0", "y1"], attributes)], inputs, made), inputs, made, 21)
 
 
+def states():
+    """What one call leaves for the next."""
+    x, w, b, past = real(2, 3, 5), real(3, 1, 3), real(3), real(2, 3, 2)
+    whole = np.concatenate([past, x], 2).astype(np.float64)
+    made = sum(whole[:, :, r:r + 5] * w[:, :, r] for r in range(3)) + b[:, None]
+    case("CausalConvWithState", [x, w, b, past], [(made / (1 + np.exp(-made))).astype(f32), whole[:, :, 5:].astype(f32)],
+         opset=27, activation="silu")
+    whole[:, :, :2] = 0
+    case("CausalConvWithState", [x, w], [sum(whole[:, :, r:r + 5] * w[:, :, r] for r in range(3)).astype(f32),
+                                         whole[:, :, 5:].astype(f32)], "first", opset=27)
+    q, k, v, state = real(1, 3, 2 * 2 * 4), real(1, 3, 2 * 4), real(1, 3, 2 * 3), real(1, 2, 4, 3)
+    decay, rate = -np.abs(real(1, 3, 2)), np.abs(real(1, 3, 2))
+    s, out = state.astype(np.float64), np.zeros((1, 3, 4, 3))
+    for t in range(3):
+        key, value = k[:, t].reshape(1, 2, 4), v[:, t].reshape(1, 2, 3)
+        s = s * np.exp(decay[:, t].astype(np.float64))[:, :, None, None]
+        value = rate[:, t, :, None] * (value - np.einsum("bgde,bgd->bge", s, key))
+        s = s + key[..., :, None] * value[..., None, :]
+        out[:, t] = np.einsum("bgrd,bgde->bgre", q[:, t].reshape(1, 2, 2, 4), s).reshape(1, 4, 3) / 2
+    case("LinearAttention", [q, k, v, state, decay, rate], [out.reshape(1, 3, 12).astype(f32), s.astype(f32)], opset=27,
+         q_num_heads=4, kv_num_heads=2)
+    cache, update, first = real(2, 3, 5, 2), real(2, 3, 2, 2), i64(4, 1)
+    new = cache.copy()
+    for n in range(2):
+        for j in range(2):
+            new[n, :, (first[n] + j) % 5] = update[n, :, j]
+    case("TensorScatter", [cache, update, first], new, opset=24, mode="circular")
+    new = cache.copy()
+    new[:, :, :2] = update
+    case("TensorScatter", [cache, update], new, "first", opset=24)
+
+
+def regions():
+    """Between the elements of an image."""
+    x = real(2, 3, 6, 5)
+
+    def sample(image, y, z):
+        """An image [channels, H, W] at a place; beyond it is 0."""
+        low_y, low_z = int(np.floor(y)), int(np.floor(z))
+        made = np.zeros(image.shape[0])
+        for a in (low_y, low_y + 1):
+            for b in (low_z, low_z + 1):
+                if 0 <= a < image.shape[1] and 0 <= b < image.shape[2]:
+                    made += image[:, a, b] * (1 - abs(y - a)) * (1 - abs(z - b))
+        return made
+
+    rois, batch = np.array([[1, 2, 7, 9], [0, 0, 30, 4], [-6, 3, 5, 8]], f32), i64(1, 0, 1)
+    samples = np.zeros((3, 3, 2, 3, 2, 2))
+    for r in range(3):
+        x1, y1, x2, y2 = rois[r].astype(np.float64) * 0.5 - 0.5
+        for i, j, a, b in np.ndindex(2, 3, 2, 2):
+            y, z = y1 + (i + (a + 0.5) / 2) * (y2 - y1) / 2, x1 + (j + (b + 0.5) / 2) * (x2 - x1) / 3
+            if -1 <= y <= 6 and -1 <= z <= 5:
+                samples[r, :, i, j, a, b] = sample(x[batch[r]], np.clip(y, 0, 5), np.clip(z, 0, 4))
+    case("RoiAlign", [x, rois, batch], samples.mean((4, 5)).astype(f32), opset=22, output_height=2, output_width=3,
+         sampling_ratio=2, spatial_scale=0.5)
+    x, w, b = real(1, 4, 5, 4), real(2, 2, 3, 2), real(2)
+    offsets, mask = real(1, 2 * 2 * 6, 3, 3), real(1, 2 * 6, 3, 3)
+    made = np.zeros((1, 2, 3, 3)) + b[:, None, None]
+    for k, p, q, r, s in np.ndindex(2, 3, 3, 3, 2):
+        for c in range(2):
+            channel = 2 * k + c  # of two groups, each with one output and offsets of its own
+            e = k * 6 + r * 2 + s
+            y, z = 2 * p + r - 1 + offsets[0, 2 * e, p, q], q + s + offsets[0, 2 * e + 1, p, q]
+            made[0, k, p, q] += w[k, c, r, s] * mask[0, e, p, q] * sample(x[0, channel:channel + 1], y, z)[0]
+    case("DeformConv", [x, w, offsets, b, mask], made.astype(f32), opset=22, group=2, offset_group=2, strides=[2, 1],
+         pads=[1, 0, 1, 0])
+    x, at = real(1, 2, 2, 2), i64(0, 3, 9, 14, 18, 18, 25, 31).reshape(1, 2, 2, 2)
+    made = np.zeros(32, f32)
+    made[at.ravel()] = x.ravel()
+    case("MaxUnpool", [x, at], made.reshape(1, 2, 4, 4), opset=22, kernel_shape=[2, 2], strides=[2, 2])
+    larger = np.zeros((1, 2, 5, 6), f32)
+    larger[:, :, :4, :4] = made.reshape(1, 2, 4, 4)
+    case("MaxUnpool", [x, at, i64(1, 2, 5, 6)], larger, "larger", opset=22, kernel_shape=[2, 2], strides=[2, 2],
+         constants=(2,))
+
+
+def later():
+    """Operators that were added after the others: numbers are drawn behind theirs."""
+    signal, window = real(2, 9, 1), real(4)
+    frames = np.stack([signal[:, 2 * f:2 * f + 4, 0] * window for f in range(3)], 1).astype(np.float64)
+    parts = lambda c: np.stack([c.real, c.imag], -1).astype(f32)
+    case("STFT", [signal, i64(2)[0], window], parts(np.fft.rfft(frames, axis=2)), constants=(1,))
+    mel = np.zeros((9, 3), f32)
+    edges = 700 * (10**((np.arange(5) * (2595 * np.log10(1 + 3000 / 700)) / 5) / 2595) - 1)
+    edges = np.floor(17 * edges / 8000).astype(int)
+    for band in range(3):
+        first, peak, last = edges[band:band + 3]
+        mel[peak, band] = 1
+        for j in range(first, peak):
+            mel[j, band] = (j - first) / (peak - first)
+        for j in range(peak, last):
+            mel[j, band] = (last - j) / (last - peak)
+    case("MelWeightMatrix", [i64(3)[0], i64(16)[0], i64(8000)[0], f32(0), f32(3000)], mel, constants=(0, 1, 2, 3, 4))
+    x, holds = real(3, 4), np.array([True, False, True])
+    case("Compress", [x, holds], x[holds], constants=(1,), axis=0)
+    case("Compress", [x, np.array([0, 1, 1, 0, 0, 0, 1], bool)], x.ravel()[[1, 2, 6]], "flat", constants=(1,))
+    numbers = whole(2, 3, low=-5, high=5)
+    case("BitCast", [numbers], numbers.view(np.uint32), opset=26, to=12)
+    a = real(2, 4, 4)
+    case("Det", [a], np.linalg.det(a.astype(np.float64)).astype(f32))
+    c, s, h, m, v = real(3, 4, 2), real(4), real(4), real(4), np.abs(real(4)) + 0.5
+    wide = c.astype(np.float64)
+    mean, var = wide.mean((0, 2)), wide.var((0, 2))
+    made = (wide - mean[:, None]) / np.sqrt(var + 1e-5)[:, None] * s[:, None] + h[:, None]
+    case("BatchNormalization", [c, s, h, m, v], [made.astype(f32), (0.8 * m + 0.2 * mean).astype(f32),
+                                                 (0.8 * v + 0.2 * var).astype(f32)], "training", opset=15,
+         training_mode=1, momentum=0.8)
+    x = np.array([-9.5, -8, -3, -0.5, 0, 2.9, 7, 8, 15, 17], f32)
+    low = np.trunc(x).astype(np.int64) & 15
+    case("Cast", [x], np.where(low > 7, low - 16, low).astype(np.int8), "narrow", opset=21, to=22)
+    q, k, v = real(1, 4, 3, 2), real(1, 2, 5, 2), real(1, 2, 5, 3)
+    score = np.einsum("bgrid,bgjd->bgrij", q.reshape(1, 2, 2, 3, 2).astype(np.float64), k).reshape(1, 4, 3, 5) * 0.25
+    e = np.exp(np.tanh(score) - 1)
+    e = (e / e.sum(-1, keepdims=True)).reshape(1, 2, 2, 3, 5)
+    body = graph([node("Tanh", ["s"], ["t"], {})], [("s", score.astype(f32))], [("t", score.astype(f32))])
+    case("FlexAttention", [q, k, v], np.einsum("bgrij,bgje->bgrie", e, v).reshape(1, 4, 3, 3).astype(f32), opset=26,
+         domain="ai.onnx.preview", score_mod=body, scale=0.25)
+
+
+def bytes_lstm():
+    """Onnxruntime's LSTM with weights of bytes: inputs and states become bytes in each call and step."""
+    def quantise(v):
+        low, high = f32(min(v.min(), 0)), f32(max(v.max(), 0))
+        scale = f32((high - low) / f32(255)) if high > low else f32(1)
+        zero = np.rint(-low / scale).astype(np.uint8)
+        return np.clip(np.rint(v / scale) + zero, 0, 255).astype(np.int64) - int(zero), scale
+
+    steps, batch, size, hidden = 3, 2, 5, 4
+    x, b = real(steps, batch, size), real(1, 8 * hidden)
+    w = whole(1, size, 4 * hidden, low=-127, high=127, dtype=np.int8)
+    r = whole(1, hidden, 4 * hidden, low=-127, high=127, dtype=np.int8)
+    scales, zeros = np.array([0.01], f32), np.array([3], np.int8)
+    h, c, made = np.zeros((batch, hidden)), np.zeros((batch, hidden)), []
+    data, scale = quantise(x)
+    of_inputs = (data @ (w[0].astype(np.int64) - 3)) * (scale * scales[0])
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))
+    for t in range(steps):
+        data, scale = quantise(h.astype(f32))
+        gates = of_inputs[t] + (data @ (r[0].astype(np.int64) - 3)) * (scale * scales[0])
+        gates = gates + b[0, :4 * hidden] + b[0, 4 * hidden:]
+        i, o, f, g = (gates[:, n * hidden:(n + 1) * hidden] for n in range(4))
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        made.append(h)
+    case("DynamicQuantizeLSTM", [x, w, r, b, None, None, None, None, scales, zeros, scales, zeros],
+         [np.stack(made)[:, None].astype(f32), h[None].astype(f32), c[None].astype(f32)], opset=12,
+         domain="com.microsoft", constants=(1, 2, 3, 8, 9, 10, 11), hidden_size=hidden)
+
+
 def main():
     for part in (elementwise, movement, rows, windows, products, quantised, sequences, losses, sampling,
-                 steps):
+                 steps, states, regions, later, bytes_lstm):
         part()
     with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
