@@ -12,6 +12,27 @@
 #include "support/overloaded.h"
 
 namespace isamap {
+
+std::string_view name(Inactive inactive) {
+  constexpr std::string_view names[] = {"none", "zero", "keep", "undefined"};
+  return names[static_cast<std::size_t>(inactive)];
+}
+
+std::string_view name(Start start) {
+  constexpr std::string_view names[] = {"keep", "zero"};
+  return names[static_cast<std::size_t>(start)];
+}
+
+std::string_view name(Change change) {
+  constexpr std::string_view names[] = {"any", "raise", "lower"};
+  return names[static_cast<std::size_t>(change)];
+}
+
+std::string_view name(Numerics::Round round) {
+  constexpr std::string_view names[] = {"each", "once", "truncate"};
+  return names[static_cast<std::size_t>(round)];
+}
+
 namespace {
 
 bool is_plain_assignment(const Instruction& instruction) {

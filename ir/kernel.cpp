@@ -36,6 +36,8 @@ std::int64_t element_count(const Tensor& tensor) {
   return count;
 }
 
+std::int64_t byte_count(const Tensor& tensor) { return element_count(tensor) * bytes(tensor.dtype); }
+
 std::vector<std::int64_t> strides_of(const Tensor& tensor) {
   if (!tensor.strides.empty()) return tensor.strides;
   std::vector<std::int64_t> dense(tensor.shape.size(), 1);

@@ -57,11 +57,16 @@ bool fits(const Instruction& instruction, const std::vector<Condition>& conditio
                      [&](const Condition& c) { return holds(c, lookup).value_or(true); });
 }
 
-bool any_fits(const Instruction& instruction, const std::vector<std::vector<std::int64_t>>& choices,
-              std::vector<std::int64_t>& best) {
+/// The combination of choices, one of each dim, that satisfies the conditions and has the most points; nothing: none
+/// satisfies them. Of boxes with equal points the one nearest to a cube: with the largest minimum extent.
+std::optional<std::vector<std::int64_t>> largest_fitting(const Instruction& instruction,
+                                                         const std::vector<std::vector<std::int64_t>>& choices) {
   const std::vector<Condition> all = conditions(instruction);
+  const auto least = [](const std::vector<std::int64_t>& e) {
+    return e.empty() ? 0 : *std::min_element(e.begin(), e.end());
+  };
   std::vector<std::size_t> at(choices.size(), 0);
-  std::vector<std::int64_t> extents(choices.size());
+  std::vector<std::int64_t> extents(choices.size()), best;
   double most = 0;
   while (true) {
     double points = 1;
@@ -69,18 +74,15 @@ bool any_fits(const Instruction& instruction, const std::vector<std::vector<std:
       extents[d] = choices[d][at[d]];
       points *= static_cast<double>(extents[d]);
     }
-    // Of boxes with equal points the one nearest to a cube: with the largest minimum extent.
-    const auto least = [](const std::vector<std::int64_t>& e) {
-      return e.empty() ? 0 : *std::min_element(e.begin(), e.end());
-    };
     if ((points > most || (points == most && least(extents) > least(best))) && fits(instruction, all, extents)) {
       most = points;
       best = extents;
     }
     std::size_t d = at.size();
     while (d > 0 && ++at[d - 1] == choices[d - 1].size()) at[--d] = 0;
-    if (d == 0) return most > 0;
+    if (d == 0) break;
   }
+  return most > 0 ? std::optional(std::move(best)) : std::nullopt;
 }
 
 }  // namespace
@@ -165,8 +167,7 @@ std::vector<std::int64_t> largest_extents(const Instruction& instruction) {
     choices.push_back(tied.contains(instruction.statement().domain.dims[d].name)
                           ? some_extents(instruction.ranges[d], few)
                           : std::vector{extents[d]});
-  std::vector<std::int64_t> best;
-  return any_fits(instruction, choices, best) ? best : extents;
+  return largest_fitting(instruction, choices).value_or(extents);
 }
 
 }  // namespace isamap

@@ -80,6 +80,10 @@ const Operand& operand_of(const Instruction& instruction, int access) {
   return instruction.operands[operand_of_access(instruction, access).index()];
 }
 
+bool same_type(const Operand& mover, const Operand& user) {
+  return !mover.dtype || !user.dtype || *mover.dtype == *user.dtype || is_bits(*mover.dtype);
+}
+
 int access_named(const Instruction& instruction, const Call& call, const std::string& operand) {
   for (int a = 0; a < static_cast<int>(call.operands.size()); ++a)
     if (operand_of(instruction, a).name == operand) return a;

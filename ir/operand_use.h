@@ -26,6 +26,10 @@ AffineExpr element_offset(const Buffer& buffer, const Ref& ref, const Ranges& ra
 /// `e` with every instruction dim at 0.
 AffineExpr at_origin(const AffineExpr& e, const Ranges& ranges);
 
+/// Can the instruction of `mover` write or read what is held for `user` without a conversion? Their types are equal,
+/// one is not stated, or the mover takes bits of any type.
+bool same_type(const Operand& mover, const Operand& user);
+
 /// The position of an access whose operand has this name (0: the write), or -1.
 int access_named(const Instruction& instruction, const Call& call, const std::string& operand);
 const Operand& operand_of(const Instruction& instruction, int access);

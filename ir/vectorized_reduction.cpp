@@ -12,7 +12,7 @@ namespace isamap {
 namespace {
 
 struct LaneSizes {
-  std::int64_t width = 1, rounds = 0, tail = 0;  ///< K = width * rounds + tail
+  std::int64_t width = 1, rounds = 0, tail = 0;  ///< K = width * rounds + tail: a round is one step of all lanes
 };
 
 LaneSizes sizes_of(const VectorizedReduction& parts, std::int64_t extent) {
@@ -183,15 +183,10 @@ Result<VectorizedReduction> parse_vectorized_reduction(const std::string& text, 
   std::istringstream words(text);
   VectorizedReduction parts;
   std::string by, more;
-  const bool begun = static_cast<bool>(words >> parts.statement >> parts.dim >> parts.lanes);
-  const bool deeper = begun && static_cast<bool>(words >> by);
-  if (deeper && (by != "by" || !(words >> parts.depth) || (words >> more)))
-    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
-                    "write s0 k 16, or s0 k 16 by 2");
-  if (!begun)
-    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
-                    "write s0 k 16, or s0 k 16 by 2");
-  return parts;
+  bool readable = static_cast<bool>(words >> parts.statement >> parts.dim >> parts.lanes);
+  if (readable && words >> by) readable = by == "by" && words >> parts.depth && !(words >> more);
+  if (readable) return parts;
+  return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text), "write s0 k 16, or s0 k 16 by 2");
 }
 
 Result<Kernel> vectorize_reductions(const Kernel& kernel, const std::vector<VectorizedReduction>& parts,

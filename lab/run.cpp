@@ -22,7 +22,7 @@ namespace isamap::lab {
 namespace {
 
 using LabClock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds between_questions{20};  ///< within a trial
+constexpr std::chrono::milliseconds poll_interval{20};  ///< of `progress`, within a trial
 
 /// Log-normal noise: the strategy is told objective * exp(noise * N(0, 1)); the draw depends only on instance, seed and
 /// evaluation number.
@@ -83,6 +83,16 @@ Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
   return problems;
 }
 
+/// Adds "key=value"; the problem of another text. `of`: "strategy 'NAME:..'".
+std::optional<Diagnostic> add_option(const std::string& text, const std::string& of, const std::string& form,
+                                     StrategyOptions& options) {
+  const std::size_t equal = text.find('=');
+  if (equal == 0 || equal == std::string::npos)
+    return error(fmt::format("'{}' of {} is not of the form key=value", text, of), form);
+  options[text.substr(0, equal)] = text.substr(equal + 1);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
@@ -98,11 +108,9 @@ Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
     while (colon != std::string::npos) {
       const std::size_t next = choice.text.find(':', colon + 1);
       const std::string part = choice.text.substr(colon + 1, next == std::string::npos ? next : next - colon - 1);
-      const std::size_t equal = part.find('=');
-      if (equal == 0 || equal == std::string::npos)
-        return error(fmt::format("'{}' of strategy '{}' is not of the form key=value", part, choice.text),
-                     "NAME:key=value:key=value,NAME,...");
-      choice.options[part.substr(0, equal)] = part.substr(equal + 1);
+      if (auto wrong =
+              add_option(part, "strategy '" + choice.text + "'", "NAME:key=value:key=value,NAME,...", choice.options))
+        return std::move(*wrong);
       colon = next;
     }
     if (choice.name.empty()) return error("a strategy has no name", "--strategies random,genetic:population=64");
@@ -117,12 +125,9 @@ Result<CostModelFactory> costs_of(const std::string& text) {
   StrategyOptions options;
   for (std::size_t at = colon + 1; at < text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, end - at);
-    const std::size_t equal = part.find('=');
-    if (equal == 0 || equal == std::string::npos)
-      return error(fmt::format("'{}' of cost model '{}' is not of the form key=value", part, text),
-                   "NAME:key=value,key=value");
-    options[part.substr(0, equal)] = part.substr(equal + 1);
+    if (auto wrong =
+            add_option(text.substr(at, end - at), "cost model '" + text + "'", "NAME:key=value,key=value", options))
+      return std::move(*wrong);
     at = end + 1;
   }
   return cost_model_named(text.substr(0, colon), options);
@@ -171,16 +176,16 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
   Diagnostics failed;
   std::mutex mutex;
   std::atomic<bool> stop{false};
-  const auto ask = [&] {
+  const auto poll = [&] {
     if (!progress) return;
     const std::lock_guard lock(mutex);
     if (!stop && !progress(before.trials + results.done(), all)) stop = true;
   };
-  std::atomic<LabClock::time_point> asked{LabClock::now()};
+  std::atomic<LabClock::time_point> polled{LabClock::now()};
   const TrialLimits limits{options.evaluations, [&] {
-                             LabClock::time_point last = asked;
+                             LabClock::time_point last = polled;
                              const LabClock::time_point now = LabClock::now();
-                             if (now - last > between_questions && asked.compare_exchange_strong(last, now)) ask();
+                             if (now - last > poll_interval && polled.compare_exchange_strong(last, now)) poll();
                              return stop.load();
                            }};
   for_each_in_parallel(jobs.size(), options.jobs, [&](std::size_t j) {
@@ -194,7 +199,7 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
       return;
     }
     results.put(j, json_of_trial(*trial));
-    ask();
+    poll();
   });
   return failed;
 }

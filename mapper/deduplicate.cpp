@@ -42,8 +42,10 @@ Legality decided_legality(const Alignment& alignment, Dims dims, bool split,
           (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
 }
 
+/// Two halves by different functions: FNV-1a, and multiples of the golden ratio (Knuth, "The Art of Computer
+/// Programming", volume 3, section 6.4); each is shifted so that high bits reach low ones.
 void mix(Fingerprint& of, std::uint64_t x) {
-  of.high = (of.high ^ x) * 0x100000001b3U;
+  of.high = fnv1a_step(of.high, x);
   of.high ^= of.high >> 31U;
   of.low = (of.low + x + 1) * 0x9e3779b97f4a7c15U;
   of.low ^= of.low >> 29U;

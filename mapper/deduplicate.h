@@ -9,6 +9,7 @@
 
 #include "isamap/mapper.h"
 #include "mapper/digit_plans.h"
+#include "support/hash.h"
 
 namespace isamap {
 
@@ -19,7 +20,7 @@ void add_reason(PairMappings& result, Reason reason);
 
 /// 128 bits: among a million mappings the probability of a collision is 2^-89.
 struct Fingerprint {
-  std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
+  std::uint64_t high = fnv1a_start, low = 0x9ae16a3b2f90404fU;
   bool operator==(const Fingerprint&) const = default;
 };
 struct FingerprintHash {

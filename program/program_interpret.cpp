@@ -36,7 +36,7 @@ std::int64_t flat_count(const Buffer& buffer) {
 }
 
 // One operand of a statement or call: its element as an index into the buffer's values, or a constant.
-struct Operand {
+struct OperandCode {
   std::size_t buffer = 0;
   CompiledAffine offset;
   std::optional<Scalar> constant = std::nullopt;  // immediate or state field
@@ -145,8 +145,8 @@ std::vector<std::pair<std::int64_t*, std::int64_t>> counters_of(const Call& c, c
 
 /// An element statement. Subscripts that reads compute are left out of offsets, and added at each visit.
 struct ElementCode {
-  Operand write;
-  std::vector<Operand> reads;  ///< of values: without indices or offset
+  OperandCode write;
+  std::vector<OperandCode> reads;  ///< of values: without indices or offset
   struct Computed {
     std::size_t read = 0, by = 0;       ///< the read, and the earlier one whose value is the subscript
     std::int64_t stride = 0, last = 0;  ///< in elements; the greatest subscript of the axis
@@ -157,7 +157,7 @@ struct ElementCode {
 
 /// A call of an instruction: operands of its points, and rows of points where it can be run in rows.
 struct CallCode {
-  std::vector<Operand> operands;                                // by tensor of the instruction
+  std::vector<OperandCode> operands;                            // by tensor of the instruction
   std::vector<std::size_t> dims;                                // slots of the instruction's dims
   std::vector<std::pair<std::int64_t*, std::int64_t>> counted;  // calls, and bytes read and written
   std::optional<CallRows> rows;
@@ -197,12 +197,12 @@ class CompiledNodes {
     return offset;
   }
 
-  Operand operand_at(const Ref& ref) const {
+  OperandCode operand_at(const Ref& ref) const {
     return {ref.buffer.index(), CompiledAffine(offset_of(ref), names_.order())};
   }
 
   /// Bounds of each index, checked separately, for operands with a value out of bounds.
-  void set_out_of_bounds(Operand& operand, const Ref& ref, double value) const {
+  void set_out_of_bounds(OperandCode& operand, const Ref& ref, double value) const {
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     operand.outside = convert({value, 0}, DType::f64, buffer.dtype, false);
     for (std::size_t i = 0; i < ref.index.size(); ++i) {
@@ -239,7 +239,7 @@ class CompiledNodes {
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
       const auto& own = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
       const auto constant = own.memory.valid() ? std::nullopt : constant_value(own, c.operands[i]);
-      code.operands.push_back(constant ? Operand{0, {}, constant} : operand_at(c.operands[i]));
+      code.operands.push_back(constant ? OperandCode{0, {}, constant} : operand_at(c.operands[i]));
       if (const BufferId id = c.operands[i].buffer; !constant && id.valid() && own.dtype)
         if (const DType stored = program_.buffers[id.index()].dtype;
             stored != *own.dtype && same_ring(*own.dtype, stored))
@@ -256,7 +256,7 @@ class CompiledNodes {
     for (const Dim& dim : instruction.statement().domain.dims) dims.push_back("$" + dim.name);
     std::vector<RowOperand> operands;
     for (std::size_t i = 0; i < code.operands.size(); ++i) {
-      const Operand& own = code.operands[i];
+      const OperandCode& own = code.operands[i];
       operands.push_back({own.buffer, {}, nullptr, own.constant.value_or(Scalar{}), own.other_sign});
       if (i > 0 && own.constant) continue;
       const auto split = split_offset(offset_of(c.operands[i]));
@@ -334,13 +334,13 @@ class Machine {
                        [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
   }
 
-  bool is_outside(const Operand& operand) const {
+  bool is_outside(const OperandCode& operand) const {
     for (std::size_t i = 0; i < operand.indices.size(); ++i)
       if (const std::int64_t at = operand.indices[i](values_.data()); at < 0 || at >= operand.extents[i]) return true;
     return false;
   }
 
-  std::optional<std::size_t> place(const Operand& operand, const char* doing, std::int64_t computed = 0) {
+  std::optional<std::size_t> place(const OperandCode& operand, const char* doing, std::int64_t computed = 0) {
     const std::int64_t at = operand.offset(values_.data()) + computed;
     if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size()))
       return static_cast<std::size_t>(at);

@@ -138,8 +138,7 @@ struct Verifier {
                           c.start == Start::keep ? "always overwrites its output; the call accumulates"
                                                  : "always accumulates; the call overwrites its output"));
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
-      const isamap::Operand& operand =
-          instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      const Operand& operand = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
       if (!operand.memory.valid()) {
         if (!constant_value(operand, c.operands[i]))
           problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
@@ -178,7 +177,7 @@ struct Verifier {
   }
 
   // Every term of the address must keep the alignment.
-  void aligned(const Ref& r, const isamap::Operand& operand, const Instruction& instruction) {
+  void aligned(const Ref& r, const Operand& operand, const Instruction& instruction) {
     const Buffer& buffer = program.buffers[r.buffer.index()];
     const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
     if (buffer.slots >= 0 || unit <= 1) return;

@@ -110,16 +110,10 @@ std::string times(const ModelPage& page) {
          bar_figure(groups, {"measured", "predicted"}, "shares of the sum of all parts; bounds are those of the model");
 }
 
-/// Bytes that a part takes in and gives, each once.
-double port_bytes(const Kernel& kernel) {
+/// Bytes of the arguments of a part, each once.
+double argument_bytes(const Kernel& kernel) {
   double all = 0;
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-    const Role role = role_of(kernel, make_id<TensorId>(t));
-    if (role == Role::intermediate) continue;
-    double size = bytes(kernel.tensors[t].dtype);
-    for (const std::int64_t extent : kernel.tensors[t].shape) size *= static_cast<double>(extent);
-    all += size;
-  }
+  for (const TensorId id : arguments(kernel)) all += static_cast<double>(byte_count(kernel.tensors[id.index()]));
   return all;
 }
 
@@ -132,7 +126,7 @@ std::string roofline_of(const ModelPage& page) {
   std::vector<RoofPoint> points;
   for (std::size_t p = 0; p < page.compiled.parts.size(); ++p) {
     const CompiledPart& part = page.compiled.parts[p];
-    RoofPoint point{part.name, operations(part.kernel), port_bytes(part.kernel), 0, part.predicted_cycles};
+    RoofPoint point{part.name, operations(part.kernel), argument_bytes(part.kernel), 0, part.predicted_cycles};
     if (p < page.run.parts.size())
       point.cycles = page.run.parts[p].seconds > 0 ? page.run.parts[p].seconds * page.machine.clock_hz
                                                    : static_cast<double>(page.run.parts[p].cycles);

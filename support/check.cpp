@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isamap/result.h"
-#include "support/internal_error.h"
 
 namespace isamap {
 

@@ -7,9 +7,14 @@
 
 namespace isamap {
 
-/// FNV-1a of 64 bits: Fowler, Noll, Vo.
-constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+/// FNV-1a of 64 bits (Fowler, Noll, Vo): where it starts, and its step. A step takes a byte, or a number as a whole.
+constexpr std::uint64_t fnv1a_start = 0xcbf29ce484222325ULL;
+constexpr std::uint64_t fnv1a_step(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 0x100000001b3ULL;
+}
+
+constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = fnv1a_start) {
+  for (const char c : text) hash = fnv1a_step(hash, static_cast<unsigned char>(c));
   return hash;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a search reaches long evaluations: a simulation, or the interpreter, asks now and then whether anybody
-// still wants its result.
+// Cooperative cancellation of long evaluations: a simulation, or the interpreter, polls whether its result is still
+// wanted, so that the end of a search does not wait for it.
 
 #include <functional>
 
 namespace isamap {
 
-/// Thrown by leave_if_asked, caught where the scope is.
+/// Thrown by leave_if_asked, caught where the scope is made.
 struct EndedEarly {};
 
-/// Who answers on this thread, while it lives.
+/// Decides about the evaluations of this thread while it lives; scopes nest, the innermost one decides.
 class StopScope {
  public:
   StopScope();
@@ -23,7 +23,7 @@ class StopScope {
   StopScope* outer_;
 };
 
-/// As a function says; none: never.
+/// Cancelled when a function returns true; without a function never.
 class StopWhen final : public StopScope {
  public:
   explicit StopWhen(const std::function<bool()>& stopped) : stopped_(stopped) {}
@@ -33,8 +33,8 @@ class StopWhen final : public StopScope {
   const std::function<bool()>& stopped_;
 };
 
-/// Throws EndedEarly if the scope of this thread wants it; nothing without a scope. Call it every few microseconds to
-/// milliseconds.
+/// Throws EndedEarly if the scope of this thread is cancelled; does nothing without a scope. Call it every few
+/// microseconds to milliseconds.
 void leave_if_asked();
 
 }  // namespace isamap

@@ -25,9 +25,8 @@ bool put_before(std::vector<Node>& nodes, InstructionId instruction, Instruction
                           },
                           [&](const Call& call) {
                             if (call.instruction != instruction) return;
-                            const bool anew = call.start == Start::zero ||
-                                              model.instruction(instruction).statement().reduction == Reduction::assign;
-                            fits = fits && anew;
+                            fits = fits && (call.start == Start::zero ||
+                                            model.instruction(instruction).statement().reduction == Reduction::assign);
                             made.push_back(Node{call});
                             std::get<Call>(made.back().is).instruction = first;
                           },

@@ -139,8 +139,8 @@ std::string bound_in_words(const Instruction& instruction) {
   const auto add = [&](const std::string& text) { why += (why.empty() ? "" : ", ") + text; };
   if (n.fused) add("fused");
   if (n.order_any || !n.order.empty()) add("order of summation");
-  if (!n.round.empty()) add("round: " + n.round);
-  if (n.denormals == "zero") add("denormals are zero");
+  if (n.round) add("round: " + std::string(name(*n.round)));
+  if (n.flushes_denormals) add("denormals are zero");
   if (approximates(instruction.statement().body)) add("approximated functions");
   return why;
 }
@@ -149,7 +149,7 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
                                     const std::vector<TensorData>& before, const TensorData& found,
                                     std::vector<TensorData>& expected) {
   const bool exact = bound_in_words(instruction).empty();
-  const bool flushes = instruction.numerics.denormals == "zero";
+  const bool flushes = instruction.numerics.flushes_denormals;
   expected = before;
   if (flushes)
     for (TensorData& data : expected) flush(data);
@@ -161,7 +161,8 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   if (found.count() != reference.count()) return {0};
   std::vector<double> bounds;
   if (!exact) bounds = error_bounds(kernel, expected)[out];
-  const double factor = instruction.numerics.round == "truncate" ? 2 : 1;  // one unit in the last place, not half
+  const bool truncates = instruction.numerics.round == Numerics::Round::truncate;
+  const double factor = truncates ? 2 : 1;  // one unit in the last place, not half
   const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
   const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
   const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;

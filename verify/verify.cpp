@@ -19,7 +19,7 @@ using Verdict = VerifiedInstruction::Verdict;
 struct Numbered {
   std::size_t row = 0;  ///< its instruction in the result
   InstructionCase is;
-  bool through = false;  ///< the row's instruction is a move that loads operands of the case's instruction
+  bool indirect = false;  ///< the row's instruction is a move that loads operands of the case's instruction
 };
 
 /// The machine with programs that are compiled with fewer optimizations: they run once, and what an instruction
@@ -80,7 +80,7 @@ class Verifier {
         if (recorded(row, one)) cases_.push_back({result_.instructions.size(), std::move(one)});
       result_.instructions.push_back(std::move(row));
     }
-    if (options_.replay == nullptr) find_ways_through();
+    if (options_.replay == nullptr) add_indirect_cases();
     if (options_.at_once > 0) return;
     // Groups cases of one extent, which share masks and configurations: a machine may not have them for all extents at
     // once.
@@ -107,7 +107,7 @@ class Verifier {
   }
 
   /// Adds programs for moves whose result cannot be stored, and that no program uses yet.
-  void find_ways_through() {
+  void add_indirect_cases() {
     std::set<std::size_t> used;
     for (const Numbered& one : cases_) used.insert(one.is.uses.begin(), one.is.uses.end());
     for (std::size_t r = 0; r < result_.instructions.size(); ++r) {
@@ -188,7 +188,7 @@ class Verifier {
     }
     VerifiedInstruction& row = result_.instructions[cases_[begin].row];
     if (row.verdict == Verdict::differs) return;
-    if (cases_[begin].through) return void(not_run_.insert(begin));
+    if (cases_[begin].indirect) return void(not_run_.insert(begin));
     row.verdict = Verdict::failed;
     row.what = cases_[begin].is.what;
     row.why.clear();
@@ -203,7 +203,7 @@ class Verifier {
     VerifiedInstruction& row = result_.instructions[cases_[c].row];
     const std::size_t written = one.kernel.statements[0].write.tensor.index();
     const std::string name = model_.instruction(one.instruction).name;
-    if (cases_[c].through) {
+    if (cases_[c].indirect) {
       if (auto difference = check_case(one, model_.instruction(one.instruction), before, found))
         blamed_.emplace(cases_[c].row, std::move(*difference));
       return;
@@ -239,17 +239,17 @@ class Verifier {
     std::map<std::string, std::string> seen;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const VerifiedInstruction& row = result_.instructions[cases_[c].row];
-      if (cases_[c].through || row.verdict != Verdict::equal) continue;
+      if (cases_[c].indirect || row.verdict != Verdict::equal) continue;
       for (const std::size_t i : cases_[c].is.uses) seen.emplace(model_.instructions()[i].name, row.name);
     }
     for (VerifiedInstruction& row : result_.instructions)
       if (row.verdict == Verdict::not_isolated && seen.contains(row.name)) row.seen_through = seen.at(row.name);
     for (std::size_t c = 0; c < cases_.size(); ++c)
-      if (cases_[c].through && !not_run_.contains(c)) way_through(cases_[c]);
+      if (cases_[c].indirect && !not_run_.contains(c)) judge_indirectly(cases_[c]);
   }
 
   /// An error of a move shows in the program of an otherwise equal instruction.
-  void way_through(const Numbered& one) {
+  void judge_indirectly(const Numbered& one) {
     const std::string& user = model_.instruction(one.is.instruction).name;
     const auto whole = std::find_if(result_.instructions.begin(), result_.instructions.end(),
                                     [&](const VerifiedInstruction& row) { return row.name == user; });

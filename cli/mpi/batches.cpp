@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "scheduler/search/executor.h"
+#include "support/hash.h"
 
 namespace isamap::cli {
 namespace {
@@ -34,9 +35,9 @@ KnownCost known_cost(const Evaluation& at) {
 }
 
 std::uint64_t hash_of(const std::vector<Point>& batch) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  std::uint64_t hash = fnv1a_start;
   for (const Point& point : batch)
-    for (const int value : point.choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+    for (const int value : point.choice) hash = fnv1a_step(hash, static_cast<std::uint64_t>(value));
   return hash;
 }
 

@@ -30,7 +30,7 @@ struct Key {
   std::string_view name;  ///< "*": any name that no other row of the section has
   std::string_view type;  ///< as types.h spells types: "size", "list of text | nothing", a section
   Need need = Need::optional;
-  std::string_view fallback = {};  ///< what holds where it is left out, as the page says it
+  std::string_view fallback = {};  ///< the default, as the page prints it
   Range range = {};
   bool appended = false;           ///< texts of a base file are kept, those of the file follow
   bool reserved = false;           ///< known, and "not supported yet"

@@ -6,19 +6,12 @@
 #include <algorithm>
 #include <map>
 
+#include "hwdesc/keys/enumeration.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/hardware.h"
 
 namespace isamap::keys {
 namespace {
-
-/// Names of all values of an enumeration, the last one given.
-template <class Enum>
-std::vector<std::string> names_up_to(Enum last) {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(last); ++i) names.emplace_back(name(static_cast<Enum>(i)));
-  return names;
-}
 
 std::vector<std::string> language_names() {
   std::vector<std::string> names;
@@ -63,7 +56,7 @@ std::vector<ValueType> scalars() {
   };
 }
 
-/// Words that name alternatives. Those of an enumeration of the model come from its own names.
+/// Words that name alternatives; those of an enumeration of the model are its own names (enumeration.h).
 std::vector<ValueType> enumerations() {
   const auto words = [](std::string_view type, std::string_view meaning, std::vector<std::string> allowed) {
     return ValueType{type, Form::word, meaning, {}, std::move(allowed)};
@@ -73,20 +66,23 @@ std::vector<ValueType> enumerations() {
       words("memory kind",
             "dram: tensors live here (one is required). scratchpad, accumulator: addressed, managed by the program. "
             "cache: never addressed; a move into one is a prefetch. register: numbered.",
-            names_up_to(MemoryKind::register_file)),
+            words_between(MemoryKind::dram, MemoryKind::register_file)),
       words("language", "asm: a straight-line stream of commands with numeric addresses, for accelerators.",
             language_names()),
-      words("completion kind", "What tells that asynchronous instructions are done.", names_up_to(AsyncKind::tokens)),
+      words("completion kind", "What tells that asynchronous instructions are done.",
+            words_between(AsyncKind::groups, AsyncKind::tokens)),
       words("order", "Results as if in program order, or queues that tokens order.", {"program", "tokens"}),
       words("when known", "compile: part of the text. run: when the program runs.", {"run", "compile"}),
       words("inactive", "What positions from the extent to the maximum hold afterwards.",
-            {"zero", "keep", "undefined"}),
+            words_between(Inactive::zero, Inactive::undefined)),
       words("kept", "Points beyond the extent are not touched.", {"keep"}),
-      words("start", "The old content, or the identity of the operator.", {"keep", "zero"}),
+      words("start", "The old content, or the identity of the operator.", words_between(Start::keep, Start::zero)),
       words("issuer", "one: exactly one innermost instance issues it.", {"all", "one"}),
       words("scope", "function: the text is an attribute of the emitted function.", {"use", "function"}),
-      words("change", "The one direction in which a setter moves its fields.", {"raise", "lower"}),
-      words("rounding", "After each operation, once at the end, or toward zero.", {"each", "once", "truncate"}),
+      words("change", "The one direction in which a setter moves its fields.",
+            words_between(Change::raise, Change::lower)),
+      words("rounding", "After each operation, once at the end, or toward zero.",
+            words_between(Numerics::Round::each, Numerics::Round::truncate)),
       words("denormals", "Kept, or flushed to zero.", {"keep", "zero"}),
       words("any", "Whatever there is.", {"any"}),
   };

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/operand_use.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
 
@@ -241,10 +242,6 @@ std::vector<MemoryOrder> orders_of(const RegisterImage& image) {
   if (orders.empty()) orders.push_back({Kind::rows, 0});
   std::reverse(orders.begin(), orders.end());
   return orders;
-}
-
-bool same_type(const Operand& a, const Operand& b) {
-  return !a.dtype || !b.dtype || *a.dtype == *b.dtype || is_bits(*a.dtype);
 }
 
 /// The register's side and the memory's, if one is a register, both have places, and elements are whole bytes.

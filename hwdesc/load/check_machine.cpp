@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/encodable_values.h"
 #include "ir/legal.h"
+#include "ir/operand_use.h"
 #include "ir/start.h"
 
 namespace isamap::loader {
@@ -26,12 +28,9 @@ std::string field_of(const Instruction& instruction, const std::string& field, c
 }
 
 bool kept_by_compiler(const std::string& field, const Context& context) {
-  const std::string object = field.substr(0, field.find('.'));
-  return std::any_of(context.parts.states.begin(), context.parts.states.end(), [&](const State& state) {
-    const bool keeps =
-        std::find(state.kept_by.begin(), state.kept_by.end(), context.model.program.language) != state.kept_by.end();
-    return keeps && object.starts_with(state.name);
-  });
+  const State* state = find_state(context.parts.states, field.substr(0, field.find('.')));
+  return state != nullptr && std::find(state->kept_by.begin(), state->kept_by.end(), context.model.program.language) !=
+                                 state->kept_by.end();
 }
 
 bool holds_at_entry(const std::string& field, const StateValue& need, const Context& context) {
@@ -125,10 +124,6 @@ Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) 
       covered.push_back((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
   std::sort(covered.begin(), covered.end());
   return covered;
-}
-
-bool same_type(const Operand& writer, const Operand& reader) {
-  return !writer.dtype || !reader.dtype || *writer.dtype == *reader.dtype || is_bits(*writer.dtype);
 }
 
 /// An operand to be written, and its bytes, computed on demand.
@@ -298,8 +293,6 @@ class Feeding {
   std::set<std::string> said_;
 };
 
-}  // namespace
-
 /// Without an interval on any move, cost models count moves as free: not intended if they state other times.
 void check_times_of_moves(Context& context) {
   const auto& all = context.parts.instructions;
@@ -315,6 +308,8 @@ void check_times_of_moves(Context& context) {
         "as free, overlapped with calls",
         "give moves their intervals, 1cycles where nothing else is known");
 }
+
+}  // namespace
 
 void check_machine(Context& context) {
   check_threads(context);

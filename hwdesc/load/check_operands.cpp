@@ -277,13 +277,13 @@ void check_place(const Place& place) {
 
 /// Extents of an operand's indices at the smallest extents of all dims.
 std::vector<std::int64_t> smallest_box(const Instruction& instruction, std::size_t operand) {
-  const Computation& unit = instruction.statement();
+  const Computation& statement = instruction.statement();
   Ranges ranges;
-  for (std::size_t d = 0; d < unit.domain.dims.size(); ++d)
-    ranges[unit.domain.dims[d].name] = {0, std::max<std::int64_t>(instruction.ranges[d].min, 1) - 1};
+  for (std::size_t d = 0; d < statement.domain.dims.size(); ++d)
+    ranges[statement.domain.dims[d].name] = {0, std::max<std::int64_t>(instruction.ranges[d].min, 1) - 1};
   std::vector<std::int64_t> box = instruction.tensors[operand].shape;
-  for (int a = 0; a < access_count(unit); ++a) {
-    const Access& access = access_of(unit, a);
+  for (int a = 0; a < access_count(statement); ++a) {
+    const Access& access = access_of(statement, a);
     if (access.tensor.index() != operand || access.index.size() != box.size()) continue;
     for (std::size_t d = 0; d < box.size(); ++d)
       if (const auto values = bounds(access.index[d], ranges)) box[d] = std::min(box[d], values->high + 1);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hwdesc/load/loader_internal.h"
+#include "hwdesc/model/encodable_values.h"
 #include "ir/legal.h"
 
 namespace isamap::loader {
@@ -18,18 +19,6 @@ const Operand* find_operand(const Instruction& instruction, const std::string& n
 
 bool has_field(const std::vector<StateField>& fields, const std::string& name) {
   return std::any_of(fields.begin(), fields.end(), [&](const StateField& f) { return f.name == name; });
-}
-
-/// `ld0` is instance 0 of a state `ld` with count 3; `ld` one with count 1.
-const State* find_state(const Context& context, const std::string& instance) {
-  for (const State& state : context.parts.states) {
-    if (state.count == 1 && state.name == instance) return &state;
-    if (state.count == 1 || !instance.starts_with(state.name)) continue;
-    const std::string number = instance.substr(state.name.size());
-    for (std::int64_t i = 0; i < state.count; ++i)
-      if (number == std::to_string(i)) return &state;
-  }
-  return nullptr;
 }
 
 const Memory* find_memory(const Context& context, const std::string& name) {
@@ -111,7 +100,7 @@ struct Scope {
   }
 
   std::string field_problem(const std::string& object, const std::string& field) const {
-    if (const State* state = find_state(context, object))
+    if (const State* state = find_state(context.parts.states, object))
       return has_field(state->fields, field) ? "" : "state '" + object + "' has no field '" + field + "'";
     if (const Memory* memory = find_memory(context, object))
       return has_field(memory->fields, field) ? "" : "memory '" + object + "' has no field '" + field + "'";
@@ -244,8 +233,10 @@ bool mentions(const Template& text, const std::string& operand) {
   });
 }
 
-/// An operand may be printed, given by state, be the only register of its file, or be in a cache, which has no address.
-bool is_told(const Instruction& instruction, const Operand& operand, const Template& text, const Context& context) {
+/// Does the command determine the operand? It is printed, given by state, the only register of its file, or in a cache,
+/// which has no address.
+bool is_determined(const Instruction& instruction, const Operand& operand, const Template& text,
+                   const Context& context) {
   if (mentions(text, operand.name) || !operand.memory.valid()) return true;
   const Memory& memory = context.parts.memories[operand.memory.index()];
   if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache) return true;
@@ -253,10 +244,10 @@ bool is_told(const Instruction& instruction, const Operand& operand, const Templ
                      [&](const StateValue& need) { return mentions(need.value, operand.name); });
 }
 
-void check_told(const Instruction& instruction, const Template& text, const Node& node, const std::string& key,
-                Context& context) {
+void check_printed_operands(const Instruction& instruction, const Template& text, const Node& node,
+                            const std::string& key, Context& context) {
   for (const Operand& operand : instruction.operands) {
-    if (is_told(instruction, operand, text, context)) continue;
+    if (is_determined(instruction, operand, text, context)) continue;
     const bool written = &operand == &instruction.operands.front();
     const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" +
                                 operand.name + "}, which the statement " + (written ? "writes" : "reads");
@@ -305,8 +296,8 @@ std::optional<std::int64_t> cycles_at_end(const IntExpr& cycles, const Instructi
 void check_timing(const Node& node, const Scope& scope) {
   const Instruction& instruction = scope.instruction;
   const std::string what = "instruction '" + instruction.name + "'";
-  for (const char* key : {"latency", "interval"}) {
-    const auto& cycles = std::string(key) == "latency" ? instruction.timing.latency : instruction.timing.interval;
+  for (const auto& [key, member] : {std::pair("latency", &Timing::latency), std::pair("interval", &Timing::interval)}) {
+    const auto& cycles = instruction.timing.*member;
     if (!cycles) continue;
     check_expression(*cycles, place_of(node, {"timing", key}), "'timing' of " + what, scope);
     for (const bool most : {true, false}) {  // at the limits of all extents
@@ -356,12 +347,12 @@ void check_operand_states(const SourceLocation& where, const Scope& scope) {
 void check_references(const Instruction& instruction, const Node& node, Context& context) {
   const Scope scope{instruction, context, false};
   const std::string what = "instruction '" + instruction.name + "'";
-  for (const char* key : {"emit", "asm"}) {
+  for (const auto& [key, member] : {std::pair("emit", &Instruction::emit), std::pair("asm", &Instruction::assembly)}) {
     const Node* text = node.find(key);
     if (!text) continue;
-    const Template& parsed = std::string(key) == "emit" ? instruction.emit : instruction.assembly;
+    const Template& parsed = instruction.*member;
     check_template(parsed, *text, "'" + std::string(key) + "' of " + what, context, instruction);
-    check_told(instruction, parsed, *text, key, context);
+    check_printed_operands(instruction, parsed, *text, key, context);
   }
   const auto at = [&](const char* key) { return node.find(key) ? node.find(key)->where : instruction.where; };
   for (const StateValue& need : instruction.needs) check_field(need, "needs", node, scope);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/keys/enumeration.h"
 #include "hwdesc/keys/types.h"
 #include "hwdesc/load/loader_names.h"
 
@@ -138,10 +139,10 @@ void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Cont
         map.node().find("per")->where,
         what + " orders the queues of unit '" + unit.name + "', which has none: its order is that of the program",
         "give the unit order: tokens");
-  for (const char* key : {"from", "to"}) {
+  for (const auto& [key, name] : {std::pair("from", &AsyncObject::from), std::pair("to", &AsyncObject::to)}) {
     const Node* port = map.child(key);
     if (!port) continue;
-    (std::string(key) == "from" ? object.from : object.to) = port->scalar;
+    object.*name = port->scalar;
     if (!unit.ports.contains(port->scalar))
       context.problems.error(port->where,
                              "'" + std::string(key) + "' of " + what + " names port '" + port->scalar +
@@ -170,8 +171,7 @@ void load_async_object(const Node& node, Context& context) {
   const auto kind = map.word("kind");
   for (const std::string& known : keys::find_value_type("completion kind")->words)
     if (!kind || *kind == known) map.also(known);
-  for (const AsyncKind known : {AsyncKind::groups, AsyncKind::phases, AsyncKind::fence, AsyncKind::tokens})
-    if (kind && *kind == isamap::name(known)) object.kind = known;
+  if (kind) object.kind = keys::value_of(*kind, AsyncKind::groups, AsyncKind::tokens).value_or(object.kind);
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
   if (kind)
     for (const keys::Key& key : keys::section(*kind).keys)

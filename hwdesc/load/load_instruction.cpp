@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/keys/enumeration.h"
 #include "hwdesc/load/reading_internal.h"
 
 namespace isamap::loader {
@@ -69,9 +70,8 @@ void read_masks(Reading& r) {
 }
 
 void read_inactive(Reading& r) {
-  const auto text = r.word("inactive", "say what the positions beyond the extent hold afterwards");
-  if (text)
-    r.instruction.inactive = *text == "zero" ? Inactive::zero : *text == "keep" ? Inactive::keep : Inactive::undefined;
+  if (const auto word = r.word("inactive", "say what the positions beyond the extent hold afterwards"))
+    r.instruction.inactive = keys::value_of(*word, Inactive::zero, Inactive::undefined).value_or(Inactive::none);
   if (r.map.has("inactive")) return;
   if (r.broken || r.instruction.semantics.empty()) return;
   const Operand& output = r.instruction.operands.front();
@@ -102,10 +102,8 @@ void read_start(Reading& r) {
              "'start' of " + r.what + " names '" + name + "', which the statement does not update");
     std::vector<Start> choices;
     const auto one = [&](const Node& node) {
-      if (node.scalar == "keep")
-        choices.push_back(Start::keep);
-      else if (node.scalar == "zero")
-        choices.push_back(Start::zero);
+      if (const auto choice = keys::value_of(node.scalar, Start::keep, Start::zero))
+        choices.push_back(*choice);
       else if (std::any_of(r.instruction.operands.begin(), r.instruction.operands.end(),
                            [&](const Operand& o) { return o.name == node.scalar; }))
         r.fail(node.where, "'start' from another operand is not supported yet", "write keep, zero or a list of them");
@@ -156,7 +154,7 @@ void read_state_use(Reading& r) {
   }
   const Node* sets = r.child("sets");
   if (const auto only = r.word("only", "the way in which a setter moves its fields")) {
-    r.instruction.only = *only == "raise" ? Change::raise : Change::lower;
+    r.instruction.only = keys::value_of(*only, Change::raise, Change::lower).value_or(Change::any);
     if (!sets)
       r.fail(r.entry.node.find("only")->where,
              "'only' of " + r.what + " says which way a setter moves its fields: raise or lower", "it has no 'sets'");
@@ -190,8 +188,9 @@ void read_numerics(const Node& node, Reading& r) {
   Fields map(node, "numerics", "'numerics' of " + r.what, r.context);
   const std::string hint = "leave the key out for the statement's own arithmetic";
   numerics.fused = map.boolean("fused").value_or(false);
-  numerics.round = map.word("round", hint).value_or("");
-  numerics.denormals = map.word("denormals", hint).value_or("");
+  if (const auto word = map.word("round", hint))
+    numerics.round = keys::value_of(*word, Numerics::Round::each, Numerics::Round::truncate);
+  numerics.flushes_denormals = map.word("denormals", hint) == "zero";
   const Node* order = map.child("order");
   if (!order) return;
   if (order->kind == Kind::scalar && order->scalar == "any")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "hwdesc/keys/enumeration.h"
 #include "hwdesc/load/loader_names.h"
 
 namespace isamap::loader {
@@ -31,11 +32,8 @@ void load_texts_by_dtype(const Node& node, const std::string& what,
 }
 
 std::optional<MemoryKind> load_kind(Fields& fields) {
-  const auto text = fields.word("kind");
-  for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::cache, MemoryKind::scratchpad, MemoryKind::accumulator,
-                                MemoryKind::register_file})
-    if (name(kind) == *text) return kind;
-  return std::nullopt;
+  const auto word = fields.word("kind");
+  return word ? keys::value_of(*word, MemoryKind::dram, MemoryKind::register_file) : std::nullopt;
 }
 
 /// Size of a memory transaction, an aligned piece; 0 where it is unreadable.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What compilers do with the loops of printed programs that nobody marked `unroll`. Two limits, because two questions
-// are asked: whether a loop is unrolled, and how much of what unrolling keeps alive a schedule makes room for.
+// Unrolling of loops of printed programs without an `unroll` mark, by the compiler. Two limits for two questions: which
+// loops it unrolls, and for how many of the values that unrolling keeps alive a schedule has registers.
 
 #include <cstdint>
 

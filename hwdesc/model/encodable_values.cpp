@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace isamap {
 
@@ -25,20 +26,34 @@ std::optional<DType> moved_type(const Instruction& move, const std::vector<Instr
   return std::nullopt;
 }
 
+const State* find_state(const std::vector<State>& states, const std::string& instance) {
+  const auto found = std::find_if(states.begin(), states.end(), [&](const State& state) {
+    if (state.count == 1) return state.name == instance;
+    if (!instance.starts_with(state.name)) return false;
+    const char* const begin = instance.data() + state.name.size();
+    const char* const end = instance.data() + instance.size();
+    std::int64_t number = -1;
+    const auto [stop, problem] = std::from_chars(begin, end, number);
+    return problem == std::errc() && number >= 0 && number < state.count && std::to_string(number) == begin;
+  });
+  return found == states.end() ? nullptr : &*found;
+}
+
 const StateField* state_field(const HardwareModel& model, const std::string& field) {
-  const std::size_t dot = std::min(field.find('.'), field.size());
-  const auto member = [&](const std::string& owner, bool numbered, const std::vector<StateField>& fields) {
-    const std::string number = field.starts_with(owner) ? field.substr(owner.size(), dot - owner.size()) : "?";
-    if (number.empty() == numbered || number.find_first_not_of("0123456789") != std::string::npos)
-      return static_cast<const StateField*>(nullptr);
-    for (const StateField& f : fields)
-      if (dot < field.size() && f.name == field.substr(dot + 1)) return &f;
-    return static_cast<const StateField*>(nullptr);
+  const std::size_t dot = field.find('.');
+  if (dot == std::string::npos) return nullptr;
+  const std::string owner = field.substr(0, dot), name = field.substr(dot + 1);
+  const auto named = [&](const std::vector<StateField>& fields) {
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](const StateField& f) { return f.name == name; });
+    return found == fields.end() ? nullptr : &*found;
   };
-  for (const State& s : model.states())
-    if (const auto* found = member(s.name, s.count > 1, s.fields)) return found;
-  for (const Memory& m : model.memories())
-    if (const auto* found = member(m.name, true, m.fields)) return found;
+  if (const State* state = find_state(model.states(), owner))
+    if (const StateField* found = named(state->fields)) return found;
+  for (const Memory& memory : model.memories()) {
+    const std::string number = owner.starts_with(memory.name) ? owner.substr(memory.name.size()) : "";
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (const StateField* found = named(memory.fields)) return found;
+  }
   return nullptr;
 }
 

@@ -14,8 +14,11 @@ namespace isamap {
 /// memory it writes, or reads. Nothing: several, or none.
 std::optional<DType> moved_type(const Instruction& move, const std::vector<Instruction>& all);
 
-/// The declaration of "ld0.stride" (of a state, numbered where there are several) or "tile3.rows" (of a register's own
-/// field); null: there is none.
+/// The state with this instance: `ld0` is one of a state `ld` with count 3, `ld` the only one of a state with count 1.
+/// Null: there is none.
+const State* find_state(const std::vector<State>& states, const std::string& instance);
+/// The declaration of "ld0.stride" (of a state's instance) or "tile3.rows" (of a register's own field); null: there is
+/// none.
 const StateField* state_field(const HardwareModel& model, const std::string& field);
 
 /// The range of the field; nothing: all of 64 bits.

@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_lanes = 64;  // of which a set is one word
+constexpr std::int64_t most_lanes = 64;  // a set of lanes is the bits of one word
 
 /// One element of each instance, in the order of the instances.
 bool one_for_each(const Operand& operand, std::int64_t count, const HardwareModel& model, UnitId unit) {
@@ -45,8 +45,8 @@ std::optional<std::vector<std::int64_t>> exchanged(const Instruction& instructio
 std::vector<InstructionId> lane_exchanges(const HardwareModel& model, UnitId unit, DType type) {
   const std::int64_t count = model.unit(unit).count;
   if (count < 2 || count > most_lanes) return {};
-  if (!is_float(type) && bits(type) == 64) return {};  // no constant of the program says its largest number
-  std::vector<std::uint64_t> held;                     // whose parts a lane has added up
+  if (!is_float(type) && bits(type) == 64) return {};  // programs have no constant for the identity of min
+  std::vector<std::uint64_t> held;                     // by lane: the lanes whose values it has added up
   for (std::int64_t l = 0; l < count; ++l) held.push_back(std::uint64_t{1} << l);
   const std::uint64_t all = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
   std::vector<InstructionId> chosen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a command of a stream takes of links and of the ports of memories, beside the port of its unit: `bandwidth` of
-// links and memories, `latency` of links. The simulator and the cost models of command streams add it up alike.
+// Time of a command of a stream on links and on ports of memories, in addition to the port of its unit: by `bandwidth`
+// of links and memories, and `latency` of links. The simulator and the cost models of command streams use it alike.
 
 #include <vector>
 

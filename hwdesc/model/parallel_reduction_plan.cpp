@@ -12,9 +12,11 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t chunks_in_flight = 4;   // of a row; compilers unroll plain loops as often
-constexpr std::int64_t columns_in_flight = 8;  // 1024 threads x 8 loads x 4 bytes: 70 B/cycle at 466 cycles of latency
-constexpr std::int64_t least_terms = 4;        // of a part: shorter ones cost more to combine than they save
+// Loads that one thread has in flight. Along a row: compilers unroll plain loops as often. Down a column: a block of
+// 1024 threads x 8 loads x 4 bytes keeps 70 B/cycle busy at a latency of 466 cycles (Little's law).
+constexpr std::int64_t chunks_in_flight = 4;
+constexpr std::int64_t columns_in_flight = 8;
+constexpr std::int64_t least_terms = 4;  // of a part: shorter ones cost more to combine than they save
 
 std::int64_t product(const std::vector<ReductionLoop>& loops) {
   std::int64_t count = 1;
@@ -30,7 +32,7 @@ const ReductionLoop* contiguous(const AffineExpr& offset, const std::vector<Redu
   return found == loops.end() ? nullptr : &*found;
 }
 
-bool stands_still(const std::string& variable, const std::vector<ReductionLoop>& loops) {
+bool runs_once(const std::string& variable, const std::vector<ReductionLoop>& loops) {
   return std::any_of(loops.begin(), loops.end(),
                      [&](const ReductionLoop& l) { return l.variable == variable && l.trip <= 1; });
 }
@@ -61,9 +63,9 @@ std::int64_t power_of_two_from(std::int64_t n) {
   return power;
 }
 
-class Planner {
+class ReductionPlanner {
  public:
-  Planner(const ReductionShape& shape, const HardwareModel& model, UnitId block)
+  ReductionPlanner(const ReductionShape& shape, const HardwareModel& model, UnitId block)
       : shape_(shape),
         model_(model),
         block_(block),
@@ -73,17 +75,17 @@ class Planner {
         wanted_(2 * bytes_in_flight(model) / static_cast<double>(std::max<std::int64_t>(shape.widest_read, 1))) {}
 
   ParallelReductionPlan plan(bool whole_block) const {
-    if (model_.unit(units_.back()).at_most || shape_.sums < 1 || shape_.terms < 1) return alone();
+    if (model_.unit(units_.back()).at_most || shape_.sums < 1 || shape_.terms < 1) return unsplit();
     // Rows: lanes that each add up a column would load from different transactions.
     const bool rows_only = shape_.along_terms && !shape_.along_sums;
     const bool few = shape_.sums < lanes_ && !(shape_.along_sums && !shape_.along_terms && whole_block);
     if (shape_.terms >= lanes_ && (few || rows_only) && !lane_exchanges(model_, units_.back(), shape_.type).empty())
       return rows(whole_block);
-    return whole_block && !rows_only ? columns() : alone();
+    return whole_block && !rows_only ? columns() : unsplit();
   }
 
  private:
-  ParallelReductionPlan alone() const {
+  ParallelReductionPlan unsplit() const {
     ParallelReductionPlan plan;
     plan.columns = lanes_;
     plan.blocks = std::max<std::int64_t>(1, (shape_.sums + usual_threads - 1) / usual_threads);
@@ -140,7 +142,7 @@ class Planner {
   ParallelReductionPlan columns() const {
     // Narrow integers have no registers of their type, and no constant of a program is the largest 64-bit integer.
     const bool held = is_float(shape_.type) ? bits(shape_.type) >= 16 : bits(shape_.type) == 32;
-    if (!has_scratchpad() || !held || units_.size() < 2 || lanes_ != power_of_two_from(lanes_)) return alone();
+    if (!has_scratchpad() || !held || units_.size() < 2 || lanes_ != power_of_two_from(lanes_)) return unsplit();
     ParallelReductionPlan plan;
     plan.loads_in_flight = columns_in_flight;
     const UnitId around = model_.unit(block_).parent;
@@ -150,14 +152,14 @@ class Planner {
     plan.columns = std::min(lanes_, power_of_two_from(shape_.sums));
     while (plan.columns > 2 && blocks() < processors && plan.columns / 2 * shape_.widest_read >= request)
       plan.columns /= 2;
-    if (plan.columns < 2) return alone();
+    if (plan.columns < 2) return unsplit();
     plan.lanes = lanes_ / plan.columns;
     plan.blocks = blocks();
     const double threads = wanted_ / columns_in_flight;
     const std::int64_t parts = std::min<std::int64_t>(
         shape_.terms / least_terms, static_cast<std::int64_t>(std::ceil(threads / static_cast<double>(shape_.sums))));
     plan.warps = warps_of(parts / plan.lanes);
-    return plan.warps.empty() || !plan.split() ? alone() : plan;
+    return plan.warps.empty() || !plan.split() ? unsplit() : plan;
   }
 
   const ReductionShape& shape_;
@@ -189,7 +191,7 @@ ReductionShape reduction_shape(const std::vector<ReductionLoop>& sums, const std
     shape.chunk_bytes = std::gcd(shape.chunk_bytes, offset.constant() * size);
     for (const AffineTerm& term : offset.terms()) {
       const auto* name = std::get_if<std::string>(&term.atom);
-      if (name == nullptr || (*name != along->variable && !stands_still(*name, sums) && !stands_still(*name, terms)))
+      if (name == nullptr || (*name != along->variable && !runs_once(*name, sums) && !runs_once(*name, terms)))
         shape.chunk_bytes = std::gcd(shape.chunk_bytes, term.coefficient * size);
     }
   }
@@ -199,7 +201,7 @@ ReductionShape reduction_shape(const std::vector<ReductionLoop>& sums, const std
 ParallelReductionPlan parallel_reduction_plan(const ReductionShape& shape, const HardwareModel& model, UnitId block,
                                               bool whole_block) {
   if (units_of_threads(model, block).empty()) return {};
-  return Planner(shape, model, block).plan(whole_block);
+  return ReductionPlanner(shape, model, block).plan(whole_block);
 }
 
 }  // namespace isamap

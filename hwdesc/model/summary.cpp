@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-/// The longest common prefix of all names, up to the last `_` or whole: "fma_*". Without one, the first few names.
+/// The longest common prefix of all names, from two characters on: "fma_*". Without one, the first few names.
 std::string name_of(const std::vector<std::string>& names) {
   if (names.size() == 1) return names[0];
   std::string common = names[0];

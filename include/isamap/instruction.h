@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -116,18 +117,27 @@ struct Instruction;
 /// else the extents.
 std::vector<std::int64_t> touched_extents(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
+/// What the points from the extents of a call to their maximum hold afterwards; none: not stated.
 enum class Inactive { none, zero, keep, undefined };
+/// Initial value of an updated operand: its old value, or the reduction's identity.
 enum class Start { keep, zero };
-enum class Change { any, raise, lower };  ///< direction in which a setter may change its fields
+/// Direction in which a setter may change its fields.
+enum class Change { any, raise, lower };
+std::string_view name(Inactive inactive);  ///< as in hardware files: "zero"
+std::string_view name(Start start);
+std::string_view name(Change change);
 
+/// How floating-point results may differ from those of the statement.
 struct Numerics {
-  bool fused = false;
-  std::string round;      ///< "", "each", "once", "truncate"
-  std::string denormals;  ///< "", "keep", "zero"
-  bool order_any = false;
-  std::map<std::string, std::vector<std::int64_t>> order;
+  enum class Round { each, once, truncate };               ///< after each operation, once at the end, toward zero
+  bool fused = false;                                      ///< products are not rounded before they are added
+  std::optional<Round> round;                              ///< nothing: as the statement says
+  bool flushes_denormals = false;                          ///< to zero, of operands and results
+  bool order_any = false;                                  ///< sums are in any order
+  std::map<std::string, std::vector<std::int64_t>> order;  ///< of sums along a dim
   bool operator==(const Numerics&) const = default;
 };
+std::string_view name(Numerics::Round round);
 
 /// Cycles of the instruction's unit. interval: how long one port is busy.
 struct Timing {

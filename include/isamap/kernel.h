@@ -141,8 +141,9 @@ std::optional<double> outside_of(const Access& read, const std::vector<Tensor>& 
 /// The same of all reads of a tensor in a statement: the verifier has proved that they agree.
 std::optional<double> outside_of(const Computation& statement, TensorId tensor, const std::vector<Tensor>& tensors);
 
-/// Number of elements; the verifier has proved that it fits 64 bits.
+/// Number of elements, and their bytes without gaps; the verifier has proved that they fit 64 bits.
 std::int64_t element_count(const Tensor& tensor);
+std::int64_t byte_count(const Tensor& tensor);
 /// The row-major position of an index, as an expression.
 AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape);
 /// Strides in elements, by axis, and the position of an index.

@@ -2,6 +2,7 @@
 #pragma once
 // Result<T>: a value or diagnostics; and checks of our own invariants.
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -46,7 +47,13 @@ bool has_errors(const Diagnostics& diagnostics);
 
 // Our own invariants. A failed check is a bug of isamap, never the user's error.
 
-/// Throws InternalError (support/internal_error.h) with the text and the place; the program ends with 70 then.
+/// Thrown by a failed check. A host of the library may catch it; the program prints the text and exits with 70.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// Throws InternalError with the text and the place.
 [[noreturn]] void internal_error(const char* file, int line, const std::string& what);
 
 // A value, or the diagnostics that explain its absence.

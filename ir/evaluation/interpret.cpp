@@ -117,8 +117,7 @@ void TensorData::set(std::int64_t position, Scalar value) {
 }
 
 TensorData make_data(const Tensor& tensor) {
-  const auto size = static_cast<std::size_t>(element_count(tensor)) * static_cast<std::size_t>(bytes(tensor.dtype));
-  return {tensor.dtype, tensor.shape, std::vector<std::uint8_t>(size)};
+  return {tensor.dtype, tensor.shape, std::vector<std::uint8_t>(static_cast<std::size_t>(byte_count(tensor)))};
 }
 
 TensorData random_data(const Tensor& tensor, Fill fill, Random& random) {

@@ -13,7 +13,6 @@
 #include "hwdesc/keys/types.h"
 #include "hwdesc/load/fields.h"
 #include "hwdesc/load/key_use.h"
-#include "support/internal_error.h"
 #include "tests/hwdesc/schema.h"
 #include "tests/hwdesc/support.h"
 

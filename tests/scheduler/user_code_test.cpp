@@ -9,7 +9,6 @@
 #include "isamap/scheduler.h"
 #include "scheduler/schedule_exact.h"
 #include "scheduler/search/cost_names.h"
-#include "support/internal_error.h"
 #include "tests/scheduler/support.h"
 #include "tests/scratch.h"
 
