@@ -266,7 +266,7 @@ Result<ModelUnit> print_stream(const ModelProgram& model, const ModelStream& str
   auto text = print_assembly(stream.program, machine);
   if (!text) return text.diagnostics();
   ModelUnit unit;
-  unit.name = entry_name(model.name);
+  unit.name = model_name(model.name);
   unit.text = std::move(*text);
   unit.extension = ".s";
   unit.others = {{unit.name + ".program", print(stream.program, machine)}};

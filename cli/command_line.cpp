@@ -239,7 +239,11 @@ struct Parser {
       added->require_subcommand(1);
       return;
     }
-    added->callback([this, &row] { chosen = &row; });
+    added->callback([this, &row, added] {
+      chosen = &row;
+      for (const CLI::Option* option : added->get_options())
+        if (option->count() > 0) options.given.insert(option->get_name());
+    });
     added->add_flag("--json", options.json, "print JSON, schema_version 1");
     added->add_option("-o", options.output, "write the result to FILE, whole or not at all");
     added->add_option("--seed", written.seed, "of everything that is random (default 0)");

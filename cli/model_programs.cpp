@@ -128,6 +128,10 @@ std::optional<std::int64_t> launches_of(const CompiledModel& compiled) {
   }
   return sum;
 }
+/// "1 part", "2 parts"
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 std::string launches_in_words(std::int64_t count) { return fmt::format("{} launch{}", count, count == 1 ? "" : "es"); }
 
 std::optional<std::int64_t> launches_of(const ModelReport& report) {
@@ -185,10 +189,11 @@ std::string text_of(const ModelReport& report, bool all_parts) {
   if (run.cycles > 0) text += fmt::format("; {} cycles", run.cycles);
   std::size_t banded = 0;
   for (const BandGroup& group : report.compiled.plan.bands) banded += group.count;
-  text += fmt::format(
-      " in {} parts, {}{} distinct programs; {:.0f} cycles predicted\n", report.compiled.parts.size(),
-      banded > 0 ? fmt::format("{} of them in {} groups of bands, ", banded, report.compiled.plan.bands.size()) : "",
-      report.compiled.programs.size(), report.compiled.predicted_cycles);
+  text += fmt::format(" in {}, {}{}; {:.0f} cycles predicted\n", counted(report.compiled.parts.size(), "part"),
+                      banded > 0 ? fmt::format("{} of them in {} of bands, ", banded,
+                                               counted(report.compiled.plan.bands.size(), "group"))
+                                 : "",
+                      counted(report.compiled.programs.size(), "distinct program"), report.compiled.predicted_cycles);
   if (const auto launches = launches_of(report)) text += fmt::format("  {}\n", launches_in_words(*launches));
   if (run.whole)
     text += fmt::format("  arena {} bytes ({} live at one time), weights {} bytes\n", run.arena_bytes, run.arena_bound,
@@ -225,8 +230,12 @@ std::string compiled_as(const Options& options, bool tuned = false) {
   if (!loaded || options.cost != "closed_form") return "";
   if (tuned) return fmt::format("\nstrict {}\n{}", options.strict_float, loaded->resolved);
   const ScheduleOptions schedule = schedule_options(options, loaded->model);
-  return fmt::format("\nsearch {} {} {} {} {}\n{}", schedule.strategy, schedule.seed, schedule.max_evaluations,
-                     static_cast<int>(schedule.objective), options.strict_float, loaded->resolved);
+  std::string space = fmt::format("{} {}", options.map.instruction, static_cast<int>(options.map.rule));
+  for (const auto& [word, flag] : space_words) space += schedule.space.*flag ? std::string(" ") + word : "";
+  for (const auto& [key, value] : schedule.strategy_options) space += fmt::format(" {}={}", key, value);
+  return fmt::format("\nsearch {} {} {} {} {} {} {}\n{}", schedule.strategy, schedule.seed, schedule.max_evaluations,
+                     schedule.max_seconds, static_cast<int>(schedule.objective), options.strict_float, space,
+                     loaded->resolved);
 }
 
 /// Of all tensors: what a run of the model touches.
@@ -634,9 +643,9 @@ Exit explain_plan(const Options& options, std::string& text, nlohmann::ordered_j
   const std::int64_t activations = activation_bytes(kernel, bands_as_parts(plan)),
                      operators = activation_bytes(kernel, operators_of(built->prepared.model));
   text += fmt::format(
-      "# {} parts, a group of bands counted once; {} bytes of activations between them, {:.2f} of those "
+      "# {}, a group of bands counted once; {} bytes of activations between them, {:.2f} of those "
       "of one operator a part\n",
-      parts, activations, static_cast<double>(activations) / static_cast<double>(operators));
+      counted(parts, "part"), activations, static_cast<double>(activations) / static_cast<double>(operators));
   json["activation_bytes"] = activations;
   json["activation_bytes_apart"] = operators;
   if (const auto launches = launches_of(built->compiled)) {

@@ -51,7 +51,11 @@ bool read_numbers(const std::string& flag, const std::string& list, std::map<std
       fail(Exit::usage, fmt::format("{} {}: expected NAME=NUMBER", flag, word), flag + " batch=1,seq=128");
       return false;
     }
-    into[word.substr(0, equals)] = value;
+    const auto [known, is_new] = into.emplace(word.substr(0, equals), value);
+    if (is_new || known->second == value) continue;
+    fail(Exit::usage, fmt::format("{} states '{}' twice: {} and {}", flag, known->first, known->second, value),
+         "give one of them");
+    return false;
   }
   return true;
 }
@@ -96,6 +100,10 @@ Result<Model> executable(const Options& options, const Model& model) {
 bool read_model_options(const Options& options, ModelOptions& with) {
   with.seed = options.seed;
   with.until = words_of(options.onnx.until);
+  if (!options.onnx.until.empty() && with.until.empty()) {
+    fail(Exit::usage, "--until names no value", "--until NAME,...");
+    return false;
+  }
   with.constants = words_of(options.onnx.constants);
   return read_numbers("--fix", options.onnx.fix, with.fix);
 }
@@ -148,6 +156,11 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     return std::nullopt;
   }
   for (const std::string& note : model->notes) fmt::print(stderr, "note: {}\n", note);
+  if (model->outputs.empty()) {
+    code = fail(Exit::wrong_input, {error_at({options.kernel_file, 0, 0}, "the model has no outputs",
+                                             "--until NAME,... says which values are wanted")});
+    return std::nullopt;
+  }
   if (const Diagnostics large = too_large_to_hold(model->kernel); !large.empty()) {
     code = fail(Exit::limit, large);
     return std::nullopt;
@@ -185,20 +198,6 @@ bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(p
 bool is_model(const Options& options) {
   return options.compute.empty() && !options.kernel_file.empty() &&
          (is_onnx(options.kernel_file) || !options.onnx.plan.empty());
-}
-
-bool without_model_flags(const Options& options) {
-  const ModelFlags& given = options.onnx;
-  for (const auto& [flag, is_given] :
-       {std::pair("--plan", !given.plan.empty()), std::pair("--profile", given.profile),
-        std::pair("--threads", given.threads > 0), std::pair("--inputs", !given.inputs.empty()),
-        std::pair("--outputs", !given.outputs.empty()), std::pair("--interpret", given.interpret)}) {
-    if (!is_given) continue;
-    const std::string what = options.kernel_file.empty() ? "a formula" : "'" + options.kernel_file + "'";
-    fail(Exit::usage, fmt::format("{} is for models, and {} is none", flag, what), "name a .onnx file");
-    return false;
-  }
-  return true;
 }
 
 namespace {

@@ -18,9 +18,6 @@ bool is_onnx(const std::string& path);
 /// An .onnx file, or a kernel whose statements are the parts of a plan (--plan).
 bool is_model(const Options& options);
 
-/// False: an option that only models have was given with a kernel, and is reported.
-bool without_model_flags(const Options& options);
-
 /// The model with the options of the command line; empty: `code` is set and the problems are reported.
 std::optional<Model> load_model(const Options& options, Exit& code);
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct ModelFlags {
 };
 
 struct Options {
+  std::set<std::string> given;  ///< flags that the command line has: "--plan"
   ModelFlags onnx;
   bool json = false;
   std::string output;  ///< -o; empty: stdout

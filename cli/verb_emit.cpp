@@ -13,6 +13,7 @@
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
+#include "cli/unused_flags.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"
@@ -131,7 +132,7 @@ void add_outputs(Flags& flags) {
 }
 
 Exit verb_emit(const Options& options) {
-  if (is_model(options)) return emit_model(options);
+  if (is_model(options)) return without_kernel_flags(options) ? emit_model(options) : Exit::usage;
   if (!without_model_flags(options)) return Exit::usage;
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))

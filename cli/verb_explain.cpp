@@ -16,6 +16,7 @@
 #include "cli/models.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
+#include "cli/unused_flags.h"
 #include "ir/verify/recurrence.h"
 #include "mapper/advice/layout_advice.h"
 #include "mapper/advice/rejection_report.h"
@@ -141,7 +142,8 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 }
 
 Exit verb_explain(const Options& options, const std::string& folder) {
-  if (is_model(options)) return explain_model(options);
+  if (is_model(options)) return without_kernel_flags(options) ? explain_model(options) : Exit::usage;
+  if (!without_model_flags(options)) return Exit::usage;
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))
     return code;

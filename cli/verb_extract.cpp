@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/models.h"
+#include "cli/unused_flags.h"
 #include "frontends/layers.h"
 #include "mapper/mapping_names.h"
 #include "report/extract_report.h"
@@ -210,6 +211,7 @@ std::string text_of(const Extraction& extraction) {
 
 Exit verb_extract(const Options& options, bool run) {
   Exit code = Exit::ok;
+  if (!is_onnx(options.kernel_file) && !without_model_flags(options)) return Exit::usage;
   const auto source = load_source(options, code);
   if (!source) return code;
   const auto model = load_target(options);

@@ -13,6 +13,7 @@
 #include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
+#include "cli/unused_flags.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "report/memory_counts.h"
 
@@ -69,19 +70,29 @@ bool counts_requests() {
   return asked != nullptr && *asked != '\0' && std::string(asked) != "0";
 }
 
+/// Said before anything is computed.
+bool writes_arrays(const Options& options) {
+  const std::string& file = options.onnx.outputs;
+  if (file.empty() || file.ends_with(".npz") || file.ends_with(".npy")) return true;
+  fail(Exit::usage, "--outputs " + file + ": arrays are written as .npz, or as .npy if there is one",
+       "--outputs " + file + ".npz");
+  return false;
+}
+
 Exit verb_run(const Options& options) {
   if (is_model(options)) {
-    if (options.onnx.interpret && options.onnx.threads > 1)
-      return fail(Exit::usage, "--threads is for programs, and --interpret makes none", "leave out one of them");
-    if (options.onnx.interpret && !options.report.empty())
-      return fail(Exit::usage, "--report shows the parts of a program, and --interpret makes none", "--target HW");
+    if (!without_kernel_flags(options) || !writes_arrays(options)) return Exit::usage;
+    if (options.onnx.interpret && !without_program_flags(options)) return Exit::usage;
     if (options.onnx.interpret) return interpret_model(options);
     if (options.target.empty())
       return fail(Exit::usage, "a model runs on a machine, or by the interpreter", "--target HW, or --interpret");
     return compile_and_run_model(options);
   }
-  if (options.compute.empty() && is_stream_file(options.kernel_file)) return run_stream(options);
-  if (!without_model_flags(options)) return Exit::usage;
+  if (options.compute.empty() && is_stream_file(options.kernel_file))
+    return without_compiler_flags(options) ? run_stream(options) : Exit::usage;
+  if (!without_model_flags(options) || has_unused(options, {"--report"}, "shows the parts of a model, and this is none",
+                                                  "isamap schedule --report shows a kernel"))
+    return Exit::usage;
   if (options.target.empty()) return fail(Exit::usage, "--target is required", "--help says what there is");
   Exit code = Exit::ok;
   if (const auto sizes = several_sizes(options, code)) return run_sizes(options, *sizes);

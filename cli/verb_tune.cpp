@@ -5,16 +5,14 @@
 #include "cli/interrupt.h"
 #include "cli/models.h"
 #include "cli/search_answer.h"
+#include "cli/unused_flags.h"
 
 namespace isamap::cli {
 namespace {
 
 Exit verb_tune(const Options& given) {
-  if (given.compute.empty() && is_onnx(given.kernel_file)) {
-    if (given.lab.store.empty()) return tune_model(given);
-    return fail(Exit::usage, "--store is for kernels: schedules of a model are kept in the cache of programs",
-                "leave it out");
-  }
+  if (given.compute.empty() && is_onnx(given.kernel_file))
+    return without_kernel_flags(given) ? tune_model(given) : Exit::usage;
   if (!without_model_flags(given)) return Exit::usage;
   Options options = given;
   if (!options.strategy_given)

@@ -71,7 +71,7 @@ class DeviceModelPrinter {
   DeviceModelPrinter(const ModelProgram& model, const HardwareModel& machine, UnitId grid)
       : model_(model),
         machine_(machine),
-        name_(entry_name(model.name)),
+        name_(model_name(model.name)),
         file_(machine, grid, std::any_of(model.programs.begin(), model.programs.end(), [](const Program& program) {
                 return program.library_functions;
               })) {

@@ -61,7 +61,9 @@ void check_attributes(const onnx::NodeProto& node, const std::string& title, Dia
 /// Names must be defined before use, which excludes cycles too.
 void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
   std::set<std::string> defined, written_somewhere;
-  for (const auto& input : graph.input()) defined.insert(input.name());
+  for (const auto& input : graph.input())
+    if (!defined.insert(input.name()).second)
+      problems.push_back(error("two inputs are named '" + printable(input.name()) + "'"));
   for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
   for (const auto& tensor : graph.sparse_initializer()) defined.insert(tensor.values().name());
   for (const auto& node : graph.node()) written_somewhere.insert(node.output().begin(), node.output().end());

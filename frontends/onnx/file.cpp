@@ -9,6 +9,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <onnx/onnx_pb.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
@@ -184,6 +185,12 @@ class Reader {
   }
 
  private:
+  static bool read_offset(const std::string& text, std::int64_t& offset) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, offset);
+    return problem == std::errc() && stop == end;
+  }
+
   /// The file lies in the model's folder or below it.
   void external(const onnx::TensorProto& tensor, const std::string& what, Constant& result) {
     std::string location;
@@ -191,7 +198,10 @@ class Reader {
     result.bytes = element_count(empty) * bytes(*result.dtype);
     for (const auto& entry : tensor.external_data()) {
       if (entry.key() == "location") location = entry.value();
-      if (entry.key() == "offset") result.offset = std::strtoll(entry.value().c_str(), nullptr, 10);
+      if (entry.key() == "offset" && !read_offset(entry.value(), result.offset)) {
+        problems_.push_back(error(what + " is stored at the offset '" + printable(entry.value()) + "', no number"));
+        return;
+      }
     }
     const std::filesystem::path relative = std::filesystem::path(location).lexically_normal();
     if (location.empty() || relative.is_absolute() || *relative.begin() == "..") {

@@ -71,7 +71,11 @@ Walk::Walk(const ModelFile& file, const ModelOptions& options)
     : file_(file), options_(options), sizes_(options.sizes) {}
 
 void Walk::run() {
-  for (const Constant& constant : file_.graph.constants) add_constant(constant.name, constant);
+  for (const Constant& constant : file_.graph.constants) {
+    if (values_.contains(constant.name) || missing_.contains(constant.name))
+      notes.push_back("the file has constant '" + constant.name + "' twice: the later one is used");
+    add_constant(constant.name, constant);
+  }
   for (const Declared& input : file_.graph.inputs)
     if (!values_.contains(input.name) && !missing_.contains(input.name)) add_input(input);
   for (const auto* declared : {&file_.graph.values, &file_.graph.outputs})
@@ -83,6 +87,7 @@ void Walk::run() {
     if (problems.size() >= max_contradictions) return;
   }
   draft.order = file_.graph.nodes.size();
+  check_outputs();
   add_outputs();
   drop_unused();
 }
@@ -118,6 +123,10 @@ void Walk::add_input(const Declared& input) {
     return;
   }
   if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype) {
+    if (input.shape && (input.shape->size() > 1 || (input.shape->size() == 1 && input.shape->front() > 1)))
+      problems.push_back(
+          error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(*input.shape)),
+                "--inputs states other values, --constant says that they never change"));
     TensorData data = zeros(*input.dtype, input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{});
     data.set(0,
              is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
@@ -270,7 +279,8 @@ void Walk::choose(const Node& node, int depth) {
   if (!condition.values || condition.values->count() != 1)
     throw Refused{"its condition is known only when the model runs", "fix the input it depends on with --fix"};
   const auto branch = node.attributes.find(condition.values->get(0).integer != 0 ? "then_branch" : "else_branch");
-  if (branch == node.attributes.end() || !branch->second.graph) throw contradiction("a branch is missing", "");
+  if (branch == node.attributes.end() || !branch->second.graph)
+    throw contradiction("a branch is missing, or graphs nest more than 16 deep", "");
   const Graph& graph = *branch->second.graph;
   for (const Constant& constant : graph.constants) add_constant(constant.name, constant);
   for (const Node& inner : graph.nodes) add_node(inner, depth + 1);
@@ -411,6 +421,25 @@ bool Walk::fold(const Node& node, Make maker) {
     values_[node.outputs[k]] = *value;
   }
   return true;
+}
+
+/// Is an output what the file says of it? What differs is a note: some exporters state wrong sizes.
+void Walk::check_outputs() {
+  for (const Declared& declared : file_.graph.outputs) {
+    const auto found = values_.find(declared.name);
+    if (found == values_.end() || !declared.dtype) continue;
+    const Value& value = found->second;
+    if (value.dtype != *declared.dtype)
+      notes.push_back(fmt::format("output '{}' is {}; the file states {}", declared.name, name(value.dtype),
+                                  name(*declared.dtype)));
+    if (!declared.shape || declared.shape->empty()) continue;  // a shape of nothing is left out by some exporters
+    bool fits = declared.shape->size() == value.shape.size();
+    for (std::size_t d = 0; fits && d < value.shape.size(); ++d)
+      fits = (*declared.shape)[d] < 0 || (*declared.shape)[d] == value.shape[d];
+    if (!fits)
+      notes.push_back(fmt::format("output '{}' is {}; the file states {}", declared.name, sizes_text(value.shape),
+                                  sizes_text(*declared.shape)));
+  }
 }
 
 /// The caller gets every output: one that is an input or a constant is copied.

@@ -51,6 +51,7 @@ class Walk {
   std::vector<bool> needed_nodes() const;
   std::string symbol_of(const Declared& input, std::size_t dim) const;
   std::optional<Sizes> known_sizes(const Declared& declared) const;
+  void check_outputs();
   void add_outputs();
   void copy_out(const std::string& name, Value& value);
   void drop_unused();

@@ -316,6 +316,9 @@ TEST(Names, AreIdentifiers) {
   for (const std::string owned : {"exp", "expf", "printf", "y1", "int8_t", "transfer", "for"})
     EXPECT_EQ(entry_name(owned), owned + "_kernel");
   EXPECT_EQ(entry_name("conv2d"), "conv2d");
+  for (const std::string owned : {"model", "arena", "weights"}) EXPECT_EQ(model_name(owned), owned + "_model");
+  EXPECT_EQ(model_name("int"), "int_kernel");
+  EXPECT_EQ(model_name("mobilenet"), "mobilenet");
   Names names;
   EXPECT_EQ(names.unique("C"), "C");
   EXPECT_EQ(names.unique("C"), "C_2");

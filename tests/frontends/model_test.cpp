@@ -338,6 +338,24 @@ TEST_F(ModelTest, OutputsThatAreReadInside) {
   }
 }
 
+/// What a file says twice, or of its results: the later constant counts, and sizes that differ are said.
+TEST_F(ModelTest, WhatIsStatedTwiceOrWrongIsSaid) {
+  const auto twice = import(input("x", {2}) + input("x", {3}) + node("Relu", {"x"}, "y") + output("y", {2}));
+  ASSERT_FALSE(twice);
+  EXPECT_NE(render(twice.diagnostics()).find("two inputs are named 'x'"), std::string::npos);
+  const auto later = import(input("x", {2}, 7) + constant("c", {2}, {1, 2}) + constant("c", {2}, {3, 4}) +
+                            node("Add", {"x", "c"}, "y") + output("y", {5}, 7));
+  ASSERT_TRUE(later) << render(later.diagnostics());
+  EXPECT_EQ(later->notes, (std::vector<std::string>{"the file has constant 'c' twice: the later one is used",
+                                                    "output 'y' is [2]; the file states [5]"}));
+  EXPECT_EQ(later->weights.at(0).values->get(1).integer, 4);
+  ModelOptions fixed;
+  fixed.fix["x"] = 3;
+  const auto scalar = import(input("x", {2}) + node("Relu", {"x"}, "y") + output("y", {2}), fixed);
+  ASSERT_FALSE(scalar);
+  EXPECT_NE(render(scalar.diagnostics()).find("input 'x' is [2], and --fix states scalars"), std::string::npos);
+}
+
 TEST_F(ModelTest, DamageIsReported) {
   const std::string whole =
       onnx_bytes::model(one("Conv", {{"x", {1, 2, 5, 5}}, {"w", {3, 2, 3, 3}}}, ints("pads", {1, 1, 1, 1})));

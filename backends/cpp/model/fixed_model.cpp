@@ -15,7 +15,7 @@
 namespace isamap {
 
 Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& machine, std::size_t least_in_units) {
-  const std::string name = entry_name(model.name);
+  const std::string name = model_name(model.name);
   auto printed = print_parts(model, machine, name);
   if (!printed) return printed.diagnostics();
   const std::vector<FixedPart>& parts = printed->parts;

@@ -47,7 +47,7 @@ std::string ports(const char* title, const std::vector<Port>& ports, const std::
 
 std::string fixed_header(const ModelProgram& model, const std::string& machine, ModelKind kind,
                          const PointerAlignments& aligns) {
-  const std::string name = entry_name(model.name);
+  const std::string name = model_name(model.name);
   const std::string guard = "ISAMAP_MODEL_" + upper(name) + "_H";
   std::string text = fmt::format(
       "/* {}: a model, printed by isamap for {}, to be called from C and C++; belongs to whoever ran it.\n\n", name,

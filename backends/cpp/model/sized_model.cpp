@@ -42,7 +42,7 @@ struct SizedPart {
 class SizedModelPrinter {
  public:
   SizedModelPrinter(const SymbolicModelProgram& model, const HardwareModel& machine)
-      : model_(model), machine_(machine), name_(entry_name(model.name)) {
+      : model_(model), machine_(machine), name_(model_name(model.name)) {
     aligns_in_.resize(model.inputs.size(), 1);
     aligns_out_.resize(model.outputs.size(), 1);
     for (const SymbolicSize& size : model.facts.sizes) sizes_[size.name] = names_.unique("n_" + identifier(size.name));

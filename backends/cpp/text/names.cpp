@@ -79,6 +79,16 @@ constexpr auto macro_families = std::to_array<std::string_view>(
      "HUGE_VAL", "FP_",     "M_PI",    "M_1_PI",      "M_2_PI",   "M_2_SQRT", "M_SQRT",    "M_LN",
      "M_LOG",    "MAP_",    "MADV_",   "POSIX_MADV_", "PROT_",    "ATOMIC_"});
 
+// Types, functions and variables of emitted models.
+constexpr std::string_view model_words =
+    " "
+    "WeightsHeader about after all arena arena_bytes band bands block bytes call copy count current cut device done "
+    "each extents failed file fill first fits found fstat grow header held in in_ input inputs kept known length line "
+    "longest made madvise magic mapped marks member members memory misaligned mode model most number numbers once "
+    "order output outputs outputs_at own_arena part part_names parts place pointer problem range read_sizes result "
+    "samples seconds self shape shapes sizes sizes_fit slots state stream team thread threads time_runs to traced "
+    "trace_file unit user versions weights weights_file ";
+
 bool is_macro(const std::string& name) {
   return macros.find(" " + name + " ") != std::string_view::npos ||
          std::any_of(macro_families.begin(), macro_families.end(),
@@ -114,6 +124,11 @@ std::string identifier(const std::string& name) {
 std::string entry_name(const std::string& program) {
   const std::string name = identifier(program);
   return contains(reserved, name) || declared_elsewhere(name) || is_macro(name) ? name + "_kernel" : name;
+}
+
+std::string model_name(const std::string& model) {
+  const std::string name = entry_name(model);
+  return model_words.find(" " + name + " ") != std::string_view::npos ? name + "_model" : name;
 }
 
 std::string upper(std::string text) {

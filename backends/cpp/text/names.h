@@ -13,6 +13,9 @@ std::string identifier(const std::string& name);
 /// The `extern "C"` name of a program: its identifier, with suffix "_kernel" if reserved by the language or its
 /// library.
 std::string entry_name(const std::string& program);
+/// The name of a model's type, and prefix of its functions: the same, with suffix "_model" for names in the text of
+/// emitted models, as of a file that is called "model".
+std::string model_name(const std::string& model);
 
 /// For macros.
 std::string upper(std::string text);
