@@ -198,6 +198,36 @@ def crowded(files):
             yield f"{folder} has {n} .cpp files, more than {MOST_FILES}"
 
 
+def named_types(path):
+    """(line, name with its namespaces) of types that other files can see: outside of functions and unnamed namespaces."""
+    spaces, text_until = [], ""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if text_until and text_until not in line:
+                continue
+            begun = re.search(r'R"(\w*)\((?!.*\)\1")', line)  # a text of several lines
+            text_until = f'){begun.group(1)}"' if begun else ""
+            if opened := re.match(r"namespace ?([\w:]*) \{$", line):
+                spaces.append(opened.group(1))
+            elif line.startswith("}  // namespace") and spaces:
+                spaces.pop()
+            elif spaces and all(spaces) and (made := re.match(r"(?:struct|class) (\w+)(?: final)?(?: : .*)? \{", line)):
+                yield number, "::".join([*spaces, made.group(1)])
+
+
+def twice(files):
+    """Types of one name in two files: where both are linked, the functions of one are taken for those of the other."""
+    # What is printed into programs of its own is linked into nothing of ours.
+    first = {}
+    for path in files:
+        if path.startswith(("backends/cuda/emulation/", "backends/cuda/device/")):
+            continue
+        for line, name in named_types(path):
+            if name in first:
+                yield f"{path}:{line}: {name} is a type of {first[name]}, too"
+            first.setdefault(name, f"{path}:{line}")
+
+
 def numbers_of_machines(files):
     """Terms of the cost model read numbers of a machine from its file (hwdesc/defaults/timing.yaml)."""
     for path in files:
@@ -214,6 +244,7 @@ def main():
     failed = False
     for title, found in [("cycles between folders:", cycles(ours)), ("includes against the order of layers:", upward(ours)),
                          ("folders that are too full:", crowded(ours)), ("too large:", too_large(ours)),
+                         ("types of one name:", twice([f for f in sources() if f.startswith("include/")] + ours)),
                          ("numbers that belong in hwdesc/defaults/timing.yaml:", numbers_of_machines(ours))]:
         found = list(found)
         if found:

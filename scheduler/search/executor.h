@@ -15,13 +15,14 @@
 namespace isamap {
 
 /// A point and what is known of it: a cost, or problems.
-struct Evaluation {
+struct PointResult {
   Point point;
   std::optional<Nest> nest;  ///< where it was built: a point may be priced without one, or in another process
   std::optional<Cost> cost;
   Diagnostics problems;    ///< why it has no cost; empty: it has one
   bool elsewhere = false;  ///< by another process, which had a nest: `cost` has totals only, `complete` adds the rest
 };
+using Evaluation = PointResult;  ///< beside isamap/compile.h, which has another, only the first name will do
 
 using PointSource = std::function<std::optional<Point>()>;
 

@@ -34,6 +34,22 @@ bool takes_long(const std::string& includes) {
   return false;
 }
 
+/// Includes up to the first of a file beside, next to which the others are short: kernels whose lists differ share it.
+std::string up_to_own_header(const std::string& includes) {
+  int depth = 0;
+  bool found = false;
+  for (std::size_t at = 0; at < includes.size();) {
+    const std::size_t end = includes.find('\n', at) + 1;
+    const std::string line = includes.substr(at, end - at);
+    const LineKind kind = kind_of(line);
+    found = found || line.starts_with("#include \"");
+    depth += kind == LineKind::opens ? 1 : kind == LineKind::closes ? -1 : 0;
+    if (found && depth == 0) return includes.substr(0, end);
+    at = end;
+  }
+  return includes;
+}
+
 }  // namespace
 
 std::string leading_includes(const std::string& text) {
@@ -53,7 +69,7 @@ std::string leading_includes(const std::string& text) {
 }
 
 std::string precompiled_headers(const HeaderUse& use, const fs::path& folder) {
-  const std::string includes = leading_includes(use.text);
+  const std::string includes = up_to_own_header(leading_includes(use.text));
   if (!takes_long(includes) || !has_cache()) return "";
   const std::string key =
       listed_command(use.command("headers", "precompiled")) + "\n" + use.identity + "\n" + includes + use.own_headers;

@@ -101,18 +101,18 @@ EMULATION_API void count_sectors() {
   const std::uintptr_t bytes = static_cast<std::uintptr_t>(state.memories.transaction);
   for (auto& [key, request] : asked()) {
     if (request.places.empty()) continue;
-    std::set<std::uintptr_t> sectors;
     std::sort(request.places.begin(), request.places.end());
-    std::uintptr_t wanted = 0, end = 0;
+    std::uintptr_t wanted = 0, end = 0, sectors = 0,
+                   next = 0;  // in the order of addresses: those before `next` are counted
     for (const auto& [at, size] : request.places) {
-      for (std::uintptr_t sector = at / bytes; sector * bytes < at + size; ++sector) sectors.insert(sector);
+      for (next = std::max(next, at / bytes); next * bytes < at + size; ++next) ++sectors;
       if (at + size > end) wanted += at + size - (at > end ? at : end), end = at + size;
     }
     auto tensor = tensors().upper_bound(request.places[0].first);
     const std::string name = tensor == tensors().begin() ? "?" : std::prev(tensor)->second;
     Counted& counted = counts.all[{state.kernel_name, name, static_cast<int>(request.access)}];
     ++counted.requests;
-    counted.sectors += static_cast<long>(sectors.size());
+    counted.sectors += static_cast<long>(sectors);
     counted.least += static_cast<long>((wanted + bytes - 1) / bytes);
   }
   asked().clear();

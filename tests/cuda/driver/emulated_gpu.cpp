@@ -118,22 +118,36 @@ template <class... T> void sizes_of(void (*)(T...), void (*each)(void*, std::siz
 template <class... T> std::index_sequence_for<T...> sequence_of(void (*)(T...)) { return {}; }
 )";
 
-/// What libraries of kernels share, made once; empty where it cannot be made, and each holds all of it.
-std::string shared_object(const std::filesystem::path& folder) {
+const std::string compiler = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC ";
+
+/// What libraries of kernels share is made once, in a folder of this text of the emulation; where it cannot be made,
+/// each library does without. `text` becomes `made` by the compiler with these flags.
+bool make_once(const std::filesystem::path& made, const std::string& text, const std::string& flags) {
   namespace fs = std::filesystem;
-  const fs::path object = folder / (std::to_string(std::hash<std::string>{}(isamap::emulation_header())) + ".o"),
-                 own = folder / ("object." + std::to_string(getpid()));
-  if (fs::exists(object)) return object.string();
+  if (fs::exists(made)) return true;
+  const fs::path own = made.parent_path() / ("made." + std::to_string(getpid()));
   fs::create_directories(own);
   std::ofstream(own / isamap::emulation_header_name) << isamap::emulation_header();
-  std::ofstream(own / "shared.cpp") << "#include \"" << isamap::emulation_header_name << "\"\n";
-  const std::string command = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC -DISAMAP_EMULATION_DEFINED -c -o '" +
-                              (own / "made.o").string() + "' '" + (own / "shared.cpp").string() + "' > '" +
-                              (own / "log").string() + "' 2>&1";
-  const bool made = std::system(command.c_str()) == 0;
-  if (made) fs::rename(own / "made.o", object);
+  std::ofstream(own / "shared.hpp") << text;
+  const std::string command = compiler + flags + " -o '" + (own / "made").string() + "' '" +
+                              (own / "shared.hpp").string() + "' > '" + (own / "log").string() + "' 2>&1";
+  const bool ok = std::system(command.c_str()) == 0;
+  if (ok) fs::rename(own / "made", made);
   fs::remove_all(own);
-  return made ? object.string() : "";
+  return ok;
+}
+
+/// The inputs and flags by which a library has the emulation: its object, and its header parsed before.
+std::string shared_parts(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const fs::path place = folder / std::to_string(std::hash<std::string>{}(isamap::emulation_header()));
+  const std::string text = std::string("#include \"") + isamap::emulation_header_name + "\"\n";
+  fs::create_directories(place);
+  if (!make_once(place / "shared.o", text, "-DISAMAP_EMULATION_DEFINED -c -x c++")) return "";
+  const std::string parts = " -DISAMAP_EMULATION_DECLARED '" + (place / "shared.o").string() + "'";
+  const fs::path header = place / "shared.hpp";
+  if (!make_once(header.string() + ".gch", text, "-DISAMAP_EMULATION_DECLARED -x c++-header")) return parts;
+  return parts + " -include '" + header.string() + "'";
 }
 
 /// The library is kept by its text: a test that runs many programs of one kernel compiles it once.
@@ -153,10 +167,8 @@ std::filesystem::path library_of(const std::string& text, const std::vector<std:
            << "\", " << k << ", p, b, t, s, sequence_of(" << k << ")); }\nextern \"C\" void sizes_" << k
            << "(void (*each)(void*, std::size_t), void* to) { sizes_of(" << k << ", each, to); }\n";
   source.close();
-  const std::string shared = shared_object(folder);
-  const std::string command = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC -shared -o '" + (own / "made.so").string() +
-                              "' '" + (own / "kernel.cpp").string() + "'" +
-                              (shared.empty() ? "" : " -DISAMAP_EMULATION_DECLARED '" + shared + "'") + " > '" +
+  const std::string command = compiler + "-shared -o '" + (own / "made.so").string() + "' '" +
+                              (own / "kernel.cpp").string() + "'" + shared_parts(folder) + " > '" +
                               (own / "log").string() + "' 2>&1";
   if (std::system(command.c_str()) != 0) {
     std::ifstream log(own / "log");
