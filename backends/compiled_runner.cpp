@@ -15,6 +15,7 @@
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
+#include "backends/cuda/symbolic_unit.h"
 #include "backends/cuda/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
@@ -226,9 +227,11 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
                          double min_seconds) override {
     RunOutcome outcome;
     const Availability available = availability(model_);
-    outcome.executed = available.how;
-    outcome.missing = available.why;
-    if (available.how == ExecutionMode::unavailable) return outcome;
+    outcome.executed = kernels() ? ExecutionMode::emulated : available.how;  // also where there is a GPU
+    if (available.how == ExecutionMode::unavailable) {
+      outcome.missing = available.why;
+      return outcome;
+    }
     const TemporaryDirectory folder;
     if (!folder.ok() || !home_.ok()) {
       outcome.environment = fmt::format("cannot create a temporary folder in {}", TemporaryDirectory::parent());
@@ -245,19 +248,21 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
   }
 
  private:
+  bool kernels() const { return has_thread_blocks(model_); }
   const Program& first() const {
-    return symbolic_.grids.empty() ? symbolic_.versions[0].parts[0].program : symbolic_.arguments;
+    return symbolic_.versions[0].parts.empty() ? symbolic_.arguments : symbolic_.versions[0].parts[0].program;
   }
 
   Diagnostics compile_once() {
-    auto unit = print_symbolic_cpp(symbolic_, model_);
+    auto unit = kernels() ? print_symbolic_cuda(symbolic_, model_) : print_symbolic_cpp(symbolic_, model_);
     if (!unit) return unit.diagnostics();
     unit_ = std::move(*unit);
-    const RunPlan plan = make_run_plan(first(), unit_, true);
+    const RunPlan plan = make_run_plan(first(), unit_, !kernels());
     const auto made =
         compile(model_, unit_.text,
-                symbolic_driver_text(plan.arrays, plan.pack, plan.entry, symbolic_.kernel.facts.sizes.size()), {},
-                home_.path() / "program");
+                symbolic_driver_text(plan.arrays, plan.pack, plan.entry, symbolic_.kernel.facts.sizes.size()),
+                kernels() ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                home_.path() / "program", kernels() ? emulation_part() : SharedPart{});
     if (!made) return made.diagnostics();
     compiler_ = listed_command(*made);
     ++compilations_;
@@ -266,7 +271,7 @@ class SymbolicCppRunner final : public SymbolicRunner, ExecutableRunner {
 
   /// The arrays at the sizes of a run; packed ones have one size.
   RunPlan plan_at(const Program& bound) const {
-    RunPlan plan = make_run_plan(first(), unit_, true);
+    RunPlan plan = make_run_plan(first(), unit_, !kernels());
     for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
       if (!plan.tensors[a].valid()) continue;
       Buffer buffer;

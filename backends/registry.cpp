@@ -8,11 +8,14 @@
 #include "backends/compiled_runner.h"
 #include "backends/cpp/header.h"
 #include "backends/cpp/self_test.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/symbolic_unit.h"
 #include "backends/cuda/translation_unit.h"
 #include "backends/language_backend.h"
 #include "backends/simulator/simulate.h"
+#include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 
 namespace isamap {
@@ -68,6 +71,14 @@ std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareMod
 
 Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model, const EmitOptions& options) {
   return backend_of(model).print(program, model, options);
+}
+
+Result<std::vector<EmittedFile>> emit(const SymbolicProgram& program, const HardwareModel& model) {
+  const bool kernels = has_thread_blocks(model);
+  auto unit = kernels ? print_symbolic_cuda(program, model) : print_symbolic_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  if (!kernels) return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
+  return std::vector<EmittedFile>{{unit->name + ".cu", unit->text}, {emulation_header_name, emulation_header()}};
 }
 
 std::unique_ptr<Runner> make_runner(const HardwareModel& model, bool workspace) {

@@ -87,6 +87,38 @@ std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const 
                             : fmt::format("did you mean '{}'?", near));
 }
 
+Exit write_all(const std::vector<std::pair<fs::path, std::string>>& files) {
+  for (const auto& [path, text] : files)
+    if (const auto written = write_file(path.string(), text); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  return Exit::ok;
+}
+
+/// Several files are written to the folder of -o under their own names.
+Exit deliver_to_folder(const Options& options, const std::vector<EmittedFile>& files) {
+  std::error_code problem;
+  const fs::path folder = options.output;
+  if (fs::exists(folder, problem) && !fs::is_directory(folder, problem))
+    return fail(Exit::wrong_input,
+                fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
+                "name an existing or new folder with -o");
+  fs::create_directories(folder, problem);
+  std::vector<std::pair<fs::path, std::string>> all;
+  for (const EmittedFile& file : files) all.emplace_back(folder / fs::path(file.name).filename(), file.text);
+  return write_all(all);
+}
+
+/// -o FILE: the program there, other requested files next to it. Its includes are inlined.
+Exit deliver_to_file(const Options& options, const std::vector<EmittedFile>& files) {
+  const fs::path file = options.output, first = files.front().name;
+  std::vector<std::pair<fs::path, std::string>> all{{file, joined(files)}};
+  for (std::size_t f = 1; f < files.size(); ++f)
+    if (!includes(files.front(), files[f]))
+      all.emplace_back(file.parent_path() / (file.stem().string() + files[f].name.substr(first.stem().string().size())),
+                       files[f].text);
+  return write_all(all);
+}
+
 }  // namespace
 
 std::vector<std::string> model_folders() {
@@ -296,6 +328,27 @@ std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& m
   for (std::size_t i = 0; i < count; ++i)
     text += (i == 0 ? "" : i + 1 == ids.size() ? " and " : ", ") + model.instruction(ids[i]).name;
   return count == ids.size() ? text : text + fmt::format(" and {} more", ids.size() - count);
+}
+
+Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
+  std::error_code problem;
+  const fs::path given = options.output, first = files.front().name;
+  const bool one = std::all_of(files.begin() + 1, files.end(),
+                               [&](const EmittedFile& file) { return includes(files.front(), file); });
+  const std::string choices = fmt::format("give -o FOLDER, or -o FILE{}{}", first.extension().string(),
+                                          one ? " for one self-contained file" : ": the others are written beside it");
+  if (options.output.empty() && one) return deliver(options, joined(files));
+  if (options.output.empty())
+    return fail(Exit::usage, fmt::format("{} files are printed, too many for the standard output", files.size()),
+                choices);
+  if (files.size() == 1) return deliver(options, files.front().text);
+  if (fs::is_directory(given, problem)) return deliver_to_folder(options, files);
+  if (given.extension() == first.extension()) return deliver_to_file(options, files);
+  if (!given.has_filename() || !given.has_extension()) return deliver_to_folder(options, files);
+  return fail(Exit::usage,
+              fmt::format("'{}' is neither a folder nor a file with extension '{}', and {} files are printed",
+                          options.output, first.extension().string(), files.size()),
+              choices);
 }
 
 }  // namespace isamap::cli

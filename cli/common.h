@@ -39,6 +39,9 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code);
 
 /// Writes the result to stdout or, atomically, to the file of -o. Returns `code` unless writing fails.
 Exit deliver(const Options& options, const std::string& text, Exit code = Exit::ok);
+/// Prints the files of a program, or writes them where -o says. A file has the program's extension; a folder exists,
+/// ends with a slash or has no extension.
+Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files);
 /// Early check before hours of work: the diagnostic if the folder of an output file is missing.
 std::optional<Diagnostic> no_folder_for(const std::string& path);
 /// Writes a temporary file in the same folder and renames it.

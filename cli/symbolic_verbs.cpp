@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "backends/cpp/symbolic/symbolic_unit.h"
-#include "backends/cpp/text/names.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "cli/sizes.h"
@@ -95,6 +93,29 @@ Json grids_json(const SymbolicProgram& program, std::size_t version) {
   return json;
 }
 
+/// "256 threads for each of M*N elements"
+std::string launch_text(const SymbolicProgram& program, std::size_t s) {
+  const StatementLaunch& launch = program.launches[s];
+  std::string elements;
+  for (const int d : launch.dims) {
+    const std::string extent = print(program.kernel.statements[s].extents[static_cast<std::size_t>(d)]);
+    elements += (elements.empty() ? "" : " * ") + (extent.find(' ') == std::string::npos ? extent : "(" + extent + ")");
+  }
+  return fmt::format("{}: a thread for each of {} elements, blocks of {} threads, {}-bit indices",
+                     program.kernel.sample.statements[s].name, elements.empty() ? "1" : elements, launch.threads,
+                     launch.index == IndexType::bits32 ? 32 : 64);
+}
+
+Json launches_json(const SymbolicProgram& program) {
+  Json json = Json::array();
+  for (std::size_t s = 0; s < program.launches.size(); ++s)
+    json.push_back({{"statement", program.kernel.sample.statements[s].name},
+                    {"threads_of_block", program.launches[s].threads},
+                    {"index_bits", program.launches[s].index == IndexType::bits32 ? 32 : 64},
+                    {"fills", program.launches[s].fills}});
+  return json;
+}
+
 Json samples_json(const SymbolicCompilation& compiled) {
   Json json = Json::array();
   for (const SizeSample& sample : compiled.samples)
@@ -171,6 +192,8 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
     if (!guard.empty()) json["guards"].push_back(guard);
   }
   for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  bodies += program.launches.size();
+  if (!program.launches.empty()) json["versions"][0]["launches"] = launches_json(program);
   if (!program.grids.empty()) {
     for (std::size_t v = 0; v < program.versions.size(); ++v) {
       json["versions"][v].erase("parts");
@@ -212,6 +235,14 @@ Exit refused_flags(const std::vector<std::pair<std::string, bool>>& flags) {
 std::string version_text(const SymbolicProgram& program, std::size_t v) {
   const std::string guard = guard_text(program.versions[v]);
   return fmt::format("version {}, {}", v + 1, guard.empty() ? "else" : "when " + guard);
+}
+
+/// Of `schedule`: the launches of all statements.
+std::string launches_text(const SymbolicProgram& program) {
+  std::string text = fmt::format("# {} for {}: one version, a launch for each statement\n", program.kernel.sample.name,
+                                 isamap::print(program.kernel.facts));
+  for (std::size_t s = 0; s < program.launches.size(); ++s) text += "# " + launch_text(program, s) + "\n";
+  return text;
 }
 
 /// Of `schedule`: the runs of each statement's dims, and its schedule.
@@ -259,11 +290,12 @@ Exit emit_symbolic(const Options& options, const SymbolicKernel& kernel) {
   std::optional<HardwareModel> model;
   const auto compiled = compiled_for_all(options, kernel, model, code);
   if (!compiled) return code;
-  const auto unit = print_symbolic_cpp(*compiled->program, *model);
-  if (!unit) return fail(Exit::no_answer, unit.diagnostics());
-  if (!options.json) return deliver(options, unit->text);
+  const auto files = emit(*compiled->program, *model);
+  if (!files) return fail(Exit::no_answer, files.diagnostics());
+  if (!options.json) return deliver_files(options, *files);
   Json json = symbolic_document(*compiled, *model);
-  json["files"] = Json::array({{{"name", unit->name + ".cpp"}, {"text", unit->text}}});
+  json["files"] = Json::array();
+  for (const EmittedFile& file : *files) json["files"].push_back({{"name", file.name}, {"text", file.text}});
   return deliver(options, text_of(json));
 }
 
@@ -281,6 +313,7 @@ Exit schedule_symbolic(const Options& options, const SymbolicKernel& kernel) {
   if (options.json) return deliver(options, text_of(symbolic_document(*compiled, *model)));
   const SymbolicProgram& program = *compiled->program;
   if (!program.grids.empty()) return deliver(options, grids_text(*compiled));
+  if (!program.launches.empty()) return deliver(options, launches_text(program) + file_text(*compiled, {}));
   std::string text =
       fmt::format("# {} for {}: {} version{}, the last one for every size\n", kernel.sample.name,
                   isamap::print(kernel.facts), program.versions.size(), program.versions.size() == 1 ? "" : "s");
@@ -305,11 +338,13 @@ Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
   std::size_t bodies = 0;
   for (const RowVersion& version : program.versions) bodies += version.parts.size() + version.rest_first.size();
   for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  bodies += program.launches.size();
   std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
                                  program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),
                                  program.versions.size(), program.versions.size() == 1 ? "" : "s", bodies);
   for (const std::string& line : rests_text(program)) text += "  " + line + "\n";
   for (const std::string& line : regret_text(*compiled)) text += "  " + line + "\n";
+  for (std::size_t s = 0; s < program.launches.size(); ++s) text += "  " + launch_text(program, s) + "\n";
   return deliver(options, text + "  mappings and reasons are those of one size: bind sizes with --sizes\n");
 }
 

@@ -10,6 +10,7 @@
 #include "driver/grid_plan.h"
 #include "driver/grid_price.h"
 #include "driver/grid_versions.h"
+#include "driver/symbolic_arguments.h"
 #include "isamap/scheduler.h"
 
 namespace isamap {
@@ -59,25 +60,6 @@ BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
     counts.push_back(
         std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
   return counts;
-}
-
-Program arguments_of(const Kernel& kernel) {
-  Program program;
-  program.name = kernel.name;
-  program.kernel = kernel;
-  for (const TensorId id : arguments(kernel)) {
-    const Tensor& tensor = kernel.tensors[id.index()];
-    Buffer buffer;
-    buffer.name = tensor.name;
-    buffer.dtype = tensor.dtype;
-    buffer.extents = tensor.shape;
-    buffer.strides = strides_of(tensor);
-    buffer.align = bytes(tensor.dtype);
-    buffer.role = BufferRole::argument;
-    buffer.tensor = id;
-    program.buffers.push_back(std::move(buffer));
-  }
-  return program;
 }
 
 /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
@@ -374,7 +356,7 @@ class BlockCompiler {
         program.grids.push_back(limited_to(plan->grid, largest_extents(plan->grid, version.when)));
       }
     }
-    program.arguments = arguments_of(kernel_.sample);
+    program.arguments = symbolic_arguments(kernel_.sample);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;
     result_.problems.clear();

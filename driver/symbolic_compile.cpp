@@ -8,6 +8,7 @@
 
 #include "driver/block_compile.h"
 #include "driver/grid_price.h"
+#include "driver/launch_compile.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
@@ -351,6 +352,7 @@ SymbolicCompilation refused(const Diagnostic& why) {
 
 SymbolicCompilation compile_symbolic(const SymbolicKernel& kernel, const HardwareModel& model,
                                      const CompileOptions& options) {
+  if (has_thread_blocks(model)) return compile_launches(kernel, model, options);
   if (!is_host_code(model))
     return refused(error(fmt::format("no program for all sizes: those of '{}' are no C++", model.name),
                          "bind sizes with --sizes"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/cpp/statement_text.h"
 #include "backends/cpp/text/element_text.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
@@ -17,10 +18,6 @@ using Spelled = std::map<std::string, std::string>;
 
 const char* const not_vectorized = "asm volatile(\"\");";
 constexpr int kLanes = 16;  ///< partial sums of a reduction along memory
-
-struct NoLoops {
-  std::string why;
-};
 
 /// What the nests of a kernel share.
 struct LoopContext {
@@ -40,11 +37,8 @@ class StatementLoops {
         symbolic_(kernel_.statements[s]),
         statement_(kernel_.sample.statements[s]),
         machine_(context.machine),
-        elements_(context.elements),
-        names_(context.sizes),
-        tensors_(context.tensors),
+        text_of_(kernel_, s, machine_, context.elements, context.sizes, context.tensors),
         in_order_(context.in_order) {
-    for (const Dim& dim : statement_.domain.dims) names_[symbolic_dim(dim.name)] = "i_" + identifier(dim.name);
     for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
       (statement_.domain.dims[d].kind == DimKind::parallel ? parallel_ : reduced_).push_back(d);
   }
@@ -61,7 +55,7 @@ class StatementLoops {
       for (const std::size_t d : reduced_)
         if (d != inner.value_or(d + 1)) open(d);
       if (inner) open(*inner, !moves_across(*inner));
-      line(combined(place(0), place(0)));
+      line(text_of_.combined(text_of_.place(0), text_of_.place(0)));
     }
     while (depth_ > 2) close();
     return "  {\n" + text_ + "  }\n";
@@ -73,7 +67,7 @@ class StatementLoops {
   /// one, into what may be another page.
   void open(std::size_t d, bool along_memory = false) {
     const std::string& name = dim_name(d);
-    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{", name, affine_text(symbolic_.extents[d], names_)));
+    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{", name, text_of_.extent(d)));
     ++depth_;
     if (!along_memory) line(not_vectorized);
   }
@@ -81,7 +75,7 @@ class StatementLoops {
     --depth_;
     line("}");
   }
-  const std::string& dim_name(std::size_t d) const { return names_.at(symbolic_dim(statement_.domain.dims[d].name)); }
+  const std::string& dim_name(std::size_t d) const { return text_of_.dim_name(d); }
 
   /// How the access moves with a dim: 0 not at all, 1 to the next element, 2 otherwise.
   int movement(int access, std::size_t d) const {
@@ -124,167 +118,47 @@ class StatementLoops {
     return best;
   }
 
-  const std::vector<AffineExpr>& shape_of(int access) const {
-    return kernel_.shapes[access_of(statement_, access).tensor.index()];
-  }
-
-  /// Row-major position of an access.
-  std::string address(int access) const {
-    const Access& sample = access_of(statement_, access);
-    const auto& index = symbolic_.index[static_cast<std::size_t>(access)];
-    const auto& shape = shape_of(access);
-    std::string at;
-    for (std::size_t d = 0; d < index.size(); ++d) {
-      std::string one = affine_text(index[d], names_);
-      if (sample.computed && sample.computed->axis == static_cast<int>(d))
-        one = fmt::format("isamap_clamped(static_cast<long>({}), {})",
-                          places_[static_cast<std::size_t>(sample.computed->read)], affine_text(shape[d], names_));
-      at = at.empty() ? one : fmt::format("({}) * ({}) + {}", at, affine_text(shape[d], names_), one);
-    }
-    return at.empty() ? "0" : at;
-  }
-
-  std::string element(int access) const {
-    return fmt::format("{}[{}]", tensors_[access_of(statement_, access).tensor.index()], address(access));
-  }
-
-  /// An access as an expression; reads beyond the shape yield their value.
-  std::string place(int access) const {
-    const Access& sample = access_of(statement_, access);
-    const auto outside = access == 0 ? std::nullopt : outside_of(sample, kernel_.sample.tensors);
-    if (!outside) return element(access);
-    std::string inside;
-    const auto& index = symbolic_.index[static_cast<std::size_t>(access)];
-    for (std::size_t d = 0; d < index.size(); ++d) {
-      if (within(index[d], shape_of(access)[d])) continue;
-      const std::string at = affine_text(index[d], names_);
-      inside += fmt::format("{}{} >= 0 && {} < {}", inside.empty() ? "" : " && ", at, at,
-                            affine_text(shape_of(access)[d], names_));
-    }
-    if (inside.empty()) return element(access);
-    return fmt::format("({} ? {} : {})", inside, element(access), outside_text(*outside, sample.tensor));
-  }
-
-  /// Is it a dim with this extent?
-  bool within(const AffineExpr& index, const AffineExpr& extent) const {
-    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
-      if (index == AffineExpr::dim(symbolic_dim(statement_.domain.dims[d].name))) return symbolic_.extents[d] == extent;
-    return false;
-  }
-
-  std::string outside_text(double value, TensorId id) const {
-    const DType type = kernel_.sample.tensors[id.index()].dtype;
-    if (element_type(machine_, type) != portable_type(type) || (is_float(type) && bits(type) < 32))
-      throw NoLoops{fmt::format("values beyond the shape of {}", kernel_.sample.tensors[id.index()].name)};
-    return elements_.value(constant(value, type), {});
-  }
-
-  /// `place = old (+) value;`
-  std::string combined(const std::string& to, const std::string& old) {
-    places_.clear();
-    for (int a = 1; a < access_count(statement_); ++a) places_.push_back(place(a));
-    for (const AffineExpr& value : symbolic_.values)
-      places_.push_back(fmt::format("static_cast<std::int32_t>({})", affine_text(value, names_)));
-    const Tensor& tensor = kernel_.sample.tensors[statement_.write.tensor.index()];
-    return elements_.statement(statement_.reduction, tensor.dtype, to, statement_.body, places_, old);
-  }
-
   /// The innermost dim is summed over: in a register, and in lanes where sums may be in any order.
   void accumulate(std::size_t inner) {
     const Tensor& tensor = kernel_.sample.tensors[statement_.write.tensor.index()];
     const std::string type = element_type(machine_, tensor.dtype);
     const bool across = moves_across(inner), lanes = !in_order_ && !across && statement_.reduction == Reduction::add &&
                                                      (tensor.dtype == DType::f32 || tensor.dtype == DType::f64);
-    line(fmt::format("{} sum = {};", type, element(0)));
+    line(fmt::format("{} sum = {};", type, text_of_.element(0)));
     if (lanes) line(fmt::format("{} lanes[{}] = {{}};", type, kLanes));
     const int outer = depth_;
     for (const std::size_t d : reduced_)
       if (d != inner) open(d);
-    const std::string name = dim_name(inner), extent = affine_text(symbolic_.extents[inner], names_);
+    const std::string name = dim_name(inner), extent = text_of_.extent(inner);
     line(fmt::format("long {}_0 = 0;", name));
     if (lanes) {
       line(fmt::format("for (; {0}_0 + {1} <= {2}; {0}_0 += {1})", name, kLanes, extent));
       line(fmt::format("  for (long lane = 0; lane < {}; ++lane) {{", kLanes));
       line(fmt::format("    const long {0} = {0}_0 + lane;", name));
-      line("    " + combined("lanes[lane]", "lanes[lane]"));
+      line("    " + text_of_.combined("lanes[lane]", "lanes[lane]"));
       line("  }");
     }
     line(fmt::format("for (long {0} = {0}_0; {0} < {1}; ++{0}) {{", name, extent));
     if (across) line(std::string("  ") + not_vectorized);
-    line("  " + combined("sum", "sum"));
+    line("  " + text_of_.combined("sum", "sum"));
     line("}");
     while (depth_ > outer) close();
     if (lanes) line(fmt::format("for (long lane = 0; lane < {}; ++lane) sum += lanes[lane];", kLanes));
-    line(element(0) + " = sum;");
+    line(text_of_.element(0) + " = sum;");
   }
 
   const SymbolicKernel& kernel_;
   const SymbolicStatement& symbolic_;
   const Computation& statement_;
   const HardwareModel& machine_;
-  ElementText& elements_;
-  Spelled names_;
-  const std::vector<std::string>& tensors_;
+  StatementText text_of_;
   bool in_order_;
   std::vector<std::size_t> parallel_, reduced_;
-  std::vector<std::string> places_;
   int depth_ = 2;
   std::string text_;
 };
 
-/// Does the statement write every element of its tensor?
-bool writes_all(const SymbolicKernel& kernel, std::size_t s) {
-  const Computation& statement = kernel.sample.statements[s];
-  const auto& shape = kernel.shapes[statement.write.tensor.index()];
-  std::vector<AffineExpr> seen;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const AffineExpr& index = kernel.statements[s].index[0][axis];
-    bool whole = index.is_constant() && index.constant() == 0 && shape[axis] == AffineExpr(1);
-    for (std::size_t d = 0; d < statement.domain.dims.size(); ++d)
-      if (index == AffineExpr::dim(symbolic_dim(statement.domain.dims[d].name)))
-        whole = kernel.statements[s].extents[d] == shape[axis];
-    if (!whole || (!index.is_constant() && std::find(seen.begin(), seen.end(), index) != seen.end())) return false;
-    seen.push_back(index);
-  }
-  return true;
-}
-
 }  // namespace
-
-std::string affine_text(const AffineExpr& e, const std::map<std::string, std::string>& names) {
-  std::string text;
-  for (const AffineTerm& term : e.terms()) {
-    std::string atom;
-    if (const FloorDiv* div = division(term)) {
-      atom = fmt::format("isamap_floor_div({}, {})", affine_text(*div->numerator, names), div->divisor);
-    } else {
-      const auto& name = std::get<std::string>(term.atom);
-      const auto known = names.find(name);
-      atom = known == names.end() ? name : known->second;
-    }
-    text +=
-        (text.empty() ? "" : " + ") + (term.coefficient == 1 ? atom : fmt::format("{} * {}", term.coefficient, atom));
-  }
-  if (e.constant() != 0 || text.empty()) text += fmt::format("{}{}", text.empty() ? "" : " + ", e.constant());
-  return e.terms().size() + (e.constant() != 0 ? 1 : 0) > 1 ? "(" + text + ")" : text;
-}
-
-std::string count_text(const std::vector<AffineExpr>& shape, const std::map<std::string, std::string>& names) {
-  std::string text;
-  for (const AffineExpr& axis : shape) text += (text.empty() ? "" : " * ") + affine_text(axis, names);
-  return text.empty() ? "1" : text;
-}
-
-std::string affine_helpers() {
-  return R"(namespace {
-
-[[maybe_unused]] inline long isamap_floor_div(long a, long b) { return a / b - (a % b < 0 ? 1 : 0); }
-[[maybe_unused]] inline long isamap_clamped(long at, long extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
-
-}  // namespace
-
-)";
-}
 
 Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const HardwareModel& machine,
                                       const std::string& name, bool in_order, Surroundings& around) {
@@ -323,7 +197,7 @@ Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const Hardwa
       begun[to] = true;
       text += StatementLoops({kernel, machine, elements, sizes, tensors, in_order}, s).print();
     }
-  } catch (const NoLoops& problem) {
+  } catch (const NotSaid& problem) {
     return error(problem.why);
   }
   around.helpers.insert(elements.used_helpers().begin(), elements.used_helpers().end());

@@ -3,20 +3,12 @@
 // A symbolic kernel as plain C++ loops: right for every size, whatever the kernel is, and as fast as the C++ compiler
 // makes it. For parts of models that have no better program for all sizes.
 
-#include <map>
 #include <string>
 
 #include "backends/cpp/emit_functions.h"
-#include "isamap/symbolic.h"
+#include "backends/cpp/statement_text.h"
 
 namespace isamap {
-
-/// `a*M + b`, with `isamap_floor_div` for divisions. `names`: what names become; others stay.
-std::string affine_text(const AffineExpr& e, const std::map<std::string, std::string>& names);
-/// A product of such expressions: the elements of a shape.
-std::string count_text(const std::vector<AffineExpr>& shape, const std::map<std::string, std::string>& names);
-/// The definition of isamap_floor_div and isamap_clamped.
-std::string affine_helpers();
 
 /// `static void NAME(tensors in order..., long sizes...)`. `in_order`: sums in the order of the statement. Errors: what
 /// loops do not say (recurrences, values beyond a shape of a type that the machine's file defines).

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpp/function/runtime_numbers.h"
 #include "backends/cpp/text/element_text.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/translation_unit.h"
@@ -46,6 +47,13 @@ class DeviceFile {
   std::set<std::pair<std::int64_t, std::int64_t>> banks_;
 };
 
+/// Of a program whose numbers of tiles are known at the call: the arguments of sizes, `long`, and what follows from
+/// them.
+struct TileNumbers {
+  std::vector<std::string> sizes;
+  RuntimeNumbers numbers;
+};
+
 /// The launching functions of a program; its kernels are in the file.
 struct ProgramEntries {
   std::string text;
@@ -58,5 +66,9 @@ struct ProgramEntries {
 Result<ProgramEntries> program_entries(const Program& program, DeviceFile& file, const std::string& name);
 /// A static function `NAME(arguments..., workspace, stream)`, without a pack function.
 Result<ProgramEntries> part_entry(const Program& program, DeviceFile& file, const std::string& name);
+
+/// A static function `NAME(arguments..., sizes..., stream)`. The program has no local buffers of the device.
+Result<ProgramEntries> tile_entry(const Program& program, const TileNumbers& tiles, DeviceFile& file,
+                                  const std::string& name);
 
 }  // namespace isamap

@@ -26,8 +26,10 @@ constexpr const char* launch_unit = "(launch)";  // of host loops, whose variabl
 
 class ProgramKernels {
  public:
-  ProgramKernels(const Program& program, DeviceFile& file, std::string name)
-      : program_(program),
+  /// `tiles`: null: all numbers are known.
+  ProgramKernels(const Program& program, DeviceFile& file, std::string name, const TileNumbers* tiles = nullptr)
+      : tiles_(tiles),
+        program_(program),
         file_(file),
         model_(file.model),
         grid_(file.grid),
@@ -53,6 +55,21 @@ class ProgramKernels {
     made.arguments = main_arguments();
     made.text += entry(name_, made.arguments, program_.body);
     made.launches = launched_;
+    if (has_errors(diagnostics_)) return diagnostics_;
+    return made;
+  }
+
+  Result<ProgramEntries> with_tiles() {
+    ProgramEntries made;
+    made.arguments = main_arguments();
+    const std::string body = launched(program_.body, name_);
+    std::string sizes;
+    for (const std::string& size : tiles_->sizes) sizes += "[[maybe_unused]] long " + size + ", ";
+    made.text =
+        fmt::format("static cudaError_t {}({}{}cudaStream_t stream) {{\n{}{}{}  return cudaGetLastError();\n}}\n",
+                    name_, parameter_list(made.arguments), sizes, definitions(), objects_.text(), body);
+    if (!scratch_of(program_.body).empty())
+      diagnostics_.push_back(error("a launch in tiles keeps no tensors of its own on the device"));
     if (has_errors(diagnostics_)) return diagnostics_;
     return made;
   }
@@ -237,7 +254,7 @@ class ProgramKernels {
     for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
       buffers_.push_back(program_.buffers[b].slots < 0 ? names_.unique(program_.buffers[b].name)
                                                        : program_.buffers[b].name);
-    const ThreadBinding spread(nodes, model_, grid_);
+    const ThreadBinding spread(nodes, model_, grid_, tiles_ == nullptr ? nullptr : &tiles_->numbers.trips);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
     auto [parameters, arguments, locals, shared_bytes, constant] = buffers_of(nodes);
     const std::vector<std::string> roles = roles_of(nodes);
@@ -260,6 +277,11 @@ class ProgramKernels {
       parameters += fmt::format("{}long {}", parameters.empty() ? "" : ", ", host_name(loop->variable));
       arguments += ", " + host_name(loop->variable);
     }
+    for (const std::string& size : tiles_ == nullptr ? std::vector<std::string>{} : tiles_->sizes) {
+      parameters += fmt::format("{}[[maybe_unused]] long {}", parameters.empty() ? "" : ", ", size);
+      arguments += ", " + size;
+    }
+    locals = definitions() + locals;
     for (const auto& [object, parameter] : objects_.of_kernel()) {
       parameters += (parameters.empty() ? "" : ", ") + parameter;
       arguments += ", " + object;
@@ -268,8 +290,16 @@ class ProgramKernels {
     file_.kernels +=
         fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ",
                     name, parameters, shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
-    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
+    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks_text(), threads, shared_bytes,
                        arguments);
+  }
+
+  /// Of strides.
+  std::string definitions() const {
+    std::string text;
+    for (const std::string& line : tiles_ == nullptr ? std::vector<std::string>{} : tiles_->numbers.definitions)
+      text += "  " + line + "\n";
+    return text;
   }
 
   /// A sum of which nothing is stored yet is stored, not added.
@@ -326,7 +356,10 @@ class ProgramKernels {
       nodes = {Node{std::move(copy)}};
     }
     const Dialect dialect = dialect_of(spread, alone);
-    const auto printed = print_body(nodes, {program_, model_, buffers_, around.constant, elements_, &dialect}, names_);
+    const auto printed = print_body(nodes,
+                                    {program_, model_, buffers_, around.constant, elements_, &dialect,
+                                     tiles_ == nullptr ? nullptr : &tiles_->numbers},
+                                    names_);
     if (printed) return printed->text;
     for (const Diagnostic& d : printed.diagnostics()) diagnostics_.push_back(d);
     return "";
@@ -422,6 +455,7 @@ class ProgramKernels {
     return dialect;
   }
 
+  const TileNumbers* tiles_;
   Program program_;  ///< gets registers for partial sums
   DeviceFile& file_;
   const HardwareModel& model_;
@@ -444,6 +478,11 @@ class ProgramKernels {
 
 Result<ProgramEntries> program_entries(const Program& program, DeviceFile& file, const std::string& name) {
   return ProgramKernels(program, file, name).entries();
+}
+
+Result<ProgramEntries> tile_entry(const Program& program, const TileNumbers& tiles, DeviceFile& file,
+                                  const std::string& name) {
+  return ProgramKernels(program, file, name, &tiles).with_tiles();
 }
 
 Result<ProgramEntries> part_entry(const Program& program, DeviceFile& file, const std::string& name) {

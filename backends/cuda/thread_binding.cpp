@@ -45,8 +45,9 @@ std::int64_t product(const std::vector<std::int64_t>& digits, std::size_t from) 
 
 }  // namespace
 
-ThreadBinding::ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid)
-    : model_(model), grid_(grid) {
+ThreadBinding::ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid,
+                             const std::map<std::string, std::string>* trips)
+    : model_(model), grid_(grid), trips_(trips) {
   for (std::size_t u = 0; u < model.units().size(); ++u) {
     const UnitId id = make_id<UnitId>(u);
     if (id != grid && model.inside(id, grid) && !model.unit(id).index.empty()) inside_.push_back(id);
@@ -87,6 +88,11 @@ void ThreadBinding::collect(const std::vector<Node>& nodes, std::vector<const Lo
       const std::size_t depth = depth_of(around, *unit, around.size());
       if (digits.size() <= depth) digits.resize(depth + 1, 1);
       digits[depth] = std::max(digits[depth], loop->trip);
+      if (key == grid_ && trips_ != nullptr) {
+        const auto known = trips_->find(loop->variable);
+        grid_trips_.resize(std::max(grid_trips_.size(), depth + 1));
+        grid_trips_[depth] = known == trips_->end() ? std::to_string(loop->trip) : "(" + known->second + ")";
+      }
       if (key == grid_) {  // all loops on blocks are persistent with the same number of blocks, or none is
         if (seen_grid_ && turns_ != loop->instances) grid_loops_ = false;
         seen_grid_ = true;
@@ -126,6 +132,15 @@ bool ThreadBinding::asks_for_threads() const {
 
 std::int64_t ThreadBinding::blocks() const { return !grid_loops_ ? 1 : turns_ > 0 ? turns_ : used(grid_); }
 
+std::string ThreadBinding::grid_digits_text(std::size_t from) const {
+  std::string text;
+  for (std::size_t d = from; d < grid_trips_.size(); ++d) text += (text.empty() ? "" : " * ") + grid_trips_[d];
+  return text.empty() ? "1" : text;
+}
+std::string ThreadBinding::blocks_text() const {
+  return trips_ != nullptr && grid_loops_ ? grid_digits_text(0) : std::to_string(blocks());
+}
+
 std::int64_t ThreadBinding::threads() const {
   std::int64_t result = 1;
   for (const UnitId unit : inside_) result *= instances(unit);
@@ -144,6 +159,7 @@ std::optional<Dialect::Number> ThreadBinding::number(const Dialect::Around& arou
   if (index.empty()) return std::nullopt;
   const std::vector<std::int64_t>& digits = digits_.at(key.value);
   const std::size_t depth = depth_of(around, *unit, around.size() - 1);
+  if (grid && trips_ != nullptr) return number_of_block(index, depth, loop);
   const std::int64_t below = product(digits, depth + 1);
   const std::int64_t all = grid ? used(grid_) : instances(key);
   const bool simple = index.find(' ') == std::string::npos;
@@ -159,6 +175,16 @@ std::optional<Dialect::Number> ThreadBinding::number(const Dialect::Around& arou
     number.first = model_.unit(key).index;
   }
   return number;
+}
+
+/// With trips that are known at the call.
+Dialect::Number ThreadBinding::number_of_block(const std::string& index, std::size_t depth, const Loop& loop) const {
+  std::string text = index;
+  if (depth + 1 < grid_trips_.size()) text += " / (" + grid_digits_text(depth + 1) + ")";
+  if (depth > 0) text += " % " + grid_trips_[depth];
+  const auto known = trips_->find(loop.variable);
+  const std::string trip = known == trips_->end() ? std::to_string(loop.trip) : "(" + known->second + ")";
+  return {text, trip == grid_trips_[depth] ? "" : fmt::format("{} < {}", text, trip), 0, 0, ""};
 }
 
 std::string ThreadBinding::chosen(const Dialect::Around& around, UnitId executor, bool one) const {

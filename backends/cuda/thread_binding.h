@@ -28,9 +28,12 @@ class ThreadBinding {
  public:
   /// `grid_loops`: loops on grid units are blocks, since all statements of the kernel are nested in the same number of
   /// them.
-  ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
+  /// `trips`: text of trips that are known at the call, by loop variable; null: there are none.
+  ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid,
+                const std::map<std::string, std::string>* trips = nullptr);
 
   std::int64_t blocks() const;
+  std::string blocks_text() const;                         ///< the same, as an expression
   bool loops_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch
   std::int64_t threads() const;                            ///< of a block
   UnitId first_inside() const { return inside_.front(); }  ///< the outermost unit of the threads of a block
@@ -51,6 +54,8 @@ class ThreadBinding {
   std::size_t depth_of(const Dialect::Around& around, UnitId unit, std::size_t before) const;
   std::int64_t instances(UnitId unit) const;
   std::int64_t used(UnitId unit) const;
+  std::string grid_digits_text(std::size_t from) const;
+  Dialect::Number number_of_block(const std::string& index, std::size_t depth, const Loop& loop) const;
 
   const HardwareModel& model_;
   UnitId grid_;
@@ -59,6 +64,8 @@ class ThreadBinding {
   std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
   std::map<std::int32_t, std::vector<std::int64_t>>
       digits_;  ///< largest trip at each depth, by unit (grid: all grid units)
+  const std::map<std::string, std::string>* trips_;
+  std::vector<std::string> grid_trips_;  ///< with `trips_`: of the loops on grid units, by depth
 };
 
 }  // namespace isamap

@@ -37,6 +37,9 @@ struct EmitOptions {
 Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model,
                                       const EmitOptions& options = {});
 
+/// The same of a program for all sizes.
+Result<std::vector<EmittedFile>> emit(const SymbolicProgram& program, const HardwareModel& model);
+
 /// Does the first file `#include` the second?
 bool includes(const EmittedFile& text, const EmittedFile& header);
 /// One self-contained file, with the includes of the first inlined.

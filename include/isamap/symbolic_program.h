@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "isamap/block_program.h"
+#include "isamap/launch_program.h"
 #include "isamap/program.h"
 #include "isamap/symbolic.h"
 
@@ -42,7 +43,9 @@ struct SymbolicProgram {
   /// Kernels without rows: a grid of blocks for each version and statement, statements fastest; versions have no parts
   /// then.
   std::vector<Grid> grids = {};
-  Program arguments = {};  ///< of grids: the kernel at the sample sizes and its arguments, without code
+  Program arguments = {};  ///< of grids and launches: the kernel at the sample sizes and its arguments, without code
+  /// Machines with thread blocks: by statement; there is one version, without parts.
+  std::vector<StatementLaunch> launches = {};
 };
 
 /// The smallest number of rows that the parts do not serve; nothing: they serve every number. Each part takes all

@@ -73,7 +73,7 @@ class CallText {
   /// Operands, types and masks; empty when the reference is a number.
   std::string text_of(const Reference& r) {
     if (r.object == "mask" && r.property.empty()) return mask(r.argument);
-    if (const std::string* extent = runtime_extent(r)) return "(" + *extent + ")";
+    if (const auto extent = runtime_extent(r)) return "(" + *extent + ")";
     const int access = access_named(instruction_, call_, r.object);
     if (access < 0) return "";
     const Place& place = item_.places[static_cast<std::size_t>(access)];
@@ -103,13 +103,28 @@ class CallText {
     return "(" + text + ")";
   }
 
-  /// Null: the reference is no extent that is known at the call.
-  const std::string* runtime_extent(const Reference& r) const {
-    if (context_.numbers == nullptr || r.object != "extent" || !r.property.empty()) return nullptr;
+  /// Nothing: the reference is no extent that is known at the call.
+  std::optional<std::string> runtime_extent(const Reference& r) const {
+    if (context_.numbers == nullptr || r.object != "extent" || !r.property.empty()) return std::nullopt;
     const int d = instruction_.statement().domain.find(r.argument);
-    const auto found = d < 0 ? context_.numbers->extents.end()
-                             : context_.numbers->extents.find(call_.extents[static_cast<std::size_t>(d)]);
-    return found == context_.numbers->extents.end() ? nullptr : &found->second;
+    if (d < 0) return std::nullopt;
+    const auto found = context_.numbers->extents.find(call_.extents[static_cast<std::size_t>(d)]);
+    return found == context_.numbers->extents.end() ? up_to_the_edge(static_cast<std::size_t>(d)) : found->second;
+  }
+  /// What is left of the written argument along an instruction dim, at most the extent of the call.
+  std::optional<std::string> up_to_the_edge(std::size_t d) const {
+    const Ref& written = call_.operands[0];
+    const auto edges = context_.numbers->edges.find(written.buffer.value);
+    if (edges == context_.numbers->edges.end()) return std::nullopt;
+    const std::string dim = "$" + instruction_.statement().domain.dims[d].name;
+    for (std::size_t axis = 0; axis < written.index.size(); ++axis) {
+      const AffineExpr& extent = edges->second[axis];
+      if (extent.is_constant() || !written.index[axis].names().contains(dim)) continue;
+      const std::string left =
+          context_.index(extent - substitute(written.index[axis], {{dim, AffineExpr(0)}}), item_.ranges);
+      return fmt::format("({0} < {1} ? {0} : {1})", left, call_.extents[d]);
+    }
+    return std::nullopt;
   }
 
   const Variable& variable(const Place& place) const {
@@ -158,7 +173,7 @@ class CallText {
   }
 
   std::optional<std::int64_t> number_of(const Reference& r) const {
-    if (runtime_extent(r) != nullptr) return std::nullopt;
+    if (runtime_extent(r)) return std::nullopt;
     if (r.object == "extent" && r.property.empty()) {
       const int d = instruction_.statement().domain.find(r.argument);
       if (d < 0) return std::nullopt;

@@ -159,6 +159,10 @@ class Finder {
     out.buffer = ref.buffer;
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
+    if (runtime_strides(ref.buffer) != nullptr && instances_) {
+      scatter(buffer, ref, ranges, out);
+      return out;
+    }
     if (runtime_strides(ref.buffer) != nullptr) {
       split(runtime_origin(buffer, ref, ranges, user, out), ranges, out);
       return out;
@@ -182,6 +186,19 @@ class Finder {
     if (numbers_ == nullptr) return nullptr;
     const auto found = numbers_->strides.find(id.value);
     return found == numbers_->strides.end() ? nullptr : &found->second;
+  }
+  /// With strides that are arguments, and any subscripts: loops that are distributed over threads divide their numbers.
+  void scatter(const Buffer& buffer, const Ref& ref, const Ranges& ranges, Place& out) const {
+    const std::vector<std::string>& strides = *runtime_strides(ref.buffer);
+    out.scattered = true;
+    for (std::size_t d = 0; d < ref.index.size(); ++d) {
+      const AffineExpr whole = simplify(ref.index[d], ranges);
+      if (strides[d].empty())
+        out.offset += whole * buffer.strides[d];
+      else
+        out.strided.emplace_back(strides[d], whole);
+    }
+    out.offset = simplify(out.offset, ranges);
   }
   /// The place of the first element with strides that are arguments: `S*i` for each loop variable. Multiples of S alone
   /// go beside it.

@@ -41,6 +41,7 @@ struct Place {
   std::int64_t constant = 0;
   AffineExpr strides;  ///< multiples of strides that are arguments, beside `constant`
   std::vector<std::pair<std::string, AffineExpr>> strided;  ///< subscripts with such strides, which `offset` lacks
+  bool scattered = false;                                   ///< an offset beside `strided`, without pointers
   AffineExpr offset;                                        ///< the whole, instruction dims included
   AffineExpr inside;                                        ///< variable: element number, row-major
 };

@@ -7,6 +7,7 @@
 
 #include "backends/cpp/text/index_text.h"
 #include "backends/cpp/text/types.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 
@@ -27,7 +28,16 @@ std::string PlaceText::base_name(const Place& place, int pointer) const {
   return pointer < 0 ? places_.buffers[place.buffer.index()] : places_.pointers[static_cast<std::size_t>(pointer)].name;
 }
 
+std::string PlaceText::scattered(const Place& place, const Ranges& ranges) const {
+  std::string text = index(at_origin(place.offset, ranges), ranges);
+  for (const auto& [stride, subscript] : place.strided)
+    text += fmt::format(" + {}*({})", stride, index(at_origin(subscript, ranges), ranges));
+  return text;
+}
+
 std::string PlaceText::address(const Place& place, const Ranges& ranges) const {
+  if (place.scattered)
+    return dialect_->address(place.buffer, "(" + base_name(place, -1) + " + (" + scattered(place, ranges) + "))");
   const auto [pointer, rest] = resolve(place, places_);
   const std::string text = sum(base_name(place, pointer), rest, ranges);
   if (dialect_ != nullptr) return dialect_->address(place.buffer, text);
@@ -61,6 +71,7 @@ std::optional<std::string> PlaceText::element(const Place& place) const {
       return one_of_several(buffer, variable, place.inside.constant());
   }
   if (place.kind != Place::Kind::memory) return std::nullopt;
+  if (place.scattered) return base_name(place, -1) + "[" + scattered(place, open_.ranges) + "]";
   const auto [pointer, rest] = resolve(place, places_);
   return base_name(place, pointer) + "[" + permuted(place, index(rest)) + "]";
 }

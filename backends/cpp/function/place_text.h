@@ -39,6 +39,7 @@ class PlaceText {
 
  private:
   std::string base_name(const Place& place, int pointer) const;
+  std::string scattered(const Place& place, const Ranges& ranges) const;
   std::string permuted(const Place& place, const std::string& number) const;
   std::string one_of_several(const Buffer& buffer, const Variable& variable, std::int64_t element) const;
 

@@ -18,9 +18,11 @@ struct RuntimeNumbers {
   std::map<std::string, std::string> trips;                  ///< by loop variable
   std::map<std::int32_t, std::vector<std::string>> strides;  ///< by buffer and axis; empty: the program's number
   std::map<std::int64_t, std::string> extents;               ///< by extent of calls in the program
-  std::map<std::int32_t, std::string> lengths;               ///< elements of local arrays, by buffer
-  std::vector<std::string> arrays;                           ///< names of `GrowingArray&` arguments, the last ones
-  std::map<std::int32_t, std::string> places;                ///< addresses of local arrays that lie in one of these
+  /// Extents of arguments, by buffer and axis; calls skip what they would write behind those that are no numbers.
+  std::map<std::int32_t, std::vector<AffineExpr>> edges = {};
+  std::map<std::int32_t, std::string> lengths;  ///< elements of local arrays, by buffer
+  std::vector<std::string> arrays;              ///< names of `GrowingArray&` arguments, the last ones
+  std::map<std::int32_t, std::string> places;   ///< addresses of local arrays that lie in one of these
 };
 
 /// The loop variable of a product, or the name itself.

@@ -33,6 +33,10 @@ std::string parts_in_units(const std::vector<FixedPart>& parts, const std::strin
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
   std::string all = with_name(
       "// In several units, compiled side by side and linked: -DNAME_UNITS=N -DNAME_UNIT=0 to N-1 with -c.\n"
+      "#if defined(NAME_UNITS) != defined(NAME_UNIT)\n"
+      "#error \"give both: -DNAME_UNITS=N, the number of units, and -DNAME_UNIT=0 to N-1, which of them this is\"\n"
+      "#elif defined(NAME_UNITS) && (NAME_UNIT < 0 || NAME_UNIT >= NAME_UNITS)\n"
+      "#error \"NAME_UNIT is not in 0 to NAME_UNITS - 1\"\n#endif\n"
       "#ifdef NAME_UNITS\n#define NAME_LINKAGE __attribute__((visibility(\"hidden\")))\n#else\n"
       "#define NAME_LINKAGE static\n#endif\n\n",
       name);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/launch_compile.h"
+
+#include "driver/grid_plan.h"
+#include "driver/symbolic_arguments.h"
+#include "driver/tile_launch.h"
+#include "isamap/backend.h"
+
+namespace isamap {
+namespace {
+
+SymbolicCompilation refused(Exit code, Diagnostics problems) {
+  SymbolicCompilation result;
+  result.code = code;
+  result.problems = std::move(problems);
+  return result;
+}
+
+}  // namespace
+
+SymbolicCompilation compile_launches(const SymbolicKernel& kernel, const HardwareModel& model,
+                                     const CompileOptions& options) {
+  if (options.hand_written || !options.versions.empty())
+    return refused(Exit::no_answer,
+                   {error("no program for all sizes: a written schedule is bound at each size on '" + model.name + "'",
+                          "leave out --schedule, or bind sizes with --sizes")});
+  auto launches = statement_launches(kernel);
+  if (!launches) return refused(Exit::no_answer, launches.diagnostics());
+  Compilation likely = compile(kernel.sample, model, options);
+  if (!likely.program) return refused(likely.code, likely.problems);
+  if (!uses_no_instruction(likely.scheduled->schedule))
+    for (std::size_t s = 0; s < launches->size(); ++s) {
+      auto tiles = tiled_launch(kernel, s, model, options);
+      if (!tiles) return refused(Exit::no_answer, tiles.diagnostics());
+      (*launches)[s].tiles = std::move(*tiles);
+    }
+  SymbolicCompilation result;
+  SymbolicProgram program;
+  program.kernel = kernel;
+  program.versions.push_back({{}, {}});
+  program.arguments = symbolic_arguments(kernel.sample);
+  program.arguments.sums_in_order = program.arguments.library_functions = options.strict_float;
+  program.launches = std::move(*launches);
+  if (const auto files = emit(program, model); !files) return refused(Exit::no_answer, files.diagnostics());
+  result.schedules.push_back(std::move(likely.scheduled->schedule));
+  result.found_at.push_back(0);
+  result.program = std::move(program);
+  return result;
+}
+
+}  // namespace isamap

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/tile_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "driver/grid_plan.h"
+#include "ir/symbolic/facts.h"
+#include "isamap/scheduler.h"
+#include "program/edges.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t kSearchRound = 128;  // extents of searches are multiples of it: most tiles divide them
+constexpr std::int64_t kMostSearched = 1024;
+constexpr std::int64_t kTileSteps = 8;  // of a loop over tiles where programs are compared: more than any prefetch
+constexpr std::int64_t kMoreTileSteps[] = {1, 3};
+constexpr std::int64_t kMostLaunchBlocks = (std::int64_t{1} << 31) - 1;  // of one launch
+
+using AxisCounts = std::vector<std::int64_t>;
+
+Diagnostics not_tiled(const std::string& why) {
+  return {error("no program for all sizes: " + why, "bind sizes with --sizes")};
+}
+
+class TileCompiler {
+ public:
+  TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options)
+      : kernel_(kernel), model_(model), options_(options) {
+    made_.shape = std::move(shape);
+  }
+
+  Result<std::optional<TiledLaunch>> run() {
+    if (!find_schedule()) return std::optional<TiledLaunch>();
+    for (const GridAxis& axis : axes()) tiles_.push_back(tile_of(axis.dim));
+    if (auto why = against(); !why.empty()) return not_tiled(why);
+    AxisCounts counts;
+    for (const std::int64_t tile : tiles_) counts.push_back(kTileSteps * tile);
+    const auto base = lowered(counts);
+    if (!base) return base.diagnostics();
+    made_.program = *base;
+    for (std::size_t a = 0; a < axes().size(); ++a)
+      if (auto why = take_axis(a, *base, counts); !why.empty()) return not_tiled(why);
+    if (auto why = unusual(made_.program.body); !why.empty()) return not_tiled(why);
+    const auto is_code = [](const Node& node) { return !std::holds_alternative<Comment>(node.is); };
+    const auto first = std::find_if(made_.program.body.begin(), made_.program.body.end(), is_code);
+    const auto* blocks_loop = first == made_.program.body.end() ? nullptr : std::get_if<Loop>(&first->is);
+    if (blocks_loop == nullptr || blocks_loop->unit.empty() ||
+        std::any_of(first + 1, made_.program.body.end(), is_code))
+      return not_tiled("its blocks are no loops around everything");
+    if (blocks() > kMostLaunchBlocks)
+      return not_tiled(fmt::format("a launch may need more than {} blocks", kMostLaunchBlocks));
+    auto edged = with_edges(std::move(made_.program), model_, edges(), multiples());
+    if (!edged) return edged.diagnostics();
+    made_.program = std::move(*edged);
+    made_.program.sums_in_order = made_.program.library_functions = options_.strict_float;
+    return std::optional(std::move(made_));
+  }
+
+ private:
+  const std::vector<GridAxis>& axes() const { return made_.shape.axes; }
+
+  /// Dense: what strides tell beyond their divisors is used nowhere, since accesses of several elements are checked.
+  Kernel kernel_of(const AxisCounts& counts) const {
+    Kernel block = block_kernel(made_.shape, counts, false);
+    for (Tensor& tensor : block.tensors) tensor.strides.clear();
+    return block;
+  }
+  std::int64_t divisor_of(const AffineExpr& extent) const {
+    std::int64_t divisor = std::abs(extent.constant());
+    for (const AffineTerm& term : extent.terms()) {
+      const auto* name = std::get_if<std::string>(&term.atom);
+      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
+      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
+    }
+    return std::max<std::int64_t>(std::abs(divisor), 1);
+  }
+  std::int64_t divisor_of(const SizeProduct& product) const {
+    std::int64_t divisor = product.number;
+    for (const AffineExpr& factor : product.factors) divisor *= divisor_of(factor);
+    return divisor;
+  }
+
+  /// False: it computes without instructions.
+  bool find_schedule() {
+    AxisCounts counts;
+    for (const GridAxis& axis : axes()) {
+      const std::int64_t likely = std::max<std::int64_t>(evaluate(axis.extent, kernel_.at), 1);
+      counts.push_back(std::clamp(round_up(likely, kSearchRound), kSearchRound, kMostSearched));
+      if (axis.multiple % kSearchRound != 0)
+        counts.back() -= std::gcd(axis.multiple, kSearchRound);  // edges, and no more alignment
+    }
+    const Compilation likely = compile(kernel_of(counts), model_, options_);
+    if (!likely.program || uses_no_instruction(likely.scheduled->schedule)) return false;
+    made_.schedule = likely.scheduled->schedule;
+    for (Nest& nest : made_.schedule.nests)  // parts of sums by several blocks
+      std::erase_if(nest.lines, [](const Line& line) {
+        const auto* loop = std::get_if<For>(&line.is);
+        return loop != nullptr && !loop->combine.empty();
+      });
+    return true;
+  }
+  std::int64_t tile_of(const std::string& dim) const {
+    std::int64_t tile = 1;
+    for (const Nest& nest : made_.schedule.nests)
+      for (const Line& line : nest.lines)
+        if (const auto* loop = std::get_if<For>(&line.is))
+          for (const TiledLoop& tiled : loop->loops)
+            if (tiled.dim == dim) tile = std::lcm(tile, tiled.tile);
+    return tile;
+  }
+
+  /// Zeros behind edges must not change sums.
+  std::string against() const {
+    const Computation& statement = made_.shape.kernel.statements[0];
+    if (!made_.shape.padded.empty()) return "an input is read beyond its edges";
+    for (std::size_t a = 0; a < axes().size(); ++a) {
+      if (tiles_[a] > kMostSearched) return fmt::format("tiles of {} positions along {}", tiles_[a], axes()[a].dim);
+      if (axes()[a].reduced && axes()[a].multiple % tiles_[a] != 0 && !rounded_up(made_.shape, a, tiles_[a]))
+        return fmt::format("zeros along {} would change the result of statement {}", axes()[a].dim, statement.name);
+    }
+    return "";
+  }
+
+  Result<Program> lowered(const AxisCounts& counts) const {
+    const Kernel kernel = kernel_of(counts);
+    Diagnostics problems = verify(made_.schedule, kernel, model_);
+    if (has_errors(problems)) return problems;
+    return lower(made_.schedule, kernel, model_);
+  }
+
+  /// Its trips and conditions, by the programs for more tiles. Says why there are none.
+  std::string take_axis(std::size_t a, const Program& base, const AxisCounts& counts) {
+    const AffineExpr steps = floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]);
+    const AffineExpr beyond = with_size_symbols(steps) - kTileSteps;
+    std::optional<MoreTiles> found;
+    for (const std::int64_t by : kMoreTileSteps) {
+      AxisCounts more = counts;
+      more[a] += by * tiles_[a];
+      const auto other = lowered(more);
+      auto made = other ? for_any_tiles(base, *other, by, beyond, made_.program) : std::nullopt;
+      if (!made || (found && (made->program != found->program || made->trips.size() != found->trips.size())))
+        return fmt::format("programs for other numbers of tiles along {} differ in more than their trips",
+                           axes()[a].dim);
+      if (!found) found = std::move(made);
+    }
+    for (const auto& [variable, by] : found->trips) made_.trips[variable] = steps;
+    made_.program = std::move(found->program);
+    if (axes()[a].reduced)
+      made_.enough.push_back(axes()[a].extent - (fewest_steps(a, base, counts) - 1) * tiles_[a] - 1);
+    return "";
+  }
+
+  /// From so many tiles on their program is the same: loops ahead of others want some steps.
+  std::int64_t fewest_steps(std::size_t a, const Program& base, const AxisCounts& counts) const {
+    const AffineExpr steps = AffineExpr::dim("#steps");
+    AxisCounts more = counts;
+    more[a] += tiles_[a];
+    const auto of_more = lowered(more);
+    const auto lifted = of_more ? for_any_tiles(base, *of_more, 1, steps - kTileSteps, base) : std::nullopt;
+    std::int64_t fewest = kTileSteps;
+    for (std::int64_t n = kTileSteps - 1; n >= 1 && lifted; --n) {
+      AxisCounts fewer = counts;
+      fewer[a] = n * tiles_[a];
+      const auto of_fewer = lowered(fewer);
+      const auto made = of_fewer ? for_any_tiles(*of_fewer, base, kTileSteps - n, steps - n, *of_fewer) : std::nullopt;
+      if (!made || made->program.body.size() != lifted->program.body.size() ||
+          !same_code(made->program, lifted->program))
+        break;
+      fewest = n;
+    }
+    return fewest;
+  }
+  /// But for trips, which are those of the numbers that they were lowered for.
+  static bool same_code(const Program& a, const Program& b) { return conditions(a.body) == conditions(b.body); }
+  static std::vector<AffineExpr> conditions(const std::vector<Node>& nodes) {
+    std::vector<AffineExpr> found;
+    const auto add = [&](const std::vector<Node>& inner) {
+      for (const AffineExpr& e : conditions(inner)) found.push_back(e);
+    };
+    for (const Node& node : nodes)
+      std::visit(overloaded{[&](const Loop& loop) { add(loop.body); },
+                            [&](const Guard& guard) {
+                              found.insert(found.end(), guard.conditions.begin(), guard.conditions.end());
+                              add(guard.then);
+                              add(guard.otherwise);
+                            },
+                            [](const auto&) {}},
+                 node.is);
+    return found;
+  }
+
+  /// What this form of a program does not have.
+  std::string unusual(const std::vector<Node>& nodes) const {
+    std::string why;
+    for (const Node& node : nodes)
+      std::visit(overloaded{[&](const Loop& loop) {
+                              if (loop.instances > 0) why = "blocks take turns";
+                              if (why.empty()) why = unusual(loop.body);
+                            },
+                            [&](const Guard& guard) {
+                              if (why.empty()) why = unusual(guard.then);
+                              if (why.empty()) why = unusual(guard.otherwise);
+                            },
+                            [](const auto&) {}},
+                 node.is);
+    return why;
+  }
+
+  /// Of one launch at most, by the facts.
+  std::int64_t blocks() const {
+    std::int64_t product = 1;
+    for (std::size_t a = 0; a < axes().size(); ++a) {
+      if (axes()[a].reduced) continue;
+      const auto next =
+          checked_mul(product, axes()[a].most < 0 ? kMostLaunchBlocks + 1 : axes()[a].most / tiles_[a] + 1);
+      if (!next) return kMostLaunchBlocks + 1;
+      product = *next;
+    }
+    return product;
+  }
+
+  EdgesOf edges() const {
+    EdgesOf found;
+    for (std::size_t b = 0; b < made_.program.buffers.size(); ++b) {
+      const Buffer& buffer = made_.program.buffers[b];
+      if (buffer.role != BufferRole::argument) continue;
+      auto& extents = found[make_id<BufferId>(b)];
+      for (const AffineExpr& extent : made_.shape.extents[buffer.tensor.index()])
+        extents.push_back(with_size_symbols(extent));
+    }
+    return found;
+  }
+  std::map<BufferId, std::vector<std::int64_t>> multiples() const {
+    std::map<BufferId, std::vector<std::int64_t>> found;
+    for (std::size_t b = 0; b < made_.program.buffers.size(); ++b) {
+      const Buffer& buffer = made_.program.buffers[b];
+      if (buffer.role != BufferRole::argument) continue;
+      for (const AffineExpr& extent : made_.shape.extents[buffer.tensor.index()])
+        found[make_id<BufferId>(b)].push_back(divisor_of(extent));
+    }
+    return found;
+  }
+
+  const SymbolicKernel& kernel_;
+  const HardwareModel& model_;
+  const CompileOptions& options_;
+  std::vector<std::int64_t> tiles_;  ///< by axis
+  TiledLaunch made_;
+};
+
+}  // namespace
+
+Result<std::optional<TiledLaunch>> tiled_launch(const SymbolicKernel& kernel, std::size_t statement,
+                                                const HardwareModel& model, const CompileOptions& options) {
+  auto shape = grid_shape(kernel, statement);
+  if (!shape) return shape.diagnostics();
+  for (const auto& extents : shape->extents)
+    if (extents.empty()) return not_tiled("a tensor has strides");
+  return TileCompiler(kernel, std::move(*shape), model, options).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machines with thread blocks: one compilation, any size. Runs under emulation at many sizes, at the edge of guard
+// pages, and mutants of the printed text that must be caught.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backends/common/process.h"
+#include "backends/compiled_runner.h"
+#include "backends/cpp/compile.h"
+#include "backends/cuda/symbolic_unit.h"
+#include "backends/cuda/translation_unit.h"
+#include "driver/execute.h"
+#include "isamap/frontends.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/symbolic_compile.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& blocks_machine() {
+  static const HardwareModel model = load_hardware("nvidia_sm80", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  return model;
+}
+
+SymbolicKernel launched_kernel(const std::string& text) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+const std::string product_f32 = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+const std::string softmax_rows = R"(kernel: softmax
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - H[i] max= X[i,j]
+  - E[i,j] = exp(X[i,j] - H[i])
+  - L[i] += E[i,j]
+  - Y[i,j] = E[i,j] / L[i]
+)";
+
+const std::string padded_image = R"(kernel: conv
+dims: {N: {max: 3, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
+tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, O: {shape: [N, 5, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)";
+
+const std::string strided_rows = R"(kernel: depthwise
+dims: {H: {max: 60, likely: 15}, W: {max: 60, likely: 15}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
+tensors: {I: {shape: [H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [P, Q, 20]}}
+compute:
+  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
+)";
+
+const std::string largest_integers = R"(kernel: integers
+dims: {M: {max: 70, multiple_of: 2, likely: 10}, K: {max: 90, likely: 33}}
+tensors: {A: {shape: [M, K], dtype: s16}, B: {shape: [K], dtype: s8}, C: {shape: [M], dtype: s32, inout: true}}
+compute:
+  - C[i] max= s32(A[i,k]) + s32(B[k])
+)";
+
+SymbolicCompilation launched(const std::string& text) {
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 60;
+  return compile_symbolic(launched_kernel(text), blocks_machine(), options);
+}
+
+Result<Checked> run_launches(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
+  auto bound = isamap::bind(kernel, sizes);
+  if (!bound) return bound.diagnostics();
+  Program program;
+  program.name = bound->name;
+  program.kernel = std::move(*bound);
+  runner.set_sizes(sizes);
+  return run_and_compare(program, runner, ExecutionMode::emulated, 1, 0, {});
+}
+
+/// 0, 1, odd sizes, one less and one more than a block of threads, and random ones.
+void run_launched(const std::string& text, int most) {
+  const SymbolicKernel kernel = launched_kernel(text);
+  const SymbolicCompilation compiled = launched(text);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  ASSERT_EQ(compiled.program->launches.size(), kernel.statements.size());
+  const auto runner = make_symbolic_runner(*compiled.program, blocks_machine());
+  std::mt19937 random(7);
+  const std::int64_t first[] = {0, 1, 2, 15, 16, 17, 32, 33};
+  for (int n = 0; n < most; ++n) {
+    Bindings sizes;
+    std::string shown;
+    for (const SymbolicSize& size : kernel.facts.sizes) {
+      std::int64_t value =
+          std::uniform_int_distribution<std::int64_t>(size.min, std::min<std::int64_t>(size.max, 50))(random);
+      if (n < 8) value = std::clamp(first[n], size.min, size.max);
+      sizes[size.name] = value / size.multiple_of * size.multiple_of;
+      shown += size.name + " = " + std::to_string(sizes[size.name]) + " ";
+    }
+    const auto checked = run_launches(*runner, kernel, sizes);
+    ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
+    EXPECT_EQ(checked->executed, ExecutionMode::emulated);
+    EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
+  }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+TEST(SymbolicLaunches, AProductWhoseSizesAllAreSymbolic) { run_launched(product_f32, 14); }
+TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(softmax_rows, 10); }
+TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(padded_image, 10); }
+TEST(SymbolicLaunches, AStridedDepthwiseConvolution) { run_launched(strided_rows, 10); }
+TEST(SymbolicLaunches, LargestOfIntegersAndWhatIsThere) { run_launched(largest_integers, 10); }
+
+/// The exit code and output of the printed file with a main, compiled with the emulation.
+ProcessResult run_text(const std::string& text, const std::string& main) {
+  const TemporaryDirectory folder;
+  const auto made = compile(blocks_machine(), text, main, {{emulation_header_name, emulation_header()}},
+                            folder.path() / "program", emulation_part());
+  EXPECT_TRUE(made) << render(made.diagnostics());
+  return run_process({(folder.path() / "program").string()}, {60, 0, 0}, folder.path() / "log");
+}
+
+const std::string main_of_product = R"(
+#include <cstdio>
+#include <vector>
+extern "C" int gemm_emulated(const float*, const float*, float*, long, long, long);
+int main() {
+  std::vector<float> a(17 * 3, 1), b(3 * 33, 2), c(17 * 33, -1);
+  const int code = gemm_emulated(a.data(), b.data(), c.data(), M_SIZE, 33, 3);
+  for (const float x : c) if (x != (code == 0 ? 6.0f : -1.0f)) return 5;
+  return code;
+}
+)";
+
+std::string main_with_rows(const std::string& rows) {
+  std::string text = main_of_product;
+  return text.replace(text.find("M_SIZE"), 6, rows);
+}
+
+TEST(SymbolicLaunches, TheEntryChecksSizesAndSaysWhyInOneLine) {
+  const SymbolicCompilation compiled = launched(product_f32);
+  ASSERT_TRUE(compiled.program);
+  const auto unit = print_symbolic_cuda(*compiled.program, blocks_machine());
+  ASSERT_TRUE(unit);
+  EXPECT_EQ(run_text(unit->text, main_with_rows("17")).exit_code, 0);
+  const ProcessResult refused = run_text(unit->text, main_with_rows("301"));
+  EXPECT_EQ(refused.exit_code, 1) << "nothing is written";
+  EXPECT_EQ(refused.output, "gemm: M = 301 is not in 0..300\n");
+}
+
+/// What keeps threads and blocks to the sizes is needed.
+TEST(SymbolicLaunches, MutantsAreCaught) {
+  const SymbolicCompilation compiled = launched(product_f32);
+  ASSERT_TRUE(compiled.program);
+  const auto unit = print_symbolic_cuda(*compiled.program, blocks_machine());
+  ASSERT_TRUE(unit);
+  const auto mutant = [&](const std::string& from, const std::string& to) {
+    std::string text = unit->text;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    if (at != std::string::npos) text.replace(at, from.size(), to);
+    return run_text(text, main_with_rows("17"));
+  };
+  EXPECT_NE(mutant("if (number >= M * N) return;", "if (number >= M * N - 1) return;").exit_code, 0);
+  EXPECT_NE(mutant("(threads + 255) / 256", "threads / 256").exit_code, 0);
+  EXPECT_NE(mutant("k < K", "k < K - 1").exit_code, 0);
+}
+
+/// 32 bits are enough where all positions fit, by the facts.
+TEST(SymbolicLaunches, IndexTypesAreProved) {
+  const auto index = [](const std::string& most) {
+    const auto launches =
+        statement_launches(launched_kernel("kernel: k\ndims: {M: {max: " + most + "}, N: {max: " + most +
+                                           "}}\ntensors: {A: {shape: [M, N]}, C: {shape: [M, N]}}\n"
+                                           "compute: ['C[i,j] = A[i,j]']\n"));
+    EXPECT_TRUE(launches);
+    return launches ? launches->front().index : IndexType::bits64;
+  };
+  EXPECT_EQ(index("46340"), IndexType::bits32);  // 46340 squared is just below 2^31
+  EXPECT_EQ(index("46341"), IndexType::bits64);
+}
+
+TEST(SymbolicLaunches, RefusalsNameTheSizeToBind) {
+  const auto why = [](const std::string& dims, const std::string& tensors, const std::string& statement) {
+    const auto launches = statement_launches(
+        launched_kernel("kernel: k\ndims: " + dims + "\ntensors: " + tensors + "\ncompute: ['" + statement + "']\n"));
+    return launches ? "" : launches.diagnostics().front().message + "; " + launches.diagnostics().front().hint;
+  };
+  EXPECT_EQ(why("{M: {max: 1099511627776, likely: 8}}", "{A: {shape: [M]}, C: {shape: [M]}}", "C[i] = A[i]"),
+            "no program for all sizes: statement s0 may need more than 2147483647 blocks of 256 threads; bind sizes: "
+            "--sizes M=8");
+}
+
+}  // namespace
+}  // namespace isamap
