@@ -61,17 +61,17 @@ Diagnostics with_source_lines(Diagnostics diagnostics) {
   return diagnostics;
 }
 
-/// Diagnostics reported so far, repeated in the JSON document.
-struct Told {
+/// What this run has printed: diagnostics, which a JSON document repeats, and whether the result itself.
+struct RunOutput {
   Diagnostics problems;
   bool result = false;
 };
-Told told;
+RunOutput run_output;
 
 /// Some verbs load a file several times: warnings are printed once.
-bool was_told(const Diagnostic& d) {
+bool was_reported(const Diagnostic& d) {
   return d.severity == Severity::warning &&
-         std::any_of(told.problems.begin(), told.problems.end(),
+         std::any_of(run_output.problems.begin(), run_output.problems.end(),
                      [&](const Diagnostic& other) { return other.where == d.where && other.message == d.message; });
 }
 
@@ -121,6 +121,11 @@ Exit deliver_to_file(const Options& options, const std::vector<EmittedFile>& fil
 
 }  // namespace
 
+fs::path installed_share(const std::string& name) {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "share" / "isamap" / name;
+}
+
 std::vector<std::string> model_folders() {
   std::vector<std::string> folders;
   if (const char* given = std::getenv("ISAMAP_MODELS")) {
@@ -130,8 +135,7 @@ std::vector<std::string> model_folders() {
   }
   std::error_code ignored;
   if (fs::is_directory(ISAMAP_SOURCE_MODELS, ignored)) folders.push_back(ISAMAP_SOURCE_MODELS);
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = program.parent_path().parent_path() / "share" / "isamap" / "hardware_models";
+  const fs::path installed = installed_share("hardware_models");
   if (fs::is_directory(installed, ignored)) folders.push_back(installed.string());
   return folders;
 }
@@ -148,8 +152,8 @@ std::vector<std::pair<std::string, std::string>> known_models() {
 
 Exit fail(Exit code, const Diagnostics& diagnostics) {
   Diagnostics problems = with_source_lines(diagnostics);
-  std::erase_if(problems, was_told);
-  told.problems.insert(told.problems.end(), problems.begin(), problems.end());
+  std::erase_if(problems, was_reported);
+  run_output.problems.insert(run_output.problems.end(), problems.begin(), problems.end());
   const std::string text = render(problems);
   std::fwrite(text.data(), 1, text.size(), stderr);
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stderr);
@@ -162,7 +166,7 @@ Exit fail(Exit code, const std::string& message, const std::string& hint) {
 
 std::vector<std::string> warnings_told() {
   std::vector<std::string> texts;
-  for (const Diagnostic& problem : told.problems) {
+  for (const Diagnostic& problem : run_output.problems) {
     if (problem.severity != Severity::warning) continue;
     const SourceLocation& where = problem.where;
     texts.push_back(fmt::format("{}:{}:{}: {}{}{}", where.file, where.line, where.column, problem.message,
@@ -280,19 +284,19 @@ Result<bool> write_file(const std::string& path, const std::string& text) {
 }
 
 Exit close_json(const Options& options, Exit code) {
-  if (!options.json || code == Exit::ok || told.result) return code;
+  if (!options.json || code == Exit::ok || run_output.result) return code;
   Options to_stdout = options;  // -o is for results, and may be what failed
   to_stdout.output.clear();
-  return deliver(to_stdout, json_of_failure(code, told.problems), code);
+  return deliver(to_stdout, json_of_failure(code, run_output.problems), code);
 }
 
 Exit deliver(const Options& options, const std::string& text, Exit code) {
   if (!options.output.empty()) {
     const auto written = write_file(options.output, text);
-    told.result = bool(written);
+    run_output.result = bool(written);
     return written ? code : fail(Exit::wrong_input, written.diagnostics());
   }
-  told.result = true;
+  run_output.result = true;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
 }

@@ -3,6 +3,7 @@
 // Shared by all verbs: loading inputs, writing results, reporting errors.
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "support/table.h"
 
 namespace isamap::cli {
+
+/// What is installed under this name in PREFIX/share/isamap of the running program; it may not exist.
+std::filesystem::path installed_share(const std::string& name);
 
 /// Search path of models: $ISAMAP_MODELS (a list with `:`), the source tree, the installed share folder.
 std::vector<std::string> model_folders();

@@ -17,7 +17,7 @@ std::function<bool(std::int64_t, double)> search_progress() {
   return [progress = std::make_shared<Progress>()](std::int64_t evaluations, double best) {
     const std::string found = std::isfinite(best) ? short_number(best) : "none yet";
     (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, found));
-    return std::isfinite(best) ? go_on_with_something() : !interrupted();
+    return std::isfinite(best) ? continue_with_result() : !interrupted();
   };
 }
 

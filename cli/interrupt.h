@@ -7,8 +7,10 @@ namespace isamap::cli {
 
 /// Called by verbs that can answer before their search ends.
 void answer_interrupts();
-/// There is something to show from now on. False: the user wants it now.
-bool go_on_with_something();
+/// There is a result to show from now on, so the first SIGINT asks for it.
+void note_result();
+/// The same; false: the user has asked for it, and the search ends.
+bool continue_with_result();
 /// Was the first SIGINT taken?
 bool interrupted();
 /// For remove_temporary_files_on_signals: true where the signal only interrupts.

@@ -569,7 +569,7 @@ Exit tune_model(const Options& options) {
     return fail(Exit::missing, "the schedules that are found are kept in the cache of programs, and there is none",
                 "unset ISAMAP_CACHE, or name a folder in it");
   answer_interrupts();
-  go_on_with_something();
+  note_result();
   TuneModelOptions with;
   with.compile = store.compile;
   with.measured = static_cast<std::size_t>(options.lab.measured);

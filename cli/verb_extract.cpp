@@ -229,7 +229,7 @@ Exit verb_extract(const Options& options, bool run) {
   with.progress = [&](const std::string& text) { progress(text); };
   with.tell = tell;
   answer_interrupts();
-  with.compile.schedule.progress = [](std::int64_t, double) { return go_on_with_something(); };
+  with.compile.schedule.progress = [](std::int64_t, double) { return continue_with_result(); };
   with.stopped = interrupted;
   Extraction extraction = extract(source->model, *model, with);
   if (interrupted()) tell("interrupted: the rest is left out");

@@ -37,8 +37,7 @@ std::string schema_file() {
   std::error_code ignored;
   if (std::filesystem::exists(ISAMAP_SOURCE_MODELS "/../hwdesc/schema.json", ignored))
     return std::filesystem::path(ISAMAP_SOURCE_MODELS).parent_path() / "hwdesc" / "schema.json";
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const auto installed = program.parent_path().parent_path() / "share" / "isamap" / "schema.json";
+  const std::filesystem::path installed = installed_share("schema.json");
   return std::filesystem::exists(installed, ignored) ? installed.string() : "";
 }
 

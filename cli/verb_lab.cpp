@@ -26,7 +26,7 @@ namespace {
 
 /// Not part of the default list: exhaustive, and those that need a command or a file.
 bool compared_by_default(const std::string& name) {
-  return name != "exhaustive" && name != "external" && name != "extension" && name != "exact";
+  return name != "exhaustive" && name != "external" && name != "extension";
 }
 
 Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& options) {
@@ -98,14 +98,17 @@ std::optional<lab::Trials> load_all_trials(const std::vector<std::string>& paths
   return std::move(*all);
 }
 
+void add_suite_name(Flags& flags) {
+  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
+}
+
 }  // namespace
 
 std::vector<std::string> suite_folders() {
   std::vector<std::string> folders;
   std::error_code ignored;
   if (std::filesystem::is_directory(ISAMAP_SOURCE_SUITES, ignored)) folders.emplace_back(ISAMAP_SOURCE_SUITES);
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const auto installed = program.parent_path().parent_path() / "share" / "isamap" / "suites";
+  const std::filesystem::path installed = installed_share("suites");
   if (std::filesystem::is_directory(installed, ignored)) folders.push_back(installed.string());
   return folders;
 }
@@ -162,7 +165,7 @@ std::optional<lab::RunOptions> lab_run_options(const Options& options, Exit& cod
 }
 
 void add_lab_run_flags(Flags& flags) {
-  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
+  add_suite_name(flags);
   flags.text("--budget", flags.written.budget, "evals=N: of each trial (default 1000)");
   flags.text("--cost", flags.written.cost,
              "cost model of the trials: closed_form (default), latency, simulator, external:command=.., "
@@ -173,7 +176,7 @@ void add_lab_run_flags(Flags& flags) {
 
 namespace {
 
-/// The same command goes on with the file that it began.
+/// The same command continues the file that it began.
 lab::WrittenBefore left_by_a_killed_run(const Options& options, const lab::Suite& suite, const lab::RunOptions& run) {
   std::error_code none;
   if (options.output.empty() || !std::filesystem::is_regular_file(options.output, none)) return {};
@@ -200,7 +203,7 @@ Exit verb_lab_run(const Options& options) {
         progress(fmt::format("lab: {} of {} trials", done, all));
         finished = done;
         expected = all;
-        return go_on_with_something();
+        return continue_with_result();
       },
       before);
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
@@ -242,12 +245,12 @@ Exit verb_lab_csv(const Options& options, bool features) {
 }
 
 Exit verb_lab_optima(const Options& options) {
-  auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
-  if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
-  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
+  Exit code = Exit::ok;
+  const auto suite = lab_suite(options, code);
+  if (!suite) return code;
+  code = Exit::ok;
   std::vector<std::vector<std::string>> rows{{"instance", "stated", "found", "proof"}};
   const std::int64_t evaluations = options.budget_given ? options.schedule.max_evaluations : 2'000'000;
-  Exit code = Exit::ok;
   Progress progress;
   for (const lab::Instance& instance : suite->instances) {
     progress("optimum of " + instance.name);
@@ -265,8 +268,8 @@ Exit verb_lab_optima(const Options& options) {
   return deliver(options, options.json ? json_of_rows("instances", rows) : table(rows), code);
 }
 
-void add_suite_file(Flags& flags) {
-  flags.text("SUITE", flags.options.suite, "a file, a folder, or a name: small, gemm, conv, levels").required();
+void add_optima_flags(Flags& flags) {
+  add_suite_name(flags);
   flags.text("--budget", flags.written.budget, "evals=N: of each proof");
   flags.jobs();
 }
@@ -284,7 +287,8 @@ std::vector<VerbRow> verbs_lab() {
          flags.text("--out", flags.options.output, "the same as -o");
        },
        verb_lab_run},
-      {320, "lab optima", "recompute the optima of a suite and check the stated ones", add_suite_file, verb_lab_optima},
+      {320, "lab optima", "recompute the optima of a suite and check the stated ones", add_optima_flags,
+       verb_lab_optima},
       {330, "lab report", "curves, running times and profiles of trials; of a store, predicted against measured cost",
        [](Flags& flags) {
          flags.text("--run", flags.written.run,

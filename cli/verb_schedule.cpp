@@ -61,26 +61,24 @@ SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inpu
   return {options.json ? json_of_schedule(answer) : text_of(answer) + more, code};
 }
 
-/// The exact search, for machines that are priced but not programmed. Nothing: not applicable. It has no trials for a
-/// store.
-std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs) {
-  if (!options.lab.store.empty()) {
-    if (options.schedule.strategy != "exact") return {};
-    return SearchAnswer{"", fail(Exit::usage, "the exact search has no trials that --store could record",
-                                 "any other --strategy has; docs/laboratory.md lists them")};
-  }
-  if (!options.schedule_file.empty() || (options.strategy_given && options.schedule.strategy != "exact")) return {};
-  if (options.cost != "closed_form") {
-    if (options.schedule.strategy != "exact") return {};
-    return SearchAnswer{
-        "", fail(Exit::usage, "the exact search uses the closed form; --cost " + options.cost + " is for strategies",
-                 "leave --strategy out")};
-  }
+/// The exact search, for machines that are priced but not programmed. Nothing: not applicable; --strategy exact reports
+/// most of the reasons. It has no trials for a store.
+std::optional<SearchAnswer> by_exact_search(const Options& options, const Inputs& inputs) {
+  const bool requested = options.schedule.strategy == "exact";
+  const auto refused = [&](const std::string& why, const std::string& hint) {
+    return requested ? std::optional(SearchAnswer{"", fail(Exit::usage, why, hint)}) : std::nullopt;
+  };
+  if (!options.lab.store.empty())
+    return refused("the exact search has no trials that --store could record",
+                   "any other --strategy has; docs/laboratory.md lists them");
+  if (!options.schedule_file.empty() || (options.strategy_given && !requested)) return {};
+  if (options.cost != "closed_form")
+    return refused("the exact search uses the closed form; --cost " + options.cost + " is for strategies",
+                   "leave --strategy out");
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!mapped) return {};
-  const Diagnostics refusals = exact_search_refusal(inputs.kernel, *mapped, inputs.model);
-  if (!refusals.empty()) {
-    if (options.schedule.strategy != "exact") return {};
+  if (const Diagnostics refusals = exact_search_refusal(inputs.kernel, *mapped, inputs.model); !refusals.empty()) {
+    if (!requested) return {};
     const Exit code = mapped->mappings.empty() && !mapped->limit_reached ? Exit::no_answer : Exit::usage;
     return SearchAnswer{"", fail_after_start(options, code, refusals, inputs, *mapped)};
   }
@@ -122,8 +120,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
 }
 
 /// By an ask-and-tell strategy. Where the exact search applies nothing is compiled: the machine is only priced.
-std::optional<Compilation> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook,
-                                     Exit& code) {
+std::optional<Compilation> by_strategy(const Options& options, const Inputs& inputs, const CompileHook& hook,
+                                       Exit& code) {
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!options.schedule_file.empty() || !mapped ||
       !exact_search_refusal(inputs.kernel, *mapped, inputs.model).empty()) {
@@ -157,11 +155,11 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
   if (!inputs) return {"", code};
-  if (const auto done = exactly(options, *inputs)) return *done;
+  if (const auto done = by_exact_search(options, *inputs)) return *done;
   RunnerUpTracker second;
   const bool explained = options.explain || !options.report.empty();
   const CompileHook record = recorder.hook();
-  auto compiled = by_asking(
+  auto compiled = by_strategy(
       options, *inputs,
       [&](CompileOptions& compile, const Inputs& same) {
         if (!record(compile, same)) return false;
