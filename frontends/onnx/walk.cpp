@@ -116,23 +116,27 @@ std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
   return sizes;
 }
 
+/// A scalar with a known value is a constant.
+bool Walk::fix_input(const Declared& input) {
+  const auto fixed = options_.fix.find(input.name);
+  if (fixed == options_.fix.end() || !input.dtype) return false;
+  const Sizes shape = input.shape.value_or(Sizes{});
+  if (shape.size() > 1 || (shape.size() == 1 && shape.front() > 1))
+    problems.push_back(error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(shape)),
+                             "--inputs states other values, --constant says that they never change"));
+  TensorData data = zeros(*input.dtype, shape.size() == 1 ? Sizes{1} : Sizes{});
+  data.set(0, is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
+  values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
+  return true;
+}
+
 void Walk::add_input(const Declared& input) {
   if (const auto known = options_.values.find(input.name); known != options_.values.end()) {
     values_[input.name] = {known->second->dtype, known->second->shape, {}, known->second, ""};
     values_[input.name].narrow = input.narrow;
     return;
   }
-  if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype) {
-    if (input.shape && (input.shape->size() > 1 || (input.shape->size() == 1 && input.shape->front() > 1)))
-      problems.push_back(
-          error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(*input.shape)),
-                "--inputs states other values, --constant says that they never change"));
-    TensorData data = zeros(*input.dtype, input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{});
-    data.set(0,
-             is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
-    values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
-    return;
-  }
+  if (fix_input(input)) return;
   if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0 && !sizes_.contains(symbol_of(input, 0))) {
     notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
     sizes_[symbol_of(input, 0)] = 1;
