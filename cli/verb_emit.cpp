@@ -12,7 +12,6 @@
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
-#include "cli/unused_flags.h"
 #include "driver/execute.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/program_on_machine.h"

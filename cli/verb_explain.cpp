@@ -16,7 +16,6 @@
 #include "cli/models.h"
 #include "cli/sizes.h"
 #include "cli/symbolic_verbs.h"
-#include "cli/unused_flags.h"
 #include "ir/verify/recurrence.h"
 #include "mapper/advice/layout_advice.h"
 #include "mapper/advice/rejection_report.h"

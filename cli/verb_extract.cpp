@@ -11,7 +11,6 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/models.h"
-#include "cli/unused_flags.h"
 #include "frontends/layers.h"
 #include "mapper/mapping_names.h"
 #include "report/extract_report.h"

@@ -13,7 +13,6 @@
 #include "cli/models.h"
 #include "cli/scalar_code.h"
 #include "cli/sizes.h"
-#include "cli/unused_flags.h"
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "report/memory_counts.h"
 

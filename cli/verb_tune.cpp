@@ -5,7 +5,6 @@
 #include "cli/interrupt.h"
 #include "cli/models.h"
 #include "cli/search_answer.h"
-#include "cli/unused_flags.h"
 
 namespace isamap::cli {
 namespace {

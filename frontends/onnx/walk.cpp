@@ -116,34 +116,18 @@ std::optional<Sizes> Walk::known_sizes(const Declared& declared) const {
   return sizes;
 }
 
-void Walk::fix_input(const Declared& input, double value) {
-  if (input.shape && (input.shape->size() > 1 || (input.shape->size() == 1 && input.shape->front() > 1)))
-    problems.push_back(
-        error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(*input.shape)),
-              "--inputs states other values, --constant says that they never change"));
-  TensorData data = zeros(*input.dtype, input.shape.value_or(Sizes{}).size() == 1 ? Sizes{1} : Sizes{});
-  data.set(0, is_float(*input.dtype) ? Scalar{value, 0} : Scalar{0, static_cast<std::int64_t>(value)});
+/// A scalar with a known value is a constant.
+bool Walk::fix_input(const Declared& input) {
+  const auto fixed = options_.fix.find(input.name);
+  if (fixed == options_.fix.end() || !input.dtype) return false;
+  const Sizes shape = input.shape.value_or(Sizes{});
+  if (shape.size() > 1 || (shape.size() == 1 && shape.front() > 1))
+    problems.push_back(error(fmt::format("input '{}' is {}, and --fix states scalars", input.name, sizes_text(shape)),
+                             "--inputs states other values, --constant says that they never change"));
+  TensorData data = zeros(*input.dtype, shape.size() == 1 ? Sizes{1} : Sizes{});
+  data.set(0, is_float(*input.dtype) ? Scalar{fixed->second, 0} : Scalar{0, static_cast<std::int64_t>(fixed->second)});
   values_[input.name] = {data.dtype, data.shape, {}, std::make_shared<TensorData>(data), ""};
-}
-
-void Walk::declare_input(const Declared& input, const Sizes& sizes) {
-  const auto is_constant = [&](const std::string& name) {
-    return std::find(options_.constants.begin(), options_.constants.end(), name) != options_.constants.end();
-  };
-  const bool is_weight = is_constant(input.name) || (!model_inputs.empty() && is_constant("weights"));
-  Value value{*input.dtype, sizes, {}, nullptr, ""};
-  value.drawn = is_weight;
-  value.narrow = input.narrow;
-  const std::size_t before = draft.kernel.tensors.size();
-  const TensorId id = draft.tensor_of(value, input.name);
-  try {
-    check_shapes(draft, before);
-  } catch (const Refused& why) {
-    problems.push_back(error(why.reason, why.help));
-  }
-  values_[input.name] = value;
-  file_names[id] = input.name;
-  if (!is_weight) model_inputs.push_back(id);
+  return true;
 }
 
 void Walk::add_input(const Declared& input) {
@@ -152,21 +136,19 @@ void Walk::add_input(const Declared& input) {
     values_[input.name].narrow = input.narrow;
     return;
   }
-  if (const auto fixed = options_.fix.find(input.name); fixed != options_.fix.end() && input.dtype)
-    return fix_input(input, fixed->second);
+  if (fix_input(input)) return;
   if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0 && !sizes_.contains(symbol_of(input, 0))) {
     notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
     sizes_[symbol_of(input, 0)] = 1;
   }
   const auto sizes = known_sizes(input);
-  if (input.dtype && input.shape && sizes) return declare_input(input, *sizes);
   RefusedNode refusal{"input '" + input.name + "'", input.name, "input", "", ""};
   if (!input.dtype) {
     refusal.reason = "its type is " + (input.type.empty() ? "not stated" : input.type) + ", which kernels do not have";
   } else if (!input.shape) {
     refusal.reason = "its shape is not stated";
     refusal.help = "export the model with shapes";
-  } else {
+  } else if (!sizes) {
     std::string names, example;
     for (std::size_t d = 0; d < input.shape->size(); ++d) {
       const std::string symbol = symbol_of(input, d);
@@ -176,6 +158,25 @@ void Walk::add_input(const Declared& input) {
     }
     refusal.reason = "sizes of it are not known: " + names;
     refusal.help = "--sizes " + example;
+  } else {
+    const bool is_weight =
+        std::find(options_.constants.begin(), options_.constants.end(), input.name) != options_.constants.end() ||
+        (!model_inputs.empty() &&
+         std::find(options_.constants.begin(), options_.constants.end(), "weights") != options_.constants.end());
+    Value value{*input.dtype, *sizes, {}, nullptr, ""};
+    value.drawn = is_weight;
+    value.narrow = input.narrow;
+    const std::size_t before = draft.kernel.tensors.size();
+    const TensorId id = draft.tensor_of(value, input.name);
+    try {
+      check_shapes(draft, before);
+    } catch (const Refused& why) {
+      problems.push_back(error(why.reason, why.help));
+    }
+    values_[input.name] = value;
+    file_names[id] = input.name;
+    if (!is_weight) model_inputs.push_back(id);
+    return;
   }
   missing_[input.name] = {"", ""};
   refused.push_back(std::move(refusal));

@@ -23,11 +23,8 @@ class Walk {
 
  private:
   void add_constant(const std::string& name, const Constant& constant);
-  /// An input whose scalar value the options state.
-  void fix_input(const Declared& input, double value);
-  /// A tensor of these sizes; a weight if the options say that it never changes.
-  void declare_input(const Declared& input, const Sizes& sizes);
   void add_input(const Declared& input);
+  bool fix_input(const Declared& input);
   void add_node(const Node& node, int depth);
   void add_constant_node(const Node& node);
   void choose(const Node& node, int depth);

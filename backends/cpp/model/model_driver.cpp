@@ -92,17 +92,20 @@ void time_runs(NAME* model, const std::int64_t* sizes, const void* const* in, vo
                std::FILE* result) {
   // The times of parts are medians too: of the means over groups of runs.
   constexpr int most_groups = 15;
-  static double samples[20000], marks[most_groups + 1][PARTS + 1];
+  constexpr std::size_t most = 20000;
+  static double samples[most], marks[most_groups + 1][PARTS + 1];
   std::size_t count = 0, runs[most_groups + 1] = {};
   int groups = 0;
   NAME_run(model, sizes, in, out, nullptr);
   NAME_profile(model, marks[0]);
   const double begun = now();
-  while (count < 20000 && (count == 0 || now() - begun < min_seconds)) {
+  while (count < most && (count == 0 || now() - begun < min_seconds)) {
     const double one = now();
     NAME_run(model, sizes, in, out, nullptr);
     samples[count++] = now() - one;
-    if (groups == most_groups || now() - begun < min_seconds * (groups + 1) / most_groups) continue;
+    // Short programs end by their count, others by the time.
+    const double next = double(groups + 1) / most_groups;
+    if (groups == most_groups || (now() - begun < min_seconds * next && double(count) < most * next)) continue;
     NAME_profile(model, marks[++groups]);
     runs[groups] = count;
   }
