@@ -63,8 +63,8 @@ bool writes_all(const SymbolicKernel& kernel, std::size_t s) {
 }
 
 StatementText::StatementText(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
-                                 ElementText& elements, const std::map<std::string, std::string>& sizes,
-                                 const std::vector<std::string>& tensors)
+                             ElementText& elements, const std::map<std::string, std::string>& sizes,
+                             const std::vector<std::string>& tensors)
     : kernel_(kernel),
       symbolic_(kernel.statements[statement]),
       statement_(kernel.sample.statements[statement]),

@@ -32,8 +32,8 @@ class StatementText {
  public:
   /// `sizes`: what sizes become; `tensors`: names of arrays, by tensor. All references outlive this.
   StatementText(const SymbolicKernel& kernel, std::size_t statement, const HardwareModel& machine,
-                  ElementText& elements, const std::map<std::string, std::string>& sizes,
-                  const std::vector<std::string>& tensors);
+                ElementText& elements, const std::map<std::string, std::string>& sizes,
+                const std::vector<std::string>& tensors);
 
   const std::string& dim_name(std::size_t dim) const;
   std::string extent(std::size_t dim) const;
