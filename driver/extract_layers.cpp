@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -165,11 +167,31 @@ CompiledLayer left_out(const Layer& layer) {
   return made;
 }
 
+/// After Ctrl-C a layer that is being compiled has a moment to end with its best so far.
+class Moment {
+ public:
+  explicit Moment(const std::function<bool()>& stopped) : stopped_(stopped) {}
+  bool over() {
+    if (!stopped_ || !stopped_()) return false;
+    const auto now = Clock::now().time_since_epoch().count();
+    Clock::rep first = 0;
+    if (stopped_at_.compare_exchange_strong(first, now)) return false;
+    return Clock::duration(now - first) > std::chrono::milliseconds(100);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::function<bool()>& stopped_;
+  std::atomic<Clock::rep> stopped_at_{0};  ///< 0: not yet
+};
+
 std::vector<CompiledLayer> compiled_layers(const std::vector<const Layer*>& layers, const HardwareModel& model,
                                            ExtractOptions options) {
   const auto workers = std::make_shared<Workers>(options.compile.schedule.jobs);
   options.compile.schedule.workers = workers;  // the search of the last layer has all of them
   std::mutex mutex;
+  Moment moment(options.stopped);
+  const std::function<bool()> leaves = [&] { return moment.over(); };
   return for_each_in_parallel(*workers, layers.size(), [&](std::size_t l) {
     const Layer& layer = *layers[l];
     if (options.stopped && options.stopped()) return left_out(layer);
@@ -177,7 +199,12 @@ std::vector<CompiledLayer> compiled_layers(const std::vector<const Layer*>& laye
       const std::lock_guard lock(mutex);
       options.progress(fmt::format("layer {} of {}: {}", l + 1, layers.size(), layer.name));
     }
-    return compiled_layer(layer.name, layer.op, *layer.kernel, model, options);
+    try {
+      const StopWhen scope(leaves);
+      return compiled_layer(layer.name, layer.op, *layer.kernel, model, options);
+    } catch (const EndedEarly&) {
+      return left_out(layer);
+    }
   });
 }
 

@@ -16,6 +16,7 @@
 #include "mapper/match/instruction_tree.h"
 #include "mapper/proof/z3_solver.h"
 #include "support/arithmetic.h"
+#include "support/stop.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -119,6 +120,7 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
   }
   Deduplicator listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
+    leave_if_asked();
     result.stopped = options.progress && !options.progress(listing.count());
     if (result.stopped) return false;
     const Plans plans = plans_of(alignments[a], choices[a], placement, options.rule);

@@ -212,6 +212,10 @@ MemoryId own_scratchpad(const HardwareModel& model, const ResolvedNest& view) {
   return {};
 }
 
+bool fusion_lowers(const FusionInput& in, const Schedule& schedule) {
+  return !in.lower || lower(schedule, in.whole, in.model, DoLines::trusted);
+}
+
 /// Takes the two nests if they cost no more than those before and lower.
 bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Nest& producer, Nest consumer,
             const Mapping& mapping) {
@@ -227,7 +231,7 @@ bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Ne
   // Accesses of scalar code cost only its cycles: at equal cost the tile that is never stored wins.
   const double before = total(fused.costs, in.objective), after = total(costs, in.objective);
   if (after > before * (1 + rounding)) return false;
-  if (!lower(trial, in.whole, in.model, DoLines::trusted)) return false;
+  if (!fusion_lowers(in, trial)) return false;
   fused.schedule = std::move(trial);
   fused.costs = std::move(costs);
   fused.chosen[pair.consumer] = mapping;
@@ -314,6 +318,7 @@ Nest without_fusion(const HardwareModel& model, const FusedNests& fused, std::si
 struct Stripped {
   Schedule schedule;
   std::vector<Cost> costs;  ///< empty: the model has no price for one of the nests
+  std::vector<std::size_t> changed = {};
 };
 
 /// The chain in strips of `rows` rows; nothing: not possible. `whole`: the nests without fusion.
@@ -332,14 +337,22 @@ std::optional<Stripped> in_strips_of(const FusionInput& in, const FusedNests& fu
   return stripped;
 }
 
+/// The last of those that each cost noticeably less than the one before.
+std::vector<std::pair<double, Stripped>>::iterator noticeably_cheaper(std::vector<std::pair<double, Stripped>>& all,
+                                                                      double least) {
+  auto best = all.end();
+  for (auto one = all.begin(); one != all.end(); ++one)
+    if (one->first < least * (1 - min_gain)) least = one->first, best = one;
+  return best;
+}
+
 /// Row-strip fusion with the cheapest strip height, if it gains noticeably over whole tensors.
 void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t) {
   if (!is_host_code(in.model)) return;
-  double least = total(fused.costs, in.objective);
-  std::optional<Stripped> best;
+  const double before = total(fused.costs, in.objective);
+  std::vector<std::pair<double, Stripped>> all;
   std::vector<Nest> whole;
   for (std::size_t s = 0; s < fused.schedule.nests.size(); ++s) whole.push_back(without_fusion(in.model, fused, s));
-  std::vector<std::size_t> changed;
   for (const StripChain& chain : strip_chains(in.kernel, fused.schedule, t)) {
     const Computation& first = in.kernel.statements[chain.statements.front()];
     const std::int64_t extent =
@@ -348,18 +361,20 @@ void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t
       if (rows >= extent) break;
       auto stripped = in_strips_of(in, fused, whole, chain, rows);
       if (!stripped) break;
-      if (stripped->costs.empty() || total(stripped->costs, in.objective) >= least * (1 - min_gain) ||
-          !lower(stripped->schedule, in.whole, in.model, DoLines::trusted))
-        continue;
-      least = total(stripped->costs, in.objective);
-      best = std::move(stripped);
-      changed = chain.statements;
+      if (stripped->costs.empty()) continue;
+      stripped->changed = chain.statements;
+      all.emplace_back(total(stripped->costs, in.objective), std::move(*stripped));
     }
   }
-  if (!best) return;
-  fused.schedule = std::move(best->schedule);
-  fused.costs = std::move(best->costs);
-  for (const std::size_t s : changed)
+  auto best = noticeably_cheaper(all, before);
+  while (best != all.end() && !fusion_lowers(in, best->second.schedule)) {
+    all.erase(best);
+    best = noticeably_cheaper(all, before);
+  }
+  if (best == all.end()) return;
+  fused.schedule = std::move(best->second.schedule);
+  fused.costs = std::move(best->second.costs);
+  for (const std::size_t s : best->second.changed)
     if (whole[s] == fused.nests_before[s]) fused.chosen[s] = fused.mappings_before[s];
 }
 

@@ -19,6 +19,7 @@ struct FusionInput {
   Objective objective = Objective::edp;
   CostModel& costs;
   std::function<std::vector<Mapping>(StatementId)> mappings;
+  bool lower = true;  ///< false: what costs less is assumed to lower, for an estimate of the gain
 };
 
 /// Changes nests, costs and mappings (`chosen`). Consumers in order, producers from the last to the first; tiles in

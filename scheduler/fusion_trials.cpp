@@ -63,12 +63,13 @@ void replace(Scheduled& in, std::size_t s, const ScheduledStatement& by) {
   in.mappings[s] = by.mapping;
 }
 
-/// Called by several threads.
-void fuse(const FusionTrials& trials, Scheduled& one) {
+/// Called by several threads. Without `lower` an estimate: lowering the kernel for each fusion takes most of the time.
+void fuse(const FusionTrials& trials, Scheduled& one, bool lower = true) {
   StatementCosts costs{trials.model_of};
   const FusionInput input{trials.kernel, trials.whole,
                           trials.model,  trials.options.objective,
-                          costs,         [&](StatementId id) { return trials.mappings[id.index()]; }};
+                          costs,         [&](StatementId id) { return trials.mappings[id.index()]; },
+                          lower};
   fuse_statements(input, one.schedule, one.statement_costs, one.mappings);
 }
 
@@ -97,7 +98,7 @@ bool fusion_fits(const FusionTrials& trials, const Scheduled& found, std::size_t
 }
 
 /// If fusion did not fit in memory, tries it with other tiles of a producer, as long as these alone cost less than the
-/// best so far. As many at a time as there are workers, accepted in order.
+/// best so far, and fused so too where everything lowers. As many at a time as there are workers, accepted in order.
 void try_other_tiles(const FusionTrials& trials, const std::vector<ScheduledStatement>& tiles, std::size_t s,
                      const Scheduled& apart, Scheduled& best) {
   const auto too_costly = [&](const ScheduledStatement& one) {
@@ -108,13 +109,18 @@ void try_other_tiles(const FusionTrials& trials, const std::vector<ScheduledStat
   bool ended = false;
   for (std::size_t from = 0; from < end && !ended; from += at_once) {
     std::vector<Scheduled> others(std::min(at_once, end - from), apart);
+    std::vector<double> estimates(others.size());
+    const auto may_be_best = [&](std::size_t i) { return estimates[i] < objective_of(trials, best); };
     for_each_in_parallel(trials.workers, others.size(), [&](std::size_t i) {
       replace(others[i], s, tiles[from + i]);
-      fuse(trials, others[i]);
+      Scheduled estimate = others[i];
+      fuse(trials, estimate, false);
+      estimates[i] = objective_of(trials, estimate);
+      if (may_be_best(i)) fuse(trials, others[i]);
     });
     for (std::size_t i = 0; i < others.size() && !ended; ++i) {
       ended = too_costly(tiles[from + i]);
-      if (!ended && better(trials, others[i], best)) best = std::move(others[i]);
+      if (!ended && may_be_best(i) && better(trials, others[i], best)) best = std::move(others[i]);
     }
   }
 }

@@ -16,9 +16,9 @@ namespace isamap {
 namespace {
 
 using namespace std::chrono_literals;
-/// Time for which a thread without work looks for some before it sleeps: batches of a search, and points of a batch
-/// that is being made, follow each other within some 10 to 100 microseconds, and waking a thread takes as long. It
-/// yields meanwhile to whoever else wants the processor.
+/// Time for which a thread without work looks for some before it sleeps: batches of a search follow each other within
+/// some 10 to 100 microseconds, and waking a thread takes as long. It yields meanwhile to whoever else wants the
+/// processor.
 constexpr auto patience = 200us;
 constexpr auto pause_of_waiting = 10ms;
 
@@ -27,8 +27,8 @@ constexpr auto pause_of_waiting = 10ms;
 /// One call of for_each, on the stack of its caller.
 struct Workers::Region {
   const Workers::Work& work;
-  std::atomic<std::size_t> count;  ///< so far
-  std::size_t number = 0;          ///< inner loops have larger ones
+  const std::size_t count;
+  std::size_t number = 0;  ///< inner loops have larger ones
   std::atomic<std::size_t> next{0};
   std::atomic<int> inside{0};  ///< threads in `take_part`, beside the caller
   std::atomic<bool> failed{false};
@@ -175,31 +175,6 @@ void Workers::for_each(std::size_t count, const Work& work, const std::function<
   state_->begin(region);
   for (std::size_t t = 1; t < std::min(count, state_->threads.size() + 1); ++t) state_->wake.notify_one();
   state_->left.notify_all();  // a thread that waits for the end of an outer loop helps
-  region.take_part();
-  state_->close(region, while_waiting);
-  if (region.failure) std::rethrow_exception(region.failure);
-}
-
-void Workers::for_each_made(const std::function<bool(std::size_t)>& make, const Work& work,
-                            const std::function<void()>& while_waiting) {
-  if (state_->threads.empty()) {
-    std::size_t count = 0;
-    while (make(count)) ++count;
-    for_each(count, work);
-    return;
-  }
-  Region region{work, 0};
-  state_->begin(region);
-  try {
-    while (!region.failed && make(region.count)) {
-      ++region.count;
-      ++state_->opened;  // seen by those who look for work
-      state_->wake.notify_one();
-      state_->left.notify_one();
-    }
-  } catch (...) {
-    region.fail(region.count);
-  }
   region.take_part();
   state_->close(region, while_waiting);
   if (region.failure) std::rethrow_exception(region.failure);

@@ -34,10 +34,6 @@ class Workers {
   /// of the smallest number is rethrown, which is the one that a plain loop would have thrown. `while_waiting` is
   /// called by the calling thread every few milliseconds once it has no work left.
   void for_each(std::size_t count, const Work& work, const std::function<void()>& while_waiting = {});
-  /// The same for items that the calling thread makes meanwhile: make(0), make(1), .. until it returns false. work(i)
-  /// begins, on any thread, once make(i) has returned true.
-  void for_each_made(const std::function<bool(std::size_t)>& make, const Work& work,
-                     const std::function<void()>& while_waiting = {});
 
  private:
   struct Region;

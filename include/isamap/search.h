@@ -144,9 +144,12 @@ class SearchStrategy {
   /// Points asked before the first of them is told: they are evaluated concurrently. A property of the strategy, so
   /// that its behaviour never depends on the number of workers.
   virtual std::size_t batch() const { return 1; }
-  /// Is each point of this batch made when `next` is called? Then workers evaluate the first ones while the others are
-  /// made, and `likely` is not asked.
-  virtual bool makes_when_asked() const { return false; }
+  /// Points of the next batch that workers make themselves, by `make`, before they evaluate them; 0: it is asked by
+  /// `next`. Called before each batch, after the one before was told.
+  virtual std::size_t makes() { return 0; }
+  /// The point of that number, below `makes()`; nothing: none that is new. Several threads call it at once, so it
+  /// depends on its number, a seed and what was told, never on other calls. Equal points of a batch are told once.
+  virtual std::optional<Point> make(std::size_t /*number*/) { return std::nullopt; }
   /// Points that are likely to be asked after those asked so far, at most `count`, the next ones first, each as `next`
   /// would return it: workers that have nothing else to do evaluate them ahead. Guesses: they change no result.
   virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }

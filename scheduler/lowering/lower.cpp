@@ -23,6 +23,7 @@
 #include "scheduler/nest/lowering_support.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/scheduled_kernel.h"
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -291,6 +292,7 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
+  leave_if_asked();
   Lowering lowering(model);
   Program& program = lowering.program;
   program.name = schedule.name.empty() ? kernel.name : schedule.name;

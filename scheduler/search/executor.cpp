@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "support/stop.h"
@@ -51,6 +52,42 @@ struct Pricing {
   std::shared_ptr<StatementFacts> facts;
 };
 
+/// A point of a batch that is made by who evaluates it.
+struct Item {
+  enum class State { unknown, nothing, made, known, taken };  ///< nothing: no point
+  Evaluation at;
+  State state = State::unknown;
+  std::size_t first = 0;  ///< the item that evaluates this point
+};
+
+/// Which of equal points is evaluated: the one that was made first, on whatever thread.
+class FirstOfEqual {
+ public:
+  std::size_t of(const Point& point, std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    return numbers_.emplace(point.choice, number).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<int>, std::size_t> numbers_;
+};
+
+/// In the order of their numbers, up to the first that is not known.
+std::vector<Evaluation> each_once(std::vector<Item>& items) {
+  std::vector<Evaluation> results;
+  for (const Item& item : items) {
+    if (item.state == Item::State::unknown) break;
+    if (item.state == Item::State::nothing) continue;
+    Item& evaluated = items[item.first];
+    if (evaluated.state == Item::State::taken) continue;
+    if (evaluated.state != Item::State::known) break;
+    results.push_back(std::move(evaluated.at));
+    evaluated.state = Item::State::taken;
+  }
+  return results;
+}
+
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor(const SearchSpace& space, const CostModelFactory& costs, std::shared_ptr<Workers> workers,
@@ -80,39 +117,24 @@ class ThreadExecutor final : public Executor {
     return results;
   }
 
-  std::vector<Evaluation> submit_while_made(const PointSource& next, const std::function<bool()>& go_on) override {
-    struct Item {
-      Evaluation at;
-      bool known = false;
-    };
-    std::deque<Item> items;  // grows at its end: items stay where they are
-    std::mutex growing;
+  std::vector<Evaluation> submit_made(std::size_t count, const PointMaker& make,
+                                      const std::function<bool()>& go_on) override {
+    std::vector<Item> items(count);
+    FirstOfEqual first;
     Permission permission(go_on);
-    const auto make = [&](std::size_t) {
-      std::optional<Point> point;
-      if (permission.given()) point = next();
-      if (!point) return false;
-      const std::lock_guard lock(growing);
-      items.push_back({Evaluation{std::move(*point), {}, {}, {}}});
-      return true;
-    };
-    const auto item = [&](std::size_t i) -> Item& {
-      const std::lock_guard lock(growing);
-      return items[i];
-    };
-    workers_->for_each_made(
-        make,
+    workers_->for_each(
+        count,
         [&](std::size_t i) {
-          Item& mine = item(i);
-          if (permission.given()) mine.known = evaluate(mine.at, permission);
+          if (!permission.given()) return;
+          auto point = make(i);
+          items[i].state = point ? Item::State::made : Item::State::nothing;
+          if (!point) return;
+          items[i].first = first.of(*point, i);
+          items[i].at.point = std::move(*point);
+          if (items[i].first == i && evaluate(items[i].at, permission)) items[i].state = Item::State::known;
         },
         [&] { permission.given(); });
-    std::vector<Evaluation> results;
-    for (Item& one : items) {
-      if (!one.known) break;
-      results.push_back(std::move(one.at));
-    }
-    return results;
+    return each_once(items);
   }
 
   void complete(Evaluation& at) override { price(*Lent(*this), at); }
@@ -193,10 +215,13 @@ class ThreadExecutor final : public Executor {
 
 }  // namespace
 
-std::vector<Evaluation> Executor::submit_while_made(const PointSource& next, const std::function<bool()>& go_on) {
+std::vector<Evaluation> Executor::submit_made(std::size_t count, const PointMaker& make,
+                                              const std::function<bool()>& go_on) {
   std::vector<Point> batch;
-  while (auto point = next()) batch.push_back(std::move(*point));
-  return submit(std::move(batch), go_on);
+  std::set<std::vector<int>> seen;
+  for (std::size_t i = 0; i < count; ++i)
+    if (auto point = make(i); point && seen.insert(point->choice).second) batch.push_back(std::move(*point));
+  return batch.empty() ? std::vector<Evaluation>{} : submit(std::move(batch), go_on);
 }
 
 Result<std::unique_ptr<Executor>> make_thread_executor(const SearchSpace& space, const CostModelFactory& costs,

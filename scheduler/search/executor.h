@@ -24,7 +24,8 @@ struct PointResult {
 };
 using Evaluation = PointResult;  ///< beside isamap/compile.h, which has another, only the first name will do
 
-using PointSource = std::function<std::optional<Point>()>;
+/// Makes the point of that number; nothing: none. Called by several threads at once.
+using PointMaker = std::function<std::optional<Point>(std::size_t number)>;
 
 class Executor {
  public:
@@ -33,8 +34,9 @@ class Executor {
   /// the results are those of the first points only, as many as are known. An exception of a cost model, or of `go_on`,
   /// comes out of this call, of several that of the first point.
   virtual std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) = 0;
-  /// The same for a batch that is made meanwhile: `next` is called by the calling thread until it gives nothing.
-  virtual std::vector<Evaluation> submit_while_made(const PointSource& next, const std::function<bool()>& go_on);
+  /// The same for make(0) .. make(count - 1), equal points once: who evaluates a point makes it.
+  virtual std::vector<Evaluation> submit_made(std::size_t count, const PointMaker& make,
+                                              const std::function<bool()>& go_on);
   /// Adds the nest, and the cost that goes with it: of the best points only, by the calling thread.
   virtual void complete(Evaluation& at) = 0;
 };

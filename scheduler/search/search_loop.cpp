@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t most_kept = 12;
 constexpr std::size_t most_ahead = 256, most_known = 4;
+constexpr int most_empty_batches = 10'000;
 
 class SearchLoop {
  public:
@@ -46,12 +47,13 @@ class SearchLoop {
     while (found_.evaluations < options_.max_evaluations && !ended()) {
       const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
       if (!guaranteed && options_.out_of_time()) break;
+      if (const std::size_t count = options_.one_by_one ? 0 : strategy_.makes()) {
+        if (!tell_made(count)) break;
+        continue;
+      }
       std::vector<Point> points = ask();
       if (points.empty()) break;
-      if (makes_more())
-        tell_all_while_made(std::move(points));
-      else
-        tell_all(std::move(points));
+      tell_all(std::move(points));
     }
     found_.exhausted = strategy_.exhausted() && whole_;
     found_.failure = strategy_.problems();
@@ -67,28 +69,21 @@ class SearchLoop {
   std::size_t most_at_once() const { return options_.one_by_one ? 1 : std::max(strategy_.batch(), std::size_t{1}); }
   bool ended() const { return found_.stopped || has_errors(costs_.problems()); }
 
-  /// Is the rest of the batch to be made while its first point is evaluated?
-  bool makes_more() const { return !options_.one_by_one && jobs_ > 1 && strategy_.makes_when_asked(); }
+  std::size_t left() const { return static_cast<std::size_t>(options_.max_evaluations - found_.evaluations); }
 
-  /// The next point of a batch that has so many; nothing: the batch is whole.
-  std::optional<Point> ask(std::size_t asked) {
-    const auto left = static_cast<std::size_t>(options_.max_evaluations - found_.evaluations);
-    if (asked >= std::min(most_at_once(), left)) return std::nullopt;
-    auto point = strategy_.next();
-    if (!point) return std::nullopt;
-    if (point->choice.size() != space_.decisions().size())  // a slip of a user's strategy; repair completes it
-      remember(found_.problems, {error(not_in_space(*point, space_.decisions()))});
-    const bool valid = strategy_.proposes_repaired() && in_space(*point, space_.decisions());
-    return valid ? std::move(*point) : space_.repair(std::move(*point));
+  Point repaired(Point point) const {
+    const bool valid = strategy_.proposes_repaired() && in_space(point, space_.decisions());
+    return valid ? std::move(point) : space_.repair(std::move(point));
   }
 
-  /// A batch, or the first point of one that is made when it is asked.
   std::vector<Point> ask() {
     std::vector<Point> points;
-    while (points.empty() || !makes_more()) {
-      auto point = ask(points.size());
+    while (points.size() < std::min(most_at_once(), left())) {
+      auto point = strategy_.next();
       if (!point) break;
-      points.push_back(std::move(*point));
+      if (point->choice.size() != space_.decisions().size())  // a slip of a user's strategy; repair completes it
+        remember(found_.problems, {error(not_in_space(*point, space_.decisions()))});
+      points.push_back(repaired(std::move(*point)));
     }
     return points;
   }
@@ -106,15 +101,20 @@ class SearchLoop {
     tell_all(evaluated(std::move(points)), asked);
   }
 
-  void tell_all_while_made(std::vector<Point> points) {
-    std::size_t asked = 0;
-    const PointSource next = [&]() -> std::optional<Point> {
-      auto point = asked < points.size() ? std::optional(std::move(points[asked])) : ask(asked);
-      if (point) ++asked;
+  /// A batch that its workers make; what exceeds the budget is not told. False: no new point in very many batches.
+  bool tell_made(std::size_t count) {
+    const PointMaker make = [&](std::size_t i) -> std::optional<Point> {
+      auto point = strategy_.make(i);
+      if (point) point = repaired(std::move(*point));
       return point;
     };
-    std::vector<Evaluation> results = executor_->submit_while_made(next, [this] { return goes_on(); });
+    std::vector<Evaluation> results = executor_->submit_made(count, make, [this] { return goes_on(); });
+    if (results.empty()) return goes_on() && ++empty_batches_ < most_empty_batches;
+    empty_batches_ = 0;
+    if (results.size() > left()) results.resize(left());
+    const std::size_t asked = results.size();
     tell_all(std::move(results), asked);
+    return true;
   }
 
   void tell_all(std::vector<Evaluation> results, std::size_t asked) {
@@ -260,6 +260,7 @@ class SearchLoop {
   std::shared_ptr<Workers> workers_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
+  int empty_batches_ = 0;                                    ///< made without a new point, in a row
   bool whole_ = true;                                        ///< every point that was asked has been told
   std::map<const Evaluation*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
   std::map<std::vector<int>, Evaluation> ahead_;             ///< by choice: evaluated, not yet asked

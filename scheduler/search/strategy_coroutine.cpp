@@ -11,8 +11,9 @@ namespace isamap {
 
 namespace {
 
-/// Limit of consecutive batches of known points: the search cycles, or has exhausted the space.
-constexpr int most_idle = 2000;
+/// Limit of consecutive batches of known points: the search cycles, or has exhausted the space. A made batch, whose
+/// points are changed until they are new, counts as several.
+constexpr int most_idle = 2000, idle_when_made = 40;
 
 SearchCoroutine sample_initially(const SearchSpace& space, const History& known, InitialSampling opening,
                                  Random& random) {
@@ -37,7 +38,8 @@ class CoroutineStrategy final : public SearchStrategy {
         body_(std::move(body)) {}
 
   std::optional<Point> next() override {
-    if (queue_.empty() && (outstanding_ == 0 || makes_when_asked())) advance();
+    while (queue_.empty() && outstanding_ == 0 && advance())
+      if (!made_.empty()) make_here();
     if (queue_.empty()) return std::nullopt;
     Point point = std::move(queue_.front());
     queue_.pop_front();
@@ -45,15 +47,26 @@ class CoroutineStrategy final : public SearchStrategy {
     return point;
   }
 
+  std::size_t makes() override {
+    if (!queue_.empty() || outstanding_ > 0) return 0;
+    advance();
+    return made_.size();
+  }
+
+  std::optional<Point> make(std::size_t number) override {
+    std::optional<Point>& point = made_[number];
+    point = (*promise().make)(number);
+    if (point && !in_space(*point, space_.decisions())) point = space_.repair(std::move(*point));
+    return point && !known_.find(*point) ? point : std::nullopt;
+  }
+
   void report(const Point& point, std::optional<double> objective) override {
     known_.tell(point, objective);
+    idle_ = 0;
     if (outstanding_ > 0) --outstanding_;
   }
 
-  std::size_t batch() const override {
-    return std::max<std::size_t>(1, queue_.size() + outstanding_ + (makes_when_asked() ? 1 : 0));
-  }
-  bool makes_when_asked() const override { return coroutine_->promise().proposed != nullptr; }
+  std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
   std::vector<Point> likely(std::size_t count) const override {
     const Ahead* ahead = coroutine_->promise().ahead;
     if (coroutine_->done() || ahead == nullptr) return {};
@@ -65,33 +78,29 @@ class CoroutineStrategy final : public SearchStrategy {
   bool proposes_repaired() const override { return true; }
 
  private:
-  void advance() {
-    for (int idle = 0; idle < most_idle && !coroutine_->done();) {
-      if (std::exchange(coroutine_->promise().proposed, nullptr) == nullptr) {
-        if (outstanding_ > 0) return;  // to what it has proposed
-        answer();
-        proposed_.clear();
-        ++idle;
-      }
+  SearchCoroutine::promise_type& promise() const { return coroutine_->promise(); }
+
+  /// To the next points that are asked, or that are to be made. False: there are none.
+  bool advance() {
+    while (idle_ < most_idle && !coroutine_->done()) {
+      answer();
       coroutine_->resume();
       if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
-      if (const Point* proposed = coroutine_->promise().proposed)
-        propose(*proposed);
-      else
-        enqueue(coroutine_->promise().asked);
-      if (!queue_.empty()) return;
+      made_.assign(coroutine_->done() ? 0 : promise().count, std::nullopt);
+      idle_ += made_.empty() ? 1 : idle_when_made;
+      if (!made_.empty()) return true;
+      enqueue(promise().asked);
+      if (!queue_.empty()) return true;
     }
+    made_.clear();
+    return false;
   }
 
-  bool is_proposed(const Point& point) const {
-    return std::find(proposed_.begin(), proposed_.end(), point) != proposed_.end();
-  }
-
-  void propose(Point point) {
-    if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
-    if (known_.find(point) || is_proposed(point)) return;
-    proposed_.push_back(point);
-    queue_.push_back(std::move(point));
+  void make_here() {
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < made_.size(); ++i)
+      if (auto point = make(i)) points.push_back(std::move(*point));
+    enqueue(points);
   }
 
   /// Those that are not known, each once.
@@ -100,17 +109,19 @@ class CoroutineStrategy final : public SearchStrategy {
     for (Point& point : asked) {
       if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
       known_answers_.push_back(known_.find(point));
-      if (!known_answers_.back() && !is_proposed(point) &&
-          std::find(queue_.begin(), queue_.end(), point) == queue_.end())
+      if (!known_answers_.back() && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
         queue_.push_back(point);
     }
   }
 
   void answer() {
-    SearchCoroutine::promise_type& promise = coroutine_->promise();
-    promise.answers.clear();
-    for (std::size_t p = 0; p < promise.asked.size(); ++p)
-      promise.answers.push_back(known_answers_[p] ? *known_answers_[p] : *known_.find(promise.asked[p]));
+    promise().answers.clear();
+    promise().legal.clear();
+    for (std::size_t p = 0; made_.empty() && p < promise().asked.size(); ++p)
+      promise().answers.push_back(known_answers_[p] ? *known_answers_[p] : *known_.find(promise().asked[p]));
+    for (const std::optional<Point>& point : made_)
+      if (const auto* cost = point ? known_.find(*point) : nullptr; cost && *cost)
+        promise().legal.push_back({**cost, *point});
   }
 
   const SearchSpace& space_;
@@ -118,7 +129,8 @@ class CoroutineStrategy final : public SearchStrategy {
   Random random_;
   std::deque<Point> queue_;
   std::size_t outstanding_ = 0;                              ///< asked, not yet told
-  std::vector<Point> proposed_;                              ///< of the batch that is being made
+  int idle_ = 0;                                             ///< batches in a row without a new point
+  std::vector<std::optional<Point>> made_;                   ///< of the batch that is being made
   std::vector<const std::optional<double>*> known_answers_;  ///< to what the coroutine asks; null: not known then
   std::optional<SearchCoroutine> coroutine_;                 ///< the initial sampling, then the body
   SearchBody body_;                                          ///< empty once called

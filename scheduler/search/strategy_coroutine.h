@@ -18,6 +18,7 @@
 
 #include "isamap/interpret.h"
 #include "isamap/search.h"
+#include "scheduler/search/executor.h"
 #include "scheduler/search/strategy_options.h"
 
 namespace isamap {
@@ -58,9 +59,11 @@ class SearchCoroutine {
  public:
   struct promise_type {
     std::vector<Point> asked;
-    const Point* proposed = nullptr;  ///< of the coroutine, until it goes on: it awaits no cost yet
-    const Ahead* ahead = nullptr;     ///< of the coroutine, until it goes on
+    const Ahead* ahead = nullptr;  ///< of the coroutine, until it goes on
     Costs answers;
+    std::size_t count = 0;             ///< of points to be made; 0: those of `asked`
+    const PointMaker* make = nullptr;  ///< of the coroutine, until it goes on
+    std::vector<EvaluatedPoint> legal;
     SearchCoroutine get_return_object() {
       return SearchCoroutine(std::coroutine_handle<promise_type>::from_promise(*this));
     }
@@ -88,20 +91,6 @@ class SearchCoroutine {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// co_await Propose(point): the next Evaluate will ask for it among others; it is evaluated while these are made.
-class Propose {
- public:
-  explicit Propose(const Point& point) : point_(&point) {}
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<SearchCoroutine::promise_type> handle) const {
-    handle.promise().proposed = point_;
-  }
-  void await_resume() const noexcept {}
-
- private:
-  const Point* point_;
-};
-
 /// co_await Evaluate(points) gives a cost for each point. It holds only references: GCC 12 destroys members of
 /// aggregate temporaries of a co_await twice.
 class Evaluate {
@@ -114,12 +103,35 @@ class Evaluate {
     asker_ = handle;
     handle.promise().asked = *points_;
     handle.promise().ahead = ahead_;
+    handle.promise().count = 0;
   }
   Costs await_resume() { return std::move(asker_.promise().answers); }
 
  private:
   const std::vector<Point>* points_;
   const Ahead* ahead_ = nullptr;
+  std::coroutine_handle<SearchCoroutine::promise_type> asker_ = nullptr;
+};
+
+/// co_await EvaluateMade(count, make) gives the legal ones of make(0) .. make(count - 1), known ones included, with
+/// their costs, in this order. Workers make and evaluate them, so `make`, a variable of the coroutine, only reads what
+/// the coroutine has.
+class EvaluateMade {
+ public:
+  EvaluateMade(std::size_t count, const PointMaker& make) : count_(count), make_(&make) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<SearchCoroutine::promise_type> handle) {
+    asker_ = handle;
+    handle.promise().asked.clear();
+    handle.promise().ahead = nullptr;
+    handle.promise().count = count_;
+    handle.promise().make = make_;
+  }
+  std::vector<EvaluatedPoint> await_resume() { return std::move(asker_.promise().legal); }
+
+ private:
+  std::size_t count_;
+  const PointMaker* make_;
   std::coroutine_handle<SearchCoroutine::promise_type> asker_ = nullptr;
 };
 

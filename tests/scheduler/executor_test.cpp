@@ -118,43 +118,64 @@ class Afterwards final : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
-/// Four points a batch; the last one is made only when the first is being evaluated, or after five seconds.
-class SlowlyMade final : public SearchStrategy {
+/// Batches of four that workers make; the second point waits until the first one is made, or five seconds. The third
+/// one is the first again, the fourth one known from the batch before.
+class MadeTogether final : public SearchStrategy {
  public:
-  SlowlyMade(const SearchSpace& space, std::atomic<int>& evaluated, int& waited_in_vain)
-      : space_(space), evaluated_(evaluated), waited_in_vain_(waited_in_vain) {}
-  std::optional<Point> next() override {
-    if (++asked_ % 4 == 0) {
-      const int before = asked_ - 4;
-      for (int t = 0; t < 5000 && evaluated_ <= before; ++t) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      waited_in_vain_ += evaluated_ <= before ? 1 : 0;
-    }
-    return space_.repair(space_.random(static_cast<std::uint64_t>(asked_)));
+  explicit MadeTogether(const SearchSpace& space) : space_(space) {}
+  std::optional<Point> next() override { return std::nullopt; }
+  std::size_t makes() override {
+    ++batch_;
+    return batch_ <= 3 ? 4 : 0;
   }
-  void report(const Point&, std::optional<double>) override {}
-  std::size_t batch() const override { return 4; }
-  bool makes_when_asked() const override { return true; }
+  std::optional<Point> make(std::size_t number) override {
+    if (number == 0) first_ = batch_;
+    for (int t = 0; number == 1 && waits && first_ != batch_ && t < 5000; ++t)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (number == 3) return std::nullopt;
+    return space_.repair(space_.random(static_cast<std::uint64_t>(2 * batch_) + number % 2));
+  }
+  void report(const Point& point, std::optional<double>) override { told.push_back(point); }
+
+  bool waits = false;
+  std::vector<Point> told;
 
  private:
   const SearchSpace& space_;
-  std::atomic<int>& evaluated_;
-  int& waited_in_vain_;
-  int asked_ = 0;
+  int batch_ = 0;
+  std::atomic<int> first_{0};
 };
 
-TEST(Executor, BeginsWithABatchThatIsBeingMade) {
-  std::atomic<int> evaluated{0};
-  int waited_in_vain = 0;
-  SlowlyMade strategy(on_levels().space, evaluated, waited_in_vain);
+TEST(Executor, WhoEvaluatesAPointMakesIt) {
+  std::vector<Point> alone;
+  for (const int jobs : {1, 2, 7}) {
+    MadeTogether strategy(on_levels().space);
+    strategy.waits = jobs > 1;
+    LoopOptions loop;
+    loop.jobs = jobs;
+    const Found found = search(on_levels().space, strategy, make_cost_model_closed_form, loop);
+    EXPECT_EQ(found.evaluations, 6) << "equal points once";
+    if (jobs == 1) alone = strategy.told;
+    EXPECT_EQ(strategy.told, alone);
+    MadeTogether again(on_levels().space);
+    loop.max_evaluations = 3;  // within a batch
+    EXPECT_EQ(search(on_levels().space, again, make_cost_model_closed_form, loop).evaluations, 3);
+    EXPECT_TRUE(std::equal(again.told.begin(), again.told.end(), alone.begin()));
+  }
+}
+
+/// A strategy whose batches have no new point for ever ends, and Ctrl-C ends it before.
+TEST(Executor, BatchesWithoutPointsEnd) {
+  struct Nothing final : SearchStrategy {
+    std::optional<Point> next() override { return std::nullopt; }
+    std::size_t makes() override { return 2; }
+    void report(const Point&, std::optional<double>) override {}
+  } strategy;
   LoopOptions loop;
-  loop.jobs = 2;
-  loop.max_evaluations = 12;
-  loop.watch_nests = true;  // every point is priced by the model
-  const Found found =
-      search(on_levels().space, strategy,
-             CostModelFactory([&] { return std::make_unique<Afterwards>([&] { ++evaluated; }); }), loop);
-  EXPECT_EQ(found.evaluations, 12);
-  EXPECT_EQ(waited_in_vain, 0);
+  EXPECT_EQ(search(on_levels().space, strategy, make_cost_model_closed_form, loop).evaluations, 0);
+  int polls = 0;
+  loop.progress = [&](std::int64_t, double) { return ++polls < 3; };
+  EXPECT_TRUE(search(on_levels().space, strategy, make_cost_model_closed_form, loop).stopped);
 }
 
 /// Costs of other processes have no terms and no nests; what a search keeps has all of them.
@@ -239,6 +260,19 @@ TEST(Executor, ModelsAreOneForEachWorkerAtMost) {
       loop);
   EXPECT_GE(made, 1);
   EXPECT_LE(made, 3);
+}
+
+/// Ctrl-C in `extract`, beside its searches.
+TEST(Executor, MappingAndLoweringLeaveWhenAsked) {
+  const SmallProblem& problem = on_commands();
+  ScheduleOptions options;
+  options.max_evaluations = 40;
+  const auto found = schedule(problem.kernel, problem.mapped, problem.model, options);
+  ASSERT_TRUE(found);
+  const std::function<bool()> yes = [] { return true; };
+  const StopWhen scope(yes);
+  EXPECT_THROW(enumerate_mappings(problem.kernel, problem.model, {}), EndedEarly);
+  EXPECT_THROW(lower(found->schedule, problem.kernel, problem.model), EndedEarly);
 }
 
 /// Ctrl-C while every evaluation takes seconds.

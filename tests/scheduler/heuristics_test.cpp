@@ -116,7 +116,7 @@ TEST(Heuristics, OptionsAreReadAndUnknownOnesAreRefusedWithTheList) {
   const auto wrong = strategy_named("genetic", searched().space, {{"poplation", "3"}}, 0);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(render(wrong.diagnostics()),
-            "genetic has no option 'poplation'\n  hint: its options: starts, population, tournament, elite, "
+            "genetic has no option 'poplation'\n  hint: its options: starts, population, tournament, elite, renewals, "
             "mutation\n");
   const auto range = strategy_named("annealing", searched().space, {{"cooling", "2"}}, 0);
   ASSERT_FALSE(range);

@@ -75,42 +75,6 @@ TEST(Workers, HelpWithTheLastItem) {
   EXPECT_EQ(most, 2);
 }
 
-/// Others work at the first items while the last ones are made.
-TEST(Workers, BeginWithWhatIsMade) {
-  for (const int jobs : {1, 2, 5}) {
-    Workers workers(jobs);
-    std::vector<int> done(40, 0);
-    std::atomic<bool> begun{false};
-    bool overlapped = false;
-    std::size_t made = 0;
-    workers.for_each_made(
-        [&](std::size_t i) {
-          EXPECT_EQ(i, made++);
-          if (i == 20 && jobs > 1)
-            for (int t = 0; t < 5000 && !begun; ++t) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          overlapped = overlapped || begun;
-          return i < done.size();
-        },
-        [&](std::size_t i) {
-          begun = true;
-          ++done[i];
-        });
-    EXPECT_EQ(overlapped, jobs > 1);
-    EXPECT_EQ(done, std::vector<int>(40, 1)) << jobs;
-    workers.for_each_made([](std::size_t) { return false; }, [](std::size_t) { FAIL() << "there is nothing"; });
-    EXPECT_THROW(
-        workers.for_each_made([](std::size_t i) -> bool { return i < 3 ? true : throw std::runtime_error("made"); },
-                              [](std::size_t) {}),
-        std::runtime_error);
-    EXPECT_THROW(workers.for_each_made([](std::size_t i) { return i < 30; },
-                                       [](std::size_t i) {
-                                         if (i == 3) throw std::runtime_error("work");
-                                       }),
-                 std::runtime_error);
-    EXPECT_EQ(for_each_in_parallel(workers, 3, [](std::size_t i) { return i; }).size(), 3u) << "still of use";
-  }
-}
-
 TEST(Workers, WhoWaitsIsCalled) {
   Workers workers(2);
   std::atomic<bool> asked{false};
