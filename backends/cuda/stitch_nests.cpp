@@ -19,9 +19,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t most_rows = 1 << 20;                          // that are tested one by one
-constexpr std::int64_t elements_of_a_block = 4 * usual_threads;      // a vector access for each thread
-constexpr std::int64_t points_of_a_block = 4 * elements_of_a_block;  // terms that a warp adds up meanwhile
+constexpr std::int64_t most_rows = 1 << 20;                      // that are tested one by one
+constexpr std::int64_t elements_of_a_block = 4 * usual_threads;  // a vector access for each thread
 
 /// A use of a buffer: its element offset, in the loops of its nest.
 struct NestAccess {

@@ -306,7 +306,7 @@ Result<std::vector<Node>> guarded_in_tensor(Lowering& lowering, const Copy& copy
   return std::vector<Node>{Node{std::move(guard)}};
 }
 
-/// Does the move itself fill out-of-bounds elements (TMA), with the value that the tensor yields there?
+/// Does the move itself fill out-of-bounds elements, as copy engines do, with the value that the tensor yields there?
 bool fills_out_of_bounds(const Instruction& move, const Copy& copy) {
   const Operand& from = move.operands[operand_of_access(move, 1).index()];
   return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);

@@ -353,20 +353,4 @@ BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t
   return total;
 }
 
-double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
-  if (level == 0) return 0;
-  const auto& own = point.levels[static_cast<std::size_t>(level)];
-  LevelPoint::Tiles tile;
-  for (int d = 0; d < problem.dim_count(); ++d) {
-    std::int64_t& t = tile[static_cast<std::size_t>(d)] = problem.dims[static_cast<std::size_t>(d)].extent;
-    for (int l = 0; l < level; ++l) {
-      const LevelPoint::At& outer = point.levels[static_cast<std::size_t>(l)];
-      t = std::min(t, outer.time[static_cast<std::size_t>(d)]);
-      for (std::size_t x = 0; x < problem.levels[static_cast<std::size_t>(l)].axes.size(); ++x)
-        t = std::min(t, outer.axis[x][static_cast<std::size_t>(d)]);
-    }
-  }
-  return bytes_of(problem, own.keep, own.doubled, tile);
-}
-
 }  // namespace isamap::hierarchy

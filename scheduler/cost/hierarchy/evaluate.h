@@ -33,7 +33,5 @@ struct BytesAlong {
 };
 BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile,
                        int dim);
-/// Bytes of the tiles that a level keeps, double buffers counted twice.
-double bytes_kept(const Problem& problem, const LevelPoint& point, int level);
 
 }  // namespace isamap::hierarchy
