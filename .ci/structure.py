@@ -19,7 +19,9 @@ LAYERS = [["support"], ["ir"], ["hwdesc"], ["program"], ["mapper", "backends", "
 OWNERS = {"result": "support", "affine": "ir", "expression": "ir", "kernel": "ir", "instruction": "ir", "mapping": "ir",
           "schedule": "ir", "program": "ir", "interpret": "ir", "hardware": "hwdesc", "timing": "hwdesc", "program_on_machine": "program",
           "mapper": "mapper", "cost_model": "scheduler", "search": "scheduler", "scheduler": "scheduler",
-          "extension": "scheduler", "backend": "backends", "frontends": "frontends", "compile": "driver"}
+          "extension": "scheduler", "backend": "backends", "frontends": "frontends", "compile": "driver", "symbolic": "ir",
+          "block_program": "ir", "launch_program": "ir", "symbolic_program": "ir", "schedule_versions": "ir",
+          "symbolic_compile": "driver"}
 
 
 def sources():
@@ -35,7 +37,7 @@ def includes(path):
 def folder_of(include):
     """The folder that an include names; nothing for what is not ours."""
     if include.startswith("isamap/"):
-        return OWNERS.get(include[len("isamap/"):-len(".h")])
+        return OWNERS[include[len("isamap/"):-len(".h")]]
     return os.path.dirname(include) if os.path.isfile(include) else None
 
 
