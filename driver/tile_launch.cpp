@@ -43,6 +43,7 @@ class TileCompiler {
     for (const std::int64_t tile : tiles_) counts.push_back(kTileSteps * tile);
     const auto base = lowered(counts);
     if (!base) return base.diagnostics();
+    if (options_.strict_float && !base->assumptions.empty()) return not_tiled(base->assumptions.front().text);
     made_.program = *base;
     for (std::size_t a = 0; a < axes().size(); ++a)
       if (auto why = take_axis(a, *base, counts); !why.empty()) return not_tiled(why);

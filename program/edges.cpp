@@ -159,7 +159,9 @@ class EdgeGuards {
     Guard guard;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const auto* extents = edges(call.operands[i]);
-      if (extents == nullptr || !operand_of(instruction, static_cast<int>(i)).object.empty()) continue;
+      if (extents == nullptr) continue;
+      if (!operand_of(instruction, static_cast<int>(i)).object.empty())  // its sizes are numbers where it is printed
+        fail(fmt::format("'{}' takes a tensor that the host describes", instruction.name));
       for (std::size_t d = 0; d < extents->size(); ++d)
         if (!(*extents)[d].is_constant()) axis(call, i, d, (*extents)[d], guard.conditions);
     }

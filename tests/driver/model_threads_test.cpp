@@ -107,6 +107,7 @@ TEST_F(ModelThreads, UnitsLinkToOneProgram) {
     EXPECT_FALSE(print_model(*linked, on)->in_units) << "a small model is one unit";
     const auto unit = print_model(*linked, on, 0);
     ASSERT_TRUE(unit && unit->in_units);
+    EXPECT_NE(unit->text.find("#error \"give both: -D" + unit->name + "_UNITS=N"), std::string::npos);
     const TemporaryDirectory folder;
     const auto write = [&](const std::string& name, const std::string& text) {
       const std::string file = (folder.path() / name).string();

@@ -68,6 +68,13 @@ compute:
   - C[i] max= s32(A[i,k]) + s32(B[k])
 )";
 
+const std::string product_bf16 = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 120}}
+tensors: {A: {shape: [M, K], dtype: bf16}, B: {shape: [K, N], dtype: bf16}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
 SymbolicCompilation launched(const std::string& text) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
@@ -117,6 +124,56 @@ TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(softmax_rows, 
 TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(padded_image, 10); }
 TEST(SymbolicLaunches, AStridedDepthwiseConvolution) { run_launched(strided_rows, 10); }
 TEST(SymbolicLaunches, LargestOfIntegersAndWhatIsThere) { run_launched(largest_integers, 10); }
+
+/// A product by tensor cores: tiles for enough terms, threads for few, and edges everywhere.
+TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
+  const SymbolicKernel kernel = launched_kernel(product_bf16);
+  const SymbolicCompilation compiled = launched(product_bf16);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  ASSERT_TRUE(compiled.program->launches[0].tiles);
+  EXPECT_FALSE(compiled.program->launches[0].tiles->trips.empty());
+  const auto runner = make_symbolic_runner(*compiled.program, blocks_machine());
+  for (const Bindings& sizes :
+       {Bindings{{"M", 0}, {"N", 5}, {"K", 3}}, Bindings{{"M", 1}, {"N", 1}, {"K", 1}},
+        Bindings{{"M", 33}, {"N", 17}, {"K", 0}}, Bindings{{"M", 33}, {"N", 17}, {"K", 131}},
+        Bindings{{"M", 16}, {"N", 64}, {"K", 256}}, Bindings{{"M", 1}, {"N", 71}, {"K", 299}}}) {
+    const auto checked = run_launches(*runner, kernel, sizes);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << checked->first_difference;
+  }
+  EXPECT_EQ(runner->compilations(), 1);
+}
+
+void weaken(std::vector<Node>& nodes, const std::string& size) {
+  for (Node& node : nodes) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) weaken(loop->body, size);
+    auto* guard = std::get_if<Guard>(&node.is);
+    if (guard == nullptr) continue;
+    for (AffineExpr& condition : guard->conditions)
+      if (condition.names().contains(size)) condition += AffineExpr(1);
+    weaken(guard->then, size);
+    weaken(guard->otherwise, size);
+  }
+}
+
+/// Edges that are one position too wide, and loops of a tile less.
+TEST(SymbolicLaunches, MutantsOfTilesAreCaught) {
+  const SymbolicKernel kernel = launched_kernel(product_bf16);
+  const SymbolicCompilation compiled = launched(product_bf16);
+  ASSERT_TRUE(compiled.program);
+  const auto is_right = [&](const SymbolicProgram& program) {
+    const auto checked =
+        run_launches(*make_symbolic_runner(program, blocks_machine()), kernel, {{"M", 33}, {"N", 17}, {"K", 299}});
+    return checked && checked->correct;
+  };
+  SymbolicProgram wider = *compiled.program;
+  weaken(wider.launches[0].tiles->program.body, "size.K");
+  EXPECT_FALSE(is_right(wider));
+  SymbolicProgram shorter = *compiled.program;
+  for (auto& [variable, trip] : shorter.launches[0].tiles->trips)
+    if (trip.names().contains("K")) trip = trip - AffineExpr(1);
+  EXPECT_FALSE(is_right(shorter));
+}
 
 /// The exit code and output of the printed file with a main, compiled with the emulation.
 ProcessResult run_text(const std::string& text, const std::string& main) {
