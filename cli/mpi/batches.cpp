@@ -21,7 +21,7 @@ struct KnownCost {
   std::int32_t unused = 0;
 };
 
-KnownCost known_cost(const Evaluation& at) {
+KnownCost known_cost(const PointResult& at) {
   KnownCost known;
   known.known = 1;
   known.has_nest = at.nest ? 1 : 0;
@@ -48,18 +48,18 @@ class RankExecutor final : public Executor {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   }
 
-  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+  std::vector<PointResult> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
     refuse_different(batch);
     const auto ranks = static_cast<std::size_t>(ranks_), mine = static_cast<std::size_t>(rank_);
     std::vector<Point> share;
     for (std::size_t i = mine; i < batch.size(); i += ranks) share.push_back(batch[i]);
-    std::vector<Evaluation> own = here_->submit(share, go_on);
+    std::vector<PointResult> own = here_->submit(share, go_on);
     const std::size_t each = (batch.size() + ranks - 1) / ranks;
     std::vector<KnownCost> sent(each), all(each * ranks);
     for (std::size_t i = 0; i < own.size(); ++i) sent[i] = known_cost(own[i]);
     const int bytes = static_cast<int>(each * sizeof(KnownCost));
     MPI_Allgather(sent.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
-    std::vector<Evaluation> results;
+    std::vector<PointResult> results;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const KnownCost& known = all[(i % ranks) * each + i / ranks];
       if (known.known == 0) break;
@@ -68,7 +68,7 @@ class RankExecutor final : public Executor {
     return results;
   }
 
-  void complete(Evaluation& at) override { here_->complete(at); }
+  void complete(PointResult& at) override { here_->complete(at); }
 
  private:
   void refuse_different(const std::vector<Point>& batch) const {
@@ -79,8 +79,8 @@ class RankExecutor final : public Executor {
       throw std::runtime_error("ranks search differently: a strategy must depend on its seed only");
   }
 
-  Evaluation from_elsewhere(Point point, const KnownCost& known) {
-    Evaluation at;
+  PointResult from_elsewhere(Point point, const KnownCost& known) {
+    PointResult at;
     at.point = std::move(point);
     if (known.has_cost == 0 || with_nests_) {
       here_->complete(at);

@@ -55,7 +55,7 @@ struct Pricing {
 /// A point of a batch that is made by who evaluates it.
 struct Item {
   enum class State { unknown, nothing, made, known, taken };  ///< nothing: no point
-  Evaluation at;
+  PointResult at;
   State state = State::unknown;
   std::size_t first = 0;  ///< the item that evaluates this point
 };
@@ -74,8 +74,8 @@ class FirstOfEqual {
 };
 
 /// In the order of their numbers, up to the first that is not known.
-std::vector<Evaluation> each_once(std::vector<Item>& items) {
-  std::vector<Evaluation> results;
+std::vector<PointResult> each_once(std::vector<Item>& items) {
+  std::vector<PointResult> results;
   for (const Item& item : items) {
     if (item.state == Item::State::unknown) break;
     if (item.state == Item::State::nothing) continue;
@@ -102,8 +102,8 @@ class ThreadExecutor final : public Executor {
     return {};
   }
 
-  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
-    std::vector<Evaluation> results(batch.size());
+  std::vector<PointResult> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+    std::vector<PointResult> results(batch.size());
     std::vector<char> known(batch.size(), 0);
     for (std::size_t i = 0; i < batch.size(); ++i) results[i].point = std::move(batch[i]);
     Permission permission(go_on);
@@ -117,8 +117,8 @@ class ThreadExecutor final : public Executor {
     return results;
   }
 
-  std::vector<Evaluation> submit_made(std::size_t count, const PointMaker& make,
-                                      const std::function<bool()>& go_on) override {
+  std::vector<PointResult> submit_made(std::size_t count, const PointMaker& make,
+                                       const std::function<bool()>& go_on) override {
     std::vector<Item> items(count);
     FirstOfEqual first;
     Permission permission(go_on);
@@ -137,7 +137,7 @@ class ThreadExecutor final : public Executor {
     return each_once(items);
   }
 
-  void complete(Evaluation& at) override { price(*Lent(*this), at); }
+  void complete(PointResult& at) override { price(*Lent(*this), at); }
 
  private:
   /// A model that nobody else uses meanwhile; it is given back.
@@ -169,7 +169,7 @@ class ThreadExecutor final : public Executor {
     return {std::move(model), statement_facts(space_.kernel(), space_.statement(), space_.model())};
   }
 
-  void price(const Pricing& pricing, Evaluation& at) const {
+  void price(const Pricing& pricing, PointResult& at) const {
     if (!pricing.model) {
       at.problems = {error("the cost model factory returned no model")};
       return;
@@ -189,7 +189,7 @@ class ThreadExecutor final : public Executor {
   }
 
   /// Without a nest if the model allows it. False: ended early.
-  bool evaluate(Evaluation& at, Permission& permission) {
+  bool evaluate(PointResult& at, Permission& permission) {
     const Lent lent(*this);
     const Pricing& pricing = *lent;
     const PermissionScope scope(permission);
@@ -215,13 +215,13 @@ class ThreadExecutor final : public Executor {
 
 }  // namespace
 
-std::vector<Evaluation> Executor::submit_made(std::size_t count, const PointMaker& make,
-                                              const std::function<bool()>& go_on) {
+std::vector<PointResult> Executor::submit_made(std::size_t count, const PointMaker& make,
+                                               const std::function<bool()>& go_on) {
   std::vector<Point> batch;
   std::set<std::vector<int>> seen;
   for (std::size_t i = 0; i < count; ++i)
     if (auto point = make(i); point && seen.insert(point->choice).second) batch.push_back(std::move(*point));
-  return batch.empty() ? std::vector<Evaluation>{} : submit(std::move(batch), go_on);
+  return batch.empty() ? std::vector<PointResult>{} : submit(std::move(batch), go_on);
 }
 
 Result<std::unique_ptr<Executor>> make_thread_executor(const SearchSpace& space, const CostModelFactory& costs,

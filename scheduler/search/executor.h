@@ -22,7 +22,6 @@ struct PointResult {
   Diagnostics problems;    ///< why it has no cost; empty: it has one
   bool elsewhere = false;  ///< by another process, which had a nest: `cost` has totals only, `complete` adds the rest
 };
-using Evaluation = PointResult;  ///< beside isamap/compile.h, which has another, only the first name will do
 
 /// Makes the point of that number; nothing: none. Called by several threads at once.
 using PointMaker = std::function<std::optional<Point>(std::size_t number)>;
@@ -33,12 +32,12 @@ class Executor {
   /// In the order of the batch. `go_on` is asked by the calling thread, every few tens of milliseconds; after a false
   /// the results are those of the first points only, as many as are known. An exception of a cost model, or of `go_on`,
   /// comes out of this call, of several that of the first point.
-  virtual std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) = 0;
+  virtual std::vector<PointResult> submit(std::vector<Point> batch, const std::function<bool()>& go_on) = 0;
   /// The same for make(0) .. make(count - 1), equal points once: who evaluates a point makes it.
-  virtual std::vector<Evaluation> submit_made(std::size_t count, const PointMaker& make,
-                                              const std::function<bool()>& go_on);
+  virtual std::vector<PointResult> submit_made(std::size_t count, const PointMaker& make,
+                                               const std::function<bool()>& go_on);
   /// Adds the nest, and the cost that goes with it: of the best points only, by the calling thread.
-  virtual void complete(Evaluation& at) = 0;
+  virtual void complete(PointResult& at) = 0;
 };
 
 /// Up to `workers->jobs()` points at a time, each worker with a cost model of its own from `costs`. `with_nests`: of

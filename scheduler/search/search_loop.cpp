@@ -108,7 +108,7 @@ class SearchLoop {
       if (point) point = repaired(std::move(*point));
       return point;
     };
-    std::vector<Evaluation> results = executor_->submit_made(count, make, [this] { return goes_on(); });
+    std::vector<PointResult> results = executor_->submit_made(count, make, [this] { return goes_on(); });
     if (results.empty()) return goes_on() && ++empty_batches_ < most_empty_batches;
     empty_batches_ = 0;
     if (results.size() > left()) results.resize(left());
@@ -117,21 +117,21 @@ class SearchLoop {
     return true;
   }
 
-  void tell_all(std::vector<Evaluation> results, std::size_t asked) {
+  void tell_all(std::vector<PointResult> results, std::size_t asked) {
     std::size_t told = 0;
     lower_ahead(results);
-    for (Evaluation& one : results)
+    for (PointResult& one : results)
       if (!found_.stopped && !has_errors(costs_.problems())) tell(one), ++told;
     whole_ = whole_ && told == asked;
   }
 
   /// Those that will be the best, one after the other, are lowered side by side.
-  void lower_ahead(const std::vector<Evaluation>& results) {
+  void lower_ahead(const std::vector<PointResult>& results) {
     refusals_ahead_.clear();
     if (!options_.refuse || options_.noise || jobs_ == 1) return;
     double least = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
-    std::vector<const Evaluation*> bests;
-    for (const Evaluation& at : results)
+    std::vector<const PointResult*> bests;
+    for (const PointResult& at : results)
       if (at.cost && at.nest && at.problems.empty() && value(*at.cost, options_.objective) < least) {
         least = value(*at.cost, options_.objective);
         bests.push_back(&at);
@@ -142,14 +142,14 @@ class SearchLoop {
     for (std::size_t i = 0; i < bests.size(); ++i) refusals_ahead_[bests[i]] = std::move(refusals[i]);
   }
 
-  Diagnostics refusal_of(const Evaluation& at) const {
+  Diagnostics refusal_of(const PointResult& at) const {
     const auto known = refusals_ahead_.find(&at);
     return known != refusals_ahead_.end() ? known->second : options_.refuse(*at.nest);
   }
 
   /// Of these points as many as are known when the search ends. Workers that would have nothing to do evaluate what is
   /// likely to be asked next.
-  std::vector<Evaluation> evaluated(std::vector<Point> points) {
+  std::vector<PointResult> evaluated(std::vector<Point> points) {
     const std::vector<Point> guesses = guessed(points);
     if (guesses.empty() && ahead_.empty()) return executor_->submit(std::move(points), [this] { return goes_on(); });
     const auto is_known = [&](const Point& point) { return ahead_.contains(point.choice); };
@@ -158,9 +158,9 @@ class SearchLoop {
     const bool asks = !missing.empty();
     missing.insert(missing.end(), guesses.begin(), guesses.end());
     if (asks)
-      for (Evaluation& one : executor_->submit(std::move(missing), [this] { return goes_on(); }))
+      for (PointResult& one : executor_->submit(std::move(missing), [this] { return goes_on(); }))
         ahead_.insert_or_assign(one.point.choice, std::move(one));
-    std::vector<Evaluation> results;
+    std::vector<PointResult> results;
     for (const Point& point : points) {
       const auto known = ahead_.find(point.choice);
       if (known == ahead_.end()) break;  // the search has ended before
@@ -185,7 +185,7 @@ class SearchLoop {
     return guesses;
   }
 
-  void tell(Evaluation& at) {
+  void tell(PointResult& at) {
     Trial trial;
     trial.statement = space_.statement();
     trial.number = ++found_.evaluations;
@@ -204,7 +204,7 @@ class SearchLoop {
     if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
   }
 
-  void keep_runner_up(Evaluation& at, double objective, bool holds) {
+  void keep_runner_up(PointResult& at, double objective, bool holds) {
     if (found_.runner_up && objective >= found_.runner_up->objective) return;
     complete(at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
@@ -212,13 +212,13 @@ class SearchLoop {
   }
 
   /// With its nest and all terms of its cost.
-  void complete(Evaluation& at) {
+  void complete(PointResult& at) {
     if (at.nest && !at.elsewhere) return;
     executor_->complete(at);
     at.elsewhere = false;
   }
 
-  void keep_best_of_key(Evaluation& at, double objective) {
+  void keep_best_of_key(PointResult& at, double objective) {
     if (at.elsewhere && !at.nest)
       if (auto nest = space_.build(at.point)) at.nest = std::move(*nest);
     if (!at.nest) return;
@@ -229,7 +229,7 @@ class SearchLoop {
     best_per_key_.insert_or_assign(key, Scored{objective, at.point, *at.nest, *at.cost});
   }
 
-  void score(Evaluation& at, Trial& trial) {
+  void score(PointResult& at, Trial& trial) {
     double objective = value(*at.cost, options_.objective);
     if (options_.noise) objective = options_.noise(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
@@ -260,10 +260,10 @@ class SearchLoop {
   std::shared_ptr<Workers> workers_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
-  int empty_batches_ = 0;                                    ///< made without a new point, in a row
-  bool whole_ = true;                                        ///< every point that was asked has been told
-  std::map<const Evaluation*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
-  std::map<std::vector<int>, Evaluation> ahead_;             ///< by choice: evaluated, not yet asked
+  int empty_batches_ = 0;                                     ///< made without a new point, in a row
+  bool whole_ = true;                                         ///< every point that was asked has been told
+  std::map<const PointResult*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
+  std::map<std::vector<int>, PointResult> ahead_;             ///< by choice: evaluated, not yet asked
   Found found_;
   std::map<std::string, Scored> best_per_key_;
 };

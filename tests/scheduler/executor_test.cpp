@@ -80,15 +80,15 @@ class Elsewhere final : public Executor {
  public:
   Elsewhere(const SearchSpace& space, const CostModelFactory& costs)
       : here_(std::move(*make_thread_executor(space, costs, std::make_shared<Workers>(1), true))) {}
-  std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
-    std::vector<Evaluation> results(batch.size());
+  std::vector<PointResult> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+    std::vector<PointResult> results(batch.size());
     for (std::size_t i = batch.size(); i-- > 0;) {
       results[i] = std::move(here_->submit({batch[i]}, go_on).front());
       results[i].nest.reset();
     }
     return results;
   }
-  void complete(Evaluation& at) override { here_->complete(at); }
+  void complete(PointResult& at) override { here_->complete(at); }
 
  private:
   std::unique_ptr<Executor> here_;
@@ -183,9 +183,9 @@ TEST(Executor, WhatIsKeptIsCompletedHere) {
   class Far final : public Executor {
    public:
     explicit Far(std::unique_ptr<Executor> here) : here_(std::move(here)) {}
-    std::vector<Evaluation> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
-      std::vector<Evaluation> results = here_->submit(std::move(batch), go_on);
-      for (Evaluation& at : results) {
+    std::vector<PointResult> submit(std::vector<Point> batch, const std::function<bool()>& go_on) override {
+      std::vector<PointResult> results = here_->submit(std::move(batch), go_on);
+      for (PointResult& at : results) {
         if (!at.cost) continue;
         at.elsewhere = at.nest.has_value();
         at.nest.reset();
@@ -194,7 +194,7 @@ TEST(Executor, WhatIsKeptIsCompletedHere) {
       }
       return results;
     }
-    void complete(Evaluation& at) override { here_->complete(at); }
+    void complete(PointResult& at) override { here_->complete(at); }
 
    private:
     std::unique_ptr<Executor> here_;
