@@ -19,12 +19,12 @@
 #include "cli/model_sizes.h"
 #include "cli/models.h"
 #include "driver/fewer_launches.h"
+#include "driver/fit_model.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "driver/stream_facts.h"
 #include "driver/tune_model.h"
 #include "hwdesc/model/program_language.h"
-#include "mapper/match/instruction_tree.h"
 #include "planner/plan_file.h"
 #include "planner/split_dims.h"
 #include "planner/traffic.h"
@@ -74,6 +74,13 @@ nlohmann::ordered_json json_of(const std::map<std::string, AccessedBytes>& memor
   return json;
 }
 
+nlohmann::ordered_json json_of(const std::vector<KeptTensor>& kept) {
+  auto list = nlohmann::ordered_json::array();
+  for (const KeptTensor& one : kept)
+    list.push_back({{"tensor", one.tensor}, {"memory", one.memory}, {"bytes", one.bytes}});
+  return list;
+}
+
 /// Adds what the simulator counted of a stream of commands, and what is left to the host.
 void add_stream(nlohmann::ordered_json& json, const StreamFacts& facts, const ModelRun& run) {
   json["host_cycles"] = facts.simulated.host;
@@ -108,6 +115,7 @@ void add_stream(nlohmann::ordered_json& json, const StreamFacts& facts, const Mo
     for (const ScalarCode& code : part.on_host)
       left.push_back({{"statement", code.statement}, {"reasons", code.reasons}});
     own["on_host"] = std::move(left);
+    own["kept"] = json_of(part.kept);
   }
 }
 
@@ -276,12 +284,6 @@ Result<ModelPlan> plan_of(const Options& options, const Model& model, const Hard
   return with_orders_for_launches(model, plan_model(model, draft, search), draft);
 }
 
-ComputesWhole computed_by(const HardwareModel& machine) {
-  return [&machine](const Computation& statement, const std::vector<Tensor>& tensors) {
-    return cheapest_tree(statement, tensors, machine).has_value();
-  };
-}
-
 namespace {
 
 /// A model with its machine, plan and compiled parts. Empty: the problem is reported and `code` set.
@@ -314,8 +316,10 @@ class Builder {
     }
     code_ = Exit::ok;
     Stopwatch watch;
-    auto prepared = prepare(options_, code_, computed_by(*machine));
+    auto prepared = prepare(options_, code_, &*machine);
     if (!prepared) return std::nullopt;
+    if (const auto large = exceeds_memory(prepared->model, *machine); large && is_command_stream(*machine))
+      return reported(Exit::no_answer, {*large});
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
     if (Kernel& kernel = built.prepared.model.kernel; prints_bands(built.machine))
@@ -616,11 +620,15 @@ void explain_parts(const Built& built, std::string& text, nlohmann::ordered_json
         text += fmt::format("#   {} on the host{}\n", code.statement,
                             code.reasons.empty() ? "" : ": " + code.reasons.front());
     }
+    for (const KeptTensor& kept : facts[p].kept)
+      if (part.same_as == p)
+        text += fmt::format("#   {} stays in {}, {} bytes at a time\n", kept.tensor, kept.memory, kept.bytes);
     list.push_back({{"name", part.name},
                     {"executed_by", name(facts[p].by)},
                     {"instructions", facts[p].instructions},
                     {"predicted_cycles", facts[p].predicted.commands},
                     {"predicted_host_cycles", facts[p].predicted.host},
+                    {"kept", json_of(facts[p].kept)},
                     {"on_host", std::move(left)}});
   }
   json["part_list"] = std::move(list);

@@ -8,6 +8,7 @@
 #include "backends/cpp/model/sized_model.h"
 #include "cli/json.h"
 #include "cli/sizes.h"
+#include "driver/fit_model.h"
 #include "driver/symbolic_model_run.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
@@ -58,7 +59,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) -> Result<Model> {
     auto model = model_at(options, all_sizes(sizes, symbols));
     if (!model) return model;
-    return inlined_producers(std::move(*model), computed_by(*made.machine));
+    return fitted_to(std::move(*model), *made.machine);
   });
   if (!sampled) return not_possible(sampled.diagnostics());
   made.sampled = std::move(*sampled);
@@ -140,7 +141,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   const Stopwatch watch;
-  auto prepared = prepare(one, answer.code, computed_by(*model.machine));
+  auto prepared = prepare(one, answer.code, &*model.machine);
   if (!prepared) {
     answer.fields = {{"exit", static_cast<int>(answer.code)}, {"correct", false}};
     answer.cells = {"-", "no", "", "", ""};

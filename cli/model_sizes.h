@@ -38,9 +38,6 @@ Exit write_layers(const Options& options, const LayerList& layers,
 
 // Of one size; in model_programs.cpp.
 
-/// Element-wise statements are parts of the body of a consumer that an instruction of the machine computes whole.
-ComputesWhole computed_by(const HardwareModel& machine);
-
 struct ModelAnswer {
   nlohmann::ordered_json json;
   std::string text;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include "cli/model_files.h"
 #include "cli/model_sizes.h"
 #include "driver/execute.h"
+#include "driver/fit_model.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -144,7 +146,7 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole) {
+std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
@@ -171,7 +173,9 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     fail(code, ahead.diagnostics());
     return std::nullopt;
   }
-  if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
+  const std::size_t told = ahead->notes.size();
+  if (machine != nullptr) ahead = fitted_to(std::move(*ahead), *machine, options.strict_float);
+  for (std::size_t n = told; n < ahead->notes.size(); ++n) fmt::print(stderr, "note: {}\n", ahead->notes[n]);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);
@@ -429,6 +433,50 @@ std::optional<Diagnostic> read_places(const std::string& path, const std::string
   return std::nullopt;
 }
 
+/// Where the description of a buffer stands in the text of a program.
+SourceLocation described_at(const std::string& path, const std::string& text, const Buffer& buffer) {
+  const std::string line = "\n  " + buffer.name + ": ";
+  const std::size_t at = text.find(line);
+  if (at == std::string::npos) return {path, 0, 0};
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at) + 1, '\n');
+  const std::size_t end = text.find('\n', at + 1), address = text.rfind(" at ", end);
+  const std::size_t column = address != std::string::npos && address > at ? address + 4 - at : 3;
+  return {path, static_cast<int>(lines) + 1, static_cast<int>(column)};
+}
+
+/// Buffers beyond the end of their memory.
+Diagnostics buffers_outside(const std::string& path, const std::string& text, const Program& program,
+                            const HardwareModel& machine) {
+  Diagnostics problems;
+  for (const Buffer& buffer : program.buffers) {
+    const Memory& memory = machine.memory(buffer.memory);
+    if (buffer.slots >= 0 || memory.capacity <= 0) continue;
+    const std::int64_t room = memory.capacity - buffer.address;
+    if (buffer.address >= 0 && room >= 0 && element_span(buffer) <= room / bytes(buffer.dtype)) continue;
+    problems.push_back(
+        error_at(described_at(path, text, buffer),
+                 fmt::format("{} begins at byte {} of {}, has {} elements of {} bytes, and does not fit: "
+                             "{} has {} bytes",
+                             buffer.name, buffer.address, memory.name, element_span(buffer), bytes(buffer.dtype),
+                             memory.name, memory.capacity)));
+  }
+  return problems;
+}
+
+/// The weights that the program was made with are named in its first comments.
+std::optional<Diagnostic> other_weights(const std::string& base, const StreamFiles& files) {
+  for (const Node& node : files.stream.program.body) {
+    const auto* comment = std::get_if<Comment>(&node.is);
+    const auto made_with = comment ? weights_of_comment(comment->text) : std::nullopt;
+    if (!made_with || *made_with == weights_hash(files.model)) continue;
+    return error_at({base + ".weights", 0, 0},
+                    fmt::format("are those of another program: their hash is {:016x}, and {}.program states {:016x}",
+                                weights_hash(files.model), base, *made_with),
+                    "the four files belong together: isamap emit MODEL.onnx --target HW -o FOLDER writes them");
+  }
+  return std::nullopt;
+}
+
 bool are_inside(const StreamFiles& files, const HardwareModel& machine) {
   const StreamPlaces& places = files.stream.places;
   const std::int64_t capacity = machine.memory(machine.home()).capacity;
@@ -470,6 +518,10 @@ Result<StreamFiles> load_stream(const std::string& path, const HardwareModel& ma
     return problems;
   }
   files.stream.program = std::move(*program);
+  if (auto problems = buffers_outside(base + ".program", texts[".program"], files.stream.program, machine);
+      !problems.empty())
+    return problems;
+  if (auto problem = other_weights(base, files)) return *problem;
   if (!are_inside(files, machine))
     return error_at({base + ".json", 0, 0},
                     "states places outside of " + machine.memory(machine.home()).name + " or of its own memory_bytes");
@@ -484,7 +536,7 @@ Model ports_of(const ModelProgram& program) {
     for (const Port& port : *ports) {
       const auto id = make_id<TensorId>(model.kernel.tensors.size());
       Tensor tensor;
-      tensor.name = fmt::format("t{}", id.index());
+      tensor.name = port.name;
       tensor.dtype = port.dtype;
       tensor.shape = port.shape;
       model.kernel.tensors.push_back(std::move(tensor));

@@ -9,8 +9,8 @@
 
 #include "cli/common.h"
 #include "cli/model_files.h"
-#include "frontends/inlined_producers.h"
 #include "frontends/model.h"
+#include "isamap/hardware.h"
 
 namespace isamap::cli {
 
@@ -43,9 +43,9 @@ struct Prepared {
   std::vector<TensorData> data;
   ModelFiles files;
 };
-/// Empty: what is wrong or refused is reported, and `code` set. Element-wise statements are inlined into those that the
-/// target computes whole; null: into none.
-std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole = nullptr);
+/// Empty: what is wrong or refused is reported, and `code` set. The model is fitted to the machine
+/// (driver/fit_model.h); null: to none.
+std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine = nullptr);
 
 /// The model at these sizes as the file says it; nothing is printed.
 Result<Model> imported_at(const Options& options, const Bindings& sizes);

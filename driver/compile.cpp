@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/begun_sums.h"
 #include "ir/verify/recurrence.h"
 #include "isamap/scheduler.h"
 #include "mapper/match/instruction_tree.h"
@@ -177,6 +178,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
     const Nest& nest = compiled.scheduled->schedule.nests[s];
     const Do* line = nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
     if (line && !line->instruction.empty()) continue;
+    if (is_begun(compiled.scheduled->schedule, kernel, s)) continue;
     const auto id = make_id<StatementId>(s);
     const auto& mappings = mapped.mappings;
     const bool maps =
@@ -206,6 +208,7 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
     auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
     if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
+    if (is_begun(schedule, kernel, s)) cost = Cost{};  // others load what it copies
     evaluation.statements.push_back(repeated(std::move(*cost), repetitions(whole, s)));
   }
   evaluation.total = sum_of(evaluation.statements);

@@ -9,8 +9,11 @@
 #include <numeric>
 #include <set>
 
+#include "driver/kept_tensors.h"
 #include "driver/plan_bands.h"
 #include "frontends/layers.h"
+#include "hwdesc/model/program_language.h"
+#include "ir/begun_sums.h"
 #include "planner/cover.h"
 #include "planner/orders.h"
 
@@ -18,6 +21,17 @@ namespace isamap {
 namespace {
 
 using Set = std::vector<std::size_t>;
+
+/// Sums onto what an earlier statement copied.
+bool is_begun_by(const Kernel& kernel, std::size_t s, std::size_t earlier) {
+  return begun_by(kernel, s) == std::optional(earlier);
+}
+
+/// Written by one statement, or by two that are one sum.
+bool is_complete_after(const Kernel& kernel, TensorId tensor, std::size_t last) {
+  const std::size_t writers = writer_count(kernel, tensor);
+  return writers == 1 || (writers == 2 && begun_by(kernel, last).has_value());
+}
 
 /// Element-wise on what an earlier statement wrote: every point of its own element, as many as were written.
 bool continues(const Kernel& kernel, std::size_t s, std::size_t earlier) {
@@ -30,7 +44,7 @@ bool continues(const Kernel& kernel, std::size_t s, std::size_t earlier) {
                                    [](const Dim& d) { return d.kind == DimKind::reduction; });
   const auto elements = [&](TensorId id) { return element_count(kernel.tensors[id.index()]); };
   return reads && !reduces && statement.write.tensor != before &&
-         elements(before) == elements(statement.write.tensor) && writer_count(kernel, before) == 1 &&
+         elements(before) == elements(statement.write.tensor) && is_complete_after(kernel, before, earlier) &&
          writer_count(kernel, statement.write.tensor) == 1;
 }
 
@@ -209,16 +223,21 @@ class ModelPlanner {
     return result;
   }
 
-  std::int64_t bytes_between(const Part& one, const Part& other) const {
-    std::int64_t sum = 0;
-    std::set<TensorId> written, counted;
+  std::set<TensorId> tensors_between(const Part& one, const Part& other) const {
+    std::set<TensorId> written, between;
     for (const std::size_t s : one.statements) written.insert(kernel_.statements[s].write.tensor);
     for (const std::size_t s : other.statements)
       for (const Access& read : kernel_.statements[s].reads)
-        if (written.contains(read.tensor) && counted.insert(read.tensor).second) {
-          const Tensor& tensor = kernel_.tensors[read.tensor.index()];
-          sum += element_count(tensor) * bytes(tensor.dtype);
-        }
+        if (written.contains(read.tensor)) between.insert(read.tensor);
+    return between;
+  }
+
+  std::int64_t bytes_between(const Part& one, const Part& other) const {
+    std::int64_t sum = 0;
+    for (const TensorId id : tensors_between(one, other)) {
+      const Tensor& tensor = kernel_.tensors[id.index()];
+      sum += element_count(tensor) * bytes(tensor.dtype);
+    }
     return sum;
   }
 
@@ -252,6 +271,10 @@ class ModelPlanner {
     refused.reason = together == std::numeric_limits<double>::infinity()
                          ? "together they have no program"
                          : fmt::format("together {:.0f} cycles, apart {:.0f}", together, apart);
+    if (is_command_stream(store_.machine()))
+      for (const TensorId id : tensors_between(chains[pair[0]], chains[pair[1]]))
+        if (const std::string why = why_not_kept(kernel_.tensors[id.index()], store_.machine()); !why.empty())
+          refused.reason += "; " + why;
     return refused;
   }
 
@@ -277,7 +300,7 @@ ModelPlan chain_plan(const Kernel& kernel) {
   const auto next = [&](std::size_t last) {
     for (std::size_t t = last + 1; t < count; ++t)
       if (!taken[t] && std::all_of(before[t].begin(), before[t].end(), [&](std::size_t b) { return taken[b]; }) &&
-          continues(kernel, t, last))
+          (continues(kernel, t, last) || is_begun_by(kernel, t, last)))
         return t;
     return count;
   };

@@ -41,8 +41,8 @@ Result<std::vector<std::uint8_t>> read_weights(const std::string& file) {
   ModelProgram model;
   model.weights.assign(file.begin() + weights_header_bytes, file.end());
   if (number(8) != model.weights.size())
-    return error("the file of weights is cut off: it states " + std::to_string(number(8)) + " bytes and has " +
-                 std::to_string(model.weights.size()));
+    return error(std::string("the file of weights is ") + (number(8) > model.weights.size() ? "cut off" : "too long") +
+                 ": it states " + std::to_string(number(8)) + " bytes and has " + std::to_string(model.weights.size()));
   if (number(16) != weights_hash(model)) return error("the file of weights was altered");
   return std::move(model.weights);
 }

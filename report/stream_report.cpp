@@ -96,6 +96,17 @@ TableRows host_rows(const StreamReport& report) {
   return rows;
 }
 
+/// Equal parts are said once.
+TableRows kept_rows(const StreamReport& report) {
+  TableRows rows{{"part", "stays on the machine", "in", "bytes at a time"}};
+  for (std::size_t p = 0; p < report.facts.parts.size(); ++p)
+    if (report.compiled.parts[p].same_as == p)
+      for (const KeptTensor& kept : report.facts.parts[p].kept)
+        rows.push_back({report.compiled.parts[p].name, kept.tensor, kept.memory,
+                        kept.bytes == 0 ? "" : std::to_string(kept.bytes)});
+  return rows;
+}
+
 }  // namespace
 
 std::string stream_text(const StreamReport& report, bool all) {
@@ -106,6 +117,7 @@ std::string stream_text(const StreamReport& report, bool all) {
     parts.resize(std::min<std::size_t>(parts.size(), 5));
   std::string text = "  " + summary(report.facts) + "\n\n" + table(part_rows(report, parts));
   for (const TableRows& rows : {memory_rows(report), link_rows(report), port_rows(report)}) text += "\n" + table(rows);
+  if (const TableRows kept = kept_rows(report); kept.size() > 1) text += "\n" + table(kept);
   std::string left;
   const TableRows host = host_rows(report);
   for (std::size_t r = 1; r < host.size(); ++r)
@@ -122,6 +134,7 @@ std::string stream_section(const StreamReport& report) {
                      "while those of the part before it end.</p>";
   for (const TableRows& rows : {part_rows(report, parts), memory_rows(report), link_rows(report), port_rows(report)})
     text += html_table(rows);
+  if (const TableRows kept = kept_rows(report); kept.size() > 1) text += html_table(kept);
   if (const TableRows host = host_rows(report); host.size() > 1) text += "<h2>Left to the host</h2>" + html_table(host);
   return text;
 }

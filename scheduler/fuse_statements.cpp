@@ -6,8 +6,10 @@
 
 #include "hwdesc/model/parallel_units.h"
 #include "hwdesc/model/program_language.h"
+#include "ir/begun_sums.h"
 #include "ir/text/access_name.h"
 #include "isamap/scheduler.h"
+#include "scheduler/consume_tiles.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/row_strips.h"
@@ -301,6 +303,52 @@ bool fuse_in_memory(const FusionInput& in, FusedNests& fused, const Pair& pair) 
   return false;
 }
 
+/// The consumer takes tiles from an accumulator, or another memory inside of the accelerator.
+bool fuse_in_accelerator(const FusionInput& in, FusedNests& fused, const Pair& pair) {
+  bool taken = false;
+  const Schedule before = fused.schedule;
+  for (const Mapping& mapping : in.mappings(make_id<StatementId>(pair.consumer)))
+    for (ConsumedTile& tile :
+         consumed_tiles(in.kernel, in.model, make_id<StatementId>(pair.producer), before.nests[pair.producer], mapping))
+      taken = accept(in, fused, pair, tile.producer, std::move(tile.consumer), mapping) || taken;
+  return taken;
+}
+
+/// What the consumer sums over stays whole in a scratchpad.
+bool keep_in_scratchpad(const FusionInput& in, FusedNests& fused, const Pair& pair) {
+  auto kept = kept_tensor(in.kernel, in.model, make_id<StatementId>(pair.producer), make_id<StatementId>(pair.consumer),
+                          fused.schedule);
+  const Mapping mapping = fused.chosen[pair.consumer];
+  return kept && accept(in, fused, pair, kept->producer, std::move(kept->consumer), mapping);
+}
+
+void keep_inputs(const FusionInput& in, FusedNests& fused, std::size_t t) {
+  for (std::size_t s = t; s-- > 0;) {
+    const TensorId written = in.kernel.statements[s].write.tensor;
+    if (reads(in.kernel.statements[t], written) && written != in.kernel.statements[t].write.tensor)
+      keep_in_scratchpad(in, fused, {s, t});
+  }
+}
+
+/// Sums that begin with a copy are filled from what it copies, and the copy is not made.
+void begin_with_copies(const FusionInput& in, FusedNests& fused) {
+  for (std::size_t s = 1; s < in.kernel.statements.size(); ++s) {
+    const auto copy = begun_by(in.kernel, s);
+    if (!copy) continue;
+    const Computation& sum = in.kernel.statements[s];
+    auto nest = begun_with(fused.schedule.nests[s], in.kernel.tensors[sum.write.tensor.index()].name,
+                           in.kernel.statements[*copy].name, in.model);
+    if (!nest) continue;
+    Schedule trial = fused.schedule;
+    trial.nests[s] = std::move(*nest);
+    auto cost = in.costs.estimate({&in.kernel, make_id<StatementId>(s), &in.model, trial.nests[s]});
+    if (!cost || !lower(trial, in.whole, in.model, DoLines::trusted)) continue;
+    fused.schedule = std::move(trial);
+    fused.costs[s] = std::move(*cost);
+    fused.costs[*copy] = {};
+  }
+}
+
 /// The nest of a statement without fusion: fused registers are loaded from and stored to memory.
 Nest without_fusion(const HardwareModel& model, const FusedNests& fused, std::size_t s) {
   Nest nest = fused.schedule.nests[s];
@@ -380,12 +428,18 @@ void fuse_through_strips(const FusionInput& in, FusedNests& fused, std::size_t t
 
 void fuse_consumer(const FusionInput& in, FusedNests& fused, std::size_t t) {
   const Computation& statement = in.kernel.statements[t];
+  if (is_command_stream(in.model) && statement.reduction != Reduction::assign) return keep_inputs(in, fused, t);
   if (statement.reduction != Reduction::assign) return fuse_through_strips(in, fused, t);
   for (std::size_t s = t; s-- > 0;) {
     const TensorId written = in.kernel.statements[s].write.tensor;
     const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
                                    [&](const Access& a) { return a.tensor == written; });
-    if (reads && (fuse_in_registers(in, fused, {s, t}) || fuse_in_memory(in, fused, {s, t}))) return;
+    if (!reads) continue;
+    if (is_command_stream(in.model)) {
+      if (fuse_in_accelerator(in, fused, {s, t})) return;
+      continue;
+    }
+    if (fuse_in_registers(in, fused, {s, t}) || fuse_in_memory(in, fused, {s, t})) return;
   }
 }
 
@@ -394,6 +448,7 @@ void fuse_consumer(const FusionInput& in, FusedNests& fused, std::size_t t) {
 void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
                      std::vector<Mapping>& chosen) {
   FusedNests fused{schedule, costs, chosen, schedule.nests, chosen};
+  if (is_command_stream(input.model)) begin_with_copies(input, fused);
   for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) fuse_consumer(input, fused, t);
 }
 

@@ -30,6 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_reasons = 12;
+constexpr std::size_t most_rejections = 3;            ///< of instructions, in the reason why there is no schedule
 constexpr std::int64_t greedy_fallback = 1'000;       // evaluations of the greedy fallback
 constexpr std::int64_t exhaustive_fallback = 20'000;  // limit of the exhaustive fallback
 constexpr std::int64_t least_evaluations = 2000;      // for a statement without a schedule, beyond the time limit
@@ -158,12 +159,17 @@ Diagnostic no_scalar_unit(const Computation& statement, StatementId id, const Ma
                           const HardwareModel& model) {
   Diagnostic d =
       error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
-                        statement.name, model.name, model.memory(model.home()).name));
+                        statement.name, model.name, model.memory(model.home()).name),
+            fmt::format("describe an instruction that computes {}, or a unit with 'scalar: true' that reaches {}",
+                        statement.name, model.memory(model.home()).name));
+  for (const Rejection& rejection : mappings.rejected)
+    if (rejection.statement == id && !rejection.reasons.empty() && d.notes.size() < most_rejections)
+      d.notes.push_back(model.instruction(rejection.instruction).name + ": " + rejection.reasons.front().text);
   std::set<std::string> reasons;
   for (const Mapping& mapping : mappings.mappings)
     if (mapping.statement == id) reasons.insert(not_lowered(mapping, model));
   for (const std::string& reason : reasons)
-    if (d.notes.size() < most_reasons) d.notes.push_back("not lowered yet: " + reason);
+    if (d.notes.size() < most_reasons + most_rejections) d.notes.push_back("not lowered yet: " + reason);
   return d;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "backends/assembly/printer.h"
 #include "support/arithmetic.h"
@@ -11,6 +12,8 @@
 
 namespace isamap {
 namespace {
+
+constexpr std::string_view hash_of_weights = "weights have the hash ";
 
 /// A local array of a part in the outermost memory.
 bool is_workspace(const Buffer& buffer, const HardwareModel& machine) {
@@ -78,6 +81,7 @@ class StreamJoiner {
     for (std::size_t o = 0; o < model_.outputs.size(); ++o)
       say("output ", model_.outputs[o].name, places.outputs[o], model_.outputs[o].bytes());
     say("weights", "", places.weights, static_cast<std::int64_t>(model_.weights.size()));
+    made_.program.body.push_back({Comment{fmt::format("{}{:016x}", hash_of_weights, weights_hash(model_))}});
     say("arena", "", places.arena, model_.arena_bytes);
   }
 
@@ -206,6 +210,14 @@ std::int64_t address_in(const StreamPlaces& places, const ModelPlace& place) {
 StreamWorkspace stream_workspace(const Program& part, const HardwareModel& machine) {
   const auto [low, high] = workspace_span(part, machine);
   return {high - low, workspace_align(part, machine)};
+}
+
+std::optional<std::uint64_t> weights_of_comment(const std::string& comment) {
+  if (!comment.starts_with(hash_of_weights)) return std::nullopt;
+  std::uint64_t hash = 0;
+  const char* const end = comment.data() + comment.size();
+  const auto [stop, problem] = std::from_chars(comment.data() + hash_of_weights.size(), end, hash, 16);
+  return problem == std::errc() && stop == end ? std::optional(hash) : std::nullopt;
 }
 
 Result<ModelStream> model_stream(const ModelProgram& model, const HardwareModel& machine) {

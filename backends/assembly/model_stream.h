@@ -5,6 +5,8 @@
 // next may run while those of the last one end.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "isamap/hardware.h"
@@ -33,6 +35,9 @@ std::int64_t address_in(const StreamPlaces& places, const ModelPlace& place);
 
 /// Errors: the blocks are larger than the memory, or a tensor of several writers that no scalar unit can begin.
 Result<ModelStream> model_stream(const ModelProgram& model, const HardwareModel& machine);
+
+/// The hash of the weights, as the first comments of the program state it; nothing: it is another comment.
+std::optional<std::uint64_t> weights_of_comment(const std::string& comment);
 
 /// What a part keeps in the outermost memory while it runs.
 struct StreamWorkspace {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "scheduler/cost/access_counts_by_step.h"
+#include "scheduler/cost/first_values.h"
 #include "support/stop.h"
 
 namespace isamap {
@@ -193,7 +194,7 @@ class EventLoop {
         control_(table_, flow.block),
         slices_(options.slices, result_),
         resources_(flow.resources.size(), slices_) {
-    const bool inout = view.kernel->tensors[view.statement.write.tensor.index()].inout;
+    const bool inout = starts_full(view);
     streams_.reserve(flow.flows.size());
     for (const TileFlow& f : flow.flows) streams_.emplace_back(view, table_, counts, flow, f, inout);
     children_.assign(streams_.size(), -1);
@@ -406,7 +407,7 @@ class EventLoop {
 
   /// Calls read their output, except at the first visit of an element.
   void finish_counts() {
-    if (view_.kernel->tensors[view_.statement.write.tensor.index()].inout) return;
+    if (starts_full(view_)) return;
     const int stage = view_.innermost[0];
     const int loops = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].loops;
     Totals& t = totals(0, stage);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "scheduler/cost/first_values.h"
 #include "scheduler/cost/refill_critical_path.h"
 #include "scheduler/cost/tile_renewals.h"
 #include "support/arithmetic.h"
@@ -32,7 +33,7 @@ class LatencyFormula {
       : flow_(flow),
         table_(view, counts),
         tiles_(view, counts, flow, table_),
-        inout_(is_inout(view)),
+        inout_(starts_full(view)),
         doubled_(std::any_of(flow.flows.begin(), flow.flows.end(), [](const TileFlow& f) { return f.buffers > 1; })) {}
 
   Latency run() {
@@ -67,10 +68,6 @@ class LatencyFormula {
   }
 
  private:
-  static bool is_inout(const ResolvedNest& view) {
-    return view.kernel->tensors[view.statement.write.tensor.index()].inout;
-  }
-
   void bound(Latency& result) const {
     double most = result.compute;
     result.bound = {"compute", true};

@@ -12,6 +12,7 @@
 #include "hwdesc/model/stream_window.h"
 #include "scheduler/cost/command_queue.h"
 #include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/first_values.h"
 #include "scheduler/cost/tile_uses.h"
 #include "scheduler/cost/touched_parts.h"
 #include "scheduler/nest/instruction_timing.h"
@@ -121,7 +122,7 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
         moved.parent = static_cast<int>(other);
     if (t.elements_in > 0) moved.in = move_for_tile(view, t.stage, {t.from, t.to, tensor.dtype});
     if (t.access == 0 && t.elements_out > 0) moved.out = move_for_tile(view, t.stage, {t.to, t.from, tensor.dtype});
-    moved.starts_full = t.access != 0 || tensor.inout;
+    moved.starts_full = t.access != 0 || starts_full(view);
     stages.push_back(std::move(moved));
   }
   for (std::size_t s = 0; s < stages.size(); ++s) lay_out(view, stages, s, stages[s]);

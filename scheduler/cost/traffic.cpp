@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "scheduler/cost/cache_traffic.h"
+#include "scheduler/cost/first_values.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/split_reduction.h"
@@ -102,8 +103,7 @@ class Counting {
 
   /// Elements initialised with the identity instead of loaded: each once, in every copy of the reduction.
   double first_visits(int stage) const {
-    const bool starts_full = view_.kernel->tensors[tensor_id_of(view_, 0).index()].inout;
-    return starts_full ? 0 : counts_.first_visits(0, loops_above(view_, stage));
+    return starts_full(view_) ? 0 : counts_.first_visits(0, loops_above(view_, stage));
   }
 
   void output(int stage, int child, bool last) {
@@ -121,7 +121,8 @@ class Counting {
       const double back = std::max(0.0, counts_.moved(0, below, {}, false) - first_visits(child));
       totals(0, child).fills += back;
     }
-    if (!last && !is_stored(*view_.kernel, view_.id, *line_of(view_, child))) t.elements_out = 0;
+    const double visited = t.elements_out;
+    if (!last && is_consumed(child)) t.elements_out = 0;
     if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // the addition happens at the parent
       t.elements_out *= parts;
       own.updates += t.elements_out;
@@ -129,10 +130,19 @@ class Counting {
       traffic_.transfers.push_back(t);
       return;
     }
-    t.elements_in = std::max(0.0, t.elements_out - first_visits(stage));
+    t.elements_in = std::max(0.0, visited - first_visits(stage));
     own.updates += t.elements_out;
     own.reads += t.elements_in;
     traffic_.transfers.push_back(t);
+  }
+
+  /// Do fused consumers take all results, from this stage or one inside?
+  bool is_consumed(int stage) const {
+    for (int s = view_.innermost[0]; s >= 0; s = view_.stages[static_cast<std::size_t>(s)].parent) {
+      if (!is_stored(*view_.kernel, view_.id, *line_of(view_, s))) return true;
+      if (s == stage) return false;
+    }
+    return false;
   }
 
   /// Partial sums added per element at the parent (split reduction); 0: tiles are stored.

@@ -8,6 +8,7 @@
 
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/program_language.h"
+#include "ir/begun_sums.h"
 #include "ir/liveness.h"
 #include "ir/text/access_name.h"
 #include "ir/verify/regions.h"
@@ -185,7 +186,7 @@ class Nests {
       const Repeat* repeat = steps_ ? repeat_of(*steps_->whole, s) : nullptr;
       if (repeat && s == repeat->first) time_loop_node = time_loop(*repeat);
       const auto is_consumer = [&](const TileFusion& h) { return h.to.index() == s; };
-      if (!std::any_of(fusions_.begin(), fusions_.end(), is_consumer)) {
+      if (!std::any_of(fusions_.begin(), fusions_.end(), is_consumer) && !is_begun(schedule_, kernel, s)) {
         auto nodes = statement(s, std::nullopt);
         if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
         auto& into = repeat ? time_loop_node.body : all;
@@ -274,7 +275,9 @@ class Nests {
       return one.from.index() == from && kernel.statements[one.to.index()].name == name;
     });
     if (h == fusions_.end()) return std::vector<Node>{};
-    const Computation& consumer = kernel.statements[h->to.index()];
+    Computation consumer = kernel.statements[h->to.index()];
+    if (const Do* line = do_line(schedule_.nests[h->to.index()]); line != nullptr && !line->instruction.empty())
+      if (const auto mapping = mapping_of(*line, kernel, h->to, lowering_.model)) consumer = fuse(consumer, *mapping);
     return statement(h->to.index(), make_fused_tile(producer, tile, tiles, consumer, h->to_line));
   }
 

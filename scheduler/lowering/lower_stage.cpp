@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/model/program_language.h"
+#include "ir/begun_sums.h"
 #include "ir/text/access_name.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/border_guards.h"
@@ -319,6 +320,7 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
     return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != whole;
   };
   const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
+  if (!s.from.empty()) return begin_tile(s, at, tile, scope, partial);
   const bool from_memory =
       (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
   if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
@@ -331,6 +333,22 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
   return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
     return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
   });
+}
+
+Result<Nodes> StageLowering::begin_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                                        bool partial) {
+  const auto copy = begun_by(kernel_, input_.id.index());
+  if (!copy || partial || !scope.holders[0].whole_tensor)
+    return error(fmt::format("from {}: {}", s.from,
+                             !copy     ? "the sums do not begin with a copy"
+                             : partial ? "the tile is loaded once for each part of the sums here"
+                                       : "another stage holds the tensor here"),
+                 fmt::format("write it at the outermost stage of {}, above all loops of the reduction", s.tensor));
+  const Access read = begun_from(kernel_.statements[*copy], statement_.write);
+  TileLayout from = input_.tensors[read.tensor.index()];
+  from.axes = read.index;
+  auto filled = copy_of(tile, from, s, true, scope.tiles);
+  return filled ? transfer_parts(std::move(*filled), s, at, tile, scope) : Result<Nodes>(filled.diagnostics());
 }
 
 Result<Nodes> StageLowering::per_instance(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
@@ -348,9 +366,14 @@ Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const T
   if (!copy) return copy.diagnostics();
   copy->adds = combine.valid();
   if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
+  return transfer_parts(std::move(*copy), s, at, tile, scope);
+}
+
+Result<Nodes> StageLowering::transfer_parts(Copy copy, const Stage& s, std::size_t at, const TileLayout& tile,
+                                            const Scope& scope) {
   return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
-    copy->part = part;
-    auto moved = transfer(lowering_, *copy);
+    copy.part = part;
+    auto moved = transfer(lowering_, copy);
     if (moved) *moved = shared_copy(lowering_, std::move(*moved));
     return moved;
   });
@@ -386,6 +409,14 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile
                 "loop by 1 above the stage over all but one of the dims that an index of it adds")};
 }
 
+bool StageLowering::is_drained(const Stage& s, std::size_t at) const {
+  const auto& lines = input_.nest->lines;
+  return std::all_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), [&](const Line& line) {
+    const auto* inner = std::get_if<Stage>(&line.is);
+    return inner == nullptr || inner->tensor != s.tensor || is_stored(kernel_, input_.id, *inner);
+  });
+}
+
 Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                           Scope inner) {
   if (!s.role.empty())
@@ -404,7 +435,7 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
   Nodes nodes = std::move(*prefetch);
   append(nodes, std::move(*start));
   append(nodes, std::move(*body));
-  if (!input_.continue_with || is_stored(kernel_, input_.id, s)) {
+  if (!input_.continue_with || is_drained(s, at)) {
     auto drain = move_output(s, at, tile, scope, false, *part ? scope.combine : InstructionId{});
     if (!drain) return at_stage(s, drain.diagnostics());
     append(nodes, std::move(*drain));

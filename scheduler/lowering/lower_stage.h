@@ -61,11 +61,17 @@ class StageLowering : protected NestParts {
   // Initialization of an output's tile: from memory if partial sums are there, else with the identity; none if an inner
   // tile is initialized instead.
   Result<Nodes> start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope& inner);
+  /// ... or with the copy that the sums begin with. `partial`: the reduction is cut above.
+  Result<Nodes> begin_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, bool partial);
   /// For a tile distributed over instances: the nodes for each part.
   Result<Nodes> per_instance(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                              const std::function<Result<Nodes>(const TileLayout* part)>& make);
   Result<Nodes> move_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, bool into_inner,
                             InstructionId combine = {});
+  /// The copy, for each part of a tile that is distributed over instances.
+  Result<Nodes> transfer_parts(Copy copy, const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope);
+  /// Not if fused consumers take all results, here or at a stage inside.
+  bool is_drained(const Stage& s, std::size_t at) const;
   // Two places with partial sums of one element would overwrite each other when stored: if several points of the tile
   // write one element, the tile's coordinates must be the output's indices (p + r), not the dims.
   Diagnostics shared_element(const Stage& s, const TileLayout& tile, const Scope& scope) const;

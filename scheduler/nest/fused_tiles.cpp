@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "scheduler/nest/matched_dims.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/write_coverage.h"
 #include "support/yaml.h"
@@ -47,15 +48,34 @@ std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, 
                                                                      kernel.tensors[produced.index()].name)));
 }
 
-/// The producer's dims in the tensor, each with the consumer's index there: a dim, or a constant along a whole axis.
-using MatchedDims = std::vector<std::pair<std::string, AffineExpr>>;
+/// The dims of indices that are no plain dims, such as pq/7 and pq%7 of fused dims, where both sides are the same up to
+/// names; they are then in no other index. Nothing: they differ.
+std::optional<std::map<std::string, std::string>> same_but_for_names(const Access& write, const Access& read) {
+  std::map<std::string, std::string> names;
+  for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
+    const AffineExpr &own = write.index[axis], &theirs = read.index[axis];
+    if (own.as_dim() || own.is_constant()) continue;
+    const auto one = own.names(), other = theirs.names();
+    if (one.size() != 1 || other.size() != 1) return std::nullopt;
+    const auto known = names.emplace(*one.begin(), *other.begin()).first;
+    if (known->second != *other.begin() || substitute(own, {{*one.begin(), AffineExpr::dim(*other.begin())}}) != theirs)
+      return std::nullopt;
+  }
+  return names;
+}
 
-/// Nothing: an index on either side is not a plain dim, or a dim is in two indices.
+}  // namespace
+
 std::optional<MatchedDims> matched_dims(const Access& write, const Access& read) {
+  const auto fused = same_but_for_names(write, read);
+  if (!fused) return std::nullopt;
   MatchedDims matched;
+  for (const auto& [dim, other] : *fused) matched.emplace_back(dim, AffineExpr::dim(other));
   for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
     const auto own = write.index[axis].as_dim();
     const AffineExpr& theirs = read.index[axis];
+    if (!own && write.index[axis].is_constant() && theirs == write.index[axis]) continue;
+    if (!own && !write.index[axis].is_constant()) continue;
     if (!own || !(theirs.as_dim() || theirs.names().empty())) return std::nullopt;
     for (const auto& [dim, other] : matched)
       if (dim == *own || (other == theirs && theirs.as_dim())) return std::nullopt;
@@ -63,6 +83,8 @@ std::optional<MatchedDims> matched_dims(const Access& write, const Access& read)
   }
   return matched;
 }
+
+namespace {
 
 /// A nest at a `stage` line: the loops above it, and the tile of each dim there.
 struct NestAtTile {
@@ -213,11 +235,9 @@ class FusionCheck {
                      error(fmt::format("then: {} only reads {}", kernel_.statements[s].name, stage.tensor),
                            "only results are fused: write it at a stage of " + written));
     for (const std::string& name : stage.then) check_then(s, l, stage, name);
-    if (stage.from.empty()) return;
+    if (stage.from.empty() || stage.tensor == written) return;  // sums that begin with a copy: nest_facts.cpp
     const auto producer = statement(stage.from);
     if (!producer) return problem(s, l, unknown(stage.from));
-    if (stage.tensor == written)
-      return problem(s, l, error("from: " + stage.tensor + " is written here", "write it at a tensor that is read"));
     for (const Line& line : schedule_.nests[*producer].lines)
       if (const auto* other = std::get_if<Stage>(&line.is);
           other && other->tensor == stage.tensor && contains(other->then, kernel_.statements[s].name))
@@ -239,8 +259,11 @@ class FusionCheck {
     if (auto no = order_problem(kernel_, s, *to)) return problem(s, l, std::move(*no));
     std::vector<std::size_t> lines;
     const Nest& nest = schedule_.nests[*to];
+    const std::string& theirs_written = kernel_.tensors[kernel_.statements[*to].write.tensor.index()].name;
     for (std::size_t k = 0; k < nest.lines.size(); ++k)
-      if (const auto* other = std::get_if<Stage>(&nest.lines[k].is); other && !other->from.empty()) lines.push_back(k);
+      if (const auto* other = std::get_if<Stage>(&nest.lines[k].is);
+          other && !other->from.empty() && other->tensor != theirs_written)
+        lines.push_back(k);
     const auto* other = lines.size() == 1 ? std::get_if<Stage>(&nest.lines[lines.front()].is) : nullptr;
     if (other == nullptr || other->tensor != stage.tensor || other->from != kernel_.statements[s].name ||
         other->memory != stage.memory)

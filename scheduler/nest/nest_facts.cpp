@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/begun_sums.h"
 #include "ir/text/access_name.h"
 #include "isamap/cost_model.h"
 #include "scheduler/nest/in_bounds_fraction.h"
@@ -146,6 +147,7 @@ class StageCheck {
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = missing_buffers(s, model_.memory(*memory))) problem(lacks->message, lacks->hint);
     initial_value();
+    if (!s.from.empty() && s.tensor == nest_.kernel->tensors[nest_.statement.write.tensor.index()].name) begins();
     if (s.ahead_of_time) ahead_of_time();
   }
 
@@ -210,6 +212,21 @@ class StageCheck {
               nest_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
                                   "start: {OPERAND: [zero, keep]}"
                                 : "leave it out: the tile is cleared first");
+  }
+
+  /// `from bias` of the output: the values of the copy are loaded, so the first call must not overwrite them.
+  void begins() {
+    const Stage& s = facts_.stage;
+    const Kernel& kernel = *nest_.kernel;
+    const auto copy = begun_by(kernel, nest_.id.index());
+    if (!copy || kernel.statements[*copy].name != s.from)
+      problem(fmt::format("from {}: {} is written here, and {} is no copy to all of it that {} adds to", s.from,
+                          s.tensor, s.from, nest_.statement.name),
+              copy ? fmt::format("its sums begin with {}", kernel.statements[*copy].name)
+                   : "write it at a tensor that is read");
+    else if (s.first != First::fill)
+      problem(fmt::format("from {}: the sums begin with its values, and `first` says otherwise", s.from),
+              "leave out `first`");
   }
 
   bool inout(const std::string& tensor) const {

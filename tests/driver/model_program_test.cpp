@@ -3,12 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/model_runner.h"
-#include "driver/plan_model.h"
-#include "driver/run_model.h"
 #include "ir/text/parse.h"
-#include "isamap/hardware.h"
-#include "tests/model_places.h"
+#include "tests/driver/on_machine.h"
 #include "tests/models_of_text.h"
 
 namespace isamap {
@@ -32,34 +28,18 @@ rows: Y[i] += V[i,j] * R[i,j] over i: 7, j: 9
 )");
 }
 
-HardwareModel scalar_machine() {
-  return load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
-}
-
 class ModelPrograms : public testing::Test {
  protected:
-  ModelPrograms() : model_(small_model()), machine_(scalar_machine()), store_(machine_, options()) {
-    data_ = random_data(model_.kernel, Fill::real, 3);
-    compiled_ = compile_model(model_, single_statements(model_.kernel), store_);
-  }
-  static PartStoreOptions options() {
-    PartStoreOptions options;
-    options.compile.schedule.max_evaluations = 20;
-    return options;
-  }
-  Model model_;
-  HardwareModel machine_;
-  PartStore store_;
-  CompiledModel compiled_;
-  std::vector<TensorData> data_;
+  const Model model_ = small_model();
+  OnMachine on_{model_, described("scalar_c"), single_statements(model_.kernel), Fill::real, 20};
 };
 
 TEST_F(ModelPrograms, EqualPartsAreOneProgram) {
-  ASSERT_EQ(compiled_.code, Exit::ok);
-  EXPECT_EQ(compiled_.parts.size(), 5u);
-  EXPECT_EQ(compiled_.programs.size(), 4u);
-  EXPECT_EQ(compiled_.parts[2].same_as, 0u);
-  const auto linked = link_model(model_, compiled_, data_, machine_);
+  ASSERT_EQ(on_.compiled.code, Exit::ok);
+  EXPECT_EQ(on_.compiled.parts.size(), 5u);
+  EXPECT_EQ(on_.compiled.programs.size(), 4u);
+  EXPECT_EQ(on_.compiled.parts[2].same_as, 0u);
+  const auto linked = on_.link();
   ASSERT_TRUE(linked);
   EXPECT_EQ(linked->calls.size(), 5u);
   EXPECT_LE(linked->weights.size(), 2u * 9 * 9 * 4 + 64) << "the weights of both products are there once";
@@ -67,39 +47,33 @@ TEST_F(ModelPrograms, EqualPartsAreOneProgram) {
 }
 
 TEST_F(ModelPrograms, WholeOnesComputeWhatTheInterpreterDoes) {
-  const ModelRun run = run_model(model_, compiled_, machine_, data_, {});
+  const ModelRun run = on_.run();
   ASSERT_EQ(run.code, Exit::ok) << (run.problems.empty() ? "" : run.problems.front().message);
   EXPECT_TRUE(run.whole);
   EXPECT_EQ(run.parts.size(), 5u);
-  std::vector<TensorData> expected = data_;
-  interpret(model_.kernel, expected);
+  const std::vector<TensorData> expected = on_.expected();
   for (std::int64_t i = 0; i < 7; ++i) EXPECT_NEAR(run.data[6].get(i).real, expected[6].get(i).real, 1e-4);
 }
 
 /// R is needed until the last part. Placed where V goes, it is overwritten, and the part that then reads it is wrong.
 TEST_F(ModelPrograms, WrongPlacesInTheArenaAreSeenAsWrongParts) {
-  auto linked = link_model(model_, compiled_, data_, machine_);
+  auto linked = on_.link();
   ASSERT_TRUE(linked);
-  const auto place_of = [&](std::size_t call, const std::string& name) -> ModelPlace& {
-    return place_in(*linked, compiled_, call, name);
-  };
-  const auto rows = [&] { return bytes_after(*linked, machine_, data_[0], {place_of(4, "Y"), 7 * 4}); };
-  const std::vector<std::uint8_t> right = rows();
-  std::vector<TensorData> expected = data_;
-  interpret(model_.kernel, expected);
+  const std::vector<std::uint8_t> right = on_.last(*linked, "Y", 7 * 4);
+  const std::vector<TensorData> expected = on_.expected();
   TensorData y = expected[6];
   y.bytes = right;
   for (std::int64_t i = 0; i < 7; ++i) EXPECT_NEAR(y.get(i).real, expected[6].get(i).real, 1e-4);
-  place_of(3, "V") = place_of(4, "V") = place_of(1, "R");
-  EXPECT_NE(rows(), right);
+  on_.place_of(*linked, 3, "V") = on_.place_of(*linked, 4, "V") = on_.place_of(*linked, 1, "R");
+  EXPECT_NE(on_.last(*linked, "Y", 7 * 4), right);
 }
 
 TEST_F(ModelPrograms, PlansOfTheSearchAreLegalAndNotDearer) {
   const ModelPlan chains = chain_plan(model_.kernel);
   EXPECT_TRUE(verify(chains, model_.kernel).empty());
-  const ModelPlan plan = plan_model(model_, store_, {});
+  const ModelPlan plan = plan_model(model_, on_.store, {});
   EXPECT_TRUE(verify(plan, model_.kernel).empty());
-  EXPECT_LE(plan.cost, compiled_.predicted_cycles);
+  EXPECT_LE(plan.cost, on_.compiled.predicted_cycles);
   EXPECT_LE(plan.bound, plan.cost);
 }
 
@@ -124,13 +98,13 @@ both: Y[i,j] = R[i,j] + S[i,j] over i: 7, j: 9
 }
 
 TEST_F(ModelPrograms, ResultsDoNotDependOnTheNumberOfJobs) {
-  PartStoreOptions several = options();
+  PartStoreOptions several = OnMachine::searched_for(20);
   several.jobs = 3;
-  PartStore other(machine_, several);
+  PartStore other(on_.machine, several);
   const CompiledModel again = compile_model(model_, single_statements(model_.kernel), other);
-  ASSERT_EQ(again.programs.size(), compiled_.programs.size());
+  ASSERT_EQ(again.programs.size(), on_.compiled.programs.size());
   for (std::size_t p = 0; p < again.programs.size(); ++p)
-    EXPECT_EQ(*again.programs[p]->program, *compiled_.programs[p]->program);
+    EXPECT_EQ(*again.programs[p]->program, *on_.compiled.programs[p]->program);
   EXPECT_EQ(other.searched, 4u);
 }
 

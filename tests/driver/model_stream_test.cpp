@@ -7,14 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "backends/assembly/printer.h"
-#include "backends/model_runner.h"
 #include "backends/simulator/model_simulation.h"
-#include "driver/plan_model.h"
-#include "driver/run_model.h"
 #include "driver/stream_facts.h"
-#include "ir/text/parse.h"
 #include "isamap/program_on_machine.h"
-#include "tests/model_places.h"
+#include "tests/driver/on_machine.h"
+#include "tests/models_of_text.h"
 
 namespace isamap {
 namespace {
@@ -22,8 +19,7 @@ namespace {
 /// Two products of bytes, each scaled to bytes, and a sum over rows, which no instruction computes. Sizes divide by no
 /// tile.
 Model bytes_model() {
-  Model model;
-  model.kernel = *parse_kernel(R"(kernel bytes
+  return model_of(R"(kernel bytes
 tensor X: s8[19,21]
 tensor W: s8[21,21] constant
 tensor T: s32[19,21]
@@ -37,10 +33,6 @@ second: U[i,j] += s32(R[i,k]) * s32(W[k,j]) over i: 19, j: 21, k: 21
 again: V[i,j] = sat_s8(round(f32(U[i,j]) * 0.125)) over i: 19, j: 21
 rows: Y[i] += s32(V[i,j]) + s32(R[i,j]) over i: 19, j: 21
 )");
-  model.inputs = {make_id<TensorId>(0)};
-  model.outputs = {make_id<TensorId>(6)};
-  model.file_names = {{model.inputs[0], "x"}, {model.outputs[0], "y"}};
-  return model;
 }
 
 ModelPlan pairs_and_rows() {
@@ -49,45 +41,27 @@ ModelPlan pairs_and_rows() {
   return plan;
 }
 
-struct OnMachine {
-  explicit OnMachine(const std::string& target)
-      : model(bytes_model()),
-        machine(load_hardware(target, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model),
-        store(machine, options()),
-        data(random_data(model.kernel, Fill::integers, 3)),
-        compiled(compile_model(model, pairs_and_rows(), store)) {}
-  static PartStoreOptions options() {
-    PartStoreOptions options;
-    options.compile.schedule.max_evaluations = 60;
-    return options;
-  }
-  Model model;
-  HardwareModel machine;
-  PartStore store;
-  std::vector<TensorData> data;
-  CompiledModel compiled;
-};
-
-std::string message(const Diagnostics& problems) { return problems.empty() ? "" : problems.front().message; }
+OnMachine on_machine(const std::string& target) {
+  return {bytes_model(), described(target), pairs_and_rows(), Fill::integers, 60};
+}
 
 class ModelStreams : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelStreams, ComputeWhatTheInterpreterDoesAsOneProgram) {
-  OnMachine on(GetParam());
+  const OnMachine on = on_machine(GetParam());
   ASSERT_EQ(on.compiled.code, Exit::ok) << message(on.compiled.problems);
-  const ModelRun run = run_model(on.model, on.compiled, on.machine, on.data, {});
+  const ModelRun run = on.run();
   ASSERT_EQ(run.code, Exit::ok) << message(run.problems);
   EXPECT_TRUE(run.whole);
-  std::vector<TensorData> expected = on.data;
-  interpret(on.model.kernel, expected);
+  const std::vector<TensorData> expected = on.expected();
   EXPECT_EQ(run.data[6], expected[6]);
   EXPECT_GT(run.arena_bytes, 0);
   EXPECT_GE(run.arena_bytes, run.arena_bound);
 }
 
 TEST_P(ModelStreams, PartsAddUpToTheWhole) {
-  OnMachine on(GetParam());
-  const ModelRun run = run_model(on.model, on.compiled, on.machine, on.data, {});
+  const OnMachine on = on_machine(GetParam());
+  const ModelRun run = on.run();
   ASSERT_EQ(run.parts.size(), 3u);
   SimulatedPart sum;
   for (const PartRun& part : run.parts) {
@@ -112,8 +86,8 @@ TEST_P(ModelStreams, PartsAddUpToTheWhole) {
 
 /// The text, and the program of its host nests, are all that a second simulation needs.
 TEST_P(ModelStreams, RunAgainFromTheirText) {
-  OnMachine on(GetParam());
-  const auto linked = link_model(on.model, on.compiled, on.data, on.machine);
+  const OnMachine on = on_machine(GetParam());
+  const auto linked = on.link();
   ASSERT_TRUE(linked);
   const auto stream = model_stream(*linked, on.machine);
   ASSERT_TRUE(stream);
@@ -127,33 +101,70 @@ TEST_P(ModelStreams, RunAgainFromTheirText) {
   const ModelStream read{*again, stream->places};
   const auto ran = simulate_model({*text, read, *linked, on.machine, {}, {}}, {on.data[0].bytes});
   ASSERT_TRUE(ran) << message(ran.diagnostics());
-  std::vector<TensorData> expected = on.data;
-  interpret(on.model.kernel, expected);
+  const std::vector<TensorData> expected = on.expected();
   EXPECT_EQ(ran->outputs[0], expected[6].bytes);
 }
 
 /// R is needed until the last part. Placed where V goes, it is overwritten.
 TEST_P(ModelStreams, WrongPlacesInTheArenaAreSeen) {
-  OnMachine on(GetParam());
-  auto linked = link_model(on.model, on.compiled, on.data, on.machine);
+  const OnMachine on = on_machine(GetParam());
+  auto linked = on.link();
   ASSERT_TRUE(linked);
-  const auto place_of = [&](std::size_t call, const std::string& name) -> ModelPlace& {
-    return place_in(*linked, on.compiled, call, name);
-  };
-  std::vector<TensorData> expected = on.data;
-  interpret(on.model.kernel, expected);
-  const auto rows = [&] { return bytes_after(*linked, on.machine, on.data[0], {place_of(2, "Y"), 19 * 4}); };
-  EXPECT_EQ(rows(), expected[6].bytes);
-  place_of(1, "V") = place_of(2, "V") = place_of(2, "R");
-  EXPECT_NE(rows(), expected[6].bytes);
+  const std::vector<std::uint8_t> right = on.expected()[6].bytes;
+  EXPECT_EQ(on.last(*linked, "Y", 19 * 4), right);
+  on.place_of(*linked, 1, "V") = on.place_of(*linked, 2, "V") = on.place_of(*linked, 2, "R");
+  EXPECT_NE(on.last(*linked, "Y", 19 * 4), right);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, ModelStreams, testing::Values("systolic16", "vta16", "output_stationary16"),
                          [](const auto& machine) { return std::string(machine.param); });
 
+/// Bias, product and scaling are one chain of commands: the sums begin with the bias, and leave the accumulator as
+/// bytes.
+class BiasedSums : public testing::TestWithParam<const char*> {};
+
+Model biased_model() {
+  return model_of(R"(kernel biased
+tensor X: s8[19,21]
+tensor W: s8[21,37] constant
+tensor B: s32[37] constant
+tensor T: s32[19,37]
+tensor R: s8[19,37]
+bias: T[i,j] = B[j] over i: 19, j: 37
+product: T[i,j] += s32(X[i,k]) * s32(W[k,j]) over i: 19, j: 37, k: 21
+scale: R[a,b] = sat_s8(round(f32(T[a,b]) * 0.25)) over a: 19, b: 37
+)");
+}
+
+TEST_P(BiasedSums, StayOnTheMachine) {
+  const Model model = biased_model();
+  EXPECT_EQ(chain_plan(model.kernel).parts, (std::vector<Part>{{{0, 1, 2}}}));
+  const OnMachine on(model, described(GetParam()), chain_plan(model.kernel), Fill::integers, 60);
+  ASSERT_EQ(on.compiled.code, Exit::ok) << message(on.compiled.problems);
+  const ModelRun run = on.run();
+  ASSERT_EQ(run.code, Exit::ok) << message(run.problems);
+  EXPECT_EQ(run.data[4], on.expected()[4]);
+  const StreamFacts facts = stream_facts(on.compiled, run, on.machine);
+  EXPECT_EQ(facts.parts[0].by, PartFacts::By::commands) << facts.parts[0].on_host[0].statement << "\n"
+                                                        << print(on.compiled.programs[0]->scheduled->schedule);
+  const std::string schedule = print(on.compiled.programs[0]->scheduled->schedule);
+  EXPECT_NE(schedule.find("from bias"), std::string::npos) << schedule;
+  EXPECT_NE(schedule.find("then scale"), std::string::npos) << schedule;
+  // No word of T is in memory: the bias comes in, bytes leave.
+  const auto& home = run.simulated.memories.at(on.machine.memory(on.machine.home()).name);
+  EXPECT_LT(home.written, 2 * 19 * 37);
+  const double ratio = facts.simulated.commands / facts.predicted.commands;
+  EXPECT_GT(ratio, 0.6) << schedule;
+  EXPECT_LT(ratio, 1.7) << schedule;
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, BiasedSums,
+                         testing::Values("systolic16", "vta16", "output_stationary16", "dot16", "cube16"),
+                         [](const auto& machine) { return std::string(machine.param); });
+
 TEST(ModelStreamsAlone, ModelsLargerThanTheMemoryAreRefused) {
-  OnMachine on("systolic16");
-  auto linked = link_model(on.model, on.compiled, on.data, on.machine);
+  const OnMachine on = on_machine("systolic16");
+  auto linked = on.link();
   ASSERT_TRUE(linked);
   linked->arena_bytes = std::int64_t{5} << 30;
   const auto stream = model_stream(*linked, on.machine);

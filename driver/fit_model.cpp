@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/fit_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontends/biases_first.h"
+#include "frontends/exact_scales.h"
+#include "frontends/inlined_producers.h"
+#include "frontends/layers.h"
+#include "hwdesc/model/program_language.h"
+#include "isamap/mapper.h"
+#include "mapper/match/instruction_tree.h"
+
+namespace isamap {
+namespace {
+
+/// Can moves bring this type from where tensors lie to the memory?
+bool reaches(const HardwareModel& machine, MemoryId to, DType type) {
+  std::vector<MemoryId> reached{machine.home()};
+  for (std::size_t next = 0; next < reached.size(); ++next)
+    for (const Instruction& move : machine.instructions()) {
+      if (!is_move(move) || move.operands.size() < 2 || move.operands[0].dtype != type ||
+          move.operands[1].memory != reached[next])
+        continue;
+      if (std::find(reached.begin(), reached.end(), move.operands[0].memory) == reached.end())
+        reached.push_back(move.operands[0].memory);
+    }
+  return std::find(reached.begin(), reached.end(), to) != reached.end();
+}
+
+bool fills_accumulators(const HardwareModel& machine, DType type) {
+  return std::any_of(machine.instructions().begin(), machine.instructions().end(), [&](const Instruction& one) {
+    if (one.semantics.empty() || one.statement().reduction != Reduction::add) return false;
+    const Operand& sums = one.operands[operand_of_access(one, 0).index()];
+    return sums.dtype == type && sums.memory != machine.home() && reaches(machine, sums.memory, type);
+  });
+}
+
+/// By one instruction, as the mapper finds it.
+bool computed_by_one(const Computation& statement, const std::vector<Tensor>& tensors, const HardwareModel& machine) {
+  Kernel whole;
+  whole.name = "one";
+  whole.tensors = tensors;
+  whole.statements = {statement};
+  const auto mapped = enumerate_mappings(cut(whole, {0}, "one"), machine, {});
+  return mapped && !mapped->mappings.empty();
+}
+
+}  // namespace
+
+Model fitted_to(Model model, const HardwareModel& machine, bool strict_float) {
+  model = inlined_producers(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
+    return cheapest_tree(statement, tensors, machine).has_value();
+  });
+  if (!is_command_stream(machine)) return model;
+  model = biases_first(
+      std::move(model), [&](DType type) { return fills_accumulators(machine, type); }, strict_float);
+  return exact_scales(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
+    return computed_by_one(statement, tensors, machine);
+  });
+}
+
+std::optional<Diagnostic> exceeds_memory(const Model& model, const HardwareModel& machine) {
+  const Memory& home = machine.memory(machine.home());
+  const auto bytes_of = [&](TensorId id) {
+    const Tensor& tensor = model.kernel.tensors[id.index()];
+    return static_cast<double>(element_count(tensor)) * std::max(bytes(tensor.dtype), 1);
+  };
+  double ports = 0, weights = 0;
+  for (const auto* list : {&model.inputs, &model.outputs})
+    for (const TensorId id : *list) ports += bytes_of(id);
+  for (const Weight& weight : model.weights) weights += bytes_of(weight.tensor);
+  if (home.capacity <= 0 || ports + weights <= static_cast<double>(home.capacity)) return std::nullopt;
+  return error(fmt::format("the model needs more than {:.0f} bytes of {}, which has {}: {:.0f} of inputs and outputs, "
+                           "{:.0f} of weights",
+                           ports + weights, home.name, home.capacity, ports, weights),
+               "smaller sizes, or a machine with more of it");
+}
+
+}  // namespace isamap

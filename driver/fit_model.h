@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A model in the form that a target computes best: which statements are one, which are apart.
+
+#include <optional>
+
+#include "frontends/model.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+/// Element-wise statements that a tree of the target's instructions computes whole take in their producers. Where
+/// programs are command streams, sums begin with their biases if accumulators can be filled (frontends/biases_first.h),
+/// and are scaled in f32 where that is exact (frontends/exact_scales.h). New notes are at the end of the model's.
+Model fitted_to(Model model, const HardwareModel& machine, bool strict_float = false);
+
+/// Why the model has no place in the machine's outermost memory, whatever its schedules are: its inputs, outputs and
+/// weights are larger. Nothing: they fit, or the memory has no stated size.
+std::optional<Diagnostic> exceeds_memory(const Model& model, const HardwareModel& machine);
+
+}  // namespace isamap

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Intermediates that stay inside of an accelerator: passed from statement to statement in an accumulator or scratchpad,
+// never stored to the outermost memory and loaded again; and why others do not.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "isamap/compile.h"
+
+namespace isamap {
+
+struct KeptTensor {
+  std::string tensor, memory;
+  std::int64_t bytes = 0;  ///< of the tile that is held at one time
+};
+
+/// Of a compiled part, by the tensors of `kernel`, whose order they have.
+std::vector<KeptTensor> kept_tensors(const Compilation& part, const Kernel& kernel, const HardwareModel& machine);
+
+/// Why a tensor cannot stay inside from the statement that writes it to a sum that reads it: there is no way for it, or
+/// it is too large. Empty: neither is the reason.
+std::string why_not_kept(const Tensor& tensor, const HardwareModel& machine);
+
+}  // namespace isamap
