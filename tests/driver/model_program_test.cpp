@@ -8,6 +8,7 @@
 #include "driver/run_model.h"
 #include "ir/text/parse.h"
 #include "isamap/hardware.h"
+#include "tests/model_places.h"
 #include "tests/models_of_text.h"
 
 namespace isamap {
@@ -80,26 +81,9 @@ TEST_F(ModelPrograms, WrongPlacesInTheArenaAreSeenAsWrongParts) {
   auto linked = link_model(model_, compiled_, data_, machine_);
   ASSERT_TRUE(linked);
   const auto place_of = [&](std::size_t call, const std::string& name) -> ModelPlace& {
-    const auto& buffers = linked->programs[linked->calls[call].program].buffers;
-    const Kernel& kernel = compiled_.parts[call].kernel;
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
-          kernel.tensors[buffers[b].tensor.index()].name == name)
-        return linked->calls[call].arguments[b];
-    throw std::runtime_error("no tensor " + name);
+    return place_in(*linked, compiled_, call, name);
   };
-  const auto rows = [&] {
-    std::vector<std::vector<TracedArray>> traced(5);
-    traced[4] = {{place_of(4, "Y"), 7 * 4}};
-    std::vector<std::uint8_t> found;
-    const auto outcome = run_model_program(*linked, machine_, {data_[0]}, traced, 0,
-                                           [&](std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays) {
-                                             if (part == 4) found = arrays[0];
-                                             return true;
-                                           });
-    EXPECT_TRUE(outcome);
-    return found;
-  };
+  const auto rows = [&] { return bytes_after(*linked, machine_, data_[0], {place_of(4, "Y"), 7 * 4}); };
   const std::vector<std::uint8_t> right = rows();
   std::vector<TensorData> expected = data_;
   interpret(model_.kernel, expected);

@@ -14,6 +14,7 @@
 #include "driver/stream_facts.h"
 #include "ir/text/parse.h"
 #include "isamap/program_on_machine.h"
+#include "tests/model_places.h"
 
 namespace isamap {
 namespace {
@@ -137,28 +138,11 @@ TEST_P(ModelStreams, WrongPlacesInTheArenaAreSeen) {
   auto linked = link_model(on.model, on.compiled, on.data, on.machine);
   ASSERT_TRUE(linked);
   const auto place_of = [&](std::size_t call, const std::string& name) -> ModelPlace& {
-    const auto& buffers = linked->programs[linked->calls[call].program].buffers;
-    const Kernel& kernel = on.compiled.parts[call].kernel;
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
-          kernel.tensors[buffers[b].tensor.index()].name == name)
-        return linked->calls[call].arguments[b];
-    throw std::runtime_error("no tensor " + name);
+    return place_in(*linked, on.compiled, call, name);
   };
   std::vector<TensorData> expected = on.data;
   interpret(on.model.kernel, expected);
-  const auto rows = [&] {
-    std::vector<std::vector<TracedArray>> traced(3);
-    traced[2] = {{place_of(2, "Y"), 19 * 4}};
-    std::vector<std::uint8_t> found;
-    const auto outcome = run_model_program(*linked, on.machine, {on.data[0]}, traced, 0,
-                                           [&](std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays) {
-                                             if (part == 2) found = arrays[0];
-                                             return true;
-                                           });
-    EXPECT_TRUE(outcome) << message(outcome.diagnostics());
-    return found;
-  };
+  const auto rows = [&] { return bytes_after(*linked, on.machine, on.data[0], {place_of(2, "Y"), 19 * 4}); };
   EXPECT_EQ(rows(), expected[6].bytes);
   place_of(1, "V") = place_of(2, "V") = place_of(2, "R");
   EXPECT_NE(rows(), expected[6].bytes);
