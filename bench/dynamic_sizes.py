@@ -3,15 +3,21 @@
 
 For each kernel: one program with symbolic sizes, and one for each of the sizes, which are drawn from a printed seed and
 are none that a schedule was searched at. Both are loaded into this process and called in turns, so that what else runs
-on the machine disturbs both; the shortest of the rounds counts. Prints the ratio by size, and a table: geometric mean
-and worst ratio, versions, blocks, and the time to print and compile the one program against that of one size. Exit
-code 1: results differ.
+on the machine disturbs both; the shortest of the rounds counts. Arrays begin at a cache line, as those of frameworks
+do. Prints the ratio by size, and a table: geometric mean and worst ratio, versions, blocks, and the time to print and
+compile the one program against that of one size. --peers adds ONNX Runtime's session of the same kernel with open axes,
+through its binding of arrays, where it is installed: how many times as long it takes. --lock FILE holds that file and
+one processor at real-time priority during the calls, so that a machine that others use stands still for them. Exit code
+1: results differ.
 """
 
 import argparse
+import contextlib
 import ctypes
+import fcntl
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -20,6 +26,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 PRODUCT = """kernel: product
 dims: {M: {max: 3000, likely: 256}, N: %s, K: %s}
@@ -51,6 +58,19 @@ compute:
   - Y[i,j] = E[i,j] / L[i]
 """
 
+LAYER_NORM = """kernel: layer_norm
+dims: {M: {max: 4096, likely: 64}, N: {min: 1, max: 4096, likely: 256}}
+tensors: {X: {shape: [M, N]}, G: {shape: [N]}, B: {shape: [N]}, Q: {shape: [1]}, S: {shape: [M]}, \
+D: {shape: [M, N]}, V: {shape: [M]}, R: {shape: [M]}, Z: {shape: [M, N]}, Y: {shape: [M, N]}}
+compute:
+  - S[i] += X[i,j]
+  - D[i,j] = X[i,j] - Q[0] * S[i]
+  - V[i] += D[i,j] * D[i,j]
+  - R[i] = rsqrt(abs(Q[0]) * V[i] + 0.00001)
+  - Z[i,j] = D[i,j] * R[i]
+  - Y[i,j] = Z[i,j] * G[j] + B[j]
+"""
+
 # name, kernel, range of each size, machine where it is another one
 CASES = [
     ("product f32 packed, M", PRODUCT % (256, 256, "f32", "f32", ", constant: true", "f32"), {"M": (1, 1000)}),
@@ -66,7 +86,10 @@ CASES = [
      "D]}}\ncompute:\n  - O[h,s,d] += P[h,s,t] * V[h,t,d]\n", {"S": (1, 400), "T": (1, 400)}),
     ("convolution, N H W", CONVOLUTION, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
     ("depthwise, N H W", DEPTHWISE, {"N": (1, 3), "H": (3, 60), "W": (3, 60)}),
+    ("convolution, N", CONVOLUTION.replace("H: {max: 224, likely: 28}, W: {max: 224, likely: 28}", "H: 28, W: 28"),
+     {"N": (1, 5)}),
     ("softmax, M N", SOFTMAX, {"M": (1, 300), "N": (1, 300)}),
+    ("layer norm, M N", LAYER_NORM, {"M": (1, 300), "N": (1, 600)}),
 ]
 
 
@@ -145,7 +168,19 @@ def values(count, dtype, draw):
     else:
         pattern = b"".join(struct.pack("<f", draw.uniform(-1, 1)) for _ in range(997))
     length = count * BYTES[dtype]
-    return ctypes.create_string_buffer((pattern * (length // len(pattern) + 1))[:length], length + 64)
+    return aligned((pattern * (length // len(pattern) + 1))[:length], length)
+
+
+def aligned(content, length):
+    """An array at a cache line, each at another one of its page."""
+    memory = ctypes.create_string_buffer(length + 64 + 8192)
+    aligned.last = (aligned.last + 7 * 64) % 4096
+    array = (ctypes.c_char * (length + 64)).from_buffer(memory, -ctypes.addressof(memory) % 4096 + aligned.last)
+    ctypes.memmove(array, content, len(content))
+    return array
+
+
+aligned.last = 0
 
 
 class Call:
@@ -157,7 +192,7 @@ class Call:
         self.arrays = {name: values(*kind, draw) for name, kind in tensors.items()}
         for name in program.parameters:
             if name not in self.arrays and name not in sizes:  # a copy that is packed ahead of time
-                self.arrays[name] = ctypes.create_string_buffer(8 * max(c for c, _ in tensors.values()) + (1 << 20))
+                self.arrays[name] = aligned(b"", 8 * max(c for c, _ in tensors.values()) + (1 << 20))
         self.sizes = [sizes[name] for name in program.parameters if name in sizes]
         if program.pack:
             getattr(program.library, program.pack[0])(*[self.arrays[name] for name in program.pack[1]])
@@ -169,6 +204,91 @@ class Call:
                           (ctypes.c_long * max(len(self.sizes), 1))(*self.sizes), len(self.sizes), times) / times
 
 
+class Peer:
+    """ONNX Runtime's session of a kernel, with open axes; None: not installed, or it has no such operator."""
+
+    def __init__(self, name, text):
+        import onnx
+        import onnxruntime
+        kind, operator, attributes, shapes, order = PEERS[name]
+        inputs = [onnx.helper.make_tensor_value_info(n, getattr(onnx.TensorProto, kind.get(n, "FLOAT")), shape)
+                  for n, shape in shapes.items()]
+        domain = "com.microsoft" if operator == "FusedMatMul" else ""
+        output = onnx.helper.make_tensor_value_info("out", getattr(onnx.TensorProto, kind.get("out", "FLOAT")), None)
+        node = onnx.helper.make_node(operator, order, ["out"], domain=domain, **attributes)
+        model = onnx.helper.make_model(onnx.helper.make_graph([node], "peer", inputs, [output]), ir_version=10,
+                                       opset_imports=[onnx.helper.make_opsetid("", 17),
+                                                      onnx.helper.make_opsetid("com.microsoft", 1)])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        self.kind, self.shapes = kind, shapes
+
+    def prepare(self, sizes):
+        import numpy
+        numbers = {"FLOAT": numpy.float32, "UINT8": numpy.uint8, "INT8": numpy.int8}
+        self.binding = self.session.io_binding()
+        for name, shape in self.shapes.items():
+            shape = [sizes.get(axis, axis) for axis in shape]
+            self.binding.bind_cpu_input(name, numpy.ones(shape, numbers[self.kind.get(name, "FLOAT")]))
+        self.binding.bind_output("out")
+        self.session.run_with_iobinding(self.binding)
+
+    def time(self, times):
+        begin = time.perf_counter()
+        for _ in range(times):
+            self.session.run_with_iobinding(self.binding)
+        return (time.perf_counter() - begin) / times
+
+
+# by case: element types, operator, attributes, inputs with their shapes, inputs of the operator
+PEERS = {
+    "product f32 plain, M N K": ({}, "MatMul", {}, {"A": ["M", "K"], "B": ["K", "N"]}, ["A", "B"]),
+    "product u8s8 plain, M N K": ({"A": "UINT8", "B": "INT8", "out": "INT32"}, "MatMulInteger", {},
+                                  {"A": ["M", "K"], "B": ["K", "N"]}, ["A", "B"]),
+    "scores": ({}, "FusedMatMul", {"transB": 1}, {"Q": [4, "S", 64], "K": [4, "T", 64]}, ["Q", "K"]),
+    "values": ({}, "MatMul", {}, {"P": [4, "S", "T"], "V": [4, "T", 64]}, ["P", "V"]),
+    "convolution, N H W": ({}, "Conv", {"pads": [1, 1, 1, 1]}, {"I": ["N", 32, "H", "W"], "F": [64, 32, 3, 3]},
+                           ["I", "F"]),
+    "convolution, N": ({}, "Conv", {"pads": [1, 1, 1, 1]}, {"I": ["N", 32, 28, 28], "F": [64, 32, 3, 3]}, ["I", "F"]),
+    "depthwise, N H W": ({}, "Conv", {"pads": [1, 1, 1, 1], "group": 64}, {"I": ["N", 64, "H", "W"],
+                                                                          "F": [64, 1, 3, 3]}, ["I", "F"]),
+    "softmax, M N": ({}, "Softmax", {"axis": -1}, {"X": ["M", "N"]}, ["X"]),
+    "layer norm, M N": ({}, "LayerNormalization", {"axis": -1}, {"X": ["M", "N"], "G": ["N"], "B": ["N"]},
+                        ["X", "G", "B"]),
+}
+
+
+def peer_of(arguments, name, text):
+    if not arguments.peers or name not in PEERS:
+        return None
+    try:
+        return Peer(name, text)
+    except ImportError as missing:
+        print(f"  no ONNX Runtime here: {missing}")
+    except Exception as refused:  # an operator that it has not
+        print(f"  ONNX Runtime refuses: {str(refused).splitlines()[0]}")
+    return None
+
+
+@contextlib.contextmanager
+def machine_held(path):
+    """One processor, before everything else; others wait for the file."""
+    if not path:
+        yield
+        return
+    all_processors = os.sched_getaffinity(0)
+    with open(path, "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.sched_setaffinity(0, {max(all_processors)})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+        try:
+            yield
+        finally:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(0, all_processors)
+
+
 def alike(one, other, text, sizes):
     """The last tensor of both."""
     name, (count, dtype) = list(tensors_of(text, sizes).items())[-1]
@@ -177,8 +297,13 @@ def alike(one, other, text, sizes):
     return all(abs(x - y) <= 1e-3 * (1 + abs(y)) for x, y in zip(a, b))
 
 
+def geometric_mean(numbers):
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
 def measure(arguments, name, text, ranges, draw, timer):
-    good, ratios, static_seconds = True, [], []
+    good, ratios, peer_ratios, static_seconds = True, [], [], []
+    peer = peer_of(arguments, name, text)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         kernel = folder / "kernel.yaml"
@@ -192,18 +317,24 @@ def measure(arguments, name, text, ranges, draw, timer):
             seed = draw.randrange(10**6)
             one = Call(dynamic, text, sizes, timer, random.Random(seed))
             other = Call(static, text, sizes, timer, random.Random(seed))
-            times = max(1, int(1e-3 / max(other.time(1), 1e-8)))
-            pairs = [(one.time(times), other.time(times)) for _ in range(arguments.rounds)]
-            seconds, at_size = (min(column) for column in zip(*pairs))
+            if peer:
+                peer.prepare(sizes)
+            times = max(1, int(arguments.milliseconds * 1e-3 / max(other.time(1), 1e-8)))
+            calls = [one, other] + [peer] * bool(peer)
+            with machine_held(arguments.lock):
+                rounds = [[call.time(times) for call in calls] for _ in range(arguments.rounds)]
+            seconds, at_size, *theirs = (min(column) for column in zip(*rounds))
             right = alike(one, other, text, sizes)
             good = good and right
             ratios.append(seconds / at_size)
-            print(f"  {shown}: {seconds:.3g} s, static {at_size:.3g} s, {ratios[-1]:.3f}{'' if right else ' DIFFERS'}",
-                  flush=True)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            peer_ratios += [at / seconds for at in theirs]
+            print(f"  {shown}: {seconds:.3g} s, static {at_size:.3g} s, {ratios[-1]:.3f}"
+                  f"{f', ONNX Runtime {peer_ratios[-1]:.2f}' if peer else ''}{'' if right else ' DIFFERS'}", flush=True)
+    mean = geometric_mean(ratios)
+    theirs = f"{geometric_mean(peer_ratios):.2f} ({min(peer_ratios):.2f})" if peer_ratios else "-"
     compile_ratio = dynamic.seconds / (sum(static_seconds) / len(static_seconds))
     row = (f"| {name} | {mean:.3f} | {max(ratios):.3f} | {len(ratios)} | {len(dynamic.json['versions'])} | "
-           f"{dynamic.json['bodies']} | {compile_ratio:.1f} |")
+           f"{dynamic.json['bodies']} | {compile_ratio:.1f} | {theirs} |")
     print(row, flush=True)
     return good, row
 
@@ -214,7 +345,10 @@ def main():
     parser.add_argument("--target", default="x86_avx512")
     parser.add_argument("--sizes", type=int, default=8, help="sizes drawn for each kernel")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--rounds", type=int, default=25, help="of calls for at least 1 ms, alternating")
+    parser.add_argument("--rounds", type=int, default=25, help="of calls for some time, alternating")
+    parser.add_argument("--milliseconds", type=float, default=1, help="of the calls of a round")
+    parser.add_argument("--peers", action="store_true", help="ONNX Runtime with open axes, too")
+    parser.add_argument("--lock", help="a file that measurements on this machine hold; takes real-time priority")
     parser.add_argument("--evaluations", type=int, default=0, help="of each search; 0: as many as `run` takes")
     parser.add_argument("--family", nargs="*", default=[], help="kernels whose names contain one of these")
     arguments = parser.parse_args()
@@ -231,7 +365,7 @@ def main():
             if not arguments.family or any(word in name for word in arguments.family):
                 right, row = measure(arguments, name, text, ranges, draw, timer)
                 good, rows = good and right, rows + [row]
-    print("| kernel | mean | worst | sizes | versions | blocks | compile time |\n|---|---|---|---|---|---|---|")
+    print("| kernel | mean | worst | sizes | versions | blocks | compile time | ONNX Runtime (worst) |\n" + "|---" * 8 + "|")
     print("\n".join(rows))
     sys.exit(0 if good else 1)
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
+#include <tuple>
 
 #include "driver/grid_plan.h"
 #include "driver/grid_price.h"
@@ -24,6 +26,8 @@ constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 constexpr double kLikelyBlocks = 50;    // of a grid that is not lowered yet
 constexpr double kGridCycles = 100;     // of the calls of some cells
 constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
+
+constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
 
 using BlockCounts = std::vector<std::int64_t>;
 
@@ -71,9 +75,9 @@ double price_of_whole(const Grid& grid, const Bindings& sizes, const HardwareMod
     if (counts.back() == 0) return 0;
   }
   const Kernel kernel = block_kernel(grid.shape, counts, false);
-  if (has_errors(verify(grid.schedule, kernel, model))) return std::numeric_limits<double>::infinity();
-  const auto cost = isamap::evaluate(grid.schedule, kernel, model, options.schedule.costs);
-  return cost ? cost->total.cycles + kGridCycles : std::numeric_limits<double>::infinity();
+  if (has_errors(verify(grid.schedule, kernel, model))) return kIllegal;
+  const auto cost = block_cost(grid.shape, grid.schedule, kernel, model, options.schedule.costs);
+  return cost ? cost->cycles + kGridCycles : kIllegal;
 }
 
 /// By axis, under the guard of a version.
@@ -88,18 +92,17 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
   return most;
 }
 
+double price_of(const PlannedGrid& plan, const Bindings& sizes, const HardwareModel& model,
+                const CompileOptions& options) {
+  if (!plan.lowered) return price_of_whole(plan.grid, sizes, model, options);
+  const auto cost = cost_of(plan.grid, model, options.schedule.costs, sizes);
+  return cost ? cost->cycles : kIllegal;
+}
+
 double price_of(const GridCandidate& candidate, const Bindings& sizes, const HardwareModel& model,
                 const CompileOptions& options) {
-  double cycles = candidate.legal ? 0 : std::numeric_limits<double>::infinity();
-  for (const PlannedGrid* plan : candidate.grids) {
-    if (!plan->lowered) {
-      cycles += price_of_whole(plan->grid, sizes, model, options);
-      continue;
-    }
-    const auto cost = cost_of(plan->grid, model, options.schedule.costs, sizes);
-    if (!cost) return std::numeric_limits<double>::infinity();
-    cycles += cost->cycles;
-  }
+  double cycles = candidate.legal ? 0 : kIllegal;
+  for (const PlannedGrid* plan : candidate.grids) cycles += price_of(*plan, sizes, model, options);
   return cycles;
 }
 
@@ -111,13 +114,12 @@ bool is_lowered(const GridCandidate& candidate) {
 /// Without samples where nothing is computed or none is legal. A schedule that is illegal at a sample may have blocks
 /// that serve it; before they are lowered they are thought to be worse than the best.
 VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandidate>& candidates) {
-  const double illegal = std::numeric_limits<double>::infinity();
   for (std::size_t s = question.samples.size(); s-- > 0;) {
-    double best = illegal;
+    double best = kIllegal;
     for (const auto& costs : question.costs) best = std::min(best, costs[s]);
-    if (best > 0 && best < illegal) {
+    if (best > 0 && best < kIllegal) {
       for (std::size_t c = 0; c < candidates.size(); ++c)
-        if (question.costs[c][s] == illegal && candidates[c].legal && !is_lowered(candidates[c]))
+        if (question.costs[c][s] == kIllegal && candidates[c].legal && !is_lowered(candidates[c]))
           question.costs[c][s] = kUnknownRegret * best;
       continue;
     }
@@ -127,10 +129,57 @@ VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandi
   return question;
 }
 
+/// What grids cost at the samples; kept until a grid is lowered.
+class SampledPrices {
+ public:
+  SampledPrices(std::vector<Bindings> samples, const HardwareModel& model, const CompileOptions& options)
+      : samples_(std::move(samples)), model_(model), options_(options) {}
+
+  const std::vector<Bindings>& samples() const { return samples_; }
+  double at(const PlannedGrid& plan, std::size_t sample) {
+    const auto [known, is_new] = prices_.try_emplace({&plan, plan.lowered, sample});
+    if (is_new) known->second = price_of(plan, samples_[sample], model_, options_);
+    return known->second;
+  }
+  std::vector<double> of(const GridCandidate& candidate) {
+    std::vector<double> costs(samples_.size(), candidate.legal ? 0 : kIllegal);
+    for (std::size_t sample = 0; sample < samples_.size(); ++sample)
+      for (const PlannedGrid* plan : candidate.grids) costs[sample] += at(*plan, sample);
+    return costs;
+  }
+
+ private:
+  std::vector<Bindings> samples_;
+  const HardwareModel& model_;
+  const CompileOptions& options_;
+  std::map<std::tuple<const PlannedGrid*, bool, std::size_t>, double> prices_;  ///< by grid, whether lowered, sample
+};
+
+/// Candidate n has the n-th grid of each statement, or its first one; the others have the cheapest ones at a sample.
+std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>& statements, SampledPrices& prices) {
+  std::vector<GridCandidate> candidates;
+  std::size_t most = 0;
+  for (const auto& grids : statements) most = std::max(most, grids.size());
+  for (std::size_t n = 0; n < most; ++n) {
+    GridCandidate& candidate = candidates.emplace_back();
+    for (auto& grids : statements) candidate.grids.push_back(&grids[n < grids.size() ? n : 0]);
+  }
+  for (std::size_t sample = 0; statements.size() > 1 && sample < prices.samples().size(); ++sample) {
+    GridCandidate candidate;
+    for (auto& grids : statements)
+      candidate.grids.push_back(&*std::min_element(grids.begin(), grids.end(), [&](const auto& a, const auto& b) {
+        return prices.at(a, sample) < prices.at(b, sample);
+      }));
+    const auto is_it = [&](const GridCandidate& one) { return one.grids == candidate.grids; };
+    if (std::none_of(candidates.begin(), candidates.end(), is_it)) candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
-      : kernel_(kernel), model_(model), options_(options) {}
+      : kernel_(kernel), model_(model), options_(options), prices_(sample_sizes(kernel), model, options) {}
 
   SymbolicCompilation run() {
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
@@ -144,7 +193,8 @@ class BlockCompiler {
     points_ = search_points(kernel_, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (!find_grids(s)) return std::move(result_);
-    find_candidates();
+    candidates_ = find_candidates(grids_, prices_);
+    result_.candidates = candidates_.size();
     choose();
     return std::move(result_);
   }
@@ -223,7 +273,7 @@ class BlockCompiler {
     } else {
       const std::vector<Schedule> schedules = schedules_of(s, [](const Schedule&) { return false; });
       for (const Schedule& schedule : schedules)
-        for (const Schedule& one : {schedule, with_early_copies(shape, schedule, model_)})
+        for (const Schedule& one : schedules_to_plan(shape, schedule, model_))
           if (std::none_of(grids.begin(), grids.end(),
                            [&](const PlannedGrid& known) { return known.grid.schedule == one; }))
             grids.push_back(planned_grid(shape, one, schedules, model_));
@@ -239,6 +289,7 @@ class BlockCompiler {
     std::vector<PlannedGrid> scalar;
     const auto try_one = [&](const Schedule& schedule) {
       PlannedGrid grid = planned_grid(shape, schedule, {}, model_);
+      if (options_.hand_written && !uses_no_instruction(schedule)) grid.next.pop_back();  // no scalar code instead
       if (complete(shape, grid)) (uses_no_instruction(grid.grid.schedule) ? scalar : grids).push_back(std::move(grid));
       return !grids.empty();
     };
@@ -262,20 +313,9 @@ class BlockCompiler {
 
   // Versions
 
-  /// Candidate n has the n-th grid of each statement, or its first one.
-  void find_candidates() {
-    std::size_t most = 0;
-    for (const auto& grids : grids_) most = std::max(most, grids.size());
-    for (std::size_t n = 0; n < most; ++n) {
-      GridCandidate& candidate = candidates_.emplace_back();
-      for (auto& grids : grids_) candidate.grids.push_back(&grids[n < grids.size() ? n : 0]);
-    }
-    result_.candidates = candidates_.size();
-  }
-
-  VersionQuestion question() const {
+  VersionQuestion question() {
     VersionQuestion question;
-    question.samples = sample_sizes(kernel_);
+    question.samples = prices_.samples();
     question.costs.resize(candidates_.size());
     question.blocks.resize(candidates_.size());
     for (std::size_t c = 0; c < candidates_.size(); ++c) ask_about(c, question);
@@ -288,10 +328,8 @@ class BlockCompiler {
     };
     return question;
   }
-  void ask_about(std::size_t candidate, VersionQuestion& question) const {
-    question.costs[candidate].clear();
-    for (const Bindings& sizes : question.samples)
-      question.costs[candidate].push_back(price_of(candidates_[candidate], sizes, model_, options_));
+  void ask_about(std::size_t candidate, VersionQuestion& question) {
+    question.costs[candidate] = prices_.of(candidates_[candidate]);
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
       question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
@@ -371,6 +409,7 @@ class BlockCompiler {
   std::vector<GridShape> shapes_;                ///< by statement
   std::vector<std::vector<PlannedGrid>> grids_;  ///< by statement
   std::vector<GridCandidate> candidates_;
+  SampledPrices prices_;
   Diagnostics why_;  ///< the first reason against a grid
   SymbolicCompilation result_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "scheduler/nest/scalar_nest.h"
+
 namespace isamap {
 namespace {
 
@@ -17,19 +19,9 @@ std::vector<Schedule> without_equal(const std::vector<Schedule>& schedules) {
 }
 
 Schedule scalar_schedule(const GridShape& shape, Schedule schedule) {
-  const Computation& statement = shape.kernel.statements[0];
-  Nest nest;
-  for (const Dim& dim : statement.domain.dims) {
-    For loop;
-    loop.loops = {{dim.name, 1}};
-    nest.lines.push_back(Line{loop});
-  }
-  Do element;
-  element.statement = statement.name;
-  nest.lines.push_back(Line{element});
   schedule.splits.clear();
   schedule.lanes.clear();
-  schedule.nests = {nest};
+  schedule.nests = {scalar_nest(shape.kernel.statements[0])};
   return schedule;
 }
 
@@ -133,6 +125,79 @@ Schedule with_early_copies(const GridShape& shape, Schedule schedule, const Hard
     nest.lines.insert(nest.lines.begin(), early.begin(), early.end());
   }
   return schedule;
+}
+
+Schedule with_separate_lanes(const Schedule& schedule) {
+  Schedule separate = schedule;
+  for (const VectorizedReduction& lanes : schedule.lanes) {
+    const std::string lane = lanes.dim + "_lane", suffix = "." + lane;
+    for (Nest& nest : separate.nests)
+      for (Line& line : nest.lines) {
+        if (auto* loop = std::get_if<For>(&line.is))
+          for (TiledLoop& tiled : loop->loops) {
+            if (!tiled.dim.ends_with(suffix)) continue;
+            if (tiled.tile % lanes.lanes != 0) return schedule;
+            tiled.dim.resize(tiled.dim.size() - suffix.size());
+            tiled.tile /= lanes.lanes;
+          }
+        auto* instruction = std::get_if<Do>(&line.is);
+        if (instruction == nullptr) continue;
+        for (auto& [dim, digits] : instruction->dims)
+          if (digits.size() > 1 && digits.back().column == AffineExpr::dim(lane))
+            digits.erase(digits.begin(), digits.end() - 1);
+      }
+  }
+  return separate;
+}
+
+Schedule with_unit_loops(const GridShape& shape, Schedule schedule) {
+  for (auto axis = shape.axes.rbegin(); axis != shape.axes.rend(); ++axis)
+    for (Nest& nest : schedule.nests) {
+      const bool is_walked = std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& line) {
+        const auto* loop = std::get_if<For>(&line.is);
+        const auto* instruction = std::get_if<Do>(&line.is);
+        const auto names = [&](const Digit& digit) { return digit.column.names().contains(axis->dim); };
+        return (loop != nullptr && std::any_of(loop->loops.begin(), loop->loops.end(),
+                                               [&](const TiledLoop& tiled) { return tiled.dim == axis->dim; })) ||
+               (instruction != nullptr &&
+                std::any_of(instruction->dims.begin(), instruction->dims.end(),
+                            [&](const auto& dim) { return std::any_of(dim.second.begin(), dim.second.end(), names); }));
+      });
+      if (is_walked || axis->reduced || !schedule.lanes.empty()) continue;
+      For loop;
+      loop.loops = {{axis->dim, 1}};
+      nest.lines.insert(nest.lines.begin(), Line{loop});
+    }
+  return schedule;
+}
+
+Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model) {
+  const Computation& statement = shape.kernel.statements[0];
+  const std::string& output = shape.kernel.tensors[statement.write.tensor.index()].name;
+  const auto is_stage = [&](const Line& line, bool in_registers) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    const auto memory = stage != nullptr && stage->tensor == output ? model.find_memory(stage->memory) : std::nullopt;
+    return memory && (model.memory(*memory).kind == MemoryKind::register_file) == in_registers;
+  };
+  for (Nest& nest : schedule.nests) {
+    std::vector<Line>& lines = nest.lines;
+    const auto is_tile = [&](const Line& line) { return is_stage(line, true); };
+    if (std::none_of(lines.begin(), lines.end(), is_tile)) continue;
+    std::vector<Line> copies;
+    std::erase_if(lines, [&](const Line& line) {
+      if (!is_stage(line, false) || std::get<Stage>(line.is).layout.empty()) return false;
+      copies.push_back(line);
+      return true;
+    });
+    lines.insert(std::find_if(lines.begin(), lines.end(), is_tile), copies.begin(), copies.end());
+  }
+  return schedule;
+}
+
+std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model) {
+  const Schedule schedule = with_unit_loops(shape, with_separate_lanes(found));
+  const Schedule inner = with_inner_outputs(shape, schedule, model);
+  return {schedule, with_early_copies(shape, schedule, model), inner, with_early_copies(shape, inner, model)};
 }
 
 bool uses_no_instruction(const Schedule& schedule) {

@@ -27,6 +27,18 @@ Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareMo
 /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 
+/// Loops over rows and lanes together, `i.j_lane by 128`, become loops over rows, `i by 8`: rows are what is symbolic.
+Schedule with_separate_lanes(const Schedule& schedule);
+
+/// A schedule that was found at one position of an axis has no loop over it: it gets one, `for n by 1`.
+Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
+
+/// Copies of the output hold one tile of registers each: a copy of all rows has no loop over tiles of a symbolic dim.
+Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model);
+
+/// A schedule that was found at one size with loops over each symbolic dim alone, and with copies at other places.
+std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model);
+
 /// Does it use no instruction?
 bool uses_no_instruction(const Schedule& schedule);
 

@@ -16,6 +16,11 @@ struct PositionsBefore {
   std::int64_t count = 0;
 };
 
+/// Of a block. Where each tile of registers has a copy of its own, which is written back with strides, the lines that
+/// one tile leaves open are finished by the next one: the price is no more than that of one copy of all tiles.
+Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const Kernel& kernel,
+                        const HardwareModel& model, const CostModelFactory& costs);
+
 /// Axes along which the copies that the schedule packs first are the same.
 std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model);
 

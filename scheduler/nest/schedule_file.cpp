@@ -16,6 +16,7 @@
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/per_memory_view.h"
 #include "scheduler/nest/resolved_nest.h"
+#include "scheduler/nest/scalar_nest.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "support/yaml.h"
 
@@ -348,6 +349,68 @@ SizeExpressions numbers_of(const Kernel& kernel) {
   return numbers;
 }
 
+/// Two rounds of all lanes at least: nests of one round have no loop over them.
+bool has_rounds(const Kernel& kernel, const VectorizedReduction& parts) {
+  for (const Computation& statement : kernel.statements)
+    if (const int d = statement.domain.find(parts.dim); statement.name == parts.statement && d >= 0)
+      return statement.domain.dims[static_cast<std::size_t>(d)].extent >= 2 * parts.lanes * parts.depth;
+  return false;
+}
+
+/// Vectorized reductions whose dim has as many positions at these sizes.
+Kernel read_fitting_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
+  Kernel made = kernel;
+  for (const yaml::Node& item : written && written->kind == yaml::Kind::list ? written->items : yaml::Node{}.items) {
+    auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+    if (!parts) {
+      problems.insert(problems.end(), parts.diagnostics().begin(), parts.diagnostics().end());
+      return made;
+    }
+    auto next = vectorize_reductions(made, {*parts}, item.where);
+    if (!next || !has_rounds(made, *parts)) continue;
+    made = std::move(*next);
+    schedule.lanes.push_back(std::move(*parts));
+  }
+  return made;
+}
+
+const Do* last_do(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
+
+/// Nests that were written for sizes where a vectorized reduction leaves no rest, for a kernel with its rest: `sum`
+/// becomes the horizontal sum `sum_whole`, and the other statements of the rest are scalar code. A reduction that is
+/// not vectorized here is scalar code, too.
+std::vector<Nest> fitted_nests(const std::vector<Nest>& nests, const Kernel& kernel) {
+  if (nests.size() == kernel.statements.size()) return nests;
+  const auto named = [&](const std::string& name) {
+    return std::find_if(nests.begin(), nests.end(),
+                        [&](const Nest& nest) { return last_do(nest) != nullptr && last_do(nest)->statement == name; });
+  };
+  const auto exists = [&](const std::string& name) {
+    return std::any_of(kernel.statements.begin(), kernel.statements.end(),
+                       [&](const Computation& one) { return one.name == name; });
+  };
+  std::vector<Nest> fitted;
+  for (const Computation& statement : kernel.statements) {
+    const std::string& name = statement.name;
+    const std::string sum = name.ends_with("_whole") ? name.substr(0, name.size() - 6) : name;
+    const auto written = named(sum);
+    const bool other = named(name + "_parts") != nests.end() && (exists(name + "_whole") || !exists(name + "_parts"));
+    if (written == nests.end() || other) {
+      fitted.push_back(scalar_nest(statement));
+      continue;
+    }
+    fitted.push_back(*written);
+    if (sum == name) continue;
+    const std::string output = kernel.tensors[statement.write.tensor.index()].name;
+    for (Line& line : fitted.back().lines) {
+      if (auto* one = std::get_if<Do>(&line.is)) one->statement = name;
+      auto* stage = std::get_if<Stage>(&line.is);
+      if (stage != nullptr && stage->tensor + "_whole" == output) stage->tensor = output;
+    }
+  }
+  return fitted;
+}
+
 /// The schedule of one statement after the other, as one of the whole kernel.
 void join_statements(const yaml::Node& statements, const Kernel& whole, const HardwareModel& model, Schedule& joined,
                      Diagnostics& problems) {
@@ -356,12 +419,13 @@ void join_statements(const yaml::Node& statements, const Kernel& whole, const Ha
   for (const char* key : {"splits", "lanes"})
     for (const yaml::Node& item : statements.items)
       kernel = std::string_view(key) == "splits" ? read_splits(item.find(key), kernel, joined, problems)
-                                                 : read_lanes(item.find(key), kernel, joined, problems);
+                                                 : read_fitting_lanes(item.find(key), kernel, joined, problems);
   for (const yaml::Node& item : statements.items) {
     if (const yaml::Node* nest = item.find("nest")) joined.nests.push_back(read_nest(*nest, problems));
     if (const yaml::Node* nests = item.find("nests"))
       for (Nest& one : read_nests(*nests, problems)) joined.nests.push_back(std::move(one));
   }
+  joined.nests = fitted_nests(joined.nests, kernel);
   if (problems.empty()) check(joined, kernel, model, statements.where, problems);
 }
 
@@ -380,6 +444,15 @@ void read_version_at(const yaml::Node& list, const Kernel& kernel, const Hardwar
     if (const yaml::Node* statements = version.child("statements")) {
       version.finish();
       return join_statements(*statements, kernel, model, schedule, problems);
+    }
+    if (item.find("lanes") != nullptr) {
+      const yaml::Node* const nests = version.child("nests");
+      const Kernel split = read_splits(version.child("splits"), kernel, schedule, problems);
+      const Kernel made = read_fitting_lanes(version.child("lanes"), split, schedule, problems);
+      version.finish();
+      if (nests != nullptr) schedule.nests = fitted_nests(read_nests(*nests, problems), made);
+      if (problems.empty()) check(schedule, made, model, item.where, problems);
+      return;
     }
     return read_body(version, kernel, model, schedule, problems);
   }

@@ -11,6 +11,7 @@
 #include "backends/cpp/symbolic/symbolic_entry.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
+#include "program/row_strips.h"
 
 namespace isamap {
 namespace {
@@ -40,7 +41,7 @@ struct GrowingArray {
 
 // A row of a copy that is longer than its source, with zeros behind it. Where the source has them, words of 64 bytes are
 // copied; what they write beyond the row is written again by the next one, or lies in `slack` bytes behind the copy.
-inline void copy_row(char* to, const char* from, long bytes, long padded, const char* end) {
+[[maybe_unused]] inline void copy_row(char* to, const char* from, long bytes, long padded, const char* end) {
   if (end - from >= bytes + 63)
     for (long b = 0; b < bytes; b += 64) std::memcpy(to + b, from + b, 64);
   else
@@ -53,9 +54,32 @@ inline void copy_row(char* to, const char* from, long bytes, long padded, const 
 }
 constexpr long slack = 128;
 
-// A run of a dim: which one, its first position, and how many.
+struct Positions {
+  long begin, end;
+};
+
+// Positions of a row of a copy with `value` around its source: `count` elements from `first` on; null: none.
+template <typename T>
+inline void pad_row(T* to, const T* from, Positions filled, long first, long count, double value) {
+  long low = first < filled.begin ? filled.begin : first, high = first + count < filled.end ? first + count : filled.end;
+  if (from == nullptr || high <= low) low = high = filled.end;
+  for (long i = filled.begin; i < low; ++i) to[i] = static_cast<T>(value);
+  if (high > low) std::memcpy(to + low, from + (low - first), static_cast<std::size_t>(high - low) * sizeof(T));
+  for (long i = high; i < filled.end; ++i) to[i] = static_cast<T>(value);
+}
+
+// Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
+[[maybe_unused]] inline long strip_of(long row_bytes, long tile, long least) {
+  const long rows = 16384 / row_bytes < least ? least : 16384 / row_bytes;
+  return rows < tile ? tile : rows / tile * tile;
+}
+
+[[maybe_unused]] inline long clamped(long x, long low, long high) { return x < low ? low : x > high ? high : x; }
+
+// A run of a dim: which one, its first position, how many, and whether they read a padded copy.
 struct Run {
   long number, at, count;
+  bool edge;
 };
 
 }  // namespace
@@ -87,7 +111,8 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
   Names names;
   for (const char* taken :
-       {"runs", "many", "left", "at", "blocks", "copies", "block", "GrowingArray", "Run", "copy_row", "slack"})
+       {"runs", "many", "left", "at", "blocks", "copies", "block", "GrowingArray", "Run", "copy_row", "slack",
+        "pad_row", "clamped", "strip", "strip0", "strip_rows", "strip_of", "edge"})
     names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
@@ -133,8 +158,21 @@ std::string about(const SymbolicProgram& program, const HardwareModel& model, co
   return out + "\n";
 }
 
+/// Memory for an intermediate tensor; of one strip: `rows` names its extent along axis 0.
+std::string memory_text(const SymbolicProgram& program, TensorId id, const HardwareModel& model,
+                        const EntryNames& names, const std::string& rows) {
+  const Tensor& tensor = program.kernel.sample.tensors[id.index()];
+  const std::vector<AffineExpr>& shape = program.kernel.shapes[id.index()];
+  std::string count = std::to_string(bytes(tensor.dtype));
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    count += " * (" + (d == 0 && !rows.empty() ? rows : size_text(shape[d], names.sizes)) + ")";
+  return fmt::format("  {1}* const {0} = static_cast<{1}*>({0}_memory.at({2}));\n", names.pointers.at(id),
+                     element_type(model, tensor.dtype), count);
+}
+
 /// Checks the sizes and finds memory for intermediate tensors.
-std::string entry_head(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry) {
+std::string entry_head(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry,
+                       const std::set<TensorId>& local) {
   const Kernel& kernel = program.kernel.sample;
   const auto& sizes = entry.names.sizes;
   std::string list = parameter_list(entry.arguments);
@@ -144,14 +182,10 @@ std::string entry_head(const SymbolicProgram& program, const HardwareModel& mode
   text += size_checks(entry.name, program.kernel.facts, sizes);
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
     if (role_of(kernel, make_id<TensorId>(t)) != Role::intermediate) continue;
-    const Tensor& tensor = kernel.tensors[t];
-    std::string count = std::to_string(bytes(tensor.dtype));
-    for (const AffineExpr& extent : program.kernel.shapes[t]) count += " * (" + size_text(extent, sizes) + ")";
-    const std::string& name = entry.names.pointers.at(make_id<TensorId>(t));
-    text += fmt::format(
-        "  static thread_local GrowingArray {0}_memory;\n  {1}* const {0} = "
-        "static_cast<{1}*>({0}_memory.at({2}));\n",
-        name, element_type(model, tensor.dtype), count);
+    text +=
+        fmt::format("  static thread_local GrowingArray {}_memory;\n", entry.names.pointers.at(make_id<TensorId>(t)));
+    if (!local.contains(make_id<TensorId>(t)))
+      text += memory_text(program, make_id<TensorId>(t), model, entry.names, "");
   }
   return text;
 }
@@ -165,6 +199,82 @@ std::string guarded_text(const RowVersion& version, const std::string& grids, co
   return fmt::format("  if ({}) {{  // {}\n{}    return 0;\n  }}\n", condition, guard_words(version), grids);
 }
 
+/// Bytes between the statements of a group that a row has.
+std::string row_bytes(const SymbolicProgram& program, const StripGroup& group, const EntryNames& names) {
+  std::string text = "1";
+  for (const auto& [tensor, axis] : group.passed) {
+    text += fmt::format(" + {}", bytes(program.kernel.sample.tensors[tensor.index()].dtype));
+    const std::vector<AffineExpr>& shape = program.kernel.shapes[tensor.index()];
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (d != axis) text += " * (" + size_text(shape[d], names.sizes) + ")";
+  }
+  return text;
+}
+
+class VersionPrinter {
+ public:
+  VersionPrinter(const SymbolicProgram& program, const HardwareModel& model, const EntryNames& names,
+                 const BlockFunctions& functions)
+      : program_(program), model_(model), names_(names), functions_(functions) {}
+
+  /// The statements of version `v`, group by group.
+  std::string print(std::size_t v) const {
+    std::string text;
+    for (const StripGroup& group : groups(v))
+      text += group.count > 1 ? strips(v, group) : grid(v, group.first, nullptr);
+    return text;
+  }
+  std::vector<StripGroup> groups(std::size_t v) const {
+    std::vector<const Grid*> grids;
+    for (std::size_t s = 0; s < statements(); ++s) grids.push_back(&program_.grids[v * statements() + s]);
+    return strip_groups(program_.kernel, grids);
+  }
+  /// Intermediate tensors that hold one strip in every version.
+  std::set<TensorId> local() const {
+    std::map<TensorId, std::size_t> versions;
+    for (std::size_t v = 0; v < program_.versions.size(); ++v)
+      for (const StripGroup& group : groups(v))
+        for (const TensorId tensor : group.local) ++versions[tensor];
+    std::set<TensorId> found;
+    for (const auto& [tensor, count] : versions)
+      if (count == program_.versions.size()) found.insert(tensor);
+    return found;
+  }
+
+ private:
+  std::size_t statements() const { return program_.kernel.sample.statements.size(); }
+
+  std::string grid(std::size_t v, std::size_t s, const Strip* strip) const {
+    const std::size_t g = v * statements() + s;
+    EntryNames names = names_;
+    if (strip != nullptr) names.once = "      if (strip0 == 0)\n";
+    return grid_text(program_.grids[g], functions_.grids[g], program_.kernel, names, model_, strip);
+  }
+
+  std::string strips(std::size_t v, const StripGroup& group) const {
+    const std::string rows = size_text(group.extent, names_.sizes);
+    std::string text = fmt::format(
+        "  {{  // strip by strip, so that what statements pass on stays in a near cache\n"
+        "  const long strip_rows = strip_of({}, {}, {});\n",
+        row_bytes(program_, group, names_), group.tile, group.least);
+    for (const TensorId tensor : group.local) text += memory_text(program_, tensor, model_, names_, "strip_rows");
+    text += fmt::format(
+        "  for (long strip0 = 0; strip0 < {0}; strip0 += strip_rows) {{\n"
+        "  const long strip = {0} - strip0 < strip_rows ? {0} - strip0 : strip_rows;\n",
+        "(" + rows + ")");
+    for (std::size_t n = 0; n < group.count; ++n) {
+      const Strip strip{group.axes[n], group.local};
+      text += grid(v, group.first + n, &strip);
+    }
+    return text + "  }\n  }\n";
+  }
+
+  const SymbolicProgram& program_;
+  const HardwareModel& model_;
+  const EntryNames& names_;
+  const BlockFunctions& functions_;
+};
+
 }  // namespace
 
 Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model) {
@@ -177,14 +287,10 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const BlockEntry entry = entry_of(program, model);
   auto functions = print_block_functions(program, model, entry.name);
   if (!functions) return functions.diagnostics();
-  std::string text = entry_head(program, model, entry);
-  const std::size_t statements = program.kernel.sample.statements.size();
-  for (std::size_t v = 0; v < program.versions.size(); ++v) {
-    std::string grids;
-    for (std::size_t g = v * statements; g < (v + 1) * statements; ++g)
-      grids += grid_text(program.grids[g], functions->grids[g], program.kernel, entry.names, model);
-    text += guarded_text(program.versions[v], grids, entry.names);
-  }
+  const VersionPrinter versions(program, model, entry.names, *functions);
+  std::string text = entry_head(program, model, entry, versions.local());
+  for (std::size_t v = 0; v < program.versions.size(); ++v)
+    text += guarded_text(program.versions[v], versions.print(v), entry.names);
   const std::string &tiles = functions->tiles, &rests = functions->rests;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   TranslationUnit unit;

@@ -7,70 +7,136 @@
 
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
+#include "backends/cpp/symbolic/padding_zones.h"
+#include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
 #include "program/shared_copies.h"
 
 namespace isamap {
 namespace {
 
-/// Fills `runsA` and `manyA` for an axis.
-std::string runs_text(const GridAxis& axis, std::size_t a, const EntryNames& names) {
-  std::string text = fmt::format("    Run runs{}[{}];\n    long many{} = 0;\n    {{\n      long at = 0, left = {};\n",
-                                 a, axis.runs.size() + 1, a, size_text(axis.extent, names.sizes));
+/// What the text of a grid needs to know.
+struct GridPlace {
+  const Grid& grid;
+  const SymbolicKernel& kernel;
+  const EntryNames& names;
+  std::optional<PaddingZones> zones;
+  const Strip* strip;  ///< null: all rows at once
+
+  bool is_zoned(int axis) const { return zones && zones->axes.contains(axis); }
+  bool is_cut(int axis) const { return strip != nullptr && strip->axis == axis; }
+};
+
+std::string size_product(const SizeProduct& product, const EntryNames& names) {
+  std::string text = std::to_string(product.number);
+  for (const AffineExpr& factor : product.factors) text += " * (" + size_text(factor, names.sizes) + ")";
+  return text;
+}
+
+/// Appends the runs of `left` positions from `at` on. A sum over nothing starts, too.
+std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& indent, const std::string& edge) {
+  std::string text;
   for (std::size_t r = 0; r < axis.runs.size(); ++r) {
     const DimRun& run = axis.runs[r];
     if (run.tile == 0) continue;
-    // A sum over nothing starts, too.
     text += fmt::format(
-        "      if (const long n = left / {0} * {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n}}, at += n, left -= "
+        "{5}if (const long n = left / {0} * {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n{4}}}, at += n, left -= "
         "n;\n",
-        run.tile, axis.reduced && r == 0 ? " || left == 0" : "", a, r);
+        run.tile, axis.reduced && r == 0 ? " || left == 0" : "", a, r, edge, indent);
   }
   std::size_t first = 0;
   while (first < axis.runs.size() && axis.runs[first].tile > 0) ++first;
-  if (first < axis.runs.size()) {
-    const std::int64_t most = axis.runs.back().high;
-    std::string table = "0";
-    for (std::int64_t rest = 1; rest <= most; ++rest) {
-      std::size_t r = first;
-      while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
-      table += fmt::format(", {}", r);
-    }
-    text += fmt::format(
-        "      static const unsigned char run_of[{0}] = {{{1}}};\n"
-        "      if (left > 0) runs{2}[many{2}++] = {{run_of[left], at, left}};\n",
-        most + 1, table, a);
+  if (first == axis.runs.size()) return text;
+  const std::int64_t most = axis.runs.back().high;
+  std::string table = "0";
+  for (std::int64_t rest = 1; rest <= most; ++rest) {
+    std::size_t r = first;
+    while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
+    table += fmt::format(", {}", r);
   }
-  return text + "    }\n";
+  return text + fmt::format(
+                    "{5}static const unsigned char run_of[{0}] = {{{1}}};\n"
+                    "{5}if (left > 0) runs{2}[many{2}++] = {{run_of[left], at, left{3}}}{4};\n",
+                    most + 1, table, a, edge, edge.empty() ? "" : ", at += left", indent);
 }
 
-/// Of an extent: the runs of tiles, and one of what they leave.
-std::size_t most_runs(const Grid& grid, int axis) {
-  const std::vector<DimRun>& runs = grid.shape.axes[static_cast<std::size_t>(axis)].runs;
+/// Of an extent: the runs of tiles, and one of what they leave; of zones, those of each.
+std::size_t most_runs(const GridPlace& place, int axis) {
+  const std::vector<DimRun>& runs = place.grid.shape.axes[static_cast<std::size_t>(axis)].runs;
   const auto tiles =
       static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile > 0; }));
-  return tiles + (tiles < runs.size() ? 1 : 0);
+  return (tiles + (tiles < runs.size() ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
+}
+
+/// Fills `runsA` and `manyA` for an axis; from the first row of a strip on.
+std::string runs_text(const GridPlace& place, std::size_t a) {
+  const GridAxis& axis = place.grid.shape.axes[a];
+  const int number = static_cast<int>(a);
+  std::string text =
+      fmt::format("    Run runs{0}[{1}];\n    long many{0} = 0;\n    {{\n", a, most_runs(place, number) + 1);
+  if (!place.is_zoned(number)) {
+    text += fmt::format("      long at = 0, left = {};\n",
+                        place.is_cut(number) ? "strip" : size_text(axis.extent, place.names.sizes));
+    return text + cut_text(axis, a, "      ", "") + "    }\n";
+  }
+  const std::string end = fmt::format("zone{}[z]", a);
+  return text +
+         fmt::format(
+             "      long at = 0;\n      for (int z = 0; z < 3; ++z) {{\n        const bool edge = z != 1;\n"
+             "        long left = {} - at;\n",
+             place.is_cut(number) ? fmt::format("clamped({} - strip0, 0, strip)", end) : end) +
+         cut_text(axis, a, "        ", ", edge") + "      }\n    }\n";
+}
+
+/// Where the zones of an axis end.
+std::string zones_text(const GridPlace& place) {
+  std::string text;
+  if (!place.zones) return text;
+  for (const auto& [a, zone] : place.zones->axes) {
+    const std::string extent = size_text(place.grid.shape.axes[static_cast<std::size_t>(a)].extent, place.names.sizes);
+    text += fmt::format(
+        "    const long zone{0}[3] = {{clamped({1}, 0, {2}), clamped({3}, clamped({1}, 0, {2}), {2}), {2}}};\n", a,
+        zone.first, extent, size_text(zone.end, place.names.sizes));
+  }
+  const TensorId tensor = place.zones->tensor;
+  const std::vector<SizeProduct> own = own_strides(place.grid.shape, tensor, place.kernel);
+  for (std::size_t d = 0; d < own.size(); ++d)
+    text += fmt::format("    [[maybe_unused]] const long {}_own{} = {};\n",
+                        identifier(place.grid.shape.kernel.tensors[tensor.index()].name), d,
+                        size_product(own[d], place.names));
+  return text;
 }
 
 /// For each input that is copied: the copy of each block, memory by runs of its axes, and which copy is there.
-std::string copy_tables(const Grid& grid, const GridFunctions& functions) {
+std::string copy_tables(const GridPlace& place, const GridFunctions& functions) {
+  const Grid& grid = place.grid;
   std::string text;
   for (const auto& [tensor, numbers] : functions.copy_of) {
     const std::string name = copy_name(grid.shape, tensor);
     std::string list;
     for (const std::size_t number : numbers) list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
     std::size_t places = 1;
-    for (const int axis : axes_of(grid.shape, tensor)) places *= most_runs(grid, axis);
+    bool is_cut = false;  // else its copies serve all strips
+    for (const int axis : axes_of(grid.shape, tensor)) {
+      places *= most_runs(place, axis);
+      is_cut = is_cut || place.is_cut(axis);
+    }
     text += fmt::format(
         "    static const unsigned short {0}_of[{1}] = {{{2}}};\n    static thread_local GrowingArray "
-        "{0}_memory[{3}];\n"
-        "    long {0}_there[{3}] = {{}};\n",
+        "{0}_memory[{3}];\n",
         name, numbers.size(), list, places);
+    text += place.strip == nullptr || is_cut
+                ? fmt::format("    long {}_there[{}] = {{}};\n", name, places)
+                : fmt::format(
+                      "    static thread_local long {0}_there[{1}];\n    if (strip0 == 0) std::memset({0}_there, 0, "
+                      "sizeof {0}_there);\n",
+                      name, places);
   }
   return text;
 }
 
-std::string block_table(const Grid& grid, const GridFunctions& functions, const HardwareModel& model) {
+std::string block_table(const GridPlace& place, const GridFunctions& functions, const HardwareModel& model) {
+  const Grid& grid = place.grid;
   std::string types;
   for (const TensorId id : arguments(grid.shape.kernel)) {
     const Tensor& tensor = grid.shape.kernel.tensors[id.index()];
@@ -90,7 +156,7 @@ std::string block_table(const Grid& grid, const GridFunctions& functions, const 
   return text +
          fmt::format("    static void (*const copies[{}])({}) = {{nullptr{}}};\n", functions.copies.size() + 1, types,
                      names) +
-         copy_tables(grid, functions);
+         copy_tables(place, functions);
 }
 
 /// The block of the cell of these runs; those that add to a sum come after those that start it.
@@ -106,42 +172,61 @@ std::string cell_number(const Grid& grid) {
   return number;
 }
 
-/// Its first elements, strides and counts.
-std::string cell_arguments(const GridShape& shape, const EntryNames& names) {
-  std::string list;
-  for (const TensorId id : arguments(shape.kernel)) {
-    list += (list.empty() ? "" : ", ") + names.pointers.at(shape.tensors[id.index()]);
-    if (shape.padded.contains(id)) list += "_padded";
-    const auto& moves = shape.moves[id.index()];
-    for (std::size_t d = 0; d < moves.size(); ++d) {
-      if (moves[d].axis < 0) continue;
-      const SizeProduct& stride = shape.strides[id.index()][d];
-      const std::string step =
-          stride.is_number()
-              ? std::to_string(stride.number * moves[d].factor)
-              : fmt::format("{} * {}", stride_name(shape.kernel.tensors[id.index()], d), moves[d].factor);
-      list += fmt::format(" + {0} * runs{1}[r{1}].at", step, moves[d].axis);
-    }
+/// The first element of a cell.
+std::string cell_pointer(const GridPlace& place, TensorId id) {
+  const GridShape& shape = place.grid.shape;
+  const TensorId whole = shape.tensors[id.index()];
+  const std::string& name = place.names.pointers.at(whole);
+  const bool zoned = place.zones && place.zones->tensor == id;
+  const bool local = place.strip != nullptr && place.strip->local.contains(whole);
+  std::string text = name + (shape.padded.contains(id) ? "_padded" : ""), own;
+  const auto& moves = shape.moves[id.index()];
+  for (std::size_t d = 0; d < moves.size(); ++d) {
+    if (moves[d].axis < 0) continue;
+    const SizeProduct& stride = shape.strides[id.index()][d];
+    std::string at = fmt::format("runs{0}[r{0}].at", moves[d].axis);
+    if (place.is_cut(moves[d].axis) && !local) at = "(strip0 + " + at + ")";
+    text += " + " +
+            (stride.is_number()
+                 ? std::to_string(stride.number * moves[d].factor)
+                 : fmt::format("{} * {}", stride_name(shape.kernel.tensors[id.index()], d), moves[d].factor)) +
+            " * " + at;
+    if (zoned)
+      own += fmt::format(" + {}_own{} * ({} * {} + ({}))", identifier(shape.kernel.tensors[id.index()].name), d,
+                         moves[d].factor, at, shape.padded.at(id).low[d]);
   }
-  for (const auto& [t, d] : stride_arguments(shape)) list += ", " + stride_name(shape.kernel.tensors[t], d);
+  return zoned ? fmt::format("edge ? {} : {}{}", text, name, own) : text;
+}
+
+/// Its first elements, strides and counts.
+std::string cell_arguments(const GridPlace& place) {
+  const GridShape& shape = place.grid.shape;
+  std::string list;
+  for (const TensorId id : arguments(shape.kernel)) list += (list.empty() ? "" : ", ") + cell_pointer(place, id);
+  for (const auto& [t, d] : stride_arguments(shape)) {
+    const Tensor& tensor = shape.kernel.tensors[t];
+    const bool zoned = place.zones && place.zones->tensor.index() == t;
+    list += ", " + (zoned ? fmt::format("edge ? {} : {}_own{}", stride_name(tensor, d), identifier(tensor.name), d)
+                          : stride_name(tensor, d));
+  }
   for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
   return list;
 }
 
 /// Calls the block of a cell, after copies that it needs and that are not there yet.
-std::string cell_call(const Grid& grid, const GridFunctions& functions, const EntryNames& names,
-                      const std::string& indent) {
-  const GridShape& shape = grid.shape;
-  const std::string number = cell_number(grid), list = cell_arguments(shape, names);
-  if (functions.copies.empty()) return indent + fmt::format("blocks[{}]({});\n", number, list);
-  std::string text = fmt::format("{} {{\n{}const long block = {};\n", indent.substr(2), indent, number), arrays;
+std::string cell_call(const GridPlace& place, const GridFunctions& functions, const std::string& indent) {
+  const GridShape& shape = place.grid.shape;
+  const std::string number = cell_number(place.grid), list = cell_arguments(place);
+  if (functions.copies.empty() && !place.zones) return indent + fmt::format("blocks[{}]({});\n", number, list);
+  std::string text = fmt::format("{} {{\n{}const long block = {};\n", indent.substr(2), indent, number), arrays, edge;
+  for (const auto& [a, zone] : place.zones ? place.zones->axes : std::map<int, InnerZone>{})
+    edge += fmt::format("{0}runs{1}[r{1}].edge", edge.empty() ? "" : " || ", a);
+  if (!edge.empty()) text += fmt::format("{}const bool edge = {};\n", indent, edge);
   for (const auto& [tensor, numbers] : functions.copy_of) {
     const std::string name = copy_name(shape, tensor);
-    std::string place = "0";
-    for (const int axis : axes_of(shape, tensor))
-      place = fmt::format("({}) * {} + r{}", place, most_runs(grid, axis), axis);
-    text +=
-        fmt::format("{0}const long {1}_at = {2};\n{0}GrowingArray& {1} = {1}_memory[{1}_at];\n", indent, name, place);
+    std::string at = "0";
+    for (const int axis : axes_of(shape, tensor)) at = fmt::format("({}) * {} + r{}", at, most_runs(place, axis), axis);
+    text += fmt::format("{0}const long {1}_at = {2};\n{0}GrowingArray& {1} = {1}_memory[{1}_at];\n", indent, name, at);
     arrays += ", " + name;
   }
   for (const auto& [tensor, numbers] : functions.copy_of)
@@ -155,24 +240,24 @@ std::string cell_call(const Grid& grid, const GridFunctions& functions, const En
 }  // namespace
 
 std::string grid_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
-                      const EntryNames& names, const HardwareModel& model) {
+                      const EntryNames& names, const HardwareModel& model, const Strip* strip) {
   const GridShape& shape = grid.shape;
+  const GridPlace place{grid, kernel, names, padding_zones(shape, kernel), strip};
   std::string text = "  {\n";
-  for (const auto& [t, d] : stride_arguments(shape)) {
-    const SizeProduct& stride = shape.strides[t][d];
-    std::string product = std::to_string(stride.number);
-    for (const AffineExpr& factor : stride.factors) product += " * (" + size_text(factor, names.sizes) + ")";
-    text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d), product);
-  }
-  for (const auto& [id, copy] : shape.padded) text += padded_copy_text(shape, id, kernel, names, model);
-  for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(shape.axes[a], a, names);
-  text += block_table(grid, functions, model);
+  for (const auto& [t, d] : stride_arguments(shape))
+    text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
+                        size_product(shape.strides[t][d], names));
+  text += zones_text(place);
+  for (const auto& [id, copy] : shape.padded)
+    text += padded_copy_text(shape, id, kernel, names, model, place.zones ? &*place.zones : nullptr);
+  for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(place, a);
+  text += block_table(place, functions, model);
   std::string indent = "    ";
   for (const int axis : grid.order) {
     text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
     indent += "  ";
   }
-  return text + cell_call(grid, functions, names, indent) + "  }\n";
+  return text + cell_call(place, functions, indent) + "  }\n";
 }
 
 }  // namespace isamap

@@ -2,6 +2,7 @@
 #pragma once
 // The part of an entry that runs a grid: it cuts each dim into its runs and calls the block of every cell.
 
+#include <set>
 #include <string>
 
 #include "backends/cpp/symbolic/block_functions.h"
@@ -11,8 +12,14 @@
 
 namespace isamap {
 
-/// Statements in a scope of their own. `kernel`: the whole one; `names`: those of the entry.
+/// Where a grid computes `strip` positions from `strip0` on (program/row_strips.h).
+struct Strip {
+  int axis = 0;
+  std::set<TensorId> local;  ///< of the whole kernel: they hold one strip only
+};
+
+/// Statements in a scope of their own. `kernel`: the whole one; `names`: those of the entry; `strip`: null for all.
 std::string grid_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
-                      const EntryNames& names, const HardwareModel& model);
+                      const EntryNames& names, const HardwareModel& model, const Strip* strip);
 
 }  // namespace isamap

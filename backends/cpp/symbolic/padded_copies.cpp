@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "backends/cpp/text/types.h"
 
 namespace isamap {
@@ -47,31 +49,83 @@ std::string rounded_text(const GridShape& shape, TensorId id, const SymbolicKern
   return text;
 }
 
-/// A copy with what lies outside, row by row.
-std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
-                        const HardwareModel& model) {
+/// Rows from the last axis on that is read beyond its edges: `row` of the copy, `source` of the tensor or null.
+struct PaddedRows {
+  std::string loops, row, source, whole;  ///< `whole`: where all of a row is needed; empty: everywhere
+  std::size_t last = 0;                   ///< axis
+};
+
+PaddedRows padded_rows(const GridShape& shape, TensorId id, const std::vector<AffineExpr>& extents,
+                       const PaddingZones* zones, const std::string& name) {
   const PaddedCopy& copy = shape.padded.at(id);
-  const Tensor& tensor = shape.kernel.tensors[id.index()];
-  const std::size_t whole = shape.tensors[id.index()].index();
-  const std::string name = names.pointers.at(shape.tensors[id.index()]), type = element_type(model, tensor.dtype);
-  std::string all = std::to_string(bytes(tensor.dtype)), indent = "      ", inside = "true";
-  std::string from = "0", to = "0";
-  for (std::size_t d = 0; d < copy.low.size(); ++d) all += fmt::format(" * extent{}", d);
-  std::string text;
-  for (std::size_t d = 0; d < copy.low.size(); ++d)
-    text += fmt::format("      const long shape{0} = {1}, extent{0} = {2} > 0 ? {2} : 0;\n", d,
-                        size_text(kernel.shapes[whole][d], names.sizes), size_text(copy.extents[d], names.sizes));
-  text += fmt::format("      {0}_padded = static_cast<{1}*>({0}_memory.at({2}));\n", name, type, all);
-  for (std::size_t d = 0; d < copy.low.size(); ++d) {
-    text += fmt::format("{0}for (long i{1} = 0; i{1} < extent{1}; ++i{1})\n", indent, d);
-    indent += "  ";
+  PaddedRows rows;
+  rows.last = copy.low.size() - 1;
+  while (rows.last > 0 && copy.low[rows.last] == 0 && copy.extents[rows.last] == extents[rows.last]) --rows.last;
+  std::string inside, from = "0", to = "0";
+  for (std::size_t d = 0; d < rows.last; ++d) {
+    rows.loops += fmt::format("      for (long i{0} = 0; i{0} < extent{0}; ++i{0})\n", d);
     const std::string at = copy.low[d] == 0 ? fmt::format("i{}", d) : fmt::format("(i{} + ({}))", d, copy.low[d]);
-    inside += fmt::format(" && {0} >= 0 && {0} < shape{1}", at, d);
+    if (copy.low[d] != 0 || copy.extents[d] != extents[d])
+      inside += fmt::format("{0}{1} >= 0 && {1} < shape{2}", inside.empty() ? "" : " && ", at, d);
     from = fmt::format("({}) * shape{} + {}", from, d, at);
     to = fmt::format("({}) * extent{} + i{}", to, d, d);
+    for (const auto& [axis, zone] : zones != nullptr ? zones->axes : std::map<int, InnerZone>{})
+      if (zone.dim == d) rows.whole += fmt::format("i{0} < below{1} || i{0} >= above{1} || ", d, axis);
   }
-  text += fmt::format("{}{}_padded[{}] = {} ? {}[{}] : static_cast<{}>({});\n", indent, name, to, inside, name, from,
-                      type, copy.value);
+  rows.row = fmt::format("{}_padded + ({}) * extent{} * inner", name, to, rows.last);
+  rows.source = fmt::format("{} + ({}) * shape{} * inner", name, from, rows.last);
+  if (!inside.empty()) rows.source = fmt::format("{} ? {} : nullptr", inside, rows.source);
+  return rows;
+}
+
+/// What edges of a zone need: positions below `belowA` and from `aboveA` on.
+std::string edges_text(const PaddingZones& zones) {
+  std::string text;
+  for (const auto& [a, zone] : zones.axes)
+    text += fmt::format(
+        "      const long below{0} = zone{0}[0] > 0 ? {1} * (zone{0}[0] - 1) + {2} : 0;\n"
+        "      const long above{0} = zone{0}[1] < zone{0}[2] ? {1} * zone{0}[1] : extent{3};\n",
+        a, zone.factor, zone.span + 1, zone.dim);
+  return text;
+}
+
+/// A copy with what lies outside, row by row; of zones, what cells at edges read.
+std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
+                        const HardwareModel& model, const PaddingZones* zones) {
+  const PaddedCopy& copy = shape.padded.at(id);
+  const Tensor& tensor = shape.kernel.tensors[id.index()];
+  const std::vector<AffineExpr>& extents = kernel.shapes[shape.tensors[id.index()].index()];
+  const std::string name = names.pointers.at(shape.tensors[id.index()]), type = element_type(model, tensor.dtype);
+  const PaddedRows rows = padded_rows(shape, id, extents, zones, name);
+  std::string all = std::to_string(bytes(tensor.dtype)), inner = "1", text;
+  for (std::size_t d = 0; d < copy.low.size(); ++d) {
+    text += fmt::format("      [[maybe_unused]] const long shape{0} = {1}, extent{0} = {2} > 0 ? {2} : 0;\n", d,
+                        size_text(extents[d], names.sizes), size_text(copy.extents[d], names.sizes));
+    all += fmt::format(" * extent{}", d);
+    if (d > rows.last) inner += fmt::format(" * extent{}", d);
+  }
+  text += fmt::format("      const long inner = {};\n      {}_padded = static_cast<{}*>({}_memory.at({}));\n", inner,
+                      name, type, name, all);
+  const std::string value = std::isfinite(copy.value) ? fmt::format("{}", copy.value)
+                            : copy.value > 0          ? "__builtin_inf()"
+                                                      : "-__builtin_inf()";
+  const auto part = [&](const std::string& begin, const std::string& end) {
+    return fmt::format("pad_row<{0}>(row, source, {{{1} * inner, {2} * inner}}, {3} * inner, shape{4} * inner, {5});",
+                       type, begin, end, -copy.low[rows.last], rows.last, value);
+  };
+  const std::string end = fmt::format("extent{}", rows.last);
+  std::string fill = part("0", end);
+  for (const auto& [a, zone] : zones != nullptr ? zones->axes : std::map<int, InnerZone>{})
+    if (zone.dim == rows.last)
+      fill = fmt::format(
+          "if ({0}below{1} >= above{1}) {{\n          {2}\n        }} else {{\n          {3}\n          {4}\n        "
+          "}}",
+          rows.whole, a, fill, part("0", fmt::format("below{}", a)), part(fmt::format("above{}", a), end));
+  text +=
+      (zones != nullptr ? edges_text(*zones) : "") + names.once + rows.loops +
+      fmt::format(
+          "      {{\n        {0}* const row = {1};\n        const {0}* const source = {2};\n        {3}\n      }}\n",
+          type, rows.row, rows.source, fill);
   return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n    {{\n", name,
                      type) +
          text + "    }\n";
@@ -80,10 +134,10 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
 }  // namespace
 
 std::string padded_copy_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
-                             const HardwareModel& model) {
+                             const HardwareModel& model, const PaddingZones* zones) {
   const PaddedCopy& copy = shape.padded.at(id);
   const bool rounded = copy.value == 0 && copy.extents == shape.extents[id.index()];
-  return rounded ? rounded_text(shape, id, kernel, names, model) : padded_text(shape, id, kernel, names, model);
+  return rounded ? rounded_text(shape, id, kernel, names, model) : padded_text(shape, id, kernel, names, model, zones);
 }
 
 }  // namespace isamap

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backends/cpp/symbolic/padding_zones.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
 #include "isamap/block_program.h"
 #include "isamap/hardware.h"
@@ -12,6 +13,6 @@ namespace isamap {
 
 /// Statements that make `NAME_padded` of the tensor NAME.
 std::string padded_copy_text(const GridShape& shape, TensorId id, const SymbolicKernel& kernel, const EntryNames& names,
-                             const HardwareModel& model);
+                             const HardwareModel& model, const PaddingZones* zones);
 
 }  // namespace isamap

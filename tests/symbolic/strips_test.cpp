@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements that run strip by strip, inner zones of padded tensors, and schedules found at one size that become grids.
+
+#include <gtest/gtest.h>
+
+#include "backends/compiled_runner.h"
+#include "backends/cpp/symbolic/padding_zones.h"
+#include "driver/execute.h"
+#include "driver/grid_plan.h"
+#include "isamap/frontends.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
+#include "program/row_strips.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& strips_machine() {
+  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  return model;
+}
+
+SymbolicKernel strips_kernel(const std::string& text) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+const std::string norm_of_rows = R"(kernel: norm
+dims: {M: {max: 90, likely: 24}, N: {min: 1, max: 200, likely: 64}}
+tensors: {X: {shape: [M, N]}, S: {shape: [M]}, D: {shape: [M, N]}, V: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - S[i] += X[i,j]
+  - D[i,j] = X[i,j] - 0.02 * S[i]
+  - V[i] += D[i,j] * D[i,j]
+  - Y[i,j] = D[i,j] * V[i]
+)";
+const std::string biased_convolution = R"(kernel: biased
+dims: {N: {max: 4, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
+tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, B: {shape: [5]}, T: {shape: [N, 5, H, W]},
+  O: {shape: [N, 5, H, W]}}
+compute:
+  - T[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+  - O[n,k,p,q] = max(T[n,k,p,q] + B[k], 0)
+)";
+
+SymbolicCompilation compile_strips(const std::string& text) {
+  CompileOptions options;
+  options.schedule.max_evaluations = 60;
+  SymbolicCompilation result = compile_symbolic(strips_kernel(text), strips_machine(), options);
+  EXPECT_TRUE(result.program) << render(result.problems);
+  return result;
+}
+
+/// The grids of statements, without blocks.
+std::vector<Grid> shapes_only(const SymbolicKernel& kernel) {
+  std::vector<Grid> grids;
+  for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
+    auto shape = grid_shape(kernel, s);
+    EXPECT_TRUE(shape) << render(shape.diagnostics());
+    if (!shape) return {};
+    grids.emplace_back().shape = std::move(*shape);
+    for (GridAxis& axis : grids.back().shape.axes) axis.runs = {{8, 0, 0}, {1, 0, 0}};
+  }
+  return grids;
+}
+
+std::vector<StripGroup> groups_of(const std::string& text) {
+  const SymbolicKernel kernel = strips_kernel(text);
+  const std::vector<Grid> grids = shapes_only(kernel);
+  std::vector<const Grid*> all;
+  for (const Grid& grid : grids) all.push_back(&grid);
+  return strip_groups(kernel, all);
+}
+
+TEST(Strips, RowsOfANormAreOneGroup) {
+  const auto groups = groups_of(norm_of_rows);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].count, 4u);
+  EXPECT_EQ(print(groups[0].extent), "M");
+  EXPECT_EQ(groups[0].local.size(), 3u);
+  EXPECT_EQ(groups[0].tile, 8);
+}
+
+TEST(Strips, AConsumerOfOtherRowsJoinsNone) {
+  const std::string head =
+      "kernel: k\ndims: {M: {max: 90}, N: {max: 90}, P: \"M + 1\"}\n"
+      "tensors: {X: {shape: [P, N]}, T: {shape: [P, N]}, Y: {shape: [M, N]}, S: {shape: [N]}}\ncompute:\n"
+      "  - T[i,j] = X[i,j] * 2\n";
+  const auto moved = groups_of(head + "  - Y[i,j] = T[i+1,j]\n  - S[j] += Y[i,j]\n");
+  for (const StripGroup& group : moved)  // columns are passed on, never rows
+    if (group.count > 1) EXPECT_EQ(print(group.extent), "N");
+  const auto sum = groups_of(
+      "kernel: k\ndims: {M: {max: 90}}\ntensors: {X: {shape: [M, 4]}, T: {shape: [M, 4]}, S: {shape: [4]}}\ncompute:\n"
+      "  - T[i,j] = X[i,j] * 2\n  - S[j] += T[i,j]\n");
+  EXPECT_EQ(sum.size(), 2u);
+}
+
+TEST(Strips, WeightsAreUsedOftenInEach) {
+  const auto groups = groups_of(
+      "kernel: k\ndims: {M: {max: 900, likely: 100}, N: {max: 900, likely: 256}, K: 256}\n"
+      "tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, T: {shape: [M, N]}, Y: {shape: [M, N]}}\ncompute:\n"
+      "  - T[i,j] += A[i,k] * B[k,j]\n  - Y[i,j] = max(T[i,j], 0)\n");
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].least, 128);
+}
+
+void run_strips(const std::string& text, const std::vector<Bindings>& all) {
+  if (availability(strips_machine()).how != ExecutionMode::native) GTEST_SKIP() << availability(strips_machine()).why;
+  const SymbolicKernel kernel = strips_kernel(text);
+  const SymbolicCompilation compiled = compile_strips(text);
+  ASSERT_TRUE(compiled.program);
+  const auto runner = make_symbolic_runner(*compiled.program, strips_machine());
+  for (const Bindings& sizes : all) {
+    std::string shown;
+    for (const auto& [name, value] : sizes) shown += name + " = " + std::to_string(value) + " ";
+    auto bound = isamap::bind(kernel, sizes);
+    ASSERT_TRUE(bound) << shown;
+    Program program;
+    program.name = bound->name;
+    program.kernel = std::move(*bound);
+    runner->set_sizes(sizes);
+    const auto checked = run_and_compare(program, *runner, ExecutionMode::native, 1, 0, {});
+    ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
+  }
+}
+
+TEST(Strips, RunAtManySizes) {
+  std::vector<Bindings> sizes;
+  for (const std::int64_t m : {0, 1, 8, 61})
+    for (const std::int64_t n : {1, 16, 31, 199}) sizes.push_back({{"M", m}, {"N", n}});
+  run_strips(norm_of_rows, sizes);
+}
+TEST(Strips, RunBehindAConvolution) {
+  std::vector<Bindings> sizes;
+  for (const std::int64_t n : {0, 2})
+    for (const std::int64_t h : {0, 1, 3, 15})
+      for (const std::int64_t w : {0, 2, 17}) sizes.push_back({{"N", n}, {"H", h}, {"W", w}});
+  run_strips(biased_convolution, sizes);
+}
+
+/// Positions of the inner zone read inside the tensor, and the ones around it do not.
+TEST(PaddingZones, AreAsWideAsReadsAllow) {
+  for (const int stride : {1, 2}) {
+    const std::string p = stride == 1 ? "P: \"H\"" : "P: \"(H - 1)/2 + 1\"";
+    const SymbolicKernel kernel = strips_kernel(
+        "kernel: k\ndims: {H: {max: 60, likely: 15}, " + p +
+        "}\ntensors: {I: {shape: [H, 20], outside: 0}, F: {shape: [5, 20]}, O: {shape: [P, 20]}}\ncompute:\n"
+        "  - O[p,c] += I[" +
+        std::to_string(stride) + "*p+r-2,c] * F[r,c]\n");
+    const std::vector<Grid> grids = shapes_only(kernel);
+    ASSERT_EQ(grids.size(), 1u);
+    const auto zones = padding_zones(grids[0].shape, kernel);
+    ASSERT_TRUE(zones);
+    const InnerZone& zone = zones->axes.at(0);
+    EXPECT_EQ(zone.span, 4);
+    for (std::int64_t h = 0; h <= 12; ++h) {
+      const std::int64_t positions = evaluate(grids[0].shape.axes[0].extent, {{"H", h}});
+      const std::int64_t end = evaluate(zone.end, {{"H", h}});
+      for (std::int64_t at = 0; at < positions; ++at) {
+        const bool inside = stride * at - 2 >= 0 && stride * at + 2 < h;
+        EXPECT_EQ(inside, zone.first <= at && at < end) << h << " " << at << " " << stride;
+      }
+    }
+  }
+}
+
+TEST(PaddingZones, AreNoneWhereElementsHaveManyUses) {
+  const SymbolicKernel kernel = strips_kernel(
+      "kernel: k\ndims: {H: {max: 60, likely: 15}}\n"
+      "tensors: {I: {shape: [H, 20], outside: 0}, F: {shape: [3, 20, 64]}, O: {shape: [H, 64]}}\ncompute:\n"
+      "  - O[p,k] += I[p+r-1,c] * F[r,c,k]\n");
+  EXPECT_FALSE(padding_zones(shapes_only(kernel)[0].shape, kernel));
+}
+
+TEST(GridPlans, RowsAndLanesBecomeRows) {
+  const SymbolicKernel kernel = strips_kernel(norm_of_rows);
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape);
+  const auto schedule = parse_schedule(
+      "schedule: norm\nkernel: norm\ntarget: x86_avx2\nlanes: [s0 j 8]\nnests:\n  -\n    - for i.j_lane by 32\n"
+      "    - stage S_parts in vec\n    - for j_round by 1\n    - stage X in vec\n    - for i.j_lane by 8 unroll\n"
+      "    - do s0_parts with add_into_f32(j=i.j_lane)\n  -\n    - for i by 1\n    - for j_lane by 1\n"
+      "    - do s0 with scalar\n",
+      "s.yaml", shape->kernel, strips_machine());
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const std::string text = print(with_separate_lanes(*schedule));
+  EXPECT_NE(text.find("- for i by 4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("- for i by 1 unroll\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("(j=j_lane)\n"), std::string::npos) << text;
+  EXPECT_FALSE(has_errors(verify(with_separate_lanes(*schedule), shape->kernel, strips_machine())));
+}
+
+/// A file whose sums are in lanes, read again for sizes that leave a rest of them, or have fewer.
+TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
+  const std::string text =
+      "schedule: norm\nkernel: norm\ntarget: x86_avx2\nversions:\n  - statements:\n      - lanes: [s0 j 8]\n"
+      "        nests:\n          -\n            - for i by 1\n            - stage S_parts in vec\n"
+      "            - for j_round by 1\n            - stage X in vec\n"
+      "            - do s0_parts with add_into_f32(j=j_lane)\n          -\n            - for i by 1\n"
+      "            - for j_lane by 1\n            - do s0 with scalar\n";
+  std::string others;
+  for (const char* const dims : {"i j s1", "i j s2", "i j s3"}) {
+    const std::string name = std::string(dims).substr(4);
+    others +=
+        "      - nest:\n          - for i by 1\n          - for j by 1\n          - do " + name + " with scalar\n";
+  }
+  for (const std::int64_t n : {1, 7, 8, 15, 64, 131}) {
+    auto kernel = isamap::bind(strips_kernel(norm_of_rows), {{"M", 9}, {"N", n}});
+    ASSERT_TRUE(kernel);
+    const auto schedule = parse_schedule(text + others, "s.yaml", *kernel, strips_machine());
+    ASSERT_TRUE(schedule) << n << "\n" << render(schedule.diagnostics());
+    EXPECT_EQ(schedule->lanes.empty(), n < 16) << n;
+    EXPECT_TRUE(lower(*schedule, *kernel, strips_machine())) << n;
+    const auto again = parse_schedule(print(*schedule), "s.yaml", *kernel, strips_machine());
+    ASSERT_TRUE(again) << n << "\n" << render(again.diagnostics());
+    EXPECT_EQ(*again, *schedule);
+  }
+}
+
+}  // namespace
+}  // namespace isamap
