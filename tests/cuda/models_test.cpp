@@ -9,6 +9,7 @@
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "tests/cuda/support.h"
+#include "tests/model_places.h"
 #include "tests/models_of_text.h"
 
 namespace isamap {
@@ -123,25 +124,9 @@ TEST_F(DeviceModels, AWrongPlaceInTheArenaIsSeen) {
   auto linked = link_model(model_, compiled_, data_, machine_);
   ASSERT_TRUE(linked);
   const auto place_of = [&](std::size_t call, const std::string& name) -> ModelPlace& {
-    const auto& buffers = linked->programs[linked->calls[call].program].buffers;
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
-          compiled_.parts[call].kernel.tensors[buffers[b].tensor.index()].name == name)
-        return linked->calls[call].arguments[b];
-    throw std::runtime_error("no tensor " + name);
+    return place_in(*linked, compiled_, call, name);
   };
-  const auto found = [&] {
-    std::vector<std::vector<TracedArray>> traced(7);
-    traced[6] = {{place_of(6, "Y"), 32 * 4}};
-    std::vector<std::uint8_t> bytes;
-    const auto outcome = run_model_program(*linked, machine_, {data_[0]}, traced, 0,
-                                           [&](std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays) {
-                                             if (part == 6) bytes = arrays[0];
-                                             return true;
-                                           });
-    EXPECT_TRUE(outcome) << render(outcome.diagnostics());
-    return bytes;
-  };
+  const auto found = [&] { return bytes_after(*linked, machine_, data_[0], {place_of(6, "Y"), 32 * 4}); };
   const std::vector<std::uint8_t> right = found();
   ASSERT_EQ(right.size(), 32u * 4);
   place_of(3, "E") = place_of(4, "E") = place_of(5, "E") = place_of(1, "R");

@@ -381,25 +381,13 @@ TEST(Passes, OfWhatFollowsAProduct) {
 // Boxes of a copy engine and products that read by a descriptor are no requests of lanes.
 TEST(Passes, OfNoLaneAreNotCounted) {
   const auto model = machine("nvidia_sm90a");
-  const std::string by_lanes = R"(schedule: product
-nest:
-  - for i by 128 on block tail pad
-  - for j by 96 on block tail pad
-  - stage C in reg
-  - for k by 64 tail pad
-  - stage A in shared x3 as [k/64, i, k%64] xor 3 from 7 to 4 via cp_async_16_b16
-  - stage B in shared x3 as [k/64, j, k%64] xor 3 from 7 to 4 via cp_async_16_b16
-  - for i by 64 on warpgroup
-  - for k by 16 unroll
-  - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
-)";
   const Kernel kernel = product("bf16", "f32", 128, 96, 128, true);
-  const auto found = passes(lowered(kernel, by_lanes, model), model);
+  const auto found = passes(lowered(kernel, wide_schedule, model), model);
   EXPECT_EQ(found.size(), 3u);
   ASSERT_TRUE(found.contains("product_1 A_shared copies"));
   EXPECT_EQ(found.at("product_1 A_shared copies").passes, 128 * 128 * 2 / 128);
   EXPECT_TRUE(
-      passes(lowered(kernel, changed(by_lanes, "cp_async_16_b16", "tma_load_b16_sw128"), model), model).empty());
+      passes(lowered(kernel, changed(wide_schedule, "cp_async_16_b16", "tma_load_b16_sw128"), model), model).empty());
 }
 
 TEST(Passes, WithoutBanksNothingIsSaid) {

@@ -55,6 +55,20 @@ nest:
   - do s0 with mma_bf16(i=i, j=j, k=k)
 )";
 
+/// Two warpgroups, three steps of tiles in the scratchpad, edges in every direction.
+inline const char* const wide_schedule = R"(schedule: product
+nest:
+  - for i by 128 on block tail pad
+  - for j by 96 on block tail pad
+  - stage C in reg
+  - for k by 64 tail pad
+  - stage A in shared x3 as [k/64, i, k%64] xor 3 from 7 to 4 via cp_async_16_b16
+  - stage B in shared x3 as [k/64, j, k%64] xor 3 from 7 to 4 via cp_async_16_b16
+  - for i by 64 on warpgroup
+  - for k by 16 unroll
+  - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
+)";
+
 /// The program computes what its kernel says.
 inline void expect_kernel(const Program& program, const HardwareModel& model) {
   auto expected = inputs(program, 17), found = expected;

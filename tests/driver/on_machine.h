@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 
-#include "backends/model_runner.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
+#include "tests/model_places.h"
 
 namespace isamap {
 
@@ -45,28 +44,12 @@ struct OnMachine {
 
   /// Where a part of `linked` has a tensor.
   ModelPlace& place_of(ModelProgram& linked, std::size_t part, const std::string& name) const {
-    const auto& buffers = linked.programs[linked.calls[part].program].buffers;
-    const Kernel& kernel = compiled.parts[part].kernel;
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (buffers[b].role == BufferRole::argument && !buffers[b].ahead_of_time &&
-          kernel.tensors[buffers[b].tensor.index()].name == name)
-        return linked.calls[part].arguments[b];
-    throw std::runtime_error("no tensor " + name);
+    return place_in(linked, compiled, part, name);
   }
 
-  /// The bytes of a tensor after the last part, which `linked` leaves there.
+  /// The bytes of a tensor of the last part, which `linked` leaves there.
   std::vector<std::uint8_t> last(ModelProgram& linked, const std::string& name, std::int64_t bytes) const {
-    const std::size_t part = linked.calls.size() - 1;
-    std::vector<std::vector<TracedArray>> traced(linked.calls.size());
-    traced[part] = {{place_of(linked, part, name), bytes}};
-    std::vector<std::uint8_t> found;
-    const auto outcome = run_model_program(linked, machine, {data[0]}, traced, 0,
-                                           [&](std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
-                                             if (p == part) found = arrays[0];
-                                             return true;
-                                           });
-    EXPECT_TRUE(outcome) << message(outcome.diagnostics());
-    return found;
+    return bytes_after(linked, machine, data[0], {place_of(linked, linked.calls.size() - 1, name), bytes});
   }
 
   Model model;

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "ir/text/parse.h"
+#include "tests/frontends/model_with.h"
 #include "tests/frontends/outputs_of.h"
 
 namespace isamap {
@@ -15,32 +15,11 @@ namespace {
 
 /// A model of these lines whose tensors in `constants` have values that differ.
 Model model_of(const std::string& text, const std::vector<std::string>& constants) {
-  const auto kernel = parse_kernel(text);
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  Model model;
-  if (!kernel) return model;
-  model.kernel = *kernel;
-  EXPECT_EQ(render(verify(model.kernel)), "");
   Random random(7);
-  const std::vector<Role> roles = roles_of(model.kernel);
-  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
-    Tensor& tensor = model.kernel.tensors[t];
-    const auto id = make_id<TensorId>(t);
-    if (roles[t] == Role::output) model.outputs.push_back(id);
-    if (roles[t] != Role::input) continue;
-    if (std::find(constants.begin(), constants.end(), tensor.name) == constants.end()) {
-      model.inputs.push_back(id);
-      continue;
-    }
-    tensor.constant = true;
-    Weight weight;
-    weight.tensor = id;
-    weight.values = std::make_shared<TensorData>(random_data(tensor, Fill::real, random));
-    model.weights.push_back(weight);
-  }
-  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s)
-    model.origins.push_back({{"node " + std::to_string(s)}, "", "", "", s});
-  return model;
+  return model_with(text, [&](const Tensor& tensor) -> std::optional<TensorData> {
+    if (std::find(constants.begin(), constants.end(), tensor.name) == constants.end()) return std::nullopt;
+    return random_data(tensor, Fill::real, random);
+  });
 }
 
 std::string formulas(const Model& model) {
@@ -50,13 +29,7 @@ std::string formulas(const Model& model) {
   return text;
 }
 
-std::vector<TensorData> outputs_of(const Model& model) {
-  Random random(3);
-  std::vector<TensorData> inputs;
-  for (const TensorId id : model.inputs)
-    inputs.push_back(random_data(model.kernel.tensors[id.index()], Fill::real, random));
-  return isamap::outputs_of(model, inputs);
-}
+std::vector<TensorData> outputs_of(const Model& model) { return isamap::outputs_of(model, random_inputs(model, 3)); }
 
 /// What remains of the model, which must compute the same: to the last bit if strict.
 std::string ahead(const Model& model, bool strict = false) {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/text/parse.h"
+#include "tests/frontends/model_with.h"
 #include "tests/frontends/outputs_of.h"
 
 namespace isamap {
@@ -13,42 +13,15 @@ namespace {
 
 /// A model of these lines; `lo` and `hi` are weights with the values 0 and 6, other inputs are the caller's.
 Model model_in(const std::string& text) {
-  Model model;
-  const auto kernel = parse_kernel(text);
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  if (!kernel) return model;
-  model.kernel = *kernel;
-  EXPECT_EQ(render(verify(model.kernel)), "");
-  const std::vector<Role> roles = roles_of(model.kernel);
-  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
-    Tensor& tensor = model.kernel.tensors[t];
-    const auto id = make_id<TensorId>(t);
-    if (roles[t] == Role::output) model.outputs.push_back(id);
-    if (roles[t] != Role::input) continue;
-    if (tensor.name != "lo" && tensor.name != "hi") {
-      model.inputs.push_back(id);
-      continue;
-    }
-    tensor.constant = true;
+  return model_with(text, [](const Tensor& tensor) -> std::optional<TensorData> {
+    if (tensor.name != "lo" && tensor.name != "hi") return std::nullopt;
     TensorData values = make_data(tensor);
     values.set(0, {tensor.name == "lo" ? 0.0 : 6.0, 0});
-    Weight weight;
-    weight.tensor = id;
-    weight.values = std::make_shared<TensorData>(std::move(values));
-    model.weights.push_back(weight);
-  }
-  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s)
-    model.origins.push_back({{"node " + std::to_string(s)}, "", "", "", s});
-  return model;
+    return values;
+  });
 }
 
-std::vector<TensorData> outputs_in(const Model& model) {
-  Random random(3);
-  std::vector<TensorData> inputs;
-  for (const TensorId id : model.inputs)
-    inputs.push_back(random_data(model.kernel.tensors[id.index()], Fill::real, random));
-  return isamap::outputs_of(model, inputs);
-}
+std::vector<TensorData> outputs_in(const Model& model) { return outputs_of(model, random_inputs(model, 3)); }
 
 std::string inlined(const Model& model, const ComputesWhole& whole) {
   const Model less = inlined_producers(model, whole);

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "frontends/done_ahead.h"
-#include "ir/text/parse.h"
+#include "tests/frontends/model_with.h"
 #include "tests/frontends/outputs_of.h"
 
 namespace isamap {
@@ -17,40 +17,25 @@ namespace {
 /// Names and values of constants; of "?" random ones.
 using Constants = std::map<std::string, std::vector<double>>;
 
-Model quantised_model(const std::string& text, const Constants& constants) {
-  const auto kernel = parse_kernel(text);
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  Model model;
-  if (!kernel) return model;
-  model.kernel = *kernel;
-  EXPECT_EQ(render(verify(model.kernel)), "");
-  Random random(11);
-  const std::vector<Role> roles = roles_of(model.kernel);
-  for (std::size_t t = 0; t < model.kernel.tensors.size(); ++t) {
-    Tensor& tensor = model.kernel.tensors[t];
-    const auto id = make_id<TensorId>(t);
-    if (roles[t] == Role::output) model.outputs.push_back(id);
-    if (roles[t] != Role::input) continue;
-    const auto values = constants.find(tensor.name);
-    if (values == constants.end()) {
-      model.inputs.push_back(id);
-      continue;
-    }
-    tensor.constant = true;
-    TensorData data = make_data(tensor);
-    for (std::int64_t i = 0; i < data.count(); ++i) {
-      const auto at = static_cast<std::size_t>(i) % std::max<std::size_t>(values->second.size(), 1);
-      const double value = values->second.empty() ? static_cast<double>(random.between(-100, 100)) : values->second[at];
-      data.set(i, is_float(tensor.dtype) ? Scalar{round_to(tensor.dtype, value), 0}
-                                         : Scalar{0, static_cast<std::int64_t>(value)});
-    }
-    Weight weight;
-    weight.tensor = id;
-    weight.values = std::make_shared<TensorData>(data);
-    model.weights.push_back(weight);
+/// The values again and again until the tensor is full; random integers where there are none.
+TensorData repeated(const Tensor& tensor, const std::vector<double>& values, Random& random) {
+  TensorData data = make_data(tensor);
+  for (std::int64_t i = 0; i < data.count(); ++i) {
+    const double value = values.empty() ? static_cast<double>(random.between(-100, 100))
+                                        : values[static_cast<std::size_t>(i) % values.size()];
+    data.set(i, is_float(tensor.dtype) ? Scalar{round_to(tensor.dtype, value), 0}
+                                       : Scalar{0, static_cast<std::int64_t>(value)});
   }
-  for (std::size_t s = 0; s < model.kernel.statements.size(); ++s) model.origins.push_back({{"n"}, "", "", "", s});
-  return model;
+  return data;
+}
+
+Model quantised_model(const std::string& text, const Constants& constants) {
+  Random random(11);
+  return model_with(text, [&](const Tensor& tensor) -> std::optional<TensorData> {
+    const auto values = constants.find(tensor.name);
+    if (values == constants.end()) return std::nullopt;
+    return repeated(tensor, values->second, random);
+  });
 }
 
 std::vector<TensorData> results_of(const Model& model) {
