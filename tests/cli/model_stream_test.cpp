@@ -108,7 +108,7 @@ TEST_F(StreamModels, FilesRunAgain) {
 
 /// Weights of the same size, and a place beyond the memory.
 TEST_F(StreamModels, FilesOfDifferentProgramsAreRefused) {
-  const std::string kernel = folder_.write("linear_s8.yaml", R"(kernel: linear_s8
+  const std::string kernel = folder_.write("linear_s8.yaml", R"yaml(kernel: linear_s8
 dims: {M: 7, N: 16, K: 16}
 tensors:
   X: {shape: [M, K], dtype: s8}
@@ -118,31 +118,32 @@ tensors:
 compute:
   - {name: multiply, compute: "T[i,j] += X[i,k] * W[k,j]"}
   - {name: scale,    compute: "Y[i,j] = sat_s8(round(f32(T[i,j]) * 0.4))"}
-)");
+)yaml");
   for (const char* const seed : {"1", "2"}) {
-  const Said said = isamap({"emit", kernel, "--plan", "search", "--target", "vta16", "--budget", "evals=5", "--seed",
-                            seed, "-o", folder_ / seed});
-  ASSERT_EQ(said.code, 0) << said.err;
-}
-const std::string base = folder_ / "1/linear_s8", text = read_file(base + ".program");
-const auto run = [&] { return isamap({"run", base + ".s", "--target", "vta16"}); };
-ASSERT_EQ(run().code, 0);
-const std::string weights = read_file(base + ".weights"), others = read_file(folder_ / "2/linear_s8.weights");
-ASSERT_EQ(weights.size(), others.size());
-folder_.write("1/linear_s8.weights", others);
-const Said mixed = run();
-EXPECT_EQ(mixed.code, 1);
-EXPECT_NE(mixed.err.find("linear_s8.weights: are those of another program"), std::string::npos) << mixed.err;
-folder_.write("1/linear_s8.weights", weights);
-const std::size_t buffers = text.find("\nbuffers\n"), place = text.find(" at ", buffers);
-ASSERT_NE(place, std::string::npos);
-const std::size_t end = text.find_first_of(" \n", place + 4);
-folder_.write("1/linear_s8.program", text.substr(0, place + 4) + "99999999999999" + text.substr(end));
-const Said corrupt = run();
-EXPECT_EQ(corrupt.code, 1);
-const auto line = std::to_string(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place), '\n') + 1);
-EXPECT_NE(corrupt.err.find("linear_s8.program:" + line + ":"), std::string::npos) << corrupt.err;
-EXPECT_NE(corrupt.err.find("does not fit: dram has"), std::string::npos) << corrupt.err;
+    const Said said = isamap({"emit", kernel, "--plan", "search", "--target", "vta16", "--budget", "evals=5", "--seed",
+                              seed, "-o", folder_ / seed});
+    ASSERT_EQ(said.code, 0) << said.err;
+  }
+  const std::string base = folder_ / "1/linear_s8", text = read_file(base + ".program");
+  const auto run = [&] { return isamap({"run", base + ".s", "--target", "vta16"}); };
+  ASSERT_EQ(run().code, 0);
+  const std::string weights = read_file(base + ".weights"), others = read_file(folder_ / "2/linear_s8.weights");
+  ASSERT_EQ(weights.size(), others.size());
+  folder_.write("1/linear_s8.weights", others);
+  const Said mixed = run();
+  EXPECT_EQ(mixed.code, 1);
+  EXPECT_NE(mixed.err.find("linear_s8.weights: are those of another program"), std::string::npos) << mixed.err;
+  folder_.write("1/linear_s8.weights", weights);
+  const std::size_t buffers = text.find("\nbuffers\n"), place = text.find(" at ", buffers);
+  ASSERT_NE(place, std::string::npos);
+  const std::size_t end = text.find_first_of(" \n", place + 4);
+  folder_.write("1/linear_s8.program", text.substr(0, place + 4) + "99999999999999" + text.substr(end));
+  const Said corrupt = run();
+  EXPECT_EQ(corrupt.code, 1);
+  const auto line =
+      std::to_string(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place), '\n') + 1);
+  EXPECT_NE(corrupt.err.find("linear_s8.program:" + line + ":"), std::string::npos) << corrupt.err;
+  EXPECT_NE(corrupt.err.find("does not fit: dram has"), std::string::npos) << corrupt.err;
 }
 
 TEST_F(StreamModels, ModelsLargerThanTheMemoryAreRefusedBeforeTheyAreSearched) {

@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "backends/model_runner.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "tests/model_places.h"
@@ -48,7 +47,7 @@ struct OnMachine {
     return place_in(linked, compiled, part, name);
   }
 
-  /// The bytes of a tensor after the last part, which `linked` leaves there.
+  /// The bytes of a tensor of the last part, which `linked` leaves there.
   std::vector<std::uint8_t> last(ModelProgram& linked, const std::string& name, std::int64_t bytes) const {
     return bytes_after(linked, machine, data[0], {place_of(linked, linked.calls.size() - 1, name), bytes});
   }
