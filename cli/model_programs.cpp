@@ -31,6 +31,7 @@
 #include "report/memory_counts.h"
 #include "report/model_report.h"
 #include "report/stream_report.h"
+#include "scheduler/nest/instruction_timing.h"
 #include "support/stopwatch.h"
 
 namespace isamap::cli {
@@ -275,6 +276,20 @@ ComputesWhole computed_by(const HardwareModel& machine) {
 
 namespace {
 
+/// Issue slots of the instructions that compute a body.
+CyclesOfCall cycles_on(const HardwareModel& machine) {
+  return [&machine](const Computation& statement, const std::vector<Tensor>& tensors) -> std::optional<double> {
+    const auto tree = cheapest_tree(statement, tensors, machine);
+    if (!tree) return std::nullopt;
+    double cycles = 0;
+    for (const TreeCall& call : tree->calls) {
+      const Instruction& one = machine.instruction(call.instruction);
+      cycles += interval_of(one, full_extents(one), machine) / ports_of(one, machine);
+    }
+    return cycles;
+  };
+}
+
 /// A model with its machine, plan and compiled parts. Empty: the problem is reported and `code` set.
 struct Built {
   HardwareModel machine;
@@ -305,7 +320,7 @@ class Builder {
     }
     code_ = Exit::ok;
     Stopwatch watch;
-    auto prepared = prepare(options_, code_, computed_by(*machine));
+    auto prepared = prepare(options_, code_, computed_by(*machine), cycles_on(*machine));
     if (!prepared) return std::nullopt;
     code_ = Exit::ok;
     Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};

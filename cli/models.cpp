@@ -136,7 +136,8 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole) {
+std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole,
+                                const CyclesOfCall& cycles_of) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
@@ -159,6 +160,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Comput
     return std::nullopt;
   }
   if (computes_whole) ahead = inlined_producers(std::move(*ahead), computes_whole);
+  if (cycles_of && !options.strict_float) ahead = hoisted_divisors(std::move(*ahead), cycles_of);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {
     fail(code, problems);

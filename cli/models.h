@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/model_files.h"
+#include "frontends/hoisted_divisors.h"
 #include "frontends/inlined_producers.h"
 #include "frontends/model.h"
 
@@ -32,8 +33,9 @@ struct Prepared {
   ModelFiles files;
 };
 /// Empty: what is wrong or refused is reported, and `code` set. Element-wise statements are inlined into those that the
-/// target computes whole; null: into none.
-std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole = nullptr);
+/// target computes whole; null: into none. Divisors are hoisted where `cycles_of` says that it pays; null: nowhere.
+std::optional<Prepared> prepare(const Options& options, Exit& code, const ComputesWhole& computes_whole = nullptr,
+                                const CyclesOfCall& cycles_of = nullptr);
 
 /// The model at these sizes as the file says it; nothing is printed.
 Result<Model> imported_at(const Options& options, const Bindings& sizes);
