@@ -62,7 +62,8 @@ class BandPrice {
     }
     for (const RowWindow& window : rows.reads) {
       const double bytes = bytes_outside(window.tensor, kernel.rows * window.step, window.axis);
-      if (first_reader_.at(window.tensor) == part) near += bytes / caches_.near;
+      if (first_reader_.at(window.tensor) != part) continue;  // the others find the rows of this band in a cache
+      near += bytes / caches_.near;
       read += far(window.tensor, bytes);
     }
     for (const TensorId id : rows.writes) {  // fetched, then written back
@@ -84,9 +85,10 @@ class BandPrice {
     return static_cast<double>(count * slice_bytes(tensor, axis));
   }
 
-  /// Cycles through the link into the second cache; none if the whole tensor stays in it.
+  /// Cycles through the link into the second cache; none if the whole tensor stays in it, as in prices of parts alone.
   double far(TensorId id, double bytes) const {
-    return size_of(kernel_.tensors[id.index()]) <= caches_.second / 2 ? 0 : bytes / caches_.far;
+    const double usable = store_.machine().timing.usable * caches_.second;
+    return size_of(kernel_.tensors[id.index()]) <= usable ? 0 : bytes / caches_.far;
   }
 
   const Kernel& kernel_;

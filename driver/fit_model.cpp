@@ -7,11 +7,13 @@
 
 #include "frontends/biases_first.h"
 #include "frontends/exact_scales.h"
+#include "frontends/hoisted_divisors.h"
 #include "frontends/inlined_producers.h"
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/mapper.h"
 #include "mapper/match/instruction_tree.h"
+#include "scheduler/nest/instruction_timing.h"
 
 namespace isamap {
 namespace {
@@ -38,6 +40,20 @@ bool fills_accumulators(const HardwareModel& machine, DType type) {
   });
 }
 
+/// Issue slots of the instructions that compute a body.
+CyclesOfCall cycles_on(const HardwareModel& machine) {
+  return [&machine](const Computation& statement, const std::vector<Tensor>& tensors) -> std::optional<double> {
+    const auto tree = cheapest_tree(statement, tensors, machine);
+    if (!tree) return std::nullopt;
+    double cycles = 0;
+    for (const TreeCall& call : tree->calls) {
+      const Instruction& one = machine.instruction(call.instruction);
+      cycles += interval_of(one, full_extents(one), machine) / ports_of(one, machine);
+    }
+    return cycles;
+  };
+}
+
 /// By one instruction, as the mapper finds it.
 bool computed_by_one(const Computation& statement, const std::vector<Tensor>& tensors, const HardwareModel& machine) {
   Kernel whole;
@@ -54,6 +70,7 @@ Model fitted_to(Model model, const HardwareModel& machine, bool strict_float) {
   model = inlined_producers(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
     return cheapest_tree(statement, tensors, machine).has_value();
   });
+  if (!strict_float) model = hoisted_divisors(std::move(model), cycles_on(machine));
   if (!is_command_stream(machine)) return model;
   model = biases_first(
       std::move(model), [&](DType type) { return fills_accumulators(machine, type); }, strict_float);

@@ -9,9 +9,10 @@
 
 namespace isamap {
 
-/// Element-wise statements that a tree of the target's instructions computes whole take in their producers. Where
-/// programs are command streams, sums begin with their biases if accumulators can be filled (frontends/biases_first.h),
-/// and are scaled in f32 where that is exact (frontends/exact_scales.h). New notes are at the end of the model's.
+/// Element-wise statements that a tree of the target's instructions computes whole take in their producers, and
+/// divisors that a row shares become reciprocals where that pays (not with `strict_float`). Where programs are command
+/// streams, sums begin with their biases if accumulators can be filled (frontends/biases_first.h), and are scaled in
+/// f32 where that is exact (frontends/exact_scales.h). New notes are at the end of the model's.
 Model fitted_to(Model model, const HardwareModel& machine, bool strict_float = false);
 
 /// Why the model has no place in the machine's outermost memory, whatever its schedules are: its inputs, outputs and

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "backends/model_runner.h"
 #include "driver/band_paths.h"
 #include "driver/band_price.h"
+#include "hwdesc/model/parallel_units.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -32,6 +35,25 @@ std::int64_t elements_of_a_line(const Kernel& kernel, const BandSchedule& one, c
   return most;
 }
 
+/// No weights and no tensor that every band reads whole.
+bool reads_only_rows(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
+  return weight_bytes(kernel, parts) == 0 && std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+           return rows_of(kernel, part, schedule.axes)->unsliced.empty();
+         });
+}
+
+/// Of the programs of a machine.
+std::int64_t threads_of(const HardwareModel& machine) {
+  const auto unit = threads_of_programs(machine);
+  return unit ? machine.unit(*unit).count : 1;
+}
+
+/// Rows in whole lines, and as many for each thread where so many fit.
+std::int64_t shared_unit(std::int64_t line, std::int64_t threads, std::int64_t fit) {
+  const std::int64_t both = std::lcm(line, threads);
+  return both <= fit ? both : line;
+}
+
 class BandPlanner {
  public:
   BandPlanner(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price, PartStore& store,
@@ -42,7 +64,8 @@ class BandPlanner {
         store_(store),
         options_(options),
         caches_(caches),
-        paths_(kernel, chains) {}
+        paths_(kernel, chains),
+        threads_(threads_of(store.machine())) {}
 
   PricedBands run() {
     const std::vector<BandPath> paths = paths_.along_tensors(options_.band_parts, caches_.nearest / 2);
@@ -148,8 +171,8 @@ class BandPlanner {
   }
 
   /// Rows of the last part whose buffers, and rows that several parts read, fit half of the second cache together with
-  /// the weights, or half of the nearest cache if all tensors between the parts fit that; 0: not one (`reason`), or all
-  /// of them. A divisor of all rows where one is near. Buffers grow by the same bytes with each row.
+  /// the weights, or half of the nearest cache if all tensors between the parts fit that or nothing else is read; 0:
+  /// not one (`reason`), or all of them. A divisor of all rows where one is near. Each row adds the same bytes.
   std::int64_t rows_that_fit(const BandPath& path, const std::string& along, std::string& reason) const {
     const std::vector<Part> parts = parts_of(path.chains);
     const auto one = band_schedule(kernel_, parts, 1, along);
@@ -166,14 +189,16 @@ class BandPlanner {
     };
     const double first = bytes(*one), more = std::max(1.0, bytes(*two) - first);
     const double weights = weight_bytes_of_band(kernel_, parts, *one), half = caches_.second / 2;
-    const double left = std::min(half - weights, path.largest < half ? caches_.nearest / 2 : half) - first;
+    const bool in_nearest =
+        path.largest < half || (reads_only_rows(kernel_, parts, *one) && first <= caches_.nearest / 2);
+    const double left = std::min(half - weights, in_nearest ? caches_.nearest / 2 : half) - first;
     if (left < 0) {
       reason = fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half of a cache", weights);
       return 0;
     }
     const auto fit = static_cast<std::int64_t>(1 + left / more);
     if (fit >= rows) return 0;
-    const std::int64_t unit = elements_of_a_line(kernel_, *one, caches_);
+    const std::int64_t unit = shared_unit(elements_of_a_line(kernel_, *one, caches_), threads_, fit);
     for (std::int64_t by = fit / unit * unit; 2 * by > fit; by -= unit)
       if (rows % by == 0) return by;
     for (std::int64_t by = fit; 2 * by > fit && unit > fit; --by)
@@ -202,7 +227,8 @@ class BandPlanner {
     const std::int64_t rows = rows_of(kernel_, tried.parts.back(), one->axes)->rows;
     if (by >= rows) return;
     const std::int64_t bands = (rows + by - 1) / by;
-    tried.by = (rows + bands - 1) / bands;  // as many bands of fewer rows compute fewer of them twice
+    // As many bands of fewer rows compute fewer of them twice; each thread has the same share.
+    tried.by = std::min(by, round_up((rows + bands - 1) / bands, by % threads_ == 0 ? threads_ : 1));
     if (const std::int64_t unit = elements_of_a_line(kernel_, *one, caches_); unit > 1 && by % unit == 0) tried.by = by;
     auto schedule = band_schedule(kernel_, tried.parts, tried.by, along);
     if (!schedule) return;
@@ -244,7 +270,6 @@ class BandPlanner {
   }
 
   // Results.
-
   void refuse(const Path& path, const std::string& reason, double lost = 0) {
     result_.refused.push_back({kernel_.statements[chains_[path.front()].statements.front()].name,
                                kernel_.statements[chains_[path.back()].statements.back()].name, reason, lost});
@@ -272,6 +297,7 @@ class BandPlanner {
   const PlanOptions& options_;
   const BandCaches& caches_;
   BandPaths paths_;
+  const std::int64_t threads_;  ///< of the program
   std::map<Path, PricedBand> best_;
   std::set<std::string> reasons_;  ///< why paths have no bands: each is told once, of the path with the most bytes
   std::set<std::string> keys_;     ///< of kernels that are priced

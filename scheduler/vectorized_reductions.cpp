@@ -66,6 +66,7 @@ bool only_along(const Kernel& kernel, const Computation& statement, const std::s
   for (const Access& read : statement.reads) {
     const double elements = static_cast<double>(element_count(kernel.tensors[read.tensor.index()]));
     const bool small = elements <= most * small_part;
+    if (small && !uses(read, reduction)) continue;  // one element a row, as the mean that a variance subtracts
     if (uses(read, reduction) && contiguous(kernel, read, reduction))
       any = true;
     else if (uses(read, reduction) && !small)

@@ -235,6 +235,29 @@ residual: Y[n,p,k] = S[n,p,k] + X[n,p,k] over n: 1, p: 9, k: 8
   EXPECT_TRUE(plan_model(model, store_, strict).bands.empty());
 }
 
+/// Every part reads rows of its own only: few of them, which the nearest cache holds until the last part has read them.
+TEST_F(BandedModels, ASoftmaxOfManyRowsIsOnePass) {
+  const Model model = model_of(R"(kernel softmax
+tensor X: f32[1536,128]
+tensor M: f32[1536]
+tensor E: f32[1536,128]
+tensor S: f32[1536]
+tensor Y: f32[1536,128]
+maximum: M[i] max= X[i,j] over i: 1536, j: 128
+exponent: E[i,j] = exp(X[i,j] - M[i]) over i: 1536, j: 128
+total: S[i] += E[i,j] over i: 1536, j: 128
+normalise: Y[i,j] = E[i,j] * S[i] over i: 1536, j: 128
+)");
+  const HardwareModel large = load_hardware("x86_avx512", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+  PartStoreOptions with = options();
+  with.compile.schedule.max_evaluations = 50;
+  PartStore store(large, with);
+  const ModelPlan plan = plan_model(model, store, {});
+  ASSERT_EQ(plan.bands.size(), 1u) << print(plan, model.kernel, large.name);
+  EXPECT_EQ(plan.bands[0].count, 4u);
+  EXPECT_LE(plan.bands[0].by * 128 * 4, 24 << 10) << "half of the nearest cache";
+}
+
 TEST_F(BandedModels, NoBandsWhereEverythingFits) {
   const HardwareModel large = load_hardware("x86_avx512", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
   PartStore store(large, options());

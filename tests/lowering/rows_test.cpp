@@ -141,6 +141,7 @@ TEST(Rows, LanesTakePairsOfTheirOwnTypeOnly) {
   };
   EXPECT_EQ(depths("y[i] += A[i,k] * x[k]", ""), (std::vector<std::int64_t>{1}));
   EXPECT_EQ(depths("y[i] += f32(A[i,k]) * f32(x[k])", "A=bf16,x=bf16"), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(depths("v[i] += (A[i,k] - m[i]) * (A[i,k] - m[i])", ""), (std::vector<std::int64_t>{1})) << "a variance";
 }
 
 }  // namespace

@@ -107,6 +107,11 @@ TEST(Terms, ScalarCodeTakesItsAccesses) {
   const Priced transposed{
       formula("Y[i,j] = X[j,i]", "i=10,j=10"), vector8(), {"for i by 1", "for j by 1", "do s0 with scalar"}};
   EXPECT_EQ(transposed.cycles("compute", "scalar code"), 250);
+  const auto shared = [](const std::vector<std::string>& lines) {
+    return Priced(formula("Y[i,j] = X[i/2,j]", "i=10,j=10"), vector8(), lines).cycles("compute", "scalar code");
+  };
+  EXPECT_EQ(shared({"for i by 1", "for j by 1", "do s0 with scalar"}), 50) << "divided once a row";
+  EXPECT_EQ(shared({"for j by 1", "for i by 1", "do s0 with scalar"}), 400);
 }
 
 TEST(Terms, LoopExitsMispredictFromEightTripsOn) {
@@ -129,6 +134,18 @@ TEST(Terms, ParallelLoopsStartTheirThreads) {
   EXPECT_EQ(sum({"for i by 50 on core", "for r by 1", body[0], body[1]}), 100);
   EXPECT_EQ(sum({"for r by 1", "for i by 50 on core", body[0], body[1]}), 300) << "once for each row";
   EXPECT_EQ(sum({"for r by 1", body[0], body[1]}), 0);
+  // In a model each of two threads has half of r, the outermost axis, of all tensors: 4 B/cycle into its cache, half of
+  // it hidden.
+  loaded->model.timing.between_runs = 1;
+  const auto others = [&](const char* compute, const std::vector<std::string>& lines) {
+    return Priced(formula(compute, "r=4,i=100"), loaded->model, lines)
+        .cycles("start of threads", "shares of other threads");
+  };
+  const std::vector<std::string> rows = {"for r by 2 on core", "for r by 1", body[0], body[1]};
+  EXPECT_EQ(others("Y[r,i] = X[r,i] + Z[r,i]", rows), 0);
+  EXPECT_EQ(others("Y[r,i] = X[r,i] + Z[i]", rows), 400.0 / 2 / 4 / 2) << "all of Z, half of which others wrote";
+  EXPECT_EQ(others("Y[r,i] = X[r,i] + Z[r,i]", {"for i by 50 on core", "for r by 1", body[0], body[1]}),
+            3 * 1600.0 / 2 / 2 / 4 / 2);
 }
 
 TEST(Terms, AccumulatorsRestartWhereTheReductionIsSplit) {

@@ -17,6 +17,14 @@ namespace isamap {
 
 namespace {
 
+/// Is the dim part of what is divided? Divisions of outer dims are hoisted out of the innermost loop.
+bool is_divided(const AffineExpr& e, const std::string& dim) {
+  return std::any_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& term) {
+    const FloorDiv* divided = division(term);
+    return divided != nullptr && divided->numerator->names().contains(dim);
+  });
+}
+
 /// Cycles of one point of scalar code, priced as simulators price elements (ir/element_cycles.h).
 double scalar_point(const ResolvedNest& view, const TimingParameters& timing) {
   const Computation& statement = view.statement;
@@ -29,7 +37,7 @@ double scalar_point(const ResolvedNest& view, const TimingParameters& timing) {
   for (int a = 0; a < access_count(statement); ++a) {
     const Access& access = access_of(statement, a);
     const AffineExpr offset = position(access.index, view.kernel->tensors[access.tensor.index()]);
-    if (!offset.is_linear()) return timing.copy_divided;
+    if (inner.empty() ? !offset.is_linear() : is_divided(offset, inner)) return timing.copy_divided;
     if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1) cycles = timing.copy_strided;
   }
   return cycles;

@@ -3,6 +3,12 @@
 // inside the loop of its producer.
 //
 //   sum over outermost loops distributed over threads: times entered x start
+//
+// In a model, the other parts distribute what they share with this one too. All are taken to do so along its outermost
+// axis: whoever distributes another dim finds most of its share in the caches of other threads. Among loops that cost
+// the same, those along outermost axes are chosen, so that the assumption holds.
+//
+//   (threads - 1) / threads x bytes of a share / bandwidth into the own cache x exposed_starts
 
 #include <algorithm>
 
@@ -11,6 +17,47 @@
 namespace isamap {
 
 namespace {
+
+/// Into the largest cache of a thread; 0: threads have none.
+double bandwidth_into_own_cache(const HardwareModel& model, UnitId unit) {
+  MemoryId own;
+  for (std::size_t m = 0; m < model.memories().size(); ++m) {
+    const Memory& memory = model.memories()[m];
+    if (memory.kind == MemoryKind::cache && memory.per == unit &&
+        (!own.valid() || memory.capacity > model.memory(own).capacity))
+      own = make_id<MemoryId>(m);
+  }
+  double bandwidth = 0;
+  for (const Link& link : model.links())
+    if (own.valid() && link.to == own) bandwidth = std::max(bandwidth, link.bandwidth);
+  return bandwidth;
+}
+
+/// Bytes of a tensor that a thread shares with other parts and that other threads have, if it has `1 / threads` of dim
+/// `name`.
+double bytes_of_others(const Tensor& tensor, const Access& access, const std::string& name, double threads) {
+  const double size = static_cast<double>(element_count(tensor) * bytes(tensor.dtype)), others = 1 - 1 / threads;
+  bool outermost = true;
+  for (std::size_t a = 0; a < access.index.size(); ++a) {
+    if (tensor.shape[a] == 1) continue;
+    if (access.index[a].names().contains(name)) return outermost ? 0 : size / threads * others;
+    outermost = false;
+  }
+  return size * others;
+}
+
+double cycles_of_others(const ResolvedNest& view, const LoopLevel& loop, double threads) {
+  const double bandwidth = bandwidth_into_own_cache(*view.model, loop.unit);
+  if (view.model->timing.between_runs == 0 || bandwidth == 0) return 0;
+  const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(loop.dim)].name;
+  double sum = 0;
+  for (int a = 0; a < access_count(view.statement); ++a) {
+    const Access& access = access_of(view.statement, a);
+    const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
+    if (!tensor.constant) sum += bytes_of_others(tensor, access, name, threads);
+  }
+  return sum / bandwidth * view.model->timing.exposed_starts;
+}
 
 void thread_start_times(const TermContext& at, std::vector<TermTime>& times) {
   const ResolvedNest& view = at.view;
@@ -24,6 +71,9 @@ void thread_start_times(const TermContext& at, std::vector<TermTime>& times) {
     if (threads.loop.empty()) continue;
     if (threads.start > 0)
       times.push_back({"start of threads", "", at.counts.steps(static_cast<int>(w)) * threads.start});
+    if (const double others = cycles_of_others(view, loop, static_cast<double>(at.counts.trip(static_cast<int>(w))));
+        others > 0)
+      times.push_back({"shares of other threads", "", others});
     return;
   }
 }
@@ -32,11 +82,14 @@ void thread_start_times(const TermContext& at, std::vector<TermTime>& times) {
 
 namespace terms {
 
-extern const Term thread_starts{
-    "start of threads",      "times entered x start, of the outermost loop distributed over threads",
-    "units.*.threads.start", "definition of the parameter",
-    Overlap::once,           false,
-    thread_start_times};
+extern const Term thread_starts{"start of threads",
+                                "times entered x start, of the outermost loop distributed over threads; in a model "
+                                "also bytes of others / bandwidth",
+                                "units.*.threads.start, timing.exposed_starts",
+                                "definition of the parameter",
+                                Overlap::once,
+                                false,
+                                thread_start_times};
 
 }  // namespace terms
 }  // namespace isamap
