@@ -298,9 +298,11 @@ class Stitcher {
     for (const NestAccess& access : nest.accesses)
       if (!access.written && !access.ranges.empty())
         reads.emplace_back(access.offset, program_.buffers[access.buffer.index()].dtype);
-    const ParallelReductionPlan plan =
-        parallel_reduction_plan(reduction_shape(sums, terms, reads, type), model_, grid_, true);
-    return plan.by_columns() || plan.warp_parts() > 1;
+    const ReductionShape shape = reduction_shape(sums, terms, reads, type);
+    const ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, grid_, true);
+    // What one warp loads at once gains less from several than a launch costs.
+    const std::int64_t at_once = plan.lanes * plan.chunk * plan.loads_in_flight;
+    return plan.by_columns() || (plan.warp_parts() > 1 && shape.terms > at_once);
   }
 
   /// The nest before it may store what its sums begin with.
