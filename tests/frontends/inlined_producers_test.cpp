@@ -34,8 +34,8 @@ std::string inlined(const Model& model, const ComputesWhole& whole) {
   return text;
 }
 
-bool always(const Computation&, const std::vector<Tensor>&) { return true; }
-bool never(const Computation&, const std::vector<Tensor>&) { return false; }
+bool whole_always(const Computation&, const std::vector<Tensor>&) { return true; }
+bool whole_never(const Computation&, const std::vector<Tensor>&) { return false; }
 
 const std::string hard_swish = R"(kernel hard_swish
 tensor X: f32[7,9]
@@ -53,13 +53,13 @@ s3: Y[j,i] = A[i,j] * C[i,j] over i: 7, j: 9
 )";
 
 TEST(InlinedProducers, AValueWithTwoConsumersStaysAndTheOthersBecomeOneBody) {
-  EXPECT_EQ(inlined(model_in(hard_swish), always),
+  EXPECT_EQ(inlined(model_in(hard_swish), whole_always),
             "A[i,j] = X[i,j] + B[j]\n"
             "Y[j,i] = A[i,j] * min(max(A[i,j] + 3, 0), 6)\n");
 }
 
 TEST(InlinedProducers, OnlyIntoWhatTheTargetComputesWhole) {
-  EXPECT_EQ(inlined(model_in(hard_swish), never),
+  EXPECT_EQ(inlined(model_in(hard_swish), whole_never),
             "A[i,j] = X[i,j] + B[j]\n"
             "S[i,j] = A[i,j] + 3\n"
             "C[j,i] = min(max(S[j,i], 0), 6)\n"
@@ -67,7 +67,7 @@ TEST(InlinedProducers, OnlyIntoWhatTheTargetComputesWhole) {
 }
 
 TEST(InlinedProducers, OriginsAreThoseOfAllStatements) {
-  const Model less = inlined_producers(model_in(hard_swish), always);
+  const Model less = inlined_producers(model_in(hard_swish), whole_always);
   ASSERT_EQ(less.origins.size(), 2u);
   EXPECT_EQ(less.origins[1].nodes, (std::vector<std::string>{"node 1", "node 2", "node 3"}));
 }
@@ -88,7 +88,7 @@ s3: W[i] = F[i + 2] * 2 over i: 6
 s4: G[i] = X[i] + 2 over i: 8
 s5: M[i,j] = G[i] * 2 over i: 8, j: 3
 )";
-  EXPECT_EQ(inlined(model_in(text), always),
+  EXPECT_EQ(inlined(model_in(text), whole_always),
             "E[i] = X[i] * X[i]\n"
             "S[] += E[i]\n"
             "F[i] = X[i] + 1\n"

@@ -53,7 +53,7 @@ TEST(ExactMappings, RunRightOnIntegers) {
         for (const isamap::Mapping& found : testing::map_one(kernel, instruction, rule).mappings) {
           if (found.constant) continue;
           const Alignment alignment = alignment_of(kernel, instruction, found);
-          const auto unit = nest_of(alignment.unit());
+          const auto unit = nest_of(alignment.semantics());
           if (!unit) continue;
           const Mapping mapping = mapping_of(found, *nest);
           const std::string shown = c.kernel + "\n" + text + "\n" + print(mapping, *nest, *unit);
