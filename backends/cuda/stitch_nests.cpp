@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "backends/cuda/lane_exchange.h"
 #include "backends/cuda/loop_substitution.h"
@@ -252,7 +253,7 @@ class Stitcher {
         continue;
       }
       auto nest = reader_.read(node);
-      if (nest && added_up_by_blocks(*nest)) {
+      if (nest && sums_of(*nest) == Sums::by_blocks) {
         drop_start_of(*nest);
         nest.reset();
       }
@@ -284,12 +285,15 @@ class Stitcher {
     return units.empty() ? 1 : model_.unit(units.back()).count;
   }
 
-  /// Its sums are too few for the memory: each is split over all threads of a block, or over several of its warps.
-  bool added_up_by_blocks(const NestToStitch& nest) const {
+  enum class Sums { by_threads, by_few_warps, by_blocks };
+
+  /// Too few sums for the memory are split over all threads of a block, or over several of its warps: by few, if one
+  /// could load the terms at once.
+  Sums sums_of(const NestToStitch& nest) const {
     const auto* element = nest.body.size() == 1 ? std::get_if<Element>(&nest.body[0].is) : nullptr;
-    if (element == nullptr || element->reduction == Reduction::assign) return false;
+    if (element == nullptr || element->reduction == Reduction::assign) return Sums::by_threads;
     const DType type = program_.buffers[element->write.buffer.index()].dtype;
-    if (program_.sums_in_order && is_float(type)) return false;
+    if (program_.sums_in_order && is_float(type)) return Sums::by_threads;
     const std::set<std::string> own = nest.accesses[0].offset.names();
     std::vector<ReductionLoop> sums, terms;
     for (const Loop& loop : nest.chain)
@@ -300,9 +304,9 @@ class Stitcher {
         reads.emplace_back(access.offset, program_.buffers[access.buffer.index()].dtype);
     const ReductionShape shape = reduction_shape(sums, terms, reads, type);
     const ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, grid_, true);
-    // What one warp loads at once gains less from several than a launch costs.
-    const std::int64_t at_once = plan.lanes * plan.chunk * plan.loads_in_flight;
-    return plan.by_columns() || (plan.warp_parts() > 1 && shape.terms > at_once);
+    if (plan.by_columns()) return Sums::by_blocks;
+    if (plan.warp_parts() <= 1) return Sums::by_threads;
+    return shape.terms > plan.lanes * plan.chunk * plan.loads_in_flight ? Sums::by_blocks : Sums::by_few_warps;
   }
 
   /// The nest before it may store what its sums begin with.
@@ -343,7 +347,30 @@ class Stitcher {
     return true;
   }
 
+  /// Several warps gain less than a launch costs, but a sum that only its start would share one with has its launch.
+  bool is_lone_sum() const {
+    if (group_.size() != 2 || sums_of(group_[1]) != Sums::by_few_warps) return false;
+    const auto* start = group_[0].body.size() == 1 ? std::get_if<Element>(&group_[0].body[0].is) : nullptr;
+    return start != nullptr && start->reads.empty();
+  }
+
+  void close_lone_sum() {
+    std::vector<Comment> of_next = std::move(kept_);
+    kept_.clear();
+    const NestToStitch sum = std::move(group_.back());
+    const Node node = std::move(nodes_.back());
+    group_.pop_back();
+    nodes_.pop_back();
+    drop_start_of(sum);
+    close();
+    for (const auto* comments : {&std::as_const(kept_), &sum.comments})
+      for (const Comment& comment : *comments) out_.push_back({comment});
+    out_.push_back(node);
+    kept_ = std::move(of_next);
+  }
+
   void close() {
+    if (is_lone_sum()) return close_lone_sum();
     if (group_.size() > 1) {
       out_.push_back(block_loop(*counts_.rbegin()));
     } else {

@@ -186,6 +186,40 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
   return most;
 }
 
+/// Elements of the buffer of a copy, padding included.
+double elements_of_buffer(const ResolvedNest& view, const StagedTile& s) {
+  Tiles tiles;
+  const std::vector<std::int64_t> sizes = view.tiles(s.loops);
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(sizes[d], 1)};
+  double elements = 1;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split) return 0;
+    const auto name = split->form.as_dim();
+    const int m = name && name->front() == '$' && view.instruction
+                      ? view.instruction->statement().domain.find(name->substr(1))
+                      : -1;
+    const std::int64_t values =
+        m >= 0 ? full_extent(*view.instruction, static_cast<std::size_t>(m)) : range_over(split->form, tiles).extent;
+    const bool is_innermost = split->modulo > 0 && split->divide == 1;
+    elements *= static_cast<double>((is_innermost ? split->modulo : digit_extent(*split, values)) + digit.pad);
+  }
+  return elements;
+}
+
+/// Padding is set before the elements are copied: all of the buffer where reads may be out of bounds.
+double padding_cycles(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
+  if (t.access == 0 || s.stage.ahead_of_time || s.stage.layout.empty()) return 0;
+  const double copied = counts.tile(t.access, s.loops) * t.copies_in, buffer = elements_of_buffer(view, s);
+  const bool outside =
+      outside_of(view.statement, access_of(view.statement, t.access).tensor, view.kernel->tensors).has_value();
+  const double set = outside ? buffer : std::max(0.0, buffer - copied);
+  const double times = std::max(1.0, t.elements_in * t.copies_in / std::max(1.0, copied));
+  return set * times * view.model->timing.copy_contiguous;
+}
+
 /// LLC misses of packing: of a tensor that fits into the LLC, other data have evicted the share size / capacity since
 /// the last run; re-reading it is not overlapped.
 double llc_miss_cycles(const ResolvedNest& view, const Transfer& t) {
@@ -226,6 +260,8 @@ double copying_cycles(const ResolvedNest& view, const TileCounts& counts, const 
   append_packing_times(view, counts, traffic, copies);
   double total = 0;
   for (const TermTime& copy : copies) total += copy.cycles;
+  for (const Transfer& t : traffic.transfers)
+    if (t.stage >= 0 && t.from == t.to) total += padding_cycles(view, counts, t);
   return total;
 }
 
