@@ -163,7 +163,7 @@ TEST_F(StreamModels, ExplainNamesWhatIsLeftToTheHost) {
 }
 
 TEST_F(StreamModels, PagesHaveTheMachine) {
-  ASSERT_EQ(with("run", "cnn_1", "systolic16", {"--report", folder_ / "page.html"}).code, 0);
+  ASSERT_EQ(with("run", "cnn_1", "output_stationary16", {"--report", folder_ / "page.html"}).code, 0);
   const std::string page = read_file(folder_ / "page.html");
   EXPECT_NE(page.find("<h2>On the machine</h2>"), std::string::npos);
   EXPECT_NE(page.find("<h2>Left to the host</h2>"), std::string::npos);

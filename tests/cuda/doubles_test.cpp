@@ -43,7 +43,7 @@ TEST(Doubles, AreRightHoweverTheirCopiesArrive) {
 
 TEST(Doubles, TheSearchCopiesThemAhead) {
   const auto model = machine("nvidia_sm80");
-  const Program made = searched(product("f64", "f64", 256, 256, 256, true), model, 200);
+  const Program made = searched(product("f64", "f64", 256, 256, 256, true), model, 600);
   EXPECT_NE(made.schedule_text.find("via cp_async_16_b64"), std::string::npos) << made.schedule_text;
   EXPECT_NE(made.schedule_text.find("in shared x"), std::string::npos) << made.schedule_text;
 }

@@ -78,7 +78,7 @@ TEST(ParallelScalar, AnEpilogueIsFused) {
   const auto mapped = enumerate_mappings(layer, model, {});
   ASSERT_TRUE(mapped);
   ScheduleOptions options;
-  options.max_evaluations = 400;
+  options.max_evaluations = 800;
   const auto scheduled = schedule(layer, *mapped, model, options);
   ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
   EXPECT_NE(print(scheduled->schedule).find("stage T in shared from s0"), std::string::npos)
