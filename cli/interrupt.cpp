@@ -2,12 +2,19 @@
 #include "cli/interrupt.h"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 
 namespace isamap::cli {
 namespace {
 
-std::atomic<bool> answers_interrupts{false}, has_result{false}, was_interrupted{false};
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> answers_interrupts{false}, has_result{false};
+std::atomic<Clock::rep> interrupted_at{0};  ///< 0: not yet
+
+/// `timeout` sends one signal to the process and the same to its group: that is no second Ctrl-C.
+constexpr Clock::duration one_press = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -17,13 +24,16 @@ void note_result() { has_result = true; }
 
 bool continue_with_result() {
   note_result();
-  return !was_interrupted;
+  return !interrupted();
 }
 
-bool interrupted() { return was_interrupted; }
+bool interrupted() { return interrupted_at != 0; }
 
 bool only_interrupts(int signal) {
-  return signal == SIGINT && answers_interrupts && has_result && !was_interrupted.exchange(true);
+  if (signal != SIGINT || !answers_interrupts || !has_result) return false;
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep first = 0;
+  return interrupted_at.compare_exchange_strong(first, now) || Clock::duration(now - first) < one_press;
 }
 
 }  // namespace isamap::cli

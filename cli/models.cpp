@@ -201,7 +201,7 @@ bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(p
 
 bool is_model(const Options& options) {
   return options.compute.empty() && !options.kernel_file.empty() &&
-         (is_onnx(options.kernel_file) || !options.onnx.plan.empty());
+         (is_onnx(options.kernel_file) || (!options.onnx.plan.empty() && !is_stream_file(options.kernel_file)));
 }
 
 bool has_unused(const Options& options, const std::vector<std::string>& flags, const std::string& why,
@@ -242,7 +242,7 @@ bool without_compiler_flags(const Options& options) {
   return !has_unused(options, of_searches, why, "leave it out") &&
          !has_unused(options,
                      {"--schedule", "--strict-float", "--no-reorder", "--sizes", "--fix", "--until", "--constant",
-                      "--plan", "--threads", "--report", "--profile", "--dims", "--dtypes"},
+                      "--plan", "--threads", "--report", "--profile", "--dims", "--dtypes", "--interpret"},
                      why, "leave it out");
 }
 
@@ -255,7 +255,9 @@ bool without_kernel_flags(const Options& options) {
       has_unused(options, {"--write"}, "is for kernels, and " + what,
                  "isamap import onnx writes the layers as kernels") ||
       has_unused(options, {"--store"}, "is for kernels, and " + what,
-                 "schedules of parts are kept in the cache of programs"))
+                 "schedules of parts are kept in the cache of programs") ||
+      (is_onnx(options.kernel_file) &&
+       has_unused(options, {"--dtypes"}, "is for formulas, and " + what, "the file of a model states its types")))
     return false;
   if (options.onnx.plan.empty() || options.onnx.plan == "search") return true;
   return !has_unused(options, {"--band-gain"}, "is for a search of plans; --plan replaces it", "leave out one of them");

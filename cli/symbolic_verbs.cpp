@@ -93,7 +93,21 @@ Json grids_json(const SymbolicProgram& program, std::size_t version) {
   return json;
 }
 
-/// "256 threads for each of M*N elements"
+/// "K - 129 >= 0"
+std::vector<std::string> conditions_of(const TiledLaunch& tiles) {
+  std::vector<std::string> conditions;
+  for (const AffineExpr& left : tiles.enough) conditions.push_back(print(left) + " >= 0");
+  return conditions;
+}
+
+std::string instruction_of(const Schedule& schedule) {
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* computes = std::get_if<Do>(&line.is); computes != nullptr) return computes->instruction;
+  return "";
+}
+
+/// "s0: tiles of mma_bf16 where K - 129 >= 0, else a thread for each of M * N elements, ..."
 std::string launch_text(const SymbolicProgram& program, std::size_t s) {
   const StatementLaunch& launch = program.launches[s];
   std::string elements;
@@ -101,18 +115,31 @@ std::string launch_text(const SymbolicProgram& program, std::size_t s) {
     const std::string extent = print(program.kernel.statements[s].extents[static_cast<std::size_t>(d)]);
     elements += (elements.empty() ? "" : " * ") + (extent.find(' ') == std::string::npos ? extent : "(" + extent + ")");
   }
-  return fmt::format("{}: a thread for each of {} elements, blocks of {} threads, {}-bit indices",
-                     program.kernel.sample.statements[s].name, elements.empty() ? "1" : elements, launch.threads,
+  std::string tiles;
+  if (launch.tiles) {
+    tiles = "tiles of " + instruction_of(launch.tiles->schedule);
+    const std::vector<std::string> conditions = conditions_of(*launch.tiles);
+    for (const std::string& one : conditions) tiles += (&one == &conditions.front() ? " where " : " and ") + one;
+    tiles += conditions.empty() ? "; for empty sizes " : ", else ";
+  }
+  return fmt::format("{}: {}a thread for each of {} elements, blocks of {} threads, {}-bit indices",
+                     program.kernel.sample.statements[s].name, tiles, elements.empty() ? "1" : elements, launch.threads,
                      launch.index == IndexType::bits32 ? 32 : 64);
 }
 
 Json launches_json(const SymbolicProgram& program) {
   Json json = Json::array();
-  for (std::size_t s = 0; s < program.launches.size(); ++s)
+  for (std::size_t s = 0; s < program.launches.size(); ++s) {
+    const StatementLaunch& launch = program.launches[s];
     json.push_back({{"statement", program.kernel.sample.statements[s].name},
-                    {"threads_of_block", program.launches[s].threads},
-                    {"index_bits", program.launches[s].index == IndexType::bits32 ? 32 : 64},
-                    {"fills", program.launches[s].fills}});
+                    {"threads_of_block", launch.threads},
+                    {"index_bits", launch.index == IndexType::bits32 ? 32 : 64},
+                    {"fills", launch.fills}});
+    if (launch.tiles)
+      json.back()["tiles"] = {{"instruction", instruction_of(launch.tiles->schedule)},
+                              {"where", conditions_of(*launch.tiles)},
+                              {"schedule", print(launch.tiles->schedule)}};
+  }
   return json;
 }
 

@@ -201,11 +201,11 @@ namespace {
 
 Exit verb_schedule(const Options& options) {
   Exit loaded = Exit::ok;
+  answer_interrupts();
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, loaded))
     return loaded;
   else if (symbolic)
     return schedule_symbolic(options, *symbolic);
-  answer_interrupts();
   Recorder recorder(options, "schedule");
   const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);
   if (answer.text.empty()) return answer.code;

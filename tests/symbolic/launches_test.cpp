@@ -119,6 +119,29 @@ void run_launched(const std::string& text, int most) {
   EXPECT_EQ(runner->compilations(), 1);
 }
 
+/// Stores of whole rows take the largest extent as a template argument, and what is left of it at the edge.
+TEST(SymbolicLaunches, StoresOfWholeRowsEndAtTheEdge) {
+  const HardwareModel model = load_hardware("nvidia_sm90a", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  const SymbolicKernel kernel = launched_kernel(R"(kernel: gemm
+dims: {M: {max: 400, likely: 128}, N: {max: 400, multiple_of: 8, likely: 128}, K: {max: 1200, multiple_of: 8, likely: 512}}
+tensors: {A: {shape: [M, K], dtype: bf16}, B: {shape: [K, N], dtype: bf16}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)");
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 60;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  ASSERT_TRUE(compiled.program->launches[0].tiles);
+  const auto runner = make_symbolic_runner(*compiled.program, model);
+  for (const Bindings& sizes : {Bindings{{"M", 65}, {"N", 72}, {"K", 520}}, Bindings{{"M", 1}, {"N", 8}, {"K", 8}}}) {
+    const auto checked = run_launches(*runner, kernel, sizes);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << checked->first_difference;
+  }
+}
+
 TEST(SymbolicLaunches, AProductWhoseSizesAllAreSymbolic) { run_launched(product_f32, 14); }
 TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(softmax_rows, 10); }
 TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(padded_image, 10); }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "backends/cpp/text/types.h"
 #include "backends/encoding/real_number.h"
@@ -35,6 +37,20 @@ void add_literal(std::string& text, const std::string& s) {
   }
 }
 
+/// Does text that begins so go on inside of the arguments of a template, `store<8, `? An operator has spaces around it.
+bool is_template_argument(const std::string& before) {
+  std::string open;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const char c = before[i];
+    const bool names = i > 0 && (std::isalnum(static_cast<unsigned char>(before[i - 1])) || before[i - 1] == '_');
+    if (c == '(' || c == '[' || c == '{' || (c == '<' && names)) open += c;
+    if (open.empty()) continue;
+    const char closed = open.back() == '(' ? ')' : open.back() == '[' ? ']' : open.back() == '{' ? '}' : '>';
+    if (c == closed) open.pop_back();
+  }
+  return open.find('<') != std::string::npos;
+}
+
 class CallText {
  public:
   CallText(const Item& item, const Call& call, CallContext& context)
@@ -45,7 +61,21 @@ class CallText {
         ranges_(ranges_of_call(item.ranges, instruction_, call)) {}
 
   std::string statement() {
-    return fill(instruction_.emit, [&](const Placeholder& p) { return placeholder(p); });
+    std::string text;
+    for (const auto& part : instruction_.emit.parts) {
+      const auto* p = std::get_if<Placeholder>(&part);
+      in_template_ = p != nullptr && is_template_argument(text);
+      text += p != nullptr ? placeholder(*p) : std::get<std::string>(part);
+    }
+    in_template_ = false;
+    for (const std::string& dim : largest_)
+      if (!limited_.contains(dim))
+        context_.diagnostics.push_back(
+            error_at(instruction_.where,
+                     fmt::format("the text of '{}' has {{extent[{}]}} as a template argument only, and it is "
+                                 "not known to the compiler",
+                                 instruction_.name, dim)));
+    return text;
   }
   std::string inline_assembly();
   std::string text_of(const Placeholder& p) { return placeholder(p); }
@@ -104,12 +134,16 @@ class CallText {
   }
 
   /// Nothing: the reference is no extent that is known at the call.
+  /// As a template argument it is the largest one; the rest of the text must have it too.
   std::optional<std::string> runtime_extent(const Reference& r) const {
     if (context_.numbers == nullptr || r.object != "extent" || !r.property.empty()) return std::nullopt;
     const int d = instruction_.statement().domain.find(r.argument);
     if (d < 0) return std::nullopt;
     const auto found = context_.numbers->extents.find(call_.extents[static_cast<std::size_t>(d)]);
-    return found == context_.numbers->extents.end() ? up_to_the_edge(static_cast<std::size_t>(d)) : found->second;
+    if (found != context_.numbers->extents.end()) return found->second;
+    auto edge = up_to_the_edge(static_cast<std::size_t>(d));
+    if (edge) (in_template_ ? largest_ : limited_).insert(r.argument);
+    return in_template_ ? std::nullopt : edge;
   }
   /// What is left of the written argument along an instruction dim, at most the extent of the call.
   std::optional<std::string> up_to_the_edge(std::size_t d) const {
@@ -217,6 +251,8 @@ class CallText {
   CallContext& context_;
   const Instruction& instruction_;
   Ranges ranges_;
+  bool in_template_ = false;                         ///< where the text is
+  mutable std::set<std::string> largest_, limited_;  ///< dims with edges: the largest extent, and what is left of it
 };
 
 std::string CallText::constraint_of(const Place& place) const {
