@@ -90,7 +90,9 @@ TEST(Strips, AConsumerOfOtherRowsJoinsNone) {
       "  - T[i,j] = X[i,j] * 2\n";
   const auto moved = groups_of(head + "  - Y[i,j] = T[i+1,j]\n  - S[j] += Y[i,j]\n");
   for (const StripGroup& group : moved)  // columns are passed on, never rows
-    if (group.count > 1) EXPECT_EQ(print(group.extent), "N");
+    if (group.count > 1) {
+      EXPECT_EQ(print(group.extent), "N");
+    }
   const auto sum = groups_of(
       "kernel: k\ndims: {M: {max: 90}}\ntensors: {X: {shape: [M, 4]}, T: {shape: [M, 4]}, S: {shape: [4]}}\ncompute:\n"
       "  - T[i,j] = X[i,j] * 2\n  - S[j] += T[i,j]\n");
