@@ -72,21 +72,6 @@ class TileCompiler {
     for (Tensor& tensor : block.tensors) tensor.strides.clear();
     return block;
   }
-  std::int64_t divisor_of(const AffineExpr& extent) const {
-    std::int64_t divisor = std::abs(extent.constant());
-    for (const AffineTerm& term : extent.terms()) {
-      const auto* name = std::get_if<std::string>(&term.atom);
-      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
-      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
-    }
-    return std::max<std::int64_t>(std::abs(divisor), 1);
-  }
-  std::int64_t divisor_of(const SizeProduct& product) const {
-    std::int64_t divisor = product.number;
-    for (const AffineExpr& factor : product.factors) divisor *= divisor_of(factor);
-    return divisor;
-  }
-
   /// False: it computes without instructions.
   bool find_schedule() {
     AxisCounts counts;
@@ -201,7 +186,7 @@ class TileCompiler {
     std::string why;
     for (const Node& node : nodes)
       std::visit(overloaded{[&](const Loop& loop) {
-                              if (loop.instances > 0) why = "blocks take turns";
+                              if (loop.instances > 0) why = "persistent thread blocks";
                               if (why.empty()) why = unusual(loop.body);
                             },
                             [&](const Guard& guard) {
@@ -243,7 +228,7 @@ class TileCompiler {
       const Buffer& buffer = made_.program.buffers[b];
       if (buffer.role != BufferRole::argument) continue;
       for (const AffineExpr& extent : made_.shape.extents[buffer.tensor.index()])
-        found[make_id<BufferId>(b)].push_back(divisor_of(extent));
+        found[make_id<BufferId>(b)].push_back(divisor_of(extent, kernel_.facts));
     }
     return found;
   }

@@ -87,17 +87,6 @@ class Scaling {
  private:
   const std::vector<Tensor>& tensors() const { return model_.kernel.tensors; }
 
-  std::optional<double> value_of(TensorId id) const {
-    const Tensor& of = tensors()[id.index()];
-    if (!of.constant || element_count(of) != 1 || !is_float(of.dtype)) return std::nullopt;
-    for (const Weight& weight : model_.weights)
-      if (weight.tensor == id && weight.values && !weight.drawn) {
-        const double value = weight.values->get(0).real;
-        return std::isfinite(value) ? std::optional(value) : std::nullopt;
-      }
-    return std::nullopt;
-  }
-
   /// Numbers in place of all reads but one of a sum; nothing: it has others, or computes otherwise.
   std::optional<Computation> with_literals(std::size_t s) const {
     const Computation& statement = model_.kernel.statements[s];
@@ -108,7 +97,7 @@ class Scaling {
     for (std::size_t r = 0; r < statement.reads.size(); ++r) {
       const TensorId id = statement.reads[r].tensor;
       const DType type = tensors()[id.index()].dtype;
-      if (const auto value = value_of(id))
+      if (const auto value = scalar_weight(model_, id))
         numbers.emplace_back(read(static_cast<int>(r), type), *value);
       else if (type != DType::s32)
         return std::nullopt;

@@ -106,18 +106,6 @@ class Inlining {
 
   // Bounds.
 
-  /// The value of a weight of one element; nothing: it is no such weight, or its value is not known.
-  std::optional<double> value_of(TensorId id) {
-    const Tensor& of = tensor(id);
-    if (!of.constant || element_count(of) != 1 || !is_float(of.dtype)) return std::nullopt;
-    for (const Weight& weight : model_.weights)
-      if (weight.tensor == id && weight.values && !weight.drawn) {
-        const double value = weight.values->get(0).real;
-        return std::isfinite(value) ? std::optional(value) : std::nullopt;
-      }
-    return std::nullopt;
-  }
-
   void literal_bounds(std::size_t s) {
     std::vector<std::pair<ScalarExpr, double>> bounds;
     const auto visit = [&](const ScalarExpr& e, const auto& again) -> void {
@@ -128,7 +116,7 @@ class Inlining {
           again(arg, again);
           continue;
         }
-        if (const auto value = value_of(statement(s).reads[static_cast<std::size_t>(leaf->access)].tensor))
+        if (const auto value = scalar_weight(model_, statement(s).reads[static_cast<std::size_t>(leaf->access)].tensor))
           bounds.emplace_back(arg, *value);
       }
     };

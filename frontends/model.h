@@ -84,6 +84,9 @@ Result<std::vector<FreeSize>> free_sizes(const std::string& path);
 /// The same model without copies between statements (ir/compose.h).
 Model composed(const Model& model);
 
+/// The finite value of a weight of one element; nothing: it is no such weight, or its value is not known.
+std::optional<double> scalar_weight(const Model& model, TensorId id);
+
 /// One entry for each tensor of the kernel: weights with their values, `inputs` (by position in Model::inputs) copied,
 /// the others zero.
 Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<TensorData>& inputs);

@@ -177,7 +177,7 @@ class EdgeGuards {
     return Node{std::move(guard)};
   }
 
-  /// The condition for one axis of an operand; of stores where instruction dims walk it there is none.
+  /// The condition for one axis of an operand; of stores where instruction dims index it there is none.
   void axis(const Call& call, std::size_t operand, std::size_t d, const AffineExpr& extent,
             std::vector<AffineExpr>& found) {
     const Instruction& instruction = model_.instruction(call.instruction);
@@ -188,7 +188,8 @@ class EdgeGuards {
     for (std::size_t x = 0; x < dims.size(); ++x) {
       const std::string name = "$" + dims[x].name;
       if (!index.names().contains(name)) continue;
-      if (index.coefficient(name) != 1 || count > 1) return fail(fmt::format("'{}' walks an edge", instruction.name));
+      if (index.coefficient(name) != 1 || count > 1)
+        return fail(fmt::format("'{}' accesses elements on both sides of an edge", instruction.name));
       count = call.extents[x];
       first = substitute(first, {{name, AffineExpr(0)}});
       last = substitute(last, {{name, AffineExpr(count - 1)}});

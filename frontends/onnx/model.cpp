@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -60,6 +61,17 @@ Model composed(const Model& model) {
   result.file_names.clear();
   for (const auto& [id, name] : model.file_names) result.file_names[kernel.tensors[id.index()]] = name;
   return result;
+}
+
+std::optional<double> scalar_weight(const Model& model, TensorId id) {
+  const Tensor& tensor = model.kernel.tensors[id.index()];
+  if (!tensor.constant || element_count(tensor) != 1 || !is_float(tensor.dtype)) return std::nullopt;
+  for (const Weight& weight : model.weights)
+    if (weight.tensor == id && weight.values && !weight.drawn) {
+      const double value = weight.values->get(0).real;
+      return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    }
+  return std::nullopt;
 }
 
 Result<std::vector<TensorData>> data_of(const Model& model, const std::vector<TensorData>& inputs) {

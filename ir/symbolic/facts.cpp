@@ -5,6 +5,7 @@
 #include <z3++.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "support/arithmetic.h"
 
@@ -257,6 +258,16 @@ Result<std::vector<SizeFact>> facts_of(const Condition& condition, const std::st
   std::vector<SizeFact> facts;
   for (AffineExpr& e : nonnegative_of(condition, *left, *right)) facts.push_back({text, std::move(e), where});
   return facts;
+}
+
+std::int64_t divisor_of(const AffineExpr& over_sizes, const SizeFacts& facts) {
+  std::int64_t divisor = std::abs(over_sizes.constant());
+  for (const AffineTerm& term : over_sizes.terms()) {
+    const auto* name = std::get_if<std::string>(&term.atom);
+    const SymbolicSize* size = name != nullptr ? facts.find(*name) : nullptr;
+    divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
+  }
+  return std::max<std::int64_t>(std::abs(divisor), 1);
 }
 
 }  // namespace isamap

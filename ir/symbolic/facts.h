@@ -40,6 +40,9 @@ class Facts {
   const SizeFacts& facts_;
 };
 
+/// A number that divides the value at all sizes, by `multiple_of`; at least 1.
+std::int64_t divisor_of(const AffineExpr& over_sizes, const SizeFacts& facts);
+
 // Facts and guards as text: conditions that are linear in the sizes.
 
 using SizeExpressions = std::map<std::string, AffineExpr>;  ///< over sizes, by name

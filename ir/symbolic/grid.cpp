@@ -67,7 +67,7 @@ class GridFinder {
       shape_.axes.push_back({dim.name,
                              symbolic_.extents[d],
                              dim.kind == DimKind::reduction,
-                             divisor_of(symbolic_.extents[d]),
+                             divisor_of(symbolic_.extents[d], kernel_.facts),
                              range ? range->high : -1,
                              {}});
     }
@@ -92,17 +92,6 @@ class GridFinder {
       if (axis.reduced && !adds) return refuse(fmt::format("sums over {} saturate", axis.dim), axis.extent);
     return std::nullopt;
   }
-  /// Divides the extent at all sizes.
-  std::int64_t divisor_of(const AffineExpr& extent) const {
-    std::int64_t divisor = std::abs(extent.constant());
-    for (const AffineTerm& term : extent.terms()) {
-      const auto* name = std::get_if<std::string>(&term.atom);
-      const SymbolicSize* size = name != nullptr ? kernel_.facts.find(*name) : nullptr;
-      divisor = std::gcd(divisor, term.coefficient * (size != nullptr ? size->multiple_of : 1));
-    }
-    return std::max<std::int64_t>(std::abs(divisor), 1);
-  }
-
   const Tensor& tensor(const Access& access) const { return kernel_.sample.tensors[access.tensor.index()]; }
 
   /// The tensors of this statement, in the order of the kernel.
