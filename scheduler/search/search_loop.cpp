@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t most_kept = 12;
 constexpr std::size_t most_ahead = 256, most_known = 4;
-constexpr int most_empty_batches = 10'000;
 
 class SearchLoop {
  public:
@@ -101,7 +100,8 @@ class SearchLoop {
     tell_all(evaluated(std::move(points)), asked);
   }
 
-  /// A batch that its workers make; what exceeds the budget is not told. False: no new point in very many batches.
+  /// A batch that its workers make; what exceeds the budget is not told. False: the batches without a new
+  /// point are more than the budget has evaluations.
   bool tell_made(std::size_t count) {
     const PointMaker make = [&](std::size_t i) -> std::optional<Point> {
       auto point = strategy_.make(i);
@@ -109,7 +109,7 @@ class SearchLoop {
       return point;
     };
     std::vector<PointResult> results = executor_->submit_made(count, make, [this] { return goes_on(); });
-    if (results.empty()) return goes_on() && ++empty_batches_ < most_empty_batches;
+    if (results.empty()) return goes_on() && ++empty_batches_ < options_.max_evaluations;
     empty_batches_ = 0;
     if (results.size() > left()) results.resize(left());
     const std::size_t asked = results.size();
@@ -260,7 +260,7 @@ class SearchLoop {
   std::shared_ptr<Workers> workers_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
-  int empty_batches_ = 0;                                     ///< made without a new point, in a row
+  std::int64_t empty_batches_ = 0;                            ///< made without a new point, in a row
   bool whole_ = true;                                         ///< every point that was asked has been told
   std::map<const PointResult*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
   std::map<std::vector<int>, PointResult> ahead_;             ///< by choice: evaluated, not yet asked

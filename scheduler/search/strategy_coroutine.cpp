@@ -11,10 +11,6 @@ namespace isamap {
 
 namespace {
 
-/// Limit of consecutive batches of known points: the search cycles, or has exhausted the space. A made batch, whose
-/// points are changed until they are new, counts as several.
-constexpr int most_idle = 2000, idle_when_made = 40;
-
 SearchCoroutine sample_initially(const SearchSpace& space, const History& known, InitialSampling opening,
                                  Random& random) {
   std::vector<Point> points = draws(space, opening.drawn, random);
@@ -34,6 +30,7 @@ class CoroutineStrategy final : public SearchStrategy {
   CoroutineStrategy(const SearchSpace& space, const InitialSampling& opening, SearchBody body)
       : space_(space),
         random_(opening.seed),
+        patience_(opening.patience),
         coroutine_(sample_initially(space, known_, opening, random_)),
         body_(std::move(body)) {}
 
@@ -82,12 +79,12 @@ class CoroutineStrategy final : public SearchStrategy {
 
   /// To the next points that are asked, or that are to be made. False: there are none.
   bool advance() {
-    while (idle_ < most_idle && !coroutine_->done()) {
+    while (idle_ < patience_ && !coroutine_->done()) {
       answer();
       coroutine_->resume();
       if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
       made_.assign(coroutine_->done() ? 0 : promise().count, std::nullopt);
-      idle_ += made_.empty() ? 1 : idle_when_made;
+      idle_ += std::max<std::size_t>(made_.size(), 1);
       if (!made_.empty()) return true;
       enqueue(promise().asked);
       if (!queue_.empty()) return true;
@@ -129,7 +126,8 @@ class CoroutineStrategy final : public SearchStrategy {
   Random random_;
   std::deque<Point> queue_;
   std::size_t outstanding_ = 0;                              ///< asked, not yet told
-  int idle_ = 0;                                             ///< batches in a row without a new point
+  std::size_t patience_;                                     ///< of `idle_`
+  std::size_t idle_ = 0;                                     ///< as InitialSampling::patience counts
   std::vector<std::optional<Point>> made_;                   ///< of the batch that is being made
   std::vector<const std::optional<double>*> known_answers_;  ///< to what the coroutine asks; null: not known then
   std::optional<SearchCoroutine> coroutine_;                 ///< the initial sampling, then the body
@@ -179,7 +177,10 @@ std::unique_ptr<SearchStrategy> make_coroutine_strategy(const SearchSpace& space
 
 InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {
   starts = read.count("starts", starts, 0, 1000);
-  return {.starts = starts, .drawn = std::max<std::size_t>(starts, 8), .seed = seed};
+  return {.starts = starts,
+          .drawn = std::max<std::size_t>(starts, 8),
+          .seed = seed,
+          .patience = read.count("patience", 2000, 1, 1000000)};
 }
 
 void sort_by_cost(std::vector<EvaluatedPoint>& points) {

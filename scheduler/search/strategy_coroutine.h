@@ -141,9 +141,12 @@ struct InitialSampling {
   std::size_t drawn = 16;   ///< random points
   std::size_t again = 16;   ///< random points in every further round
   std::uint64_t seed = 0;   ///< of all random draws of the search
+  /// The search ends after so many batches in a row without a new point, since it cycles or has seen the space; a batch
+  /// whose points are made (EvaluateMade), each until it is new, counts as its points.
+  std::size_t patience = 2000;
 };
 
-/// With the option `starts`, 0 to 1000: equally many random points, at least 8.
+/// With the options `starts`, 0 to 1000: equally many random points, at least 8; and `patience`.
 InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts = 16);
 
 /// `body` is called once, when a legal point is known; its arguments live as long as the strategy.

@@ -103,7 +103,7 @@ TEST(Failures, AProgramThatDoesNotCompileIsWrong) {
 
 TEST(Failures, OptionsOfAStrategyAreUsage) {
   for (const auto& [text, says] : {std::pair<std::string, std::string>{"exhaustive:zz=1", "it has no options"},
-                                   {"random:zz=1", "it has no options"},
+                                   {"random:zz=1", "its options: redraws"},
                                    {"greedy:zz=1", "its options: starts, descents"}}) {
     const Said said = isamap(gemm_words("schedule", "scalar_c", "i=4,j=4,k=4", {"--strategy", text}));
     EXPECT_EQ(said.code, 2) << text << said.err;

@@ -116,8 +116,8 @@ TEST(Heuristics, OptionsAreReadAndUnknownOnesAreRefusedWithTheList) {
   const auto wrong = strategy_named("genetic", searched().space, {{"poplation", "3"}}, 0);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(render(wrong.diagnostics()),
-            "genetic has no option 'poplation'\n  hint: its options: starts, population, tournament, elite, renewals, "
-            "mutation\n");
+            "genetic has no option 'poplation'\n  hint: its options: starts, patience, population, tournament, elite, "
+            "renewals, mutation\n");
   const auto range = strategy_named("annealing", searched().space, {{"cooling", "2"}}, 0);
   ASSERT_FALSE(range);
   EXPECT_NE(render(range.diagnostics()).find("option cooling of annealing is a number from 0.1 to 0.999999, found '2'"),

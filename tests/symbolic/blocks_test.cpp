@@ -10,34 +10,21 @@
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/execute.h"
 #include "driver/grid_versions.h"
-#include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/masked_blocks.h"
 #include "program/shared_copies.h"
 #include "program/tile_loops.h"
+#include "tests/symbolic/kernels.h"
 
 namespace isamap {
 namespace {
 
 const HardwareModel& vector_machine() {
-  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  static const HardwareModel model = machine_of_file("x86_avx2");
   return model;
 }
-
-SymbolicKernel symbolic_kernel(const std::string& text) {
-  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  return kernel ? *kernel : SymbolicKernel{};
-}
-
-const std::string product = R"(kernel: gemm
-dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
-tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
-compute:
-  - C[i,j] += A[i,k] * B[k,j]
-)";
 
 const std::string scores = R"(kernel: scores
 dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
@@ -53,30 +40,6 @@ compute:
   - O[h,s,d] += P[h,s,t] * V[h,t,d]
 )";
 
-const std::string padded_convolution = R"(kernel: conv
-dims: {N: {max: 4, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
-tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, O: {shape: [N, 5, H, W]}}
-compute:
-  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
-)";
-
-const std::string strided_depthwise = R"(kernel: depthwise
-dims: {H: {max: 60, likely: 15}, W: {max: 60, likely: 15}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
-tensors: {I: {shape: [H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [P, Q, 20]}}
-compute:
-  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
-)";
-
-const std::string row_softmax = R"(kernel: softmax
-dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
-tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
-compute:
-  - H[i] max= X[i,j]
-  - E[i,j] = exp(X[i,j] - H[i])
-  - L[i] += E[i,j]
-  - Y[i,j] = E[i,j] / L[i]
-)";
-
 /// Several tests use one program.
 const SymbolicCompilation& grid_of(const std::string& text) {
   static std::map<std::string, SymbolicCompilation> known;
@@ -88,16 +51,6 @@ const SymbolicCompilation& grid_of(const std::string& text) {
   SymbolicCompilation result = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
   EXPECT_TRUE(result.program) << render(result.problems);
   return known[text] = std::move(result);
-}
-
-Result<Checked> run_grid(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
-  auto bound = isamap::bind(kernel, sizes);
-  if (!bound) return bound.diagnostics();
-  Program program;
-  program.name = bound->name;
-  program.kernel = std::move(*bound);
-  runner.set_sizes(sizes);
-  return run_and_compare(program, runner, availability(vector_machine()).how, 1, 0, {});
 }
 
 bool native() { return availability(vector_machine()).how == ExecutionMode::native; }
@@ -120,38 +73,39 @@ void run_sizes(const std::string& text, int most) {
                                : std::uniform_int_distribution<std::int64_t>(size.min, high)(random);
       shown += size.name + " = " + std::to_string(sizes[size.name]) + " ";
     }
-    const auto checked = run_grid(*runner, kernel, sizes);
+    const auto checked = run_at(*runner, kernel, sizes, availability(vector_machine()).how);
     ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
   }
   EXPECT_EQ(runner->compilations(), 1);
 }
 
-TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) { run_sizes(product, 40); }
+TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) { run_sizes(symbolic_product, 40); }
 TEST(SymbolicBlocks, Scores) { run_sizes(scores, 20); }
 TEST(SymbolicBlocks, Values) { run_sizes(values, 20); }
-TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(padded_convolution, 20); }
-TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(strided_depthwise, 20); }
-TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(row_softmax, 20); }
+TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(symbolic_image, 20); }
+TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwise, 20); }
+TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 20); }
 
 /// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
 TEST(SymbolicBlocks, AProductOfEachSmallSize) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
-  const SymbolicKernel kernel = symbolic_kernel(product);
-  ASSERT_TRUE(grid_of(product).program);
-  const auto runner = make_symbolic_runner(*grid_of(product).program, vector_machine());
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
+  ASSERT_TRUE(grid_of(symbolic_product).program);
+  const auto runner = make_symbolic_runner(*grid_of(symbolic_product).program, vector_machine());
   for (const char* const changed : {"M", "N", "K"})
     for (std::int64_t value = 0; value <= 70; ++value) {
       Bindings sizes{{"M", 13}, {"N", 19}, {"K", 5}};
       sizes[changed] = value;
-      const auto checked = run_grid(*runner, kernel, sizes);
+      const auto checked = run_at(*runner, kernel, sizes, availability(vector_machine()).how);
       ASSERT_TRUE(checked) << changed << " = " << value << "\n" << render(checked.diagnostics());
       EXPECT_TRUE(checked->correct) << changed << " = " << value << ": " << checked->first_difference;
     }
 }
 
 TEST(SymbolicBlocks, RunsCoverEveryExtent) {
-  for (const std::string& text : {product, scores, values, padded_convolution, strided_depthwise, row_softmax}) {
+  for (const std::string& text :
+       {symbolic_product, scores, values, symbolic_image, symbolic_depthwise, symbolic_softmax}) {
     ASSERT_TRUE(grid_of(text).program);
     for (const Grid& grid : grid_of(text).program->grids)
       for (const GridAxis& axis : grid.shape.axes) {
@@ -185,7 +139,7 @@ void set_trips_of(std::vector<Node>& nodes, const Block& block, const std::vecto
 
 /// With trips set, the first block is node by node the program that lowering makes for these numbers.
 TEST(SymbolicBlocks, ABlockWithTripsIsTheProgramOfItsNumbers) {
-  for (const std::string& text : {product, values, padded_convolution}) {
+  for (const std::string& text : {symbolic_product, values, symbolic_image}) {
     ASSERT_TRUE(grid_of(text).program);
     const Grid& grid = grid_of(text).program->grids[0];
     for (const std::int64_t steps : {4, 5, 9}) {
@@ -206,11 +160,12 @@ TEST(SymbolicBlocks, ABlockWithTripsIsTheProgramOfItsNumbers) {
 
 TEST(SymbolicBlocks, MutantsAreCaught) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
-  const SymbolicKernel kernel = symbolic_kernel(product);
-  ASSERT_TRUE(grid_of(product).program);
-  const SymbolicProgram& right = *grid_of(product).program;
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
+  ASSERT_TRUE(grid_of(symbolic_product).program);
+  const SymbolicProgram& right = *grid_of(symbolic_product).program;
   const auto is_right = [&](const SymbolicProgram& program, const Bindings& sizes) {
-    const auto checked = run_grid(*make_symbolic_runner(program, vector_machine()), kernel, sizes);
+    const auto checked =
+        run_at(*make_symbolic_runner(program, vector_machine()), kernel, sizes, availability(vector_machine()).how);
     return checked && checked->correct;
   };
   const Bindings sizes{{"M", 61}, {"N", 67}, {"K", 33}};
@@ -230,8 +185,8 @@ TEST(SymbolicBlocks, MutantsAreCaught) {
 }
 
 TEST(SymbolicBlocks, ALoopWhoseVariableHasOtherUsesIsNone) {
-  ASSERT_TRUE(grid_of(product).program);
-  const Grid& grid = grid_of(product).program->grids[0];
+  ASSERT_TRUE(grid_of(symbolic_product).program);
+  const Grid& grid = grid_of(symbolic_product).program->grids[0];
   std::vector<std::int64_t> tiles, counts;
   for (const GridAxis& axis : grid.shape.axes)
     tiles.push_back(axis.runs[0].tile), counts.push_back(32 * axis.runs[0].tile);
@@ -253,7 +208,7 @@ TEST(SymbolicBlocks, ALoopWhoseVariableHasOtherUsesIsNone) {
 }
 
 TEST(SymbolicBlocks, ProgramsThatDifferInMasksOnly) {
-  const Grid& grid = grid_of(product).program->grids[0];
+  const Grid& grid = grid_of(symbolic_product).program->grids[0];
   const auto at = [&](std::int64_t columns) {
     return *lower(grid.schedule, block_kernel(grid.shape, {2, columns, 40}, false), vector_machine());
   };
@@ -263,7 +218,7 @@ TEST(SymbolicBlocks, ProgramsThatDifferInMasksOnly) {
 }
 
 TEST(SymbolicBlocks, AMaskServesAllItsLanesAndNoMore) {
-  const Grid& grid = grid_of(product).program->grids[0];
+  const Grid& grid = grid_of(symbolic_product).program->grids[0];
   const auto at = [&](std::int64_t columns) {
     return *lower(grid.schedule, block_kernel(grid.shape, {2, columns, 40}, false), vector_machine());
   };
@@ -296,11 +251,11 @@ nest:
 const SymbolicCompilation& packed_grid() {
   static const SymbolicCompilation compiled = [] {
     CompileOptions options;
-    const auto kernel = bind(symbolic_kernel(product), {{"M", 60}, {"N", 60}, {"K", 60}});
+    const auto kernel = bind(symbolic_kernel(symbolic_product), {{"M", 60}, {"N", 60}, {"K", 60}});
     auto schedule = parse_schedule(packed_product, "s.yaml", *kernel, vector_machine());
     EXPECT_TRUE(schedule) << render(schedule.diagnostics());
     if (schedule) options.hand_written = *schedule;
-    SymbolicCompilation result = compile_symbolic(symbolic_kernel(product), vector_machine(), options);
+    SymbolicCompilation result = compile_symbolic(symbolic_kernel(symbolic_product), vector_machine(), options);
     EXPECT_TRUE(result.program) << render(result.problems);
     return result;
   }();
@@ -326,12 +281,12 @@ TEST(SharedCopies, RowsThatTilesLeaveUseThePanelsOfTheTiles) {
 
 TEST(SharedCopies, ArePackedOnceForEachPanel) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
-  const SymbolicKernel kernel = symbolic_kernel(product);
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
   ASSERT_TRUE(packed_grid().program);
   const auto runner = make_symbolic_runner(*packed_grid().program, vector_machine());
   for (const auto& [m, n, k] : {std::tuple(0, 5, 3), std::tuple(5, 0, 3), std::tuple(7, 50, 0), std::tuple(1, 1, 1),
                                 std::tuple(9, 67, 33), std::tuple(61, 15, 5), std::tuple(4, 16, 7)}) {
-    const auto checked = run_grid(*runner, kernel, {{"M", m}, {"N", n}, {"K", k}});
+    const auto checked = run_at(*runner, kernel, {{"M", m}, {"N", n}, {"K", k}}, availability(vector_machine()).how);
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
   }
@@ -384,7 +339,7 @@ TEST(GridVersions, SamplesSatisfyTheFacts) {
 
 TEST(GridVersions, AVersionTakenAwayLeavesSizes) {
   SymbolicProgram program;
-  program.kernel = symbolic_kernel(product);
+  program.kernel = symbolic_kernel(symbolic_product);
   program.grids.resize(1);
   const AffineExpr n = AffineExpr::dim("N");
   program.versions = {{{{"N <= 8", 8 - n, {}}}, {}}, {{{"N > 8", n - 9, {}}}, {}}};

@@ -12,54 +12,17 @@
 #include "backends/cuda/symbolic_unit.h"
 #include "backends/cuda/translation_unit.h"
 #include "driver/execute.h"
-#include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/symbolic_compile.h"
+#include "tests/symbolic/kernels.h"
 
 namespace isamap {
 namespace {
 
 const HardwareModel& blocks_machine() {
-  static const HardwareModel model = load_hardware("nvidia_sm80", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  static const HardwareModel model = machine_of_file("nvidia_sm80");
   return model;
 }
-
-SymbolicKernel launched_kernel(const std::string& text) {
-  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  return kernel ? *kernel : SymbolicKernel{};
-}
-
-const std::string product_f32 = R"(kernel: gemm
-dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
-tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
-compute:
-  - C[i,j] += A[i,k] * B[k,j]
-)";
-
-const std::string softmax_rows = R"(kernel: softmax
-dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
-tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
-compute:
-  - H[i] max= X[i,j]
-  - E[i,j] = exp(X[i,j] - H[i])
-  - L[i] += E[i,j]
-  - Y[i,j] = E[i,j] / L[i]
-)";
-
-const std::string padded_image = R"(kernel: conv
-dims: {N: {max: 3, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
-tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, O: {shape: [N, 5, H, W]}}
-compute:
-  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
-)";
-
-const std::string strided_rows = R"(kernel: depthwise
-dims: {H: {max: 60, likely: 15}, W: {max: 60, likely: 15}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
-tensors: {I: {shape: [H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [P, Q, 20]}}
-compute:
-  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
-)";
 
 const std::string largest_integers = R"(kernel: integers
 dims: {M: {max: 70, multiple_of: 2, likely: 10}, K: {max: 90, likely: 33}}
@@ -79,22 +42,12 @@ SymbolicCompilation launched(const std::string& text) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
   options.schedule.max_evaluations = 60;
-  return compile_symbolic(launched_kernel(text), blocks_machine(), options);
-}
-
-Result<Checked> run_launches(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
-  auto bound = isamap::bind(kernel, sizes);
-  if (!bound) return bound.diagnostics();
-  Program program;
-  program.name = bound->name;
-  program.kernel = std::move(*bound);
-  runner.set_sizes(sizes);
-  return run_and_compare(program, runner, ExecutionMode::emulated, 1, 0, {});
+  return compile_symbolic(symbolic_kernel(text), blocks_machine(), options);
 }
 
 /// 0, 1, odd sizes, one less and one more than a block of threads, and random ones.
 void run_launched(const std::string& text, int most) {
-  const SymbolicKernel kernel = launched_kernel(text);
+  const SymbolicKernel kernel = symbolic_kernel(text);
   const SymbolicCompilation compiled = launched(text);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
   ASSERT_EQ(compiled.program->launches.size(), kernel.statements.size());
@@ -111,7 +64,7 @@ void run_launched(const std::string& text, int most) {
       sizes[size.name] = value / size.multiple_of * size.multiple_of;
       shown += size.name + " = " + std::to_string(sizes[size.name]) + " ";
     }
-    const auto checked = run_launches(*runner, kernel, sizes);
+    const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
     ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
     EXPECT_EQ(checked->executed, ExecutionMode::emulated);
     EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
@@ -121,8 +74,8 @@ void run_launched(const std::string& text, int most) {
 
 /// Stores of whole rows take the largest extent as a template argument, and what is left of it at the edge.
 TEST(SymbolicLaunches, StoresOfWholeRowsEndAtTheEdge) {
-  const HardwareModel model = load_hardware("nvidia_sm90a", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
-  const SymbolicKernel kernel = launched_kernel(R"(kernel: gemm
+  const HardwareModel model = machine_of_file("nvidia_sm90a");
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: gemm
 dims: {M: {max: 400, likely: 128}, N: {max: 400, multiple_of: 8, likely: 128}, K: {max: 1200, multiple_of: 8, likely: 512}}
 tensors: {A: {shape: [M, K], dtype: bf16}, B: {shape: [K, N], dtype: bf16}, C: {shape: [M, N]}}
 compute:
@@ -136,21 +89,21 @@ compute:
   ASSERT_TRUE(compiled.program->launches[0].tiles);
   const auto runner = make_symbolic_runner(*compiled.program, model);
   for (const Bindings& sizes : {Bindings{{"M", 65}, {"N", 72}, {"K", 520}}, Bindings{{"M", 1}, {"N", 8}, {"K", 8}}}) {
-    const auto checked = run_launches(*runner, kernel, sizes);
+    const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << checked->first_difference;
   }
 }
 
-TEST(SymbolicLaunches, AProductWhoseSizesAllAreSymbolic) { run_launched(product_f32, 14); }
-TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(softmax_rows, 10); }
-TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(padded_image, 10); }
-TEST(SymbolicLaunches, AStridedDepthwiseConvolution) { run_launched(strided_rows, 10); }
+TEST(SymbolicLaunches, AProductWhoseSizesAllAreSymbolic) { run_launched(symbolic_product, 14); }
+TEST(SymbolicLaunches, SoftmaxWithRowsOfAnyLength) { run_launched(symbolic_softmax, 10); }
+TEST(SymbolicLaunches, AConvolutionWithPaddingAndAnyImage) { run_launched(symbolic_image, 10); }
+TEST(SymbolicLaunches, AStridedDepthwiseConvolution) { run_launched(symbolic_depthwise, 10); }
 TEST(SymbolicLaunches, LargestOfIntegersAndWhatIsThere) { run_launched(largest_integers, 10); }
 
 /// A product by tensor cores: tiles for enough terms, threads for few, and edges everywhere.
 TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
-  const SymbolicKernel kernel = launched_kernel(product_bf16);
+  const SymbolicKernel kernel = symbolic_kernel(product_bf16);
   const SymbolicCompilation compiled = launched(product_bf16);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
   ASSERT_TRUE(compiled.program->launches[0].tiles);
@@ -160,7 +113,7 @@ TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
        {Bindings{{"M", 0}, {"N", 5}, {"K", 3}}, Bindings{{"M", 1}, {"N", 1}, {"K", 1}},
         Bindings{{"M", 33}, {"N", 17}, {"K", 0}}, Bindings{{"M", 33}, {"N", 17}, {"K", 131}},
         Bindings{{"M", 16}, {"N", 64}, {"K", 256}}, Bindings{{"M", 1}, {"N", 71}, {"K", 299}}}) {
-    const auto checked = run_launches(*runner, kernel, sizes);
+    const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << checked->first_difference;
   }
@@ -181,12 +134,12 @@ void weaken(std::vector<Node>& nodes, const std::string& size) {
 
 /// Edges that are one position too wide, and loops of a tile less.
 TEST(SymbolicLaunches, MutantsOfTilesAreCaught) {
-  const SymbolicKernel kernel = launched_kernel(product_bf16);
+  const SymbolicKernel kernel = symbolic_kernel(product_bf16);
   const SymbolicCompilation compiled = launched(product_bf16);
   ASSERT_TRUE(compiled.program);
   const auto is_right = [&](const SymbolicProgram& program) {
-    const auto checked =
-        run_launches(*make_symbolic_runner(program, blocks_machine()), kernel, {{"M", 33}, {"N", 17}, {"K", 299}});
+    const auto checked = run_at(*make_symbolic_runner(program, blocks_machine()), kernel,
+                                {{"M", 33}, {"N", 17}, {"K", 299}}, ExecutionMode::emulated);
     return checked && checked->correct;
   };
   SymbolicProgram wider = *compiled.program;
@@ -225,7 +178,7 @@ std::string main_with_rows(const std::string& rows) {
 }
 
 TEST(SymbolicLaunches, TheEntryChecksSizesAndSaysWhyInOneLine) {
-  const SymbolicCompilation compiled = launched(product_f32);
+  const SymbolicCompilation compiled = launched(symbolic_product);
   ASSERT_TRUE(compiled.program);
   const auto unit = print_symbolic_cuda(*compiled.program, blocks_machine());
   ASSERT_TRUE(unit);
@@ -237,7 +190,7 @@ TEST(SymbolicLaunches, TheEntryChecksSizesAndSaysWhyInOneLine) {
 
 /// What keeps threads and blocks to the sizes is needed.
 TEST(SymbolicLaunches, MutantsAreCaught) {
-  const SymbolicCompilation compiled = launched(product_f32);
+  const SymbolicCompilation compiled = launched(symbolic_product);
   ASSERT_TRUE(compiled.program);
   const auto unit = print_symbolic_cuda(*compiled.program, blocks_machine());
   ASSERT_TRUE(unit);
@@ -257,7 +210,7 @@ TEST(SymbolicLaunches, MutantsAreCaught) {
 TEST(SymbolicLaunches, IndexTypesAreProved) {
   const auto index = [](const std::string& most) {
     const auto launches =
-        statement_launches(launched_kernel("kernel: k\ndims: {M: {max: " + most + "}, N: {max: " + most +
+        statement_launches(symbolic_kernel("kernel: k\ndims: {M: {max: " + most + "}, N: {max: " + most +
                                            "}}\ntensors: {A: {shape: [M, N]}, C: {shape: [M, N]}}\n"
                                            "compute: ['C[i,j] = A[i,j]']\n"));
     EXPECT_TRUE(launches);
@@ -270,7 +223,7 @@ TEST(SymbolicLaunches, IndexTypesAreProved) {
 TEST(SymbolicLaunches, RefusalsNameTheSizeToBind) {
   const auto why = [](const std::string& dims, const std::string& tensors, const std::string& statement) {
     const auto launches = statement_launches(
-        launched_kernel("kernel: k\ndims: " + dims + "\ntensors: " + tensors + "\ncompute: ['" + statement + "']\n"));
+        symbolic_kernel("kernel: k\ndims: " + dims + "\ntensors: " + tensors + "\ncompute: ['" + statement + "']\n"));
     return launches ? "" : launches.diagnostics().front().message + "; " + launches.diagnostics().front().hint;
   };
   EXPECT_EQ(why("{M: {max: 1099511627776, likely: 8}}", "{A: {shape: [M]}, C: {shape: [M]}}", "C[i] = A[i]"),

@@ -8,28 +8,22 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
-#include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/row_loops.h"
+#include "tests/symbolic/kernels.h"
 
 namespace isamap {
 namespace {
 
 const HardwareModel& machine() {
-  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  static const HardwareModel model = machine_of_file("x86_avx2");
   return model;
 }
 
-SymbolicKernel kernel_of(const std::string& text) {
-  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  return kernel ? *kernel : SymbolicKernel{};
-}
-
 SymbolicKernel product_of_rows(const std::string& facts = "{min: 0, max: 4096, likely: [200, 1]}") {
-  return kernel_of("kernel: projection\ndims: {M: " + facts + R"(, N: 40, K: 24}
+  return symbolic_kernel("kernel: projection\ndims: {M: " + facts + R"(, N: 40, K: 24}
 tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
 compute:
   - C[i,j] += A[i,k] * B[k,j]
@@ -73,21 +67,11 @@ const SymbolicCompilation& compiled(const SymbolicKernel& kernel) {
   return known[key] = std::move(result);
 }
 
-Result<Checked> run_at(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes) {
-  auto bound = isamap::bind(kernel, sizes);
-  if (!bound) return bound.diagnostics();
-  Program program;
-  program.name = bound->name;
-  program.kernel = std::move(*bound);
-  runner.set_sizes(sizes);
-  return run_and_compare(program, runner, availability(machine()).how, 1, 0, {});
-}
-
 bool runs_here() { return availability(machine()).how == ExecutionMode::native; }
 
 void run_many(const std::string& text, const std::string& size, std::int64_t low, std::int64_t high) {
   if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
-  const SymbolicKernel kernel = kernel_of(text);
+  const SymbolicKernel kernel = symbolic_kernel(text);
   const SymbolicCompilation& program = compiled(kernel);
   ASSERT_TRUE(program.program);
   const auto runner = make_symbolic_runner(*program.program, machine());
@@ -97,7 +81,7 @@ void run_many(const std::string& text, const std::string& size, std::int64_t low
   for (int n = 0; n < 2; ++n)
     sizes.push_back(std::uniform_int_distribution<std::int64_t>(low, kernel.facts.sizes[0].max)(random));
   for (const std::int64_t value : sizes) {
-    const auto checked = run_at(*runner, kernel, {{size, value}});
+    const auto checked = run_at(*runner, kernel, {{size, value}}, availability(machine()).how);
     ASSERT_TRUE(checked) << size << " = " << value << "\n" << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << size << " = " << value << ": " << checked->first_difference;
   }
@@ -109,15 +93,15 @@ TEST(SymbolicRows, WhereAKernelHasThem) {
   ASSERT_TRUE(rows) << render(rows.diagnostics());
   EXPECT_EQ(print(rows->count), "M");
   EXPECT_EQ(with_rows(product_of_rows(), *rows, 5).tensors[2].shape, (std::vector<std::int64_t>{5, 40}));
-  const auto strided = rows_of(kernel_of(window));
+  const auto strided = rows_of(symbolic_kernel(window));
   ASSERT_TRUE(strided) << render(strided.diagnostics());
   EXPECT_EQ(strided->factor.at(TensorId{0}), 2);
-  EXPECT_EQ(with_rows(kernel_of(window), *strided, 5).tensors[0].shape[0], 11);
+  EXPECT_EQ(with_rows(symbolic_kernel(window), *strided, 5).tensors[0].shape[0], 11);
 }
 
 TEST(SymbolicRows, RefusalsNameTheSizeToBind) {
   const auto why = [](const std::string& text) {
-    const auto rows = rows_of(kernel_of(text));
+    const auto rows = rows_of(symbolic_kernel(text));
     return rows ? "" : rows.diagnostics().front().message + "; " + rows.diagnostics().front().hint;
   };
   const std::string head = "kernel: k\ndims: {M: {max: 64, likely: 8}}\n";
@@ -137,7 +121,7 @@ TEST(SymbolicRows, RefusalsNameTheSizeToBind) {
 
 TEST(SymbolicRows, PartsServeEveryNumberOfRows) {
   for (const SymbolicKernel& kernel :
-       {product_of_rows(), kernel_of(softmax), kernel_of(strided_batch), kernel_of(window)}) {
+       {product_of_rows(), symbolic_kernel(softmax), symbolic_kernel(strided_batch), symbolic_kernel(window)}) {
     const SymbolicCompilation& program = compiled(kernel);
     ASSERT_TRUE(program.program);
     const RowVersion& all = program.program->versions.back();
@@ -198,7 +182,7 @@ const std::string large_weights =
 
 /// Tiles and the rows before them are the program of that number of rows with its last tile moved to the front.
 TEST(SymbolicRows, TheRestIsOfTheSamePass) {
-  const SymbolicKernel kernel = kernel_of(large_weights);
+  const SymbolicKernel kernel = symbolic_kernel(large_weights);
   const SymbolicCompilation& program = compiled(kernel);
   ASSERT_TRUE(program.program);
   const Rows rows = *rows_of(kernel);
@@ -247,7 +231,7 @@ TEST(SymbolicRows, MutantsAreCaught) {
   ASSERT_TRUE(program.program);
   const auto is_right = [&](const SymbolicProgram& mutant, std::int64_t size) {
     const auto runner = make_symbolic_runner(mutant, machine());
-    const auto checked = run_at(*runner, kernel, {{"M", size}});
+    const auto checked = run_at(*runner, kernel, {{"M", size}}, availability(machine()).how);
     return checked && checked->correct;
   };
   EXPECT_TRUE(is_right(*program.program, 201));

@@ -7,24 +7,18 @@
 #include "backends/cpp/symbolic/padding_zones.h"
 #include "driver/execute.h"
 #include "driver/grid_plan.h"
-#include "isamap/frontends.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/row_strips.h"
+#include "tests/symbolic/kernels.h"
 
 namespace isamap {
 namespace {
 
 const HardwareModel& strips_machine() {
-  static const HardwareModel model = load_hardware("x86_avx2", {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+  static const HardwareModel model = machine_of_file("x86_avx2");
   return model;
-}
-
-SymbolicKernel strips_kernel(const std::string& text) {
-  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  return kernel ? *kernel : SymbolicKernel{};
 }
 
 const std::string norm_of_rows = R"(kernel: norm
@@ -48,7 +42,7 @@ compute:
 SymbolicCompilation compile_strips(const std::string& text) {
   CompileOptions options;
   options.schedule.max_evaluations = 60;
-  SymbolicCompilation result = compile_symbolic(strips_kernel(text), strips_machine(), options);
+  SymbolicCompilation result = compile_symbolic(symbolic_kernel(text), strips_machine(), options);
   EXPECT_TRUE(result.program) << render(result.problems);
   return result;
 }
@@ -67,7 +61,7 @@ std::vector<Grid> shapes_only(const SymbolicKernel& kernel) {
 }
 
 std::vector<StripGroup> groups_of(const std::string& text) {
-  const SymbolicKernel kernel = strips_kernel(text);
+  const SymbolicKernel kernel = symbolic_kernel(text);
   const std::vector<Grid> grids = shapes_only(kernel);
   std::vector<const Grid*> all;
   for (const Grid& grid : grids) all.push_back(&grid);
@@ -89,10 +83,10 @@ TEST(Strips, AConsumerOfOtherRowsJoinsNone) {
       "tensors: {X: {shape: [P, N]}, T: {shape: [P, N]}, Y: {shape: [M, N]}, S: {shape: [N]}}\ncompute:\n"
       "  - T[i,j] = X[i,j] * 2\n";
   const auto moved = groups_of(head + "  - Y[i,j] = T[i+1,j]\n  - S[j] += Y[i,j]\n");
-  for (const StripGroup& group : moved)  // columns are passed on, never rows
-    if (group.count > 1) {
-      EXPECT_EQ(print(group.extent), "N");
-    }
+  std::string shown;  // columns may be cut into strips, rows never
+  for (const StripGroup& group : moved)
+    shown += std::to_string(group.count) + (group.count > 1 ? " by " + print(group.extent) : "") + ";";
+  EXPECT_EQ(shown, "3 by N;");
   const auto sum = groups_of(
       "kernel: k\ndims: {M: {max: 90}}\ntensors: {X: {shape: [M, 4]}, T: {shape: [M, 4]}, S: {shape: [4]}}\ncompute:\n"
       "  - T[i,j] = X[i,j] * 2\n  - S[j] += T[i,j]\n");
@@ -110,20 +104,14 @@ TEST(Strips, WeightsAreUsedOftenInEach) {
 
 void run_strips(const std::string& text, const std::vector<Bindings>& all) {
   if (availability(strips_machine()).how != ExecutionMode::native) GTEST_SKIP() << availability(strips_machine()).why;
-  const SymbolicKernel kernel = strips_kernel(text);
+  const SymbolicKernel kernel = symbolic_kernel(text);
   const SymbolicCompilation compiled = compile_strips(text);
   ASSERT_TRUE(compiled.program);
   const auto runner = make_symbolic_runner(*compiled.program, strips_machine());
   for (const Bindings& sizes : all) {
     std::string shown;
     for (const auto& [name, value] : sizes) shown += name + " = " + std::to_string(value) + " ";
-    auto bound = isamap::bind(kernel, sizes);
-    ASSERT_TRUE(bound) << shown;
-    Program program;
-    program.name = bound->name;
-    program.kernel = std::move(*bound);
-    runner->set_sizes(sizes);
-    const auto checked = run_and_compare(program, *runner, ExecutionMode::native, 1, 0, {});
+    const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::native);
     ASSERT_TRUE(checked) << shown << "\n" << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << shown << checked->first_difference;
   }
@@ -147,7 +135,7 @@ TEST(Strips, RunBehindAConvolution) {
 TEST(PaddingZones, AreAsWideAsReadsAllow) {
   for (const int stride : {1, 2}) {
     const std::string p = stride == 1 ? "P: \"H\"" : "P: \"(H - 1)/2 + 1\"";
-    const SymbolicKernel kernel = strips_kernel(
+    const SymbolicKernel kernel = symbolic_kernel(
         "kernel: k\ndims: {H: {max: 60, likely: 15}, " + p +
         "}\ntensors: {I: {shape: [H, 20], outside: 0}, F: {shape: [5, 20]}, O: {shape: [P, 20]}}\ncompute:\n"
         "  - O[p,c] += I[" +
@@ -170,7 +158,7 @@ TEST(PaddingZones, AreAsWideAsReadsAllow) {
 }
 
 TEST(PaddingZones, AreNoneWhereElementsHaveManyUses) {
-  const SymbolicKernel kernel = strips_kernel(
+  const SymbolicKernel kernel = symbolic_kernel(
       "kernel: k\ndims: {H: {max: 60, likely: 15}}\n"
       "tensors: {I: {shape: [H, 20], outside: 0}, F: {shape: [3, 20, 64]}, O: {shape: [H, 64]}}\ncompute:\n"
       "  - O[p,k] += I[p+r-1,c] * F[r,c,k]\n");
@@ -178,7 +166,7 @@ TEST(PaddingZones, AreNoneWhereElementsHaveManyUses) {
 }
 
 TEST(GridPlans, RowsAndLanesBecomeRows) {
-  const SymbolicKernel kernel = strips_kernel(norm_of_rows);
+  const SymbolicKernel kernel = symbolic_kernel(norm_of_rows);
   const auto shape = grid_shape(kernel, 0);
   ASSERT_TRUE(shape);
   const auto schedule = parse_schedule(
@@ -210,7 +198,7 @@ TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
         "      - nest:\n          - for i by 1\n          - for j by 1\n          - do " + name + " with scalar\n";
   }
   for (const std::int64_t n : {1, 7, 8, 15, 64, 131}) {
-    auto kernel = isamap::bind(strips_kernel(norm_of_rows), {{"M", 9}, {"N", n}});
+    auto kernel = isamap::bind(symbolic_kernel(norm_of_rows), {{"M", 9}, {"N", n}});
     ASSERT_TRUE(kernel);
     const auto schedule = parse_schedule(text + others, "s.yaml", *kernel, strips_machine());
     ASSERT_TRUE(schedule) << n << "\n" << render(schedule.diagnostics());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points drawn at random, each at most once: what any other strategy has to beat.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -10,18 +8,19 @@
 
 #include "isamap/interpret.h"
 #include "isamap/search.h"
+#include "scheduler/search/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-constexpr int max_repeats = 32;  ///< draws of known points in a row for one point: the space is as good as seen
 constexpr std::size_t max_remembered = 1 << 20;
 constexpr std::size_t drawn_together = 32;
 
 class Drawn final : public SearchStrategy {
  public:
-  Drawn(const SearchSpace& space, std::uint64_t seed) : space_(space), random_(seed) {}
+  Drawn(const SearchSpace& space, std::size_t redraws, std::uint64_t seed)
+      : space_(space), redraws_(redraws), random_(seed) {}
 
   std::optional<Point> next() override {
     if (queue_.empty() && makes() > 0)
@@ -41,7 +40,7 @@ class Drawn final : public SearchStrategy {
   }
   std::optional<Point> make(std::size_t number) override {
     Random random(batch_ ^ number);
-    for (int repeats = 0; repeats < max_repeats; ++repeats) {
+    for (std::size_t draw = 0; draw <= redraws_; ++draw) {
       Point point = space_.repair(space_.random(random.next()));
       if (seen_.size() >= max_remembered || !seen_.contains(point.choice)) return point;
     }
@@ -55,6 +54,7 @@ class Drawn final : public SearchStrategy {
 
  private:
   const SearchSpace& space_;
+  std::size_t redraws_;  ///< of a point that is known; then none is drawn
   Random random_;
   std::uint64_t batch_ = 0;
   bool told_ = true;  ///< something of the last batch
@@ -66,10 +66,10 @@ class Drawn final : public SearchStrategy {
 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_random(const SearchSpace& space, const StrategyOptions& options,
                                                              std::uint64_t seed) {
-  if (!options.empty())
-    return error(fmt::format("strategy random has no option '{}'", options.begin()->first),
-                 "it has no options; it draws until the budget ends");
-  return std::unique_ptr<SearchStrategy>(std::make_unique<Drawn>(space, seed));
+  OptionReader read("random", options);
+  const std::size_t redraws = read.count("redraws", 31, 0, 100000);
+  if (Diagnostics problems = read.problems(); !problems.empty()) return problems;
+  return std::unique_ptr<SearchStrategy>(std::make_unique<Drawn>(space, redraws, seed));
 }
 
 }  // namespace isamap

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Symbolic kernels that several tests compile, and how they are read.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "backends/compiled_runner.h"
+#include "driver/execute.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+inline HardwareModel machine_of_file(const std::string& name) {
+  return load_hardware(name, {ISAMAP_SOURCE_DIR "/hardware_models"})->model;
+}
+
+inline SymbolicKernel symbolic_kernel(const std::string& text) {
+  auto kernel = parse_symbolic_kernel(text, "k.yaml", {});
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : SymbolicKernel{};
+}
+
+/// A product whose sizes all are symbolic.
+inline const std::string symbolic_product = R"(kernel: gemm
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+/// A convolution with padding; its batch and image are symbolic.
+inline const std::string symbolic_image = R"(kernel: conv
+dims: {N: {max: 4, likely: 2}, H: {max: 60, likely: 14}, W: {max: 60, likely: 14}}
+tensors: {I: {shape: [N, 3, H, W], outside: 0}, F: {shape: [5, 3, 3, 3]}, O: {shape: [N, 5, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)";
+
+/// Strided, with padding; the output has sizes that follow from those of the image.
+inline const std::string symbolic_depthwise = R"(kernel: depthwise
+dims: {H: {max: 60, likely: 15}, W: {max: 60, likely: 15}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
+tensors: {I: {shape: [H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [P, Q, 20]}}
+compute:
+  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
+)";
+
+inline const std::string symbolic_softmax = R"(kernel: softmax
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
+tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}
+compute:
+  - H[i] max= X[i,j]
+  - E[i,j] = exp(X[i,j] - H[i])
+  - L[i] += E[i,j]
+  - Y[i,j] = E[i,j] / L[i]
+)";
+
+/// The program for all sizes executed at one of them, and compared with the interpreter.
+inline Result<Checked> run_at(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes,
+                              ExecutionMode how) {
+  auto bound = isamap::bind(kernel, sizes);
+  if (!bound) return bound.diagnostics();
+  Program program;
+  program.name = bound->name;
+  program.kernel = std::move(*bound);
+  runner.set_sizes(sizes);
+  return run_and_compare(program, runner, how, 1, 0, {});
+}
+
+}  // namespace isamap
