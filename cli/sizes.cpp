@@ -19,10 +19,11 @@ struct SizeList {
   std::vector<std::int64_t> values;
 };
 
-std::optional<std::int64_t> whole_number_of(const std::string& text) {
+std::optional<std::int64_t> whole_number_of(const std::string& text, bool& too_large) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  too_large = problem == std::errc::result_out_of_range && stop == end;
   return !text.empty() && problem == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
@@ -34,7 +35,12 @@ std::optional<std::vector<SizeList>> size_lists(const std::string& text) {
     const std::string word = text.substr(start, comma - start);
     start = comma + 1;
     const std::size_t equals = word.find('=');
-    const auto value = whole_number_of(equals == std::string::npos ? word : word.substr(equals + 1));
+    bool too_large = false;
+    const auto value = whole_number_of(equals == std::string::npos ? word : word.substr(equals + 1), too_large);
+    if (too_large) {
+      fail(Exit::usage, fmt::format("--sizes {}: does not fit 64 bits", word), "sizes are below 2^63");
+      return std::nullopt;
+    }
     const bool named = equals != std::string::npos && equals > 0;
     if (!value || (!named && (equals == 0 || lists.empty()))) {
       fail(Exit::usage, fmt::format("--sizes {}: expected NAME=NUMBER or a further NUMBER", word),

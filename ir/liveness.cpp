@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace isamap {
 
@@ -18,6 +17,7 @@ Interval hull(const Interval& a, const Interval& b) {
 }
 
 struct UseTimes {
+  const std::set<const Node*>& ignored;
   std::int64_t time = 0;
   int roles = 0;                    ///< nesting depth of roles
   std::set<std::int32_t> of_roles;  ///< buffers that they access
@@ -30,6 +30,7 @@ struct UseTimes {
     Uses uses;
     std::map<std::int32_t, Interval> first_user;
     for (const Node& node : nodes) {
+      if (ignored.contains(&node)) continue;
       const std::int64_t begin = time;
       const Uses inside = visit(node);
       const Interval whole{begin, std::max(begin, time - 1)};
@@ -74,9 +75,9 @@ struct UseTimes {
 
 }  // namespace
 
-std::vector<Interval> live_ranges(const Program& program) {
+std::vector<Interval> live_ranges(const Program& program, const std::set<const Node*>& ignored) {
   std::vector<Interval> live(program.buffers.size(), never);
-  UseTimes uses;
+  UseTimes uses{ignored};
   for (const auto& [buffer, interval] : uses.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (program.buffers[i].role == BufferRole::argument || program.buffers[i].counter ||

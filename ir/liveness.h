@@ -2,6 +2,7 @@
 #pragma once
 // Live intervals of a program's buffers, for allocation and register pressure.
 
+#include <set>
 #include <vector>
 
 #include "isamap/program.h"
@@ -10,8 +11,9 @@ namespace isamap {
 
 /// For each buffer its live interval in leaf positions (numbered in program order); low > high: never used in the body.
 /// A buffer used inside a loop and outside it lives throughout the loop; one used only inside a loop body lives inside
-/// one iteration. Arguments, ahead-of-time buffers, counters and buffers of roles are always live.
-std::vector<Interval> live_ranges(const Program& program);
+/// one iteration. Arguments, ahead-of-time buffers, counters and buffers of roles are always live. Uses by
+/// nodes in `ignored` do not count.
+std::vector<Interval> live_ranges(const Program& program, const std::set<const Node*>& ignored = {});
 
 /// Registers or bytes of a buffer.
 std::int64_t footprint(const Buffer& buffer);

@@ -22,7 +22,7 @@ class CapacityCheck {
   Diagnostics run() {
     std::map<std::string, std::int64_t> around;
     collect(program_.body, around);
-    const auto live = live_ranges(program_);
+    const auto live = live_ranges(program_, constants_in_registers());
     for (std::size_t m = 0; m < model_.memories().size(); ++m) {
       const Memory& memory = model_.memories()[m];
       std::vector<std::size_t> here;
@@ -56,6 +56,41 @@ class CapacityCheck {
     std::map<std::string, std::int64_t> around_all;            // of those around every use
     bool seen = false;
   };
+
+  /// Outermost calls that set a register to a constant, once: a compiler sets such a register again, or reads the
+  /// constant from memory, rather than spill another between its uses.
+  std::set<const Node*> constants_in_registers() const {
+    std::map<std::int32_t, int> writes;
+    count_writes(program_.body, writes);
+    std::set<std::int32_t> constants;
+    std::set<const Node*> found;
+    for (const Node& node : program_.body) {
+      const auto* element = std::get_if<Element>(&node.is);
+      if (element != nullptr && element->reads.empty() && writes[element->write.buffer.value] == 1)
+        constants.insert(element->write.buffer.value);
+      const auto* call = std::get_if<Call>(&node.is);
+      if (call == nullptr || call->operands.empty() || writes[call->operands.front().buffer.value] != 1) continue;
+      if (std::any_of(call->operands.begin() + 1, call->operands.end(),
+                      [&](const Ref& read) { return read.buffer.valid() && !constants.contains(read.buffer.value); }))
+        continue;
+      const BufferId set = call->operands.front().buffer;
+      if (set.valid() && model_.memory(program_.buffers[set.index()].memory).named_by_compiler()) found.insert(&node);
+    }
+    return found;
+  }
+
+  static void count_writes(const std::vector<Node>& nodes, std::map<std::int32_t, int>& writes) {
+    for (const Node& node : nodes) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) count_writes(loop->body, writes);
+      if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        count_writes(guard->then, writes);
+        count_writes(guard->otherwise, writes);
+      }
+      if (const auto* call = std::get_if<Call>(&node.is); call != nullptr && !call->operands.empty())
+        ++writes[call->operands.front().buffer.value];
+      if (const auto* element = std::get_if<Element>(&node.is)) ++writes[element->write.buffer.value];
+    }
+  }
 
   void collect(const std::vector<Node>& nodes, std::map<std::string, std::int64_t>& around) {
     for (const Node& node : nodes) {

@@ -401,21 +401,9 @@ std::string tree_name(const std::vector<TreeCall>& calls, const HardwareModel& m
   return name;
 }
 
-std::vector<int> temporary_of_calls(const InstructionTree& tree) {
-  std::vector<int> number(tree.calls.size(), -1);
-  std::vector<bool> used;
-  for (std::size_t c = 0; c + 1 < tree.calls.size(); ++c) {
-    const auto free = static_cast<std::size_t>(std::find(used.begin(), used.end(), false) - used.begin());
-    if (free == used.size()) used.push_back(false);
-    for (const TreeInput& input : tree.calls[c].inputs)  // for the last time, but not overwritten by this call
-      if (input.from == TreeInput::From::call)
-        used[static_cast<std::size_t>(number[static_cast<std::size_t>(input.number)])] = false;
-    used[free] = true;
-    number[c] = static_cast<int>(free);
-  }
-  return number;
-}
+namespace {
 
+/// Values that its calls read from registers.
 std::vector<double> constants_of(const InstructionTree& tree) {
   std::vector<double> values;
   for (const TreeCall& call : tree.calls)
@@ -426,19 +414,47 @@ std::vector<double> constants_of(const InstructionTree& tree) {
   return values;
 }
 
-std::int64_t temporaries_of(const InstructionTree& tree) {
-  std::int64_t most = 0;
-  for (const int number : temporary_of_calls(tree)) most = std::max<std::int64_t>(most, number + 1);
-  return most + static_cast<std::int64_t>(constants_of(tree).size());
+/// Does its text read all operands before it writes the result, `{C} = expression;`? Then one register serves both.
+bool reads_before_it_writes(const Instruction& instruction) {
+  const std::vector<std::variant<std::string, Placeholder>>& parts = instruction.emit.parts;
+  const std::string& result = instruction.operands[operand_of_access(instruction, 0).index()].name;
+  const auto* first = parts.empty() ? nullptr : std::get_if<Placeholder>(&parts.front());
+  const auto* then = parts.size() < 2 ? nullptr : std::get_if<std::string>(&parts[1]);
+  if (!first || first->text != result || !then || !then->starts_with(" = ")) return false;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto* text = std::get_if<std::string>(&parts[i]);
+    const std::size_t end = text ? text->find(';') : std::string::npos;
+    if (end != std::string::npos && (i + 1 < parts.size() || end + 1 < text->size())) return false;
+  }
+  return true;
 }
 
-std::int64_t most_live_results(const InstructionTree& tree) {
-  std::int64_t live = 0, most = 0;
-  for (const TreeCall& call : tree.calls) {
-    for (const TreeInput& input : call.inputs) live -= input.from == TreeInput::From::call ? 1 : 0;
-    most = std::max(most, ++live);
+}  // namespace
+
+std::vector<int> result_registers(const InstructionTree& tree, const HardwareModel& model) {
+  std::vector<int> number(tree.calls.size(), -1);
+  std::vector<bool> used;
+  for (std::size_t c = 0; c + 1 < tree.calls.size(); ++c) {
+    const auto release_operands = [&] {
+      for (const TreeInput& input : tree.calls[c].inputs)
+        if (input.from == TreeInput::From::call)
+          used[static_cast<std::size_t>(number[static_cast<std::size_t>(input.number)])] = false;
+    };
+    const bool overlaps = reads_before_it_writes(model.instruction(tree.calls[c].instruction));
+    if (overlaps) release_operands();
+    const auto free = static_cast<std::size_t>(std::find(used.begin(), used.end(), false) - used.begin());
+    if (free == used.size()) used.push_back(false);
+    if (!overlaps) release_operands();
+    used[free] = true;
+    number[c] = static_cast<int>(free);
   }
-  return most;
+  return number;
+}
+
+std::int64_t registers_beside_operands(const InstructionTree& tree, const HardwareModel& model) {
+  std::int64_t results = 0;
+  for (const int number : result_registers(tree, model)) results = std::max<std::int64_t>(results, number + 1);
+  return results + static_cast<std::int64_t>(constants_of(tree).size());
 }
 
 }  // namespace isamap

@@ -29,14 +29,11 @@ std::optional<InstructionTree> tree_named(const std::string& names, const Comput
 /// Names of its instructions, as in schedules: "add_f32.relu_f32.least_f32".
 std::string tree_name(const std::vector<TreeCall>& calls, const HardwareModel& model);
 
-/// Registers for results between the calls of one tree, and those that hold its constants: a call overwrites none of
-/// its operands.
-std::int64_t temporaries_of(const InstructionTree& tree);
-/// Results that are live at a time, where a call may overwrite its operands.
-std::int64_t most_live_results(const InstructionTree& tree);
-/// By call: the temporary that holds its result; -1: the root.
-std::vector<int> temporary_of_calls(const InstructionTree& tree);
-std::vector<double> constants_of(const InstructionTree& tree);
+/// By call: the number of the register that holds its result; -1: the root, whose result is the tree's. A call whose
+/// text reads all operands before it writes takes the register of an operand that is not read again.
+std::vector<int> result_registers(const InstructionTree& tree, const HardwareModel& model);
+/// Registers for results between the calls of one tree, and those that hold its constants.
+std::int64_t registers_beside_operands(const InstructionTree& tree, const HardwareModel& model);
 
 /// The instruction that a mapping uses: of the model, or the form of its tree. Valid as long as both.
 inline const Instruction& instruction_of(const Mapping& mapping, const HardwareModel& model) {

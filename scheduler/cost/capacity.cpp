@@ -9,7 +9,6 @@
 #include <set>
 
 #include "hwdesc/model/register_reallocation.h"
-#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/staged_tile.h"
 #include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
@@ -65,14 +64,6 @@ int implicit_operand_registers(const ResolvedNest& view, const TileCounts& count
     if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
   }
   return 0;
-}
-
-/// Results between the calls of a tree of instructions, and its constants. A compiler takes the last result's register
-/// for a chain of them, and constants from memory.
-std::int64_t registers_between_calls(const ResolvedNest& view, MemoryId registers) {
-  const InstructionTree& tree = view.mapping.tree;
-  if (tree.empty() || operand_memory(view, 0) != registers) return 0;
-  return view.model->memory(registers).named_by_compiler() ? most_live_results(tree) - 1 : temporaries_of(tree);
 }
 
 /// Instances with registers of their own that run in parallel in one unit of the pool.
@@ -139,7 +130,7 @@ struct Occupancy {
   double needed = 0;
   boost::container::small_vector<std::pair<const StagedTile*, double>, 8> stages;
   int operands = 0;          ///< registers of memory operands
-  std::int64_t between = 0;  ///< registers between the calls of a tree of instructions
+  std::int64_t between = 0;  ///< results between the calls of a tree of instructions, and its constants
 
   bool empty() const { return stages.empty() && operands == 0 && between == 0; }
   /// The line of the largest stage.
@@ -170,7 +161,7 @@ Occupancy occupancy_of(const ResolvedNest& view, const TileCounts& counts, Memor
   }
   found.operands = implicit_operand_registers(view, counts, id);
   found.needed += found.operands;
-  found.between = registers_between_calls(view, id);
+  if (operand_memory(view, 0) == id) found.between = view.facts->registers_beside_operands;
   found.needed += static_cast<double>(found.between);
   return found;
 }

@@ -59,7 +59,7 @@ class CallLowering : NestParts {
     }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
     if (const Diagnostics problems = read_again(refs); has_errors(problems)) return problems;
-    if (!input_.pairing.tree.empty()) return lower_tree(lowering_, input_.pairing.tree, refs, extents);
+    if (!input_.pairing.tree.empty()) return lower_tree(lowering_, statement_.name, input_.pairing.tree, refs, extents);
     const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
     const Instruction& written = lowering_.model.instruction(id);
     if (written.ranges.size() != instruction_->ranges.size()) {

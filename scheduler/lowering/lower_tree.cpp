@@ -73,42 +73,6 @@ std::vector<std::int64_t> all_extents(const Instruction& instruction) {
   return extents;
 }
 
-/// Does its text read all operands before it writes the result, `{C} = expression;`? Then one register serves both.
-bool reads_before_it_writes(const Instruction& instruction) {
-  const std::vector<std::variant<std::string, Placeholder>>& parts = instruction.emit.parts;
-  const std::string& result = operand_at(instruction, 0).name;
-  const auto* first = parts.empty() ? nullptr : std::get_if<Placeholder>(&parts.front());
-  const auto* then = parts.size() < 2 ? nullptr : std::get_if<std::string>(&parts[1]);
-  if (!first || first->text != result || !then || !then->starts_with(" = ")) return false;
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto* text = std::get_if<std::string>(&parts[i]);
-    const std::size_t end = text ? text->find(';') : std::string::npos;
-    if (end != std::string::npos && (i + 1 < parts.size() || end + 1 < text->size())) return false;
-  }
-  return true;
-}
-
-/// By call: the number of the register that holds its result; -1: the root, whose result is the tree's.
-std::vector<int> result_registers(const InstructionTree& tree, const HardwareModel& model) {
-  std::vector<int> number(tree.calls.size(), -1);
-  std::vector<bool> used;
-  for (std::size_t c = 0; c + 1 < tree.calls.size(); ++c) {
-    const auto release_operands = [&] {
-      for (const TreeInput& input : tree.calls[c].inputs)
-        if (input.from == TreeInput::From::call)
-          used[static_cast<std::size_t>(number[static_cast<std::size_t>(input.number)])] = false;
-    };
-    const bool overlaps = reads_before_it_writes(model.instruction(tree.calls[c].instruction));
-    if (overlaps) release_operands();
-    const auto free = static_cast<std::size_t>(std::find(used.begin(), used.end(), false) - used.begin());
-    if (free == used.size()) used.push_back(false);
-    if (!overlaps) release_operands();
-    used[free] = true;
-    number[c] = static_cast<int>(free);
-  }
-  return number;
-}
-
 }  // namespace
 
 bool is_broadcast(const Instruction& instruction, const HardwareModel& model) {
@@ -166,8 +130,8 @@ Result<Ref> constant_register(Lowering& lowering, const Instruction& instruction
                "describe a broadcast, compute \"D[j] = S[]\", or a fill");
 }
 
-Result<Nodes> lower_tree(Lowering& lowering, const InstructionTree& tree, const std::vector<Ref>& refs,
-                         const std::vector<std::int64_t>& extents) {
+Result<Nodes> lower_tree(Lowering& lowering, const std::string& statement, const InstructionTree& tree,
+                         const std::vector<Ref>& refs, const std::vector<std::int64_t>& extents) {
   const std::vector<int> temporaries = result_registers(tree, lowering.model);
   std::vector<Ref> results;
   Nodes nodes;
@@ -176,7 +140,7 @@ Result<Nodes> lower_tree(Lowering& lowering, const InstructionTree& tree, const 
     const Instruction& instruction = lowering.model.instruction(call.instruction);
     Ref result = refs[0];
     if (temporaries[c] >= 0) {
-      const std::string name = fmt::format("between_{}_{}", shape_text(instruction, 0), temporaries[c]);
+      const std::string name = fmt::format("{}_between_{}_{}", statement, shape_text(instruction, 0), temporaries[c]);
       result = {register_named(lowering, name, instruction, 0).first, own_index(instruction, 0)};
     }
     std::vector<Ref> operands{result};

@@ -8,9 +8,10 @@
 
 namespace isamap {
 
-/// `refs`: by access of the tree's form. Each call has these extents.
-Result<Nodes> lower_tree(Lowering& lowering, const InstructionTree& tree, const std::vector<Ref>& refs,
-                         const std::vector<std::int64_t>& extents);
+/// `refs`: by access of the tree's form. Each call has these extents. Each statement has registers of its own for
+/// results between calls: they are free while another statement is computed in the same loop.
+Result<Nodes> lower_tree(Lowering& lowering, const std::string& statement, const InstructionTree& tree,
+                         const std::vector<Ref>& refs, const std::vector<std::int64_t>& extents);
 
 /// A move that writes one element of home memory to all elements of a register; masks are not needed for it.
 bool is_broadcast(const Instruction& instruction, const HardwareModel& model);

@@ -8,6 +8,7 @@
 #include "ir/begun_sums.h"
 #include "ir/text/access_name.h"
 #include "isamap/cost_model.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
 #include "scheduler/nest/out_of_bounds.h"
 #include "scheduler/nest/resolved_nest.h"
@@ -121,6 +122,7 @@ std::shared_ptr<const NestFacts> completed(NestFacts facts) {
   }
   facts.accesses.clear();
   for (int a = 0; a < access_count(facts.statement); ++a) facts.accesses.push_back(access_facts(facts, a));
+  facts.registers_beside_operands = registers_beside_operands(facts.mapping.tree, *facts.model);
   return std::make_shared<const NestFacts>(std::move(facts));
 }
 

@@ -66,7 +66,8 @@ struct NestFacts {
   std::vector<int> statement_dim;    ///< per dim of the instruction: of the statement, -1: virtual
   double in_bounds = 1;              ///< fraction of the points computed (scheduler/nest/in_bounds_fraction.h)
   std::vector<AccessFacts> accesses;
-  Diagnostics problems;  ///< of the line, without its place
+  std::int64_t registers_beside_operands = 0;  ///< where the result's register is: between the calls of a tree
+  Diagnostics problems;                        ///< of the line, without its place
 };
 
 /// A copy of a tile of one access into a packed layout.

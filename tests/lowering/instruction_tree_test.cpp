@@ -72,6 +72,13 @@ TEST(InstructionTree, KeepsValuesInRegisters) {
   EXPECT_EQ(counts->calls.at("broadcast_f32"), 1);
 }
 
+/// A product that takes all 32 registers leaves none for the constant 6 and for results between the calls behind it.
+TEST(InstructionTree, TakesNoRegistersFromTheProductBefore) {
+  for (const auto& [m, n, k] : product_sizes)
+    expect_schedule_right(activated(m, n, k, "min(max(T[a,b] + B[b], 0), 6)"), machine("x86_avx512"),
+                          behind_product(7, 64, "add_f32.relu_f32.lesser_f32", {"B"}));
+}
+
 TEST(InstructionTree, RefusalsNameTheTree) {
   const HardwareModel model = machine("x86_avx512");
   const auto why = [&](const std::string& tree) {
