@@ -19,8 +19,8 @@ Interval hull(const Interval& a, const Interval& b) {
 struct UseTimes {
   const std::set<const Node*>& ignored;
   std::int64_t time = 0;
-  int roles = 0;                    ///< nesting depth of roles
-  std::set<std::int32_t> of_roles;  ///< buffers that they access
+  int roles = 0;                         ///< nesting depth of roles
+  std::set<std::int32_t> of_roles = {};  ///< buffers that they access
 
   using Uses = std::map<std::int32_t, Interval>;
 

@@ -112,7 +112,8 @@ Result<Ref> constant_register(Lowering& lowering, const Instruction& instruction
   const auto& all = lowering.model.instructions();
   for (const bool fill : {true, false})
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (fill_value(all[i]).has_value() != fill || (fill && *fill_value(all[i]) != value)) continue;
+      if (is_setter(all[i]) || fill_value(all[i]).has_value() != fill || (fill && *fill_value(all[i]) != value))
+        continue;
       if (!sets_all(all[i], instruction, access, lowering.model)) continue;
       std::vector<Ref> operands{{buffer, own_index(all[i], 0)}};
       if (!fill) {

@@ -116,6 +116,18 @@ TEST(InstructionTree, IsFoundByTheSearch) {
   }
 }
 
+/// The constant of a mean is set by a broadcast where instructions that only set the machine's state come first.
+TEST(InstructionTree, ConstantsBesideInstructionsWithoutOperands) {
+  const HardwareModel model = machine("riscv_v");
+  ASSERT_TRUE(is_setter(model.instructions().front()));
+  const Kernel kernel = formula("M[i] += 0.025 * X[i,j]", "i=9,j=40");
+  CompileOptions options;
+  options.schedule.max_evaluations = 100;
+  const Compilation compiled = compile(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  expect_schedule_right(kernel, model, compiled.scheduled->schedule);
+}
+
 /// --strict-float: approximated functions are the library's, in scalar code.
 TEST(InstructionTree, StrictFloatRefusesApproximatedFunctions) {
   const Kernel kernel = formula("Y[i] = exp(X[i] - 1)", "i=64");
