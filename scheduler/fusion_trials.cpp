@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "hwdesc/model/program_language.h"
 #include "scheduler/fuse_statements.h"
 #include "support/threads.h"
 
@@ -81,9 +82,26 @@ bool has_stage(const Nest& nest, const Condition& condition) {
   });
 }
 
-/// Is the result of the statement fused, and, where registers limit that, does every consumer after it take a tile
-/// from registers?
+bool reads_result_of(const Computation& statement, const Computation& producer) {
+  return std::any_of(statement.reads.begin(), statement.reads.end(),
+                     [&](const Access& read) { return read.tensor == producer.write.tensor; });
+}
+
+/// Can a consumer take a tile of the statement? Sums take one only inside of accelerators; strips of rows do not depend
+/// on tiles.
+bool has_consumer_of_tiles(const FusionTrials& trials, std::size_t s) {
+  const std::vector<Computation>& statements = trials.kernel.statements;
+  return std::any_of(statements.begin() + static_cast<std::ptrdiff_t>(s) + 1, statements.end(),
+                     [&](const Computation& later) {
+                       return reads_result_of(later, statements[s]) &&
+                              (later.reduction == Reduction::assign || is_command_stream(trials.model));
+                     });
+}
+
+/// Is the result of the statement fused, and, where registers limit that, does every consumer that it reaches through
+/// fused ones take a tile from registers?
 bool fusion_fits(const FusionTrials& trials, const Scheduled& found, std::size_t s) {
+  if (!has_consumer_of_tiles(trials, s)) return true;
   const std::vector<Nest>& nests = found.schedule.nests;
   if (!has_stage(nests[s], [](const Stage& stage) { return !stage.then.empty(); })) return false;
   if (runs_blocks_in_waves(trials.model)) return true;
@@ -91,9 +109,14 @@ bool fusion_fits(const FusionTrials& trials, const Scheduled& found, std::size_t
     const auto memory = trials.model.find_memory(stage.memory);
     return !stage.from.empty() && memory && trials.model.memory(*memory).is_register();
   };
-  for (std::size_t t = s + 1; t < nests.size(); ++t)
-    if (trials.kernel.statements[t].reduction == Reduction::assign && !has_stage(nests[t], from_registers))
-      return false;
+  const std::vector<Computation>& statements = trials.kernel.statements;
+  std::vector<std::size_t> chain{s};
+  for (std::size_t t = s + 1; t < nests.size(); ++t) {
+    const auto consumes = [&](std::size_t producer) { return reads_result_of(statements[t], statements[producer]); };
+    if (statements[t].reduction != Reduction::assign || std::none_of(chain.begin(), chain.end(), consumes)) continue;
+    if (!has_stage(nests[t], from_registers)) return false;
+    chain.push_back(t);
+  }
   return true;
 }
 
