@@ -2,15 +2,19 @@
 #include "support/slow_operation.h"
 
 #include <chrono>
+#include <system_error>
 
 namespace isamap {
 
 SlowOperationNotice::SlowOperationNotice(std::string what, Tell tell) {
   if (!tell) return;
-  teller_ = std::thread([this, what = std::move(what), tell = std::move(tell)] {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) tell(what + " ...");
-  });
+  try {
+    teller_ = std::thread([this, what = std::move(what), tell = std::move(tell)] {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) tell(what + " ...");
+    });
+  } catch (const std::system_error&) {  // no more threads: nothing is told
+  }
 }
 
 SlowOperationNotice::~SlowOperationNotice() {
