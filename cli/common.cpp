@@ -19,6 +19,7 @@
 #include "cli/json_internal.h"
 #include "cli/listed.h"
 #include "cli/sizes.h"
+#include "hwdesc/model/program_language.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -178,6 +179,12 @@ std::vector<std::string> warnings_told() {
 std::optional<HardwareModel> load_target(const Options& options) {
   auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   if (loaded) {
+    if (options.in_order && !is_command_stream(loaded->model)) {
+      fail(Exit::wrong_input,
+           fmt::format("--no-reorder: {} executes no commands of an accelerator", loaded->model.name),
+           "leave it out: compilers and processors order what is printed for this machine");
+      return std::nullopt;
+    }
     if (const auto unknown = unknown_instruction(loaded->model, options)) {
       fail(Exit::wrong_input, Diagnostics{*unknown});
       return std::nullopt;

@@ -430,7 +430,7 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
   std::string text = table_of(answers);
   if (!model.compiled)
     text +=
-        fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n", answers.size(), recompiles, why);
+        fmt::format("{} sizes, each compiled for itself ({}): {}\n", answers.size(), recompilations(recompiles), why);
   else
     text += fmt::format(
         "one compilation, {} sizes; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",

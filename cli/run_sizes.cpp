@@ -264,10 +264,10 @@ SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& progr
 std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
   if (program.runner) return fmt::format("one compilation, {} sizes\n", runs.size());
   if (!program.schedule)
-    return fmt::format("{} sizes, each compiled for itself ({} recompilations): {}\n", runs.size(), summary.recompiles,
+    return fmt::format("{} sizes, each compiled for itself ({}): {}\n", runs.size(), recompilations(summary.recompiles),
                        program.why_not);
-  std::string text = fmt::format("{} sizes, one search: its schedule is bound at each size ({} recompilations)\n",
-                                 runs.size(), summary.recompiles);
+  std::string text = fmt::format("{} sizes, one search: its schedule is bound at each size ({})\n", runs.size(),
+                                 recompilations(summary.recompiles));
   for (const SizeRun& run : runs)
     if (!run.searched_because.empty())
       text += fmt::format("{} has a schedule of its own: {}\n", values_text(run.sizes), run.searched_because);

@@ -85,6 +85,8 @@ std::vector<Bindings> common_sizes(const SymbolicKernel& kernel) {
 
 }  // namespace
 
+std::string recompilations(int count) { return fmt::format("{} recompilation{}", count, count == 1 ? "" : "s"); }
+
 std::string sizes_text(const Bindings& sizes) {
   std::string text;
   for (const auto& [name, value] : sizes) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);

@@ -261,9 +261,12 @@ std::optional<Diagnostic> refuse_binary(const std::string& text, const std::stri
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
     const std::size_t length = control ? 0 : utf8_length(text, i);
-    if (length == 0)
-      return at_byte(text, i, file, "not a text file (byte " + std::to_string(i) + " is no UTF-8 text)",
-                     "save the file as UTF-8 text");
+    if (length == 0) {
+      Diagnostic found = at_byte(text, i, file, "not a text file (byte " + std::to_string(i) + " is no UTF-8 text)",
+                                 "save the file as UTF-8 text");
+      found.source_line = found.source_line.substr(0, static_cast<std::size_t>(found.where.column) - 1) + "?";
+      return found;
+    }
     i += length;
   }
   if (const auto deep = far_too_deep(text)) {

@@ -67,6 +67,10 @@ TEST(Messages, NoReorderIsPricedByEveryModel) {
     };
     EXPECT_GT(cycles({"--no-reorder"}), 1.2 * cycles({})) << cost;
   }
+  const Said host =
+      isamap({"schedule", "--compute", "Y[i] = X[i] + 1", "--dims", "i=8", "--target", "scalar_c", "--no-reorder"});
+  EXPECT_EQ(host.code, 1);
+  EXPECT_TRUE(says(host.err, "--no-reorder: scalar_c executes no commands of an accelerator")) << host.err;
   const Said former = with({"schedule", "--set", "stream_window=1"});
   EXPECT_EQ(former.code, 1);
   EXPECT_TRUE(says(former.err, "the window of a command stream is a key: program: {window: 32}")) << former.err;

@@ -384,7 +384,7 @@ TEST(KernelYaml, OtherFilesAreRefused) {
       problems(std::string("\x7f"
                            "ELF\0",
                            5)),
-      "k.yaml:1:1: not a text file (byte 0 is no UTF-8 text)\n    ?ELF?\n    ^\n  hint: save the file as UTF-8 text\n");
+      "k.yaml:1:1: not a text file (byte 0 is no UTF-8 text)\n    ?\n    ^\n  hint: save the file as UTF-8 text\n");
   const auto missing = load_kernel("/nonexistent/k.yaml");
   ASSERT_FALSE(missing);
   EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file: no such file or directory\n");

@@ -74,8 +74,8 @@ TEST(Yaml, RefusesWhatIsAmbiguousOrHostile) {
   EXPECT_EQ(first_problem("a: " + open).substr(0, 30), "1:1004: nested more than 64 de");
   EXPECT_EQ(first_problem("a: [1, 2\nb: 3\n"), "2:2: YAML: end of sequence flow not found | b: 3");
   EXPECT_EQ(first_problem("a: b: c"), "1:5: YAML: illegal map value | a: b: c");
-  EXPECT_EQ(first_problem(std::string("a\0b", 3)), "1:2: not a text file (byte 1 is no UTF-8 text) | a?b");
-  EXPECT_EQ(first_problem("\xff\xfe"), "1:1: not a text file (byte 0 is no UTF-8 text) | ??");
+  EXPECT_EQ(first_problem(std::string("a\0b", 3)), "1:2: not a text file (byte 1 is no UTF-8 text) | a?");
+  EXPECT_EQ(first_problem("\xff\xfe"), "1:1: not a text file (byte 0 is no UTF-8 text) | ?");
 }
 
 TEST(Yaml, AliasesCannotGrowWithoutBound) {
