@@ -33,6 +33,7 @@ constexpr std::size_t most_reasons = 12;
 constexpr std::size_t most_rejections = 3;            ///< of instructions, in the reason why there is no schedule
 constexpr std::int64_t greedy_fallback = 1'000;       // evaluations of the greedy fallback
 constexpr std::int64_t exhaustive_fallback = 20'000;  // limit of the exhaustive fallback
+constexpr std::int64_t most_refused = 500;            // of a fallback: what refuses so many seldom depends on tiles
 constexpr std::int64_t least_evaluations = 2000;      // for a statement without a schedule, beyond the time limit
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -132,6 +133,7 @@ Diagnostics nothing_legal(const Computation& statement, const HardwareModel& mod
 void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order, const ScheduleOptions& options,
                      const CostModelFactory& costs) {
   in_order.known.clear();
+  in_order.max_refused = most_refused;
   const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
     if (found.stopped) return;
     in_order.max_evaluations = std::max(options.max_evaluations, evaluations);

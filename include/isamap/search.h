@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -225,6 +226,8 @@ struct LoopOptions {
   Objective objective = Objective::edp;
   std::int64_t max_evaluations = 2000;
   std::int64_t min_evaluations = 0;  ///< made regardless of `out_of_time`, until one is legal
+  /// The search ends without a best after so many refusals by `refuse`.
+  std::int64_t max_refused = std::numeric_limits<std::int64_t>::max();
   std::function<bool()> out_of_time = [] { return false; };
   /// After each evaluation, and every few tens of milliseconds of a long one: their number, and the best so far
   /// (infinity: none). False ends the search with the best so far.

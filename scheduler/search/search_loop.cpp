@@ -66,7 +66,9 @@ class SearchLoop {
 
  private:
   std::size_t most_at_once() const { return options_.one_by_one ? 1 : std::max(strategy_.batch(), std::size_t{1}); }
-  bool ended() const { return found_.stopped || has_errors(costs_.problems()); }
+  bool ended() const {
+    return found_.stopped || (!found_.best && found_.refused >= options_.max_refused) || has_errors(costs_.problems());
+  }
 
   std::size_t left() const { return static_cast<std::size_t>(options_.max_evaluations - found_.evaluations); }
 
