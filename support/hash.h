@@ -3,6 +3,7 @@
 // Hashes that are equal on every machine: names of contents, not cryptographic.
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace isamap {
@@ -15,6 +16,12 @@ constexpr std::uint64_t fnv1a_step(std::uint64_t hash, std::uint64_t value) {
 
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = fnv1a_start) {
   for (const char c : text) hash = fnv1a_step(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+/// Each number is one step.
+constexpr std::uint64_t fnv1a(std::span<const int> numbers, std::uint64_t hash = fnv1a_start) {
+  for (const int number : numbers) hash = fnv1a_step(hash, static_cast<std::uint64_t>(number));
   return hash;
 }
 

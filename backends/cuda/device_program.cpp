@@ -9,15 +9,10 @@
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
 #include "isamap/program_on_machine.h"
+#include "support/hash.h"
 
 namespace isamap {
 namespace {
-
-std::uint64_t fnv(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
 
 bool put(const std::filesystem::path& file, const std::string& text) {
   return write_file(file, text.data(), text.size());
@@ -89,7 +84,7 @@ class DeviceReader final : public Runner {
 }  // namespace
 
 std::filesystem::path device_program_folder(const std::filesystem::path& folder, const std::string& text) {
-  return folder / fmt::format("p{:016x}", fnv(text));
+  return folder / fmt::format("p{:016x}", fnv1a(text));
 }
 
 std::unique_ptr<Runner> make_device_writer(const HardwareModel& model, const std::filesystem::path& folder) {

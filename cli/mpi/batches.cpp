@@ -36,8 +36,7 @@ KnownCost known_cost(const PointResult& at) {
 
 std::uint64_t hash_of(const std::vector<Point>& batch) {
   std::uint64_t hash = fnv1a_start;
-  for (const Point& point : batch)
-    for (const int value : point.choice) hash = fnv1a_step(hash, static_cast<std::uint64_t>(value));
+  for (const Point& point : batch) hash = fnv1a(point.choice, hash);
   return hash;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "support/hash.h"
+
 namespace isamap {
 
 Nest canonical(const Nest& nest, const Computation& statement) {
@@ -49,9 +51,8 @@ Nest canonical(const Nest& nest, const Computation& statement) {
 }
 
 std::uint64_t hash(const Nest& nest) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const Line& line : nest.lines)
-    for (const char c : print(line) + "\n") h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  std::uint64_t h = fnv1a_start;
+  for (const Line& line : nest.lines) h = fnv1a(print(line) + "\n", h);
   return h;
 }
 

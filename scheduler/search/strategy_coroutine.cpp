@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "scheduler/space/point_check.h"
+#include "support/hash.h"
 
 namespace isamap {
 
@@ -137,9 +138,7 @@ class CoroutineStrategy final : public SearchStrategy {
 }  // namespace
 
 std::size_t History::Hash::operator()(const std::vector<int>& choice) const {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
-  for (const int value : choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
-  return static_cast<std::size_t>(hash);
+  return static_cast<std::size_t>(fnv1a(choice));
 }
 
 void History::tell(const Point& point, std::optional<double> objective) {

@@ -11,6 +11,7 @@
 #include "scheduler/space/point_check.h"
 #include "scheduler/space/register_tiling.h"
 #include "scheduler/space/space_template.h"
+#include "support/hash.h"
 
 namespace isamap {
 struct SearchSpace::State {
@@ -121,9 +122,7 @@ std::uint64_t SearchSpace::hash(const Point& point) const {
   const Point repaired = repair(point);
   if (auto nest = build(repaired))
     return isamap::hash(isamap::canonical(*nest, fuse(kernel().statements[statement().index()], mapping_of(repaired))));
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const int c : repaired.choice) h = (h ^ static_cast<std::uint64_t>(c)) * 0x100000001b3ULL;
-  return h;
+  return fnv1a(repaired.choice);
 }
 
 Point SearchSpace::canonical(const Point& point) const {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "backends/common/process.h"
+#include "support/hash.h"
 
 namespace isamap {
 namespace {
@@ -20,13 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_entries = 400;
 constexpr std::size_t max_text = 256 << 20;
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries (keys are compared too) and detects damaged files.
-std::uint64_t hash(const std::string& text) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
 
 /// A directory owned by this user and not accessible to others, or nothing: caching is off.
 std::optional<fs::path> cache_directory() {
@@ -51,7 +45,7 @@ std::optional<fs::path> cache_directory() {
 
 /// One line of an entry's manifest.
 std::string sum_of(const char* file, const std::string& content) {
-  return fmt::format("{} {} {:016x}\n", file, content.size(), hash(content));
+  return fmt::format("{} {} {:016x}\n", file, content.size(), fnv1a(content));
 }
 
 struct KeptProgram {
@@ -132,7 +126,7 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
   prune(cache);
 }
 
-std::string place_of(const std::string& key) { return fmt::format("{:016x}", hash(key)); }
+std::string place_of(const std::string& key) { return fmt::format("{:016x}", fnv1a(key)); }
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/hash.h"
+
 namespace isamap::hierarchy {
 
 namespace {
@@ -70,9 +72,9 @@ LevelPoint canonical(const Problem& problem, const LevelPoint& point) {
 
 std::uint64_t hash(const Problem& problem, const LevelPoint& point) {
   const LevelPoint c = canonical(problem, point);
-  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
+  std::uint64_t h = fnv1a_start;
   const auto mix = [&h](std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) h = (h ^ (value >> (8 * byte) & 0xff)) * 0x100000001b3ULL;
+    for (int byte = 0; byte < 8; ++byte) h = fnv1a_step(h, value >> (8 * byte) & 0xff);
   };
   for (int l = 0; l < problem.level_count(); ++l) {
     const LevelPoint::At& level = c.levels[at(l)];
