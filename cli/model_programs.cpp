@@ -246,14 +246,6 @@ std::string compiled_as(const Options& options, bool tuned = false) {
                      loaded->resolved);
 }
 
-/// Of all tensors: what a run of the model touches.
-double bytes_of(const Kernel& kernel) {
-  double sum = 0;
-  for (const Tensor& tensor : kernel.tensors)
-    sum += static_cast<double>(element_count(tensor)) * static_cast<double>(bytes(tensor.dtype));
-  return sum;
-}
-
 }  // namespace
 
 PartStoreOptions part_options(const Options& options, const HardwareModel& machine) {
@@ -325,7 +317,7 @@ class Builder {
     if (Kernel& kernel = built.prepared.model.kernel; prints_bands(built.machine))
       kernel = with_split_dims(std::move(kernel));
     built.imported = built.prepared.model.kernel;
-    built.machine.timing.between_runs = bytes_of(built.prepared.model.kernel);
+    built.machine.timing.between_runs = total_bytes(built.prepared.model.kernel);
     PartStoreOptions with = part_options(options_, built.machine);
     with.progress = [&](const std::string& text) { progress_(text); };
     PartStore store(built.machine, with);

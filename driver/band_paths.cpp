@@ -12,7 +12,7 @@ BandPaths::BandPaths(const Kernel& kernel, const std::vector<Part>& chains)
     for (const std::size_t s : chains[c].statements)
       for (const Access& read : kernel.statements[s].reads) {
         const Tensor& tensor = kernel.tensors[read.tensor.index()];
-        const auto size = static_cast<double>(element_count(tensor) * bytes(tensor.dtype));
+        const auto size = static_cast<double>(byte_count(tensor));
         if (!tensor.constant) reads_[c][read.tensor] = size;
         for (const std::size_t w : writers[read.tensor])
           if (w != c) readers_[w][c] = std::max(readers_[w][c], size);

@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-double size_of(const Tensor& tensor) { return static_cast<double>(element_count(tensor) * bytes(tensor.dtype)); }
+double size_of(const Tensor& tensor) { return static_cast<double>(byte_count(tensor)); }
 
 class BandPrice {
  public:

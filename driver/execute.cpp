@@ -12,18 +12,6 @@ namespace {
 constexpr double max_points = 2e10;            // minutes in the interpreter and in scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
-double bytes_of(const Tensor& tensor) {
-  double count = bytes(tensor.dtype);
-  for (const std::int64_t extent : tensor.shape) count *= static_cast<double>(extent);
-  return count;
-}
-
-double bytes_of(const Kernel& kernel) {
-  double sum = 0;
-  for (const Tensor& tensor : kernel.tensors) sum += bytes_of(tensor);
-  return sum;
-}
-
 double operations_at_a_point(const ScalarExpr& e) {
   const bool counts = std::holds_alternative<Unary>(e.op) || std::holds_alternative<Binary>(e.op);
   double sum = counts ? 1 : 0;
@@ -117,7 +105,7 @@ double operations(const Kernel& kernel) {
 }
 
 Diagnostics too_large_to_run(const Kernel& kernel) {
-  const double sum = point_count(kernel), space = bytes_of(kernel);
+  const double sum = point_count(kernel), space = total_bytes(kernel);
   if (sum > max_points)
     return {error(
         fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum, max_points),
@@ -131,12 +119,12 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
 
 Diagnostics too_large_to_hold(const Kernel& kernel) {
   const double most = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  const double space = bytes_of(kernel);
+  const double space = total_bytes(kernel);
   if (space <= most || kernel.tensors.empty()) return {};
   const auto largest = std::max_element(kernel.tensors.begin(), kernel.tensors.end(),
-                                        [](const Tensor& a, const Tensor& b) { return bytes_of(a) < bytes_of(b); });
+                                        [](const Tensor& a, const Tensor& b) { return byte_count(a) < byte_count(b); });
   return {error(fmt::format("the tensors of '{}' take {:.3g} bytes, {} alone {:.3g}; this machine has {:.3g}",
-                            kernel.name, space, largest->name, bytes_of(*largest), most),
+                            kernel.name, space, largest->name, static_cast<double>(byte_count(*largest)), most),
                 "choose smaller sizes")};
 }
 

@@ -81,10 +81,7 @@ Model fitted_to(Model model, const HardwareModel& machine, bool strict_float) {
 
 std::optional<Diagnostic> exceeds_memory(const Model& model, const HardwareModel& machine) {
   const Memory& home = machine.memory(machine.home());
-  const auto bytes_of = [&](TensorId id) {
-    const Tensor& tensor = model.kernel.tensors[id.index()];
-    return static_cast<double>(element_count(tensor)) * std::max(bytes(tensor.dtype), 1);
-  };
+  const auto bytes_of = [&](TensorId id) { return static_cast<double>(byte_count(model.kernel.tensors[id.index()])); };
   double ports = 0, weights = 0;
   for (const auto* list : {&model.inputs, &model.outputs})
     for (const TensorId id : *list) ports += bytes_of(id);

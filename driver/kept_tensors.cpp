@@ -89,7 +89,7 @@ std::string why_not_kept(const Tensor& tensor, const HardwareModel& machine) {
         "results of {} are in {}, operands in {}, and no move leads from one to the other: {} is stored "
         "and loaded again",
         type, names_of(made, machine), names_of(used, machine), tensor.name);
-  const std::int64_t size = element_count(tensor) * bytes(tensor.dtype);
+  const std::int64_t size = byte_count(tensor);
   for (const MemoryId id : both)
     if (machine.memory(id).is_register() || machine.memory(id).capacity >= size) return "";
   return fmt::format("{} takes {} bytes, and {} holds {}", tensor.name, size, machine.memory(*both.begin()).name,

@@ -123,7 +123,7 @@ class Linker {
     if (bands == nullptr) return element_span(buffer) * bytes(buffer.dtype);
     const Tensor& tensor = model_.kernel.tensors[id.index()];
     const auto rows = bands->schedule.buffers.find(id);
-    return rows == bands->schedule.buffers.end() ? element_count(tensor) * bytes(tensor.dtype)
+    return rows == bands->schedule.buffers.end() ? byte_count(tensor)
                                                  : rows->second * slice_bytes(tensor, axis_of(*bands, id));
   }
 

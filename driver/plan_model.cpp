@@ -236,7 +236,7 @@ class ModelPlanner {
     std::int64_t sum = 0;
     for (const TensorId id : tensors_between(one, other)) {
       const Tensor& tensor = kernel_.tensors[id.index()];
-      sum += element_count(tensor) * bytes(tensor.dtype);
+      sum += byte_count(tensor);
     }
     return sum;
   }

@@ -212,8 +212,7 @@ class ModelRunner {
       if (!ends_here(p)) continue;
       const Kernel& kernel = compared_at(p);
       for (const std::size_t t : written_by(kernel))
-        traced[p].push_back({written_at(linked, p, kernel.tensors[t].name),
-                             element_count(kernel.tensors[t]) * bytes(kernel.tensors[t].dtype)});
+        traced[p].push_back({written_at(linked, p, kernel.tensors[t].name), byte_count(kernel.tensors[t])});
     }
     return traced;
   }

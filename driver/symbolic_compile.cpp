@@ -256,7 +256,7 @@ class SymbolicCompiler {
     std::int64_t all = 0;
     for (std::size_t t = 0; t < kernel_.sample.tensors.size(); ++t) {
       const Tensor& tensor = kernel_.sample.tensors[t];
-      if (!rows_.factor.contains(make_id<TensorId>(t))) all += element_count(tensor) * bytes(tensor.dtype);
+      if (!rows_.factor.contains(make_id<TensorId>(t))) all += byte_count(tensor);
     }
     return all > kSmallPass;
   }

@@ -103,7 +103,7 @@ class SymbolicLinker {
         if (place_.contains(id)) continue;
         Lifetime& life = lives.try_emplace(id, Lifetime{0, p, p}).first->second;
         life.last = p;
-        life.bytes = element_count(sample_.kernel.tensors[id.index()]) * bytes(tensor.dtype);
+        life.bytes = byte_count(sample_.kernel.tensors[id.index()]);
       }
     }
     std::vector<std::pair<TensorId, Lifetime>> order(lives.begin(), lives.end());

@@ -39,7 +39,7 @@ class AheadWeights {
         const auto [place, is_new] = renumbered.emplace(read.tensor, make_id<TensorId>(small.tensors.size()));
         if (is_new) {
           small.tensors.push_back(tensor(read.tensor));
-          bytes_read += element_count(small.tensors.back()) * bytes(small.tensors.back().dtype);
+          bytes_read += byte_count(small.tensors.back());
         }
         read.tensor = place->second;
       }
@@ -47,7 +47,7 @@ class AheadWeights {
       small.statements.push_back(std::move(s));
     }
     const double points = point_count(small);
-    const std::int64_t size = element_count(made) * bytes(made.dtype);
+    const std::int64_t size = byte_count(made);
     const bool grows = bytes_read > 0 && size > std::max(small_weight, most_growth * bytes_read);
     if (points > points_left_ || grows || !verify(small).empty()) return nullptr;
     points_left_ -= points;

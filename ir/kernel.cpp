@@ -38,6 +38,12 @@ std::int64_t element_count(const Tensor& tensor) {
 
 std::int64_t byte_count(const Tensor& tensor) { return element_count(tensor) * bytes(tensor.dtype); }
 
+double total_bytes(const Kernel& kernel) {
+  double sum = 0;
+  for (const Tensor& tensor : kernel.tensors) sum += static_cast<double>(byte_count(tensor));
+  return sum;
+}
+
 std::vector<std::int64_t> strides_of(const Tensor& tensor) {
   if (!tensor.strides.empty()) return tensor.strides;
   std::vector<std::int64_t> dense(tensor.shape.size(), 1);

@@ -18,8 +18,7 @@ std::int64_t activation_bytes(const Kernel& kernel, const std::vector<Part>& par
   for (const auto& [id, by] : touched) {
     const Tensor& tensor = kernel.tensors[id.index()];
     const bool inside = by.size() == 1 && role_of(kernel, id) == Role::intermediate;
-    if (!tensor.constant && !inside)
-      sum += element_count(tensor) * bytes(tensor.dtype) * static_cast<std::int64_t>(by.size());
+    if (!tensor.constant && !inside) sum += byte_count(tensor) * static_cast<std::int64_t>(by.size());
   }
   return sum;
 }

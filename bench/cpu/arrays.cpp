@@ -49,7 +49,7 @@ double CaseData::bytes() const {
   double sum = 0;
   for (const TensorId t : arguments(kernel_)) {
     const Tensor& tensor = kernel_.tensors[t.index()];
-    sum += static_cast<double>(element_count(tensor) * isamap::bytes(tensor.dtype));
+    sum += static_cast<double>(byte_count(tensor));
   }
   return sum;
 }

@@ -99,7 +99,7 @@ PeakProgram* Calibration::stream(double bytes) {
       const auto one = peak_code(model, id, {streams, 1, 1, true});
       if (!one || first.index.empty()) continue;  // a scalar operand does not measure bandwidth
       const Tensor& read = one->kernel.tensors[one->kernel.statements[0].reads[0].tensor.index()];
-      const std::int64_t step = element_count(read) * isamap::bytes(read.dtype);
+      const std::int64_t step = byte_count(read);
       const auto passes = std::max<std::int64_t>(1, static_cast<std::int64_t>(sample_bytes) / size);
       // Hardware prefetchers favour one order or the other, depending on the size.
       double best = 0;

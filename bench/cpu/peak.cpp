@@ -189,7 +189,7 @@ Result<PeakProgram> peak_program(const HardwareModel& model, InstructionId id, c
   state->operations = 2 * points;
   for (const TensorId t : arguments(kernel)) {
     const Tensor& tensor = kernel.tensors[t.index()];
-    const auto size = static_cast<std::size_t>(element_count(tensor) * bytes(tensor.dtype));
+    const auto size = static_cast<std::size_t>(byte_count(tensor));
     auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(page, (size / page + 1) * page));
     if (memory == nullptr) return error(fmt::format("no memory for {} bytes", size));
     // Zeros keep sums finite; writing them maps the pages.

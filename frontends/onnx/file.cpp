@@ -170,7 +170,7 @@ class Reader {
       return result;
     }
     Tensor empty{"", result.shape, *result.dtype};
-    const std::int64_t needed = element_count(empty) * bytes(*result.dtype);
+    const std::int64_t needed = byte_count(empty);
     if (!has_values(tensor) && needed > 0) return result;  // weights that were taken out of the file
     if (static_cast<std::uintmax_t>(needed) > 8 * tensor.ByteSizeLong() + 64) {  // before anything is allocated
       problems_.push_back(error(what + " of " + sizes_text(result.shape) + " has fewer values than its shape"));
@@ -195,7 +195,7 @@ class Reader {
   void external(const onnx::TensorProto& tensor, const std::string& what, Constant& result) {
     std::string location;
     Tensor empty{"", result.shape, *result.dtype};
-    result.bytes = element_count(empty) * bytes(*result.dtype);
+    result.bytes = byte_count(empty);
     for (const auto& entry : tensor.external_data()) {
       if (entry.key() == "location") location = entry.value();
       if (entry.key() == "offset" && !read_offset(entry.value(), result.offset)) {

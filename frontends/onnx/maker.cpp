@@ -46,8 +46,7 @@ TensorId Draft::tensor_of(Value& value, const std::string& name) {
   tensor.constant = value.constant();
   value.tensor = make_id<TensorId>(kernel.tensors.size());
   if (value.constant())
-    weights.push_back({value.tensor, value.file, value.offset, element_count(tensor) * bytes(tensor.dtype),
-                       value.values, value.drawn});
+    weights.push_back({value.tensor, value.file, value.offset, byte_count(tensor), value.values, value.drawn});
   kernel.tensors.push_back(std::move(tensor));
   return value.tensor;
 }

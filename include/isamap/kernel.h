@@ -176,6 +176,9 @@ struct Kernel {
   }
 };
 
+/// Bytes of all tensors: what a run touches. The sum may exceed 64 bits.
+double total_bytes(const Kernel& kernel);
+
 /// The recurrence that holds a statement; null: none.
 const Repeat* repeat_of(const Kernel& kernel, std::size_t statement);
 

@@ -135,10 +135,7 @@ double barrier_latency(const HardwareModel& model, UnitId block) {
 }
 
 double tensor_bytes(const ResolvedNest& view, int access) {
-  const Tensor& tensor = view.kernel->tensors[access_of(view.statement, access).tensor.index()];
-  double size = bytes(tensor.dtype);
-  for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
-  return size;
+  return static_cast<double>(byte_count(view.kernel->tensors[access_of(view.statement, access).tensor.index()]));
 }
 
 }  // namespace isamap

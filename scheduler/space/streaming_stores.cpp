@@ -18,22 +18,16 @@ std::int64_t line_of_caches(const HardwareModel& model) {
   return line;
 }
 
-std::int64_t bytes_of(const Tensor& tensor) {
-  std::int64_t size = bytes(tensor.dtype);
-  for (const std::int64_t extent : tensor.shape) size *= extent;
-  return size;
-}
-
 /// Do the tensors of a statement exceed the private caches of a core, or every cache if the output is read next?
 bool outgrow_caches(const Kernel& kernel, const Computation& statement, const HardwareModel& model) {
   const bool shared = kernel.tensors[statement.write.tensor.index()].output;
-  std::int64_t own = 0, all = bytes_of(kernel.tensors[statement.write.tensor.index()]);
+  std::int64_t own = 0, all = byte_count(kernel.tensors[statement.write.tensor.index()]);
   for (const Memory& m : model.memories())
     if (m.kind == MemoryKind::cache && (shared || (m.per.valid() && model.unit(m.per).scalar)))
       own = std::max(own, m.capacity);
   std::set<TensorId> read;
   for (const Access& a : statement.reads)
-    if (read.insert(a.tensor).second) all += bytes_of(kernel.tensors[a.tensor.index()]);
+    if (read.insert(a.tensor).second) all += byte_count(kernel.tensors[a.tensor.index()]);
   return all > own;
 }
 

@@ -36,7 +36,7 @@ double bandwidth_into_own_cache(const HardwareModel& model, UnitId unit) {
 /// Bytes of a tensor that a thread shares with other parts and that other threads have, if it has `1 / threads` of dim
 /// `name`.
 double bytes_of_others(const Tensor& tensor, const Access& access, const std::string& name, double threads) {
-  const double size = static_cast<double>(element_count(tensor) * bytes(tensor.dtype)), others = 1 - 1 / threads;
+  const double size = static_cast<double>(byte_count(tensor)), others = 1 - 1 / threads;
   bool outermost = true;
   for (std::size_t a = 0; a < access.index.size(); ++a) {
     if (tensor.shape[a] == 1) continue;
