@@ -25,9 +25,7 @@ namespace isamap::cli {
 namespace {
 
 /// Not part of the default list: exhaustive, and those that need a command or a file.
-bool compared_by_default(const std::string& name) {
-  return name != "exhaustive" && name != "external" && name != "extension";
-}
+bool compared_by_default(const std::string& name) { return name != "exhaustive" && !is_user_strategy(name); }
 
 Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& options) {
   if (!options.lab.strategies.empty()) return lab::parse_strategies(options.lab.strategies);

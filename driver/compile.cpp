@@ -135,15 +135,19 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   return reached;
 }
 
-std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
-  std::vector<std::pair<Reason::Kind, std::string>> all;
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model,
+                                           ReasonOrder order) {
+  const bool last = order == ReasonOrder::other_reductions_last;
+  using Rank = std::pair<bool, Reason::Kind>;
+  std::vector<std::pair<Rank, std::string>> all;
   for (const Rejection& rejection : mapped.rejected)
     if (rejection.statement == statement)
       for (const Reason& reason : rejection.reasons)
-        all.emplace_back(rejection.kind(), model.instruction(rejection.instruction).name + ": " + reason.text);
+        all.emplace_back(Rank(last && reason.kind == Reason::Kind::reduction, rejection.kind()),
+                         model.instruction(rejection.instruction).name + ": " + reason.text);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> reasons;
-  for (auto& [kind, reason] : all) reasons.push_back(std::move(reason));
+  for (auto& [rank, reason] : all) reasons.push_back(std::move(reason));
   return reasons;
 }
 
@@ -168,7 +172,8 @@ std::vector<std::string> reasons_against(const Compilation& compiled, const Kern
   return reasons;
 }
 
-std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& whole, const HardwareModel& model) {
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& whole, const HardwareModel& model,
+                                    ReasonOrder order) {
   std::vector<ScalarCode> found;
   if (!compiled.scheduled) return found;
   const Kernel kernel = scheduled_kernel_of(whole, compiled.scheduled->schedule);
@@ -183,14 +188,13 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
     const auto& mappings = mapped.mappings;
     const bool maps =
         std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
-    ScalarCode code{kernel.statements[s].name, {}};
+    const std::string& name = kernel.statements[s].name;
     if (!maps)
-      code.reasons = rejection_reasons(mapped, id, model);
+      found.push_back({name, ScalarCode::Cause::nothing_maps, rejection_reasons(mapped, id, model, order)});
     else if (by_hand)
-      code.reasons = {"the schedule says so"};
+      found.push_back({name, ScalarCode::Cause::hand_written, {"the schedule says so"}});
     else
-      code.reasons = reasons_against(compiled, kernel, id, model);
-    found.push_back(std::move(code));
+      found.push_back({name, ScalarCode::Cause::not_chosen, reasons_against(compiled, kernel, id, model)});
   }
   return found;
 }

@@ -8,16 +8,10 @@
 namespace isamap {
 namespace {
 
-/// Reasons of instructions that come closest first: those that at least combine as the statement does.
-void put_closest_first(std::vector<std::string>& reasons) {
-  std::stable_partition(reasons.begin(), reasons.end(),
-                        [](const std::string& reason) { return reason.find(": reduction: ") == std::string::npos; });
-}
-
 /// A schedule that was kept from an earlier search has no reasons of its own.
 void say_what_maps(ScalarCode& code, const Compilation& compilation, const Kernel& kernel,
                    const HardwareModel& machine) {
-  if (code.reasons != std::vector<std::string>{"the schedule says so"}) return;
+  if (code.cause != ScalarCode::Cause::hand_written) return;
   for (const Mapping& mapping : compilation.mapped.mappings) {
     if (kernel.statements[mapping.statement.index()].name != code.statement) continue;
     code.reasons = {instruction_of(mapping, machine).name +
@@ -31,10 +25,9 @@ PartFacts facts_of(const CompiledModel& compiled, std::size_t p, const HardwareM
   const Compilation& compilation = *compiled.programs[part.program];
   PartFacts facts;
   const Kernel& kernel = compiled.parts[part.same_as].kernel;
-  facts.on_host = scalar_code(compilation, kernel, machine);
+  facts.on_host = scalar_code(compilation, kernel, machine, ReasonOrder::other_reductions_last);
   if (compilation.scheduled->schedule.splits.empty())
     for (ScalarCode& code : facts.on_host) say_what_maps(code, compilation, kernel, machine);
-  for (ScalarCode& code : facts.on_host) put_closest_first(code.reasons);
   facts.by = facts.on_host.empty() ? PartFacts::By::commands
              : part.mapped == 0    ? PartFacts::By::host
                                    : PartFacts::By::both;
@@ -53,8 +46,7 @@ PartFacts facts_of(const CompiledModel& compiled, std::size_t p, const HardwareM
 /// The unit whose instructions use the port; an instruction without one is a port of its own.
 std::string unit_of(const std::string& port, const HardwareModel& machine) {
   for (const Instruction& instruction : machine.instructions())
-    if (port == (instruction.timing.port.empty() ? instruction.name : instruction.timing.port))
-      return machine.unit(instruction.unit).name;
+    if (port == port_name(instruction)) return machine.unit(instruction.unit).name;
   return "";
 }
 

@@ -96,6 +96,10 @@ std::vector<std::int64_t> touched_extents(const Instruction& instruction, const 
   return touched;
 }
 
+const std::string& port_name(const Instruction& instruction) {
+  return instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+}
+
 bool is_setter(const Instruction& instruction) { return instruction.semantics.empty(); }
 
 bool is_move(const Instruction& instruction) {

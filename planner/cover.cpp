@@ -286,9 +286,9 @@ std::optional<std::vector<Set>> beam_search(const Prices& prices) {
       ->parts;
 }
 
-PartCover exact_or_local(const Prices& prices, std::uint64_t seed) {
+Result<PartCover> exact_or_local(const Prices& prices, double bound, std::uint64_t seed) {
   if (const auto best = Ideals(prices).cheapest()) return cover_of(*best, prices, cost_of(*best, prices));
-  return cover_of(local_search(prices, seed), prices, bound_of_shares(prices.problem()));
+  return cover_of(local_search(prices, seed), prices, bound);
 }
 
 }  // namespace
@@ -334,25 +334,42 @@ std::vector<Set> convex_sets(const std::vector<Set>& before, std::size_t most, s
   return found;
 }
 
-std::vector<std::string> cover_strategies() { return {"ours", "exact", "greedy", "beam"}; }
+namespace {
+
+Result<PartCover> exact_cover(const Prices& prices, double, std::uint64_t) {
+  if (const auto best = Ideals(prices).cheapest()) return cover_of(*best, prices, cost_of(*best, prices));
+  return error(fmt::format("more than {} sets of finished statements", most_ideals), "search with 'ours'");
+}
+
+Result<PartCover> greedy_cover(const Prices& prices, double bound, std::uint64_t) {
+  std::vector<Set> parts = single_statements(prices.statements());
+  contract(parts, prices);
+  return cover_of(parts, prices, bound);
+}
+
+Result<PartCover> beam_cover(const Prices& prices, double bound, std::uint64_t) {
+  if (const auto parts = beam_search(prices)) return cover_of(*parts, prices, bound);
+  return error("no parts in the order of the statements have a price");
+}
+
+struct CoverStrategy {
+  const char* name;
+  Result<PartCover> (*search)(const Prices& prices, double bound, std::uint64_t seed);
+};
+constexpr CoverStrategy strategies_of_covers[] = {
+    {"ours", exact_or_local}, {"exact", exact_cover}, {"greedy", greedy_cover}, {"beam", beam_cover}};
+
+}  // namespace
+
+std::vector<std::string> cover_strategies() {
+  std::vector<std::string> names;
+  for (const CoverStrategy& strategy : strategies_of_covers) names.emplace_back(strategy.name);
+  return names;
+}
 
 Result<PartCover> search_cover(const PartCoverProblem& problem, const std::string& strategy, std::uint64_t seed) {
-  const Prices prices(problem);
-  const double bound = bound_of_shares(problem);
-  if (strategy == "ours") return exact_or_local(prices, seed);
-  if (strategy == "exact") {
-    if (const auto best = Ideals(prices).cheapest()) return cover_of(*best, prices, cost_of(*best, prices));
-    return error(fmt::format("more than {} sets of finished statements", most_ideals), "search with 'ours'");
-  }
-  if (strategy == "greedy") {
-    std::vector<Set> parts = single_statements(prices.statements());
-    contract(parts, prices);
-    return cover_of(parts, prices, bound);
-  }
-  if (strategy == "beam") {
-    if (const auto parts = beam_search(prices)) return cover_of(*parts, prices, bound);
-    return error("no parts in the order of the statements have a price");
-  }
+  for (const CoverStrategy& known : strategies_of_covers)
+    if (strategy == known.name) return known.search(Prices(problem), bound_of_shares(problem), seed);
   return error(fmt::format("no search of plans is called '{}'", strategy),
                fmt::format("there are {}", fmt::join(cover_strategies(), ", ")));
 }

@@ -259,7 +259,7 @@ class ScheduleRun {
   void search_ahead() {
     ahead_.resize(kernel_.statements.size());
     if (!lower_alone() || workers_->jobs() == 1 || kernel_.statements.size() == 1 || options_.max_seconds > 0 ||
-        options_.watch || options_.executor || options_.user_strategy || options_.strategy == "extension")
+        options_.watch || options_.executor || options_.user_strategy || is_user_strategy(options_.strategy))
       return;
     std::mutex one;  // at a time: factories and observers of users
     const CostModelFactory costs = one_at_a_time(costs_, one);

@@ -178,7 +178,7 @@ CommandOrder::Timing CommandOrder::timing_of(const CallSite& site, const std::in
     if (first) port_free_.emplace_back(1, 0);
     timing.memories.emplace_back(number->second, static_cast<std::int64_t>(std::ceil(use.cycles)));
   }
-  const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+  const std::string& name = port_name(instruction);
   const auto [port, first] = port_numbers_.try_emplace(name, port_free_.size());
   timing.port = port->second;
   if (!first) return timing;

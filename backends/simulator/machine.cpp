@@ -322,7 +322,7 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
     const auto value = e ? evaluate(*e, lookup) : std::optional<std::int64_t>(1);
     return std::max<std::int64_t>(value.value_or(1), 0);
   };
-  const std::string port = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+  const std::string port = port_name(instruction);
   auto& instances = port_free_[port];
   if (instances.empty()) {
     const auto& ports = model_.unit(instruction.unit).ports;

@@ -234,7 +234,8 @@ void read_texts(Reading& r) {
   if (!r.map.has("emit") && !r.map.has("asm"))
     r.fail(r.entry.node.where, r.what + " has neither 'emit' nor 'asm'", "say how it is printed");
   r.instruction.reset = r.map.text("reset").value_or("");
-  r.instruction.scope = r.word("scope", "function: the text is an attribute of the emitted function").value_or("use");
+  r.instruction.of_function =
+      r.word("scope", "function: the text is an attribute of the emitted function") == "function";
   r.instruction.issue_one = r.word("issue", "one: exactly one innermost instance issues it") == "one";
 }
 

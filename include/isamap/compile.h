@@ -51,12 +51,22 @@ struct CompileOptions {
 
 /// A statement that no compute instruction computes, and why.
 struct ScalarCode {
+  enum class Cause {
+    nothing_maps,
+    hand_written,  ///< the schedule was given: by the user, or kept from an earlier search
+    not_chosen     ///< mappings are predicted to be slower, or none of them lowers
+  };
   std::string statement;
+  Cause cause = Cause::nothing_maps;
   std::vector<std::string> reasons;
 };
-std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model);
+/// Of reasons why instructions do not map: by kind, or the same with instructions that combine results otherwise last.
+enum class ReasonOrder { by_kind, other_reductions_last };
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model,
+                                    ReasonOrder order = ReasonOrder::by_kind);
 /// "fma: reduction: ..." of every instruction that maps no statement, or not this one.
-std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model);
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model,
+                                           ReasonOrder order = ReasonOrder::by_kind);
 
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);
 

@@ -171,7 +171,8 @@ struct Instruction {
   std::vector<StateValue> sets;
   Change only = Change::any;
   std::vector<MemoryId> clobbers;
-  std::string reset, scope;  ///< scope: "use" or "function"
+  std::string reset;
+  bool of_function = false;  ///< a setter whose text is an attribute of the emitted function; false: of a use
   bool issue_one = false;
   UnitId atomic;         ///< instances inside one of it may update an element concurrently; invalid: unknown
   std::string async_by;  ///< name of the completion object; empty: synchronous
@@ -198,6 +199,8 @@ std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = 
 /// unit.
 bool is_combine(const Instruction& instruction);
 bool is_compute(const Instruction& instruction);  ///< none of the four
+/// The port that it occupies; an instruction that names none has one of its own name.
+const std::string& port_name(const Instruction& instruction);
 /// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
 TensorId operand_of_access(const Instruction& instruction, int access);
 

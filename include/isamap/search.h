@@ -197,6 +197,8 @@ class StrategyFactory {
 
 /// Generated from the file names in scheduler/search/strategies: `greedy.cpp` defines make_strategy_greedy.
 const std::vector<std::pair<std::string, StrategyFactory>>& strategies();
+/// Is it code of a user: a process, or a shared object?
+bool is_user_strategy(const std::string& name);
 /// The strategy of that name, or an error that lists them.
 Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
                                                        const StrategyOptions& options, std::uint64_t seed);

@@ -229,7 +229,7 @@ struct StreamPorts {
   std::map<std::pair<MemoryId, bool>, int> of_memories;
 
   int of(const Instruction& instruction) {
-    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const std::string& name = port_name(instruction);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) return static_cast<int>(found - names.begin());
     names.push_back(name);

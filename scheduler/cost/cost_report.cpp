@@ -159,7 +159,7 @@ class CostExplainer {
     const bool waves = runs_in_waves(nest_);
     for (std::size_t i = 0; i < nest_.terms.bounds.size(); ++i) {
       const TermTime& b = nest_.terms.bounds[i];
-      CostTerm row{b.name(), b.cycles, "", bound_where(b.name())};
+      CostTerm row{b.name(), b.cycles, "", b.where != nullptr ? *b.where : SourceLocation{}};
       if (i == 0 && !waves && view_.instruction) {
         row.where = view_.instruction->timing_where;
         row.how =
@@ -171,16 +171,6 @@ class CostExplainer {
       made_.overlap.push_back(std::move(row));
     }
     sort_terms(made_.overlap);
-  }
-  /// "memory GLB", "link ld", "port load".
-  SourceLocation bound_where(const std::string& bound) const {
-    for (const Memory& m : model_.memories())
-      if (bound == "memory " + m.name) return m.bandwidth_where;
-    for (const Link& l : model_.links())
-      if (bound == "link " + l.name) return l.bandwidth_where;
-    for (const Instruction& i : model_.instructions())
-      if (is_move(i) && bound == "port " + (i.timing.port.empty() ? i.name : i.timing.port)) return i.timing_where;
-    return {};
   }
 
   void latency() {

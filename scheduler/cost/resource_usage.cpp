@@ -41,11 +41,17 @@ class FlowBuilder {
   }
 
  private:
-  int resource(const std::string& name, const SourceLocation& where) {
+  int resource(const std::string& name, const SourceLocation& where, const std::string& port = "") {
     for (std::size_t r = 0; r < made_.resources.size(); ++r)
       if (made_.resources[r].name == name) return static_cast<int>(r);
-    made_.resources.push_back({name, where});
+    made_.resources.push_back({name, where, port});
     return static_cast<int>(made_.resources.size()) - 1;
+  }
+  int link_resource(const Link& link) {
+    return resource("link " + (link.port.empty() ? link.name : link.port), link.bandwidth_where);
+  }
+  int issue_port(const Instruction& move) {
+    return resource("port " + port_name(move), move.timing_where, port_name(move));
   }
   int port(const Memory& m, bool read) {
     return resource(m.name + (m.one_port ? " port" : read ? " read port" : " write port"), m.bandwidth_where);
@@ -102,9 +108,7 @@ class FlowBuilder {
       const Link& link = model_.link(id);
       if (link.latency > 0) way.latency_where.push_back(link.latency_where);
       way.latency += link.latency;
-      if (link.bandwidth > 0)
-        way.uses.push_back({resource("link " + (link.port.empty() ? link.name : link.port), link.bandwidth_where), 0,
-                            at / link.bandwidth});
+      if (link.bandwidth > 0) way.uses.push_back({link_resource(link), 0, at / link.bandwidth});
     }
     if (issues_moves(model_)) move(f, from, to, way);
     barriers(stage, way);
@@ -128,9 +132,7 @@ class FlowBuilder {
       cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
       latency = latency_of(*move, full_extents(*move), model_);
     }
-    way.uses.push_back(
-        {resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where), 0,
-         cycles / elements});
+    way.uses.push_back({issue_port(*move), 0, cycles / elements});
     if (latency > way.latency) {
       way.latency = latency;
       way.latency_where = {move->timing_where};
@@ -215,15 +217,12 @@ class FlowBuilder {
     const double moved = counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) * bytes(type);
     for (const LinkId id : links_between(model_, t.from, t.to)) {
       const Link& link = model_.link(id);
-      if (link.bandwidth > 0)
-        per_call(resource("link " + (link.port.empty() ? link.name : link.port), link.bandwidth_where),
-                 moved * t.copies_at / link.bandwidth / t.instances);
+      if (link.bandwidth > 0) per_call(link_resource(link), moved * t.copies_at / link.bandwidth / t.instances);
     }
     const Instruction* move = model_.memory(t.to).is_register() ? move_between(model_, t.from, t.to, type) : nullptr;
     if (!move || !move->timing.interval) return;
     const double times = std::max(t.loads, 1 / elements_per_use(*move, type)) / t.instances;
-    per_call(resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where),
-             times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
+    per_call(issue_port(*move), times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
   }
 
   const ResolvedNest& view_;

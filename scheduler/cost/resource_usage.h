@@ -15,6 +15,7 @@ namespace isamap {
 struct Resource {
   std::string name;      ///< "DRAM read port", "link to_l2", "port load"
   SourceLocation where;  ///< the line with its figure
+  std::string port;      ///< the port of a unit that it is; empty: it is none
 };
 
 /// Cycles that one element of a transfer occupies a resource.

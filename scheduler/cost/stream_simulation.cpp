@@ -186,11 +186,11 @@ class StreamSimulation {
 
  private:
   int port(const Instruction& instruction) {
-    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const std::string& name = port_name(instruction);
     const int number = queue_.port(name, ports_of(instruction, model_));
     resources_.resize(std::max(resources_.size(), static_cast<std::size_t>(number) + 1), -1);
     for (std::size_t r = 0; r < flow_.resources.size(); ++r)
-      if (flow_.resources[r].name == "port " + name) resources_[static_cast<std::size_t>(number)] = static_cast<int>(r);
+      if (flow_.resources[r].port == name) resources_[static_cast<std::size_t>(number)] = static_cast<int>(r);
     return number;
   }
 

@@ -38,7 +38,8 @@ struct TermTime {
   BoundOf bound_of = BoundOf::other;
   double number = 0;  ///< of `counted`, 4 accumulators
   std::string_view counted = {};
-  MemoryId cache = {};  ///< of `BoundOf::cache`
+  MemoryId cache = {};                    ///< of `BoundOf::cache`
+  const SourceLocation* where = nullptr;  ///< of the figure that it is computed from; null: there is no single one
 
   std::string name() const;  ///< "link ld", "latency of fma (4 accumulators)"
 };

@@ -238,7 +238,7 @@ class Nests {
     input.completed = !input.written.all && completed_by_others(kernel, s);
     Mapping mapping;
     InstructionForm instruction;
-    if (!line->instruction.empty() && line->instruction != "scalar") {
+    if (!line->instruction.empty()) {
       auto found = mapping_of(*line, kernel, input.id, lowering_.model);
       if (!found) return found.diagnostics();
       mapping = *found;

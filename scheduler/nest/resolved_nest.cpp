@@ -401,7 +401,7 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   const Computation& computation = kernel.statements[statement.index()];
   Mapping mapping;
   mapping.statement = statement;
-  if (line.instruction.empty() || line.instruction == "scalar") return mapping;
+  if (line.instruction.empty()) return mapping;
   const auto id = model.find_instruction(line.instruction);
   if (auto tree = tree_of(line, kernel, computation, model)) {
     mapping.instruction = tree->calls.back().instruction;

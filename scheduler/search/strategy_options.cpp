@@ -93,6 +93,8 @@ StrategyFactory::Made StrategyFactory::operator()(const SearchSpace& space, cons
   return made;
 }
 
+bool is_user_strategy(const std::string& name) { return name == "external" || name == "extension"; }
+
 Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
                                                        const StrategyOptions& options, std::uint64_t seed) {
   std::string known;

@@ -79,6 +79,7 @@ TEST_P(ModelStreams, PartsAddUpToTheWhole) {
   EXPECT_EQ(facts.parts[2].by, PartFacts::By::host);
   ASSERT_EQ(facts.parts[2].on_host.size(), 1u);
   EXPECT_FALSE(facts.parts[2].on_host[0].reasons.empty()) << "what is left to the host says why";
+  EXPECT_EQ(facts.parts[2].on_host[0].cause, ScalarCode::Cause::nothing_maps);
   EXPECT_EQ(run.parts[2].simulated.commands, 0);
   EXPECT_GT(run.parts[2].simulated.scalar_cycles, 0);
   for (const PortUse& use : facts.ports) EXPECT_LE(use.utilisation, 1.0) << use.port;

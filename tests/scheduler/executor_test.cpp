@@ -62,7 +62,7 @@ std::string told_by(const SmallProblem& problem, const std::string& strategy, co
 
 TEST(Executor, NumberOfWorkersChangesNoByte) {
   for (const auto& [strategy, make] : strategies()) {
-    if (strategy == "external" || strategy == "extension") continue;
+    if (is_user_strategy(strategy)) continue;
     for (const auto& [cost, evaluations] : {std::pair("closed_form", 100), {"latency", 45}, {"simulator", 24}}) {
       const std::string one = told_by(on_commands(), strategy, cost, 1, evaluations);
       EXPECT_GT(one.size(), 100u) << strategy << ", " << cost;

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "hwdesc/load/skeletons.h"
 #include "hwdesc/model/timing_choice.h"
@@ -112,6 +114,25 @@ TEST(Terms, ScalarCodeTakesItsAccesses) {
   };
   EXPECT_EQ(shared({"for i by 1", "for j by 1", "do s0 with scalar"}), 50) << "divided once a row";
   EXPECT_EQ(shared({"for j by 1", "for i by 1", "do s0 with scalar"}), 1200);
+}
+
+/// Reports show it beside the cycles.
+TEST(Terms, BoundsOfResourcesNameTheLineOfTheirFigure) {
+  const Priced nest = product("4");
+  const HardwareModel& model = nest.model();
+  std::map<std::string, SourceLocation> places{
+      {"port load", model.instruction(*model.find_instruction("load")).timing_where},
+      {"port store", model.instruction(*model.find_instruction("store")).timing_where}};
+  for (const Link& link : model.links()) places["link " + link.name] = link.bandwidth_where;
+  std::set<std::string> named;
+  for (const TermTime& bound : nest.nest().terms.bounds)
+    if (const auto place = places.find(bound.name()); place != places.end()) {
+      named.insert(bound.name());
+      ASSERT_NE(bound.where, nullptr) << bound.name();
+      EXPECT_GT(bound.where->line, 0) << bound.name();
+      EXPECT_EQ(*bound.where, place->second) << bound.name();
+    }
+  EXPECT_EQ(named, (std::set<std::string>{"link ld", "link st", "port load", "port store"}));
 }
 
 TEST(Terms, LoopExitsMispredictFromEightTripsOn) {

@@ -144,7 +144,7 @@ void ProgramState::set(const KnownState& needed, const UserOf& user_of) {
   if (!uses) return context_.diagnostics.push_back(uses.diagnostics().front());
   for (const SetterUse& use : *uses) {
     const Instruction& setter = *use.setter;
-    if (setter.scope == "function") {
+    if (setter.of_function) {
       set_throughout(use, user_of(needed.begin()->first));
       continue;
     }

@@ -66,8 +66,12 @@ void block_memory_times(const TermContext& at, std::vector<TermTime>& times) {
     read += at.blocks->partial_sums * tensor_bytes(view, 0);
     written += (at.blocks->partial_sums - 1) * tensor_bytes(view, 0);
   }
-  if (home.read_bandwidth > 0) times.push_back({"memory", home.name, read / home.read_bandwidth});
-  if (home.write_bandwidth > 0) times.push_back({"memory", home.name, written / home.write_bandwidth});
+  const auto add = [&](double moved, double bandwidth) {
+    if (bandwidth > 0)
+      times.push_back({.kind = "memory", .of = home.name, .cycles = moved / bandwidth, .where = &home.bandwidth_where});
+  };
+  add(read, home.read_bandwidth);
+  add(written, home.write_bandwidth);
 }
 
 }  // namespace

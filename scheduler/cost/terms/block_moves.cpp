@@ -20,6 +20,18 @@ DType dtype_moved(const ResolvedNest& view, const BlockRefill& r) {
   return view.kernel->tensors[access_of(view.statement, r.stage->access).tensor.index()].dtype;
 }
 
+void add(TermTime& time, double cycles, const SourceLocation& where) {
+  time.cycles += cycles;
+  time.where = &where;
+}
+
+/// By name, of all waves.
+void append(const std::map<std::string_view, TermTime>& busy, std::string_view kind, const BlockWork& blocks,
+            std::vector<TermTime>& times) {
+  for (const auto& [name, time] : busy)
+    times.push_back({.kind = kind, .of = name, .cycles = time.cycles * blocks.waves, .where = time.where});
+}
+
 void block_copy_times(const TermContext& at, std::vector<TermTime>& times) {
   double cycles = 0;
   bool any = false;
@@ -32,23 +44,25 @@ void block_copy_times(const TermContext& at, std::vector<TermTime>& times) {
 }
 
 void block_link_times(const TermContext& at, std::vector<TermTime>& times) {
-  std::map<std::string_view, double> busy;
+  std::map<std::string_view, TermTime> busy;
   for (const BlockRefill& r : at.blocks->refills)
     for (const LinkId l : links_between(*at.view.model, r.source, r.target))
-      if (const Link& link = at.view.model->link(l); link.bandwidth > 0) busy[link.name] += r.bytes / link.bandwidth;
-  for (const auto& [name, cycles] : busy) times.push_back({"link", name, cycles * at.blocks->waves});
+      if (const Link& link = at.view.model->link(l); link.bandwidth > 0)
+        add(busy[link.name], r.bytes / link.bandwidth, link.bandwidth_where);
+  append(busy, "link", *at.blocks, times);
 }
 
 void block_port_times(const TermContext& at, std::vector<TermTime>& times) {
   const HardwareModel& model = *at.view.model;
-  std::map<std::string_view, double> busy;
+  std::map<std::string_view, TermTime> busy;
   for (const BlockRefill& r : at.blocks->refills)
     if (r.move != nullptr)
-      busy[r.move->timing.port] +=
+      add(busy[r.move->timing.port],
           r.elements / elements_per_use(*r.move, dtype_moved(at.view, r)) *
-          interval_of(*r.move, full_extents(*r.move), model) / ports_of_processor(*r.move, model) *
-          (is_innermost_unit(model, r.move->unit) ? 1.0 / lanes_of(*at.view.instruction, model) : 1);
-  for (const auto& [name, cycles] : busy) times.push_back({"port", name, cycles * at.blocks->waves});
+              interval_of(*r.move, full_extents(*r.move), model) / ports_of_processor(*r.move, model) *
+              (is_innermost_unit(model, r.move->unit) ? 1.0 / lanes_of(*at.view.instruction, model) : 1),
+          r.move->timing_where);
+  append(busy, "port", *at.blocks, times);
 }
 
 }  // namespace

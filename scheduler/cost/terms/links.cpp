@@ -13,7 +13,11 @@ void link_times(const TermContext& at, std::vector<TermTime>& times) {
     const auto copies = at.traffic.link_instances.find(id);
     const double shared = copies == at.traffic.link_instances.end() ? 1 : copies->second;
     if (link.bandwidth > 0)
-      times.push_back({"link", link.name, moved / link.bandwidth / shared * at.view.in_bounds, BoundOf::link});
+      times.push_back({.kind = "link",
+                       .of = link.name,
+                       .cycles = moved / link.bandwidth / shared * at.view.in_bounds,
+                       .bound_of = BoundOf::link,
+                       .where = &link.bandwidth_where});
   }
 }
 

@@ -15,10 +15,16 @@ void memory_times(const TermContext& at, std::vector<TermTime>& times) {
       read += t.reads * t.element_bytes / t.instances;
       written += (t.fills + t.updates) * t.element_bytes / t.instances;
     }
-    if (m.read_bandwidth > 0)
-      times.push_back({"memory", m.name, read / m.read_bandwidth * at.view.in_bounds, BoundOf::memory_reads});
-    if (m.write_bandwidth > 0)
-      times.push_back({"memory", m.name, written / m.write_bandwidth * at.view.in_bounds, BoundOf::memory_writes});
+    const auto add = [&](double moved, double bandwidth, BoundOf bound_of) {
+      if (bandwidth > 0)
+        times.push_back({.kind = "memory",
+                         .of = m.name,
+                         .cycles = moved / bandwidth * at.view.in_bounds,
+                         .bound_of = bound_of,
+                         .where = &m.bandwidth_where});
+    };
+    add(read, m.read_bandwidth, BoundOf::memory_reads);
+    add(written, m.write_bandwidth, BoundOf::memory_writes);
   }
 }
 

@@ -28,7 +28,8 @@ class PortTimes {
                          (1 + split_share(view_, t, static_cast<std::int64_t>(carried) * bytes(type)));
     TermTime& port = ports_[{move->unit.value, move->timing.port}];
     port.kind = "port";
-    port.of = move->timing.port.empty() ? move->name : move->timing.port;
+    port.of = port_name(*move);
+    if (port.where == nullptr) port.where = &move->timing_where;
     port.cycles += times * interval_of(*move, full_extents(*move), *view_.model) / ports_of(*move, *view_.model);
   }
   void append_to(std::vector<TermTime>& times) const {

@@ -35,7 +35,7 @@ void scalar_memory_times(const TermContext& at, std::vector<TermTime>& times) {
     if (is_fused(at.view, a) || bandwidth <= 0 || !seen.insert(access_of(at.view.statement, a).tensor).second) continue;
     cycles += bytes_once(at.view, a, at.scalar->points) / bandwidth;
   }
-  times.push_back({"memory", home.name, cycles});
+  times.push_back({.kind = "memory", .of = home.name, .cycles = cycles, .where = &home.bandwidth_where});
 }
 
 void scalar_link_times(const TermContext& at, std::vector<TermTime>& times) {
