@@ -18,7 +18,7 @@ inline std::vector<const Instruction*> twins_of(const Instruction& instruction, 
     return a.unit == b.unit && a.link == b.link && a.tensors == b.tensors && a.semantics == b.semantics &&
            a.operands == b.operands && a.ranges == b.ranges && a.masks == b.masks && a.inactive == b.inactive &&
            a.start == b.start && a.timing.port == b.timing.port && a.numerics == b.numerics &&
-           a.async_by == b.async_by && a.scope == b.scope;
+           a.async_by == b.async_by && a.of_function == b.of_function;
   };
   for (const Instruction& other : model.instructions())
     if (&other != &instruction && same(other)) twins.push_back(&other);

@@ -15,10 +15,8 @@ namespace {
 
 /// Bound on combinations of tile sizes (at most two a loop and dim): beyond it each dim counts with its largest size.
 constexpr double max_cases = 4096;
-/// Two bits for each loop in a number of 64, behind a leading 1; steps along a dim with more are counted anew each
-/// time.
-constexpr int most_known_loops = 31;
-constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
+/// A key of 64 bits: a leading 1, two bits for the mode of each loop over the dim, the dim.
+constexpr int dim_bits = 16, most_known_loops = (63 - dim_bits) / 2;
 
 void add_size(auto& sizes, std::int64_t extent, double count) {
   if (extent <= 0 || count <= 0) return;
@@ -109,19 +107,26 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
   steps_.reserve(expected_steps);
 }
 
-const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
-  std::uint64_t own = 1;
+/// 0: too many loops or dims for a key; such steps are counted anew each time.
+std::uint64_t TileCounts::key_of(int dim, int loops, const Modes& modes) const {
+  std::uint64_t key = 1;
   int count = 0;
   for (const int w : loops_of_[static_cast<std::size_t>(dim)]) {
     if (w >= loops) break;
-    own = own << 2 | static_cast<std::uint64_t>(modes[static_cast<std::size_t>(w)]);
+    key = key << 2 | static_cast<std::uint64_t>(modes[static_cast<std::size_t>(w)]);
     ++count;
   }
-  if (count > most_known_loops) own = 0;
-  for (const DimSteps& one : steps_)
-    if (one.modes == own && one.dim == dim && own != 0) return one;
-  DimSteps& found = steps_.emplace_back(DimSteps{dim, own, sizes(dim, loops, modes)});
-  for (const Size& s : found.sizes) found.count += s.count;
+  return count > most_known_loops || dim >> dim_bits != 0 ? 0 : key << dim_bits | static_cast<std::uint64_t>(dim);
+}
+
+const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
+  const std::uint64_t key = key_of(dim, loops, modes);
+  const std::uint64_t *const first = keys_.data(), *const last = first + keys_.size();
+  const std::uint64_t* const known = std::find(first, last, key);
+  if (known != last && key != 0) return steps_[static_cast<std::size_t>(known - first)];
+  keys_.push_back(key);
+  DimSteps& found = steps_.emplace_back(DimSteps{sizes(dim, loops, modes)});
+  for (const Size& s : found.sizes) found.count += s.count, found.points += s.count * static_cast<double>(s.extent);
   return found;
 }
 
@@ -273,8 +278,10 @@ double TileCounts::footprint(const Group& group, std::span<const std::int64_t> e
 double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const {
   double total = 0;
   if (group.dims.size() == 1) {
-    for (const Size& s : steps_along(group.dims.front(), loops, modes).sizes)
-      total += elements ? s.count * footprint(group, {&s.extent, 1}, step) : s.count;
+    const DimSteps& steps = steps_along(group.dims.front(), loops, modes);
+    if (!elements) return steps.count;
+    if (group.plain && step == nullptr) return steps.points;
+    for (const Size& s : steps.sizes) total += s.count * footprint(group, {&s.extent, 1}, step);
     return total;
   }
   boost::container::small_vector<Sizes, 4> sizes;
@@ -410,6 +417,10 @@ double TileCounts::full_tile(int access, int loops) const {
   double product = 1;
   Extents own;
   for (const Group& group : groups(access)) {
+    if (group.plain) {
+      product *= static_cast<double>(all[static_cast<std::size_t>(group.dims.front())]);
+      continue;
+    }
     own.clear();
     for (int d : group.dims) own.push_back(all[static_cast<std::size_t>(d)]);
     product *= footprint(group, {own.data(), own.size()}, nullptr);

@@ -76,12 +76,9 @@ class TileCounts {
   bool slides(int access, int loops, int loop) const;
 
  private:
-  enum class Mode {
-    free,
-    first,
-    later,
-    single
-  };  ///< all steps; the first; all but the first; the only one of an instance
+  /// All steps; the first; all but the first; the only one of an instance.
+  enum class Mode : std::uint8_t { free, first, later, single };
+  static constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
   using Modes = boost::container::small_vector<Mode, 24>;
   struct Size {
     std::int64_t extent = 0;
@@ -91,14 +88,13 @@ class TileCounts {
   using Extents = boost::container::small_vector<std::int64_t, 8>;
   /// Steps along one dim: sizes of its innermost tiles, for the modes of its loops.
   struct DimSteps {
-    int dim = 0;
-    std::uint64_t modes = 0;  ///< of the loops over the dim, two bits each below a leading 1; 0: too many loops
     Sizes sizes;
-    double count = 0;  ///< of all sizes
+    double count = 0, points = 0;  ///< of all sizes: tiles, and their extents
   };
   const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
   int dim_of(int loop) const { return view_.loops[static_cast<std::size_t>(loop)].dim; }
   bool in_time(int loop) const { return !view_.loops[static_cast<std::size_t>(loop)].unit.valid(); }
+  std::uint64_t key_of(int dim, int loops, const Modes& modes) const;
   const DimSteps& steps_along(int dim, int loops, const Modes& modes) const;
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
@@ -125,7 +121,8 @@ class TileCounts {
   struct Counted {
     double moved = -1, slid = -1, refills = -1;  ///< -1: not counted yet
   };
-  mutable std::vector<Counted> counted_;  ///< like `tile_`
+  mutable std::vector<Counted> counted_;                                        ///< like `tile_`
+  mutable boost::container::small_vector<std::uint64_t, expected_steps> keys_;  ///< of `steps_`: dim and modes
   mutable std::vector<DimSteps> steps_;
 };
 

@@ -33,12 +33,14 @@ FootprintModel::FootprintModel(const ResolvedNest& view, const TileCounts& count
 
 int FootprintModel::add(int access, const std::optional<PackedLayout>& packed) {
   Form& form = forms_.emplace_back(Form{access, packed, {}});
+  const std::size_t places = view_.loops.size() + 1;
   if (!packed)
     for (const MemoryAxis& axis : facts(access).memory.axes)
       form.axes.push_back({&axis.terms, axis.extent, axis.pitch, nullptr});
   else if (packed->analysed())
     add_digits(form);
-  known_.resize(forms_.size() * cache_count_ * (view_.loops.size() + 1));
+  form.along.assign(places * form.axes.size(), -1);
+  known_.resize(forms_.size() * cache_count_ * places);
   return static_cast<int>(forms_.size()) - 1;
 }
 
@@ -62,19 +64,17 @@ void FootprintModel::add_digits(Form& form) const {
     form.axes[axis - 1].pitch = form.axes[axis].pitch * form.axes[axis].extent;
 }
 
-/// Outermost first.
-FootprintModel::Axes FootprintModel::axes(const Form& form, int loops) const {
-  const std::span<const std::int64_t> tiles = counts_.extents(loops);
-  Axes result;
-  for (const AxisForm& axis : form.axes) {
-    double along = reach(*axis.terms, tiles);
-    if (axis.digit != nullptr)
-      along = static_cast<double>(digit_extent(*axis.digit, static_cast<std::int64_t>(along)));
-    else if (!facts(form.access).memory.by_dim)
-      along = std::min(along, axis.extent);
-    result.push_back({along, axis.extent, axis.pitch});
-  }
-  return result;
+/// Elements of an axis that the tile below some loops spans.
+double FootprintModel::elements_along(const Form& form, int loops, std::size_t number) const {
+  double& known = form.along[static_cast<std::size_t>(loops) * form.axes.size() + number];
+  if (known >= 0) return known;
+  const AxisForm& axis = form.axes[number];
+  known = reach(*axis.terms, counts_.extents(loops));
+  if (axis.digit != nullptr)
+    known = static_cast<double>(digit_extent(*axis.digit, static_cast<std::int64_t>(known)));
+  else if (!facts(form.access).memory.by_dim)
+    known = std::min(known, axis.extent);
+  return known;
 }
 
 const Footprint& FootprintModel::footprint(MemoryId cache, int form, int loops) {
@@ -94,16 +94,16 @@ Footprint FootprintModel::compute(MemoryId id, const Form& form, int loops) cons
   f.bytes = f.lines = elements * size;
   f.lines_per_set = elements * size / of_sets;
   f.pages = std::ceil(elements * size / timing_.page);
-  const Axes memory_axes = axes(form, loops);
-  if (memory_axes.empty() || cache.line <= 1) return f;
+  if (form.axes.empty() || cache.line <= 1) return f;
   const auto line = static_cast<double>(cache.line);
   // A row is a contiguous run: axes that the tile covers whole, and part of the next.
   double reached = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
   // Bytes from the first to the last row of a group of rows less than a page apart; number of such groups.
   double between = 0, apart = 1;
   bool whole = true, aligned = true;
-  for (std::size_t axis = memory_axes.size(); axis-- > 0;) {
-    const auto [along, extent, pitch] = memory_axes[axis];
+  for (std::size_t axis = form.axes.size(); axis-- > 0;) {
+    const double along = elements_along(form, loops, axis), extent = form.axes[axis].extent,
+                 pitch = form.axes[axis].pitch;
     whole = whole && pitch == reached;  // rows of a larger array are not contiguous
     if (whole) {
       row = along * pitch;
@@ -145,9 +145,8 @@ bool FootprintModel::runs_along(int number, int loop) const {
   if (form.packed && !form.packed->analysed()) return moves(memory.last);
   if (!form.packed && memory.by_dim) return memory.steps[static_cast<std::size_t>(d)] == 1;
   if (!form.packed) return moves(memory.last);
-  const Axes all = axes(form, loop + 1);
-  std::size_t last = all.size() - 1;
-  while (last > 0 && all[last].along == all[last].extent) --last;
+  std::size_t last = form.axes.size() - 1;
+  while (last > 0 && elements_along(form, loop + 1, last) == form.axes[last].extent) --last;
   return moves(*form.axes[last].terms);
 }
 

@@ -57,21 +57,18 @@ class FootprintModel {
     int access = 0;
     std::optional<PackedLayout> packed;
     boost::container::small_vector<AxisForm, 6> axes;  ///< outermost first
+    /// By loops and axis: elements of the axis that a tile spans, the same in every cache; -1: not yet computed.
+    mutable boost::container::small_vector<double, 48> along = {};
   };
   struct CacheSets {
     double ways = 0, set_bytes = 0;
     std::size_t number = 0;  ///< among caches
   };
-  /// In elements: extent of the tile, extent of the array, distance of neighbours.
-  struct Axis {
-    double along = 1, extent = 1, pitch = 1;
-  };
-  using Axes = boost::container::small_vector<Axis, 8>;
 
   const AccessFacts& facts(int access) const { return view_.facts->accesses[static_cast<std::size_t>(access)]; }
   double reach(const AxisTerms& terms, std::span<const std::int64_t> tiles) const;
   void add_digits(Form& form) const;
-  Axes axes(const Form& form, int loops) const;
+  double elements_along(const Form& form, int loops, std::size_t axis) const;
   Footprint compute(MemoryId cache, const Form& form, int loops) const;
 
   const ResolvedNest& view_;

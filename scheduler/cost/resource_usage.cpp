@@ -129,8 +129,8 @@ class FlowBuilder {
       const bool registers = model_.memory(view_.memory_of(f.stage)).is_register();
       const double uses =
           std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / elements_per_use(*move, type));
-      cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
-      latency = latency_of(*move, full_extents(*move), model_);
+      cycles = uses * full_interval(*move) / ports_of(*move, model_);
+      latency = full_latency(*move);
     }
     way.uses.push_back({issue_port(*move), 0, cycles / elements});
     if (latency > way.latency) {
@@ -222,7 +222,7 @@ class FlowBuilder {
     const Instruction* move = model_.memory(t.to).is_register() ? move_between(model_, t.from, t.to, type) : nullptr;
     if (!move || !move->timing.interval) return;
     const double times = std::max(t.loads, 1 / elements_per_use(*move, type)) / t.instances;
-    per_call(issue_port(*move), times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
+    per_call(issue_port(*move), times * full_interval(*move) / ports_of(*move, model_));
   }
 
   const ResolvedNest& view_;

@@ -25,12 +25,13 @@ bool owned_inside(const ResolvedNest& view, MemoryId memory, UnitId unit) {
 }
 
 /// The stages of one access, outermost first; -1 (home) leads.
-std::vector<int> chain_of(const ResolvedNest& view, int access) {
-  std::vector<int> chain;
+boost::container::small_vector<int, 8> chain_of(const ResolvedNest& view, int access) {
+  boost::container::small_vector<int, 8> chain;
   for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0;
        s = view.stages[static_cast<std::size_t>(s)].parent)
-    chain.insert(chain.begin(), s);
-  chain.insert(chain.begin(), -1);
+    chain.push_back(s);
+  chain.push_back(-1);
+  std::reverse(chain.begin(), chain.end());
   return chain;
 }
 
@@ -47,8 +48,9 @@ class Counting {
   Counting(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {}
 
   Traffic run() {
+    traffic_.transfers.reserve(view_.stages.size() + view_.innermost.size());
     for (int a = 0; a < access_count(view_.statement); ++a) {
-      const std::vector<int> chain = chain_of(view_, a);
+      const auto chain = chain_of(view_, a);
       for (std::size_t i = 0; i < chain.size(); ++i) open(a, chain[i]);
       for (std::size_t i = 0; i < chain.size(); ++i) {
         const bool last = i + 1 == chain.size();

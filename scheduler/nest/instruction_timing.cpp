@@ -23,6 +23,12 @@ double cycles(const std::optional<IntExpr>& e, const Instruction& instruction,
   return value ? std::max<double>(0, static_cast<double>(*value)) : 1;
 }
 
+/// Estimates of nests ask for these most: numbers need no extents.
+double full_cycles(const std::optional<IntExpr>& e, const Instruction& instruction) {
+  const bool number = !e || e->op == IntExpr::Op::number;
+  return cycles(e, instruction, number ? std::vector<std::int64_t>{} : full_extents(instruction));
+}
+
 double elements(const Instruction& instruction) {
   double product = 1;
   for (const DimRange& r : instruction.ranges) product *= static_cast<double>(r.max);
@@ -45,6 +51,10 @@ double command_interval(const Instruction& i, const std::vector<std::int64_t>& e
 double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
   return cycles(i.timing.latency, i, extents);
 }
+
+double full_interval(const Instruction& i) { return full_cycles(i.timing.interval, i); }
+
+double full_latency(const Instruction& i) { return full_cycles(i.timing.latency, i); }
 
 double ports_of(const Instruction& instruction, const HardwareModel& model) {
   if (!instruction.unit.valid()) return 1;
@@ -72,12 +82,12 @@ const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId fr
   return model.links_on_path(from, to);
 }
 
-std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
-                             MemoryId to) {
+std::span<const LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
+                                 MemoryId to) {
   for (const std::string& name : via)
     if (const auto move = model.find_instruction(name)) {
-      const LinkId own = model.instruction(*move).link;
-      if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {own};
+      const LinkId& own = model.instruction(*move).link;
+      if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {&own, 1};
     }
   return links_between(model, from, to);
 }

@@ -3,6 +3,7 @@
 // Cost of single instructions, from the hardware description.
 
 #include <optional>
+#include <span>
 
 #include "isamap/hardware.h"
 #include "isamap/kernel.h"
@@ -16,6 +17,9 @@ double interval_of(const Instruction& instruction, const std::vector<std::int64_
 double command_interval(const Instruction& instruction, const std::vector<std::int64_t>& extents,
                         const HardwareModel& model);
 double latency_of(const Instruction& instruction, const std::vector<std::int64_t>& extents, const HardwareModel& model);
+/// The same of a use with the largest extents.
+double full_interval(const Instruction& instruction);
+double full_latency(const Instruction& instruction);
 /// Ports of its unit that can issue the instruction.
 double ports_of(const Instruction& instruction, const HardwareModel& model);
 /// Largest extents of an instruction's dims.
@@ -26,7 +30,7 @@ const Instruction* move_between(const HardwareModel& model, MemoryId from, Memor
 /// Links on the path, from `from` on; empty if from == to or there is no path.
 const std::vector<LinkId>& links_between(const HardwareModel& model, MemoryId from, MemoryId to);
 /// The same for a stage with `via`: the link of the first named move between these memories that has one.
-std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
-                             MemoryId to);
+std::span<const LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
+                                 MemoryId to);
 
 }  // namespace isamap

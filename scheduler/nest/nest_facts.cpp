@@ -78,6 +78,7 @@ std::vector<FootprintGroup> groups_of(const Access& access, const IterationDomai
             static_cast<std::size_t>(std::find(group.dims.begin(), group.dims.end(), term.dim) - group.dims.begin());
     }
     group.share_dims = group.axes.size() > 1 && terms > group.dims.size();
+    group.plain = group.linear && group.axes.size() == 1 && terms == 1 && group.axes[0].terms[0].coefficient == 1;
   }
   return groups;
 }

@@ -4,6 +4,7 @@
 // the loops around them. A search estimates thousands of nests with the same few lines, so each is resolved once.
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,7 @@ struct FootprintGroup {
   std::vector<FootprintAxis> axes;
   bool linear = true;
   bool share_dims = false;  ///< a dim occurs in several subscripts
+  bool plain = false;       ///< one subscript, a dim plus a constant: as many elements as points
 };
 
 /// One access of the statement.
@@ -51,6 +53,11 @@ struct AccessFacts {
   int element_bytes = 1;
   int registers = 0;  ///< of one operand, if `operand_memory` is a register file
   MemoryAxes memory;  ///< where the tensor lies as it is
+  /// Where calls begin that take the tensor where it lies, and the bytes that one takes.
+  struct CallAddresses {
+    std::int64_t apart = 0, at_once = 0;
+  };
+  mutable std::optional<CallAddresses> calls = {};  ///< by scheduler/cost/split_lines.h
 };
 
 /// What a `do` line determines.

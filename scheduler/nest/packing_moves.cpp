@@ -169,7 +169,7 @@ std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareMo
     if (!dims && !(dims = dims_of(copy))) return std::nullopt;
     const double elements = MoveFit(copy, *dims).elements_per_move(move);
     if (elements < 1) continue;
-    const double cycles = interval_of(move, full_extents(move), model) / elements;
+    const double cycles = full_interval(move) / elements;
     if (!best || cycles < best->cycles) best = {id, cycles};
   }
   return best;

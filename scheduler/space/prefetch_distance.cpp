@@ -66,7 +66,7 @@ double cycles_of_step(const CpuTemplate& form) {
   const Instruction& instruction = *form.pairing.instruction;
   double calls = 1;
   for (const auto& [dim, tile] : form.register_tile) calls *= static_cast<double>(ceil_div(tile, step_of(form, dim)));
-  return calls * interval_of(instruction, full_extents(instruction), *form.model) / ports_of(instruction, *form.model);
+  return calls * full_interval(instruction) / ports_of(instruction, *form.model);
 }
 
 /// Contiguous elements of a packed copy.

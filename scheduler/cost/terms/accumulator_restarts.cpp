@@ -25,7 +25,7 @@ void accumulator_restart_times(const TermContext& at, std::vector<TermTime>& tim
   if (parts <= 1) return;
   const DType dtype = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
   const Instruction* load = move_between(*view.model, view.memory_of(s.parent), view.memory_of(stage), dtype);
-  const double of_load = load == nullptr ? 0 : latency_of(*load, full_extents(*load), *view.model);
+  const double of_load = load == nullptr ? 0 : full_latency(*load);
   const double of_call = latency_of(*view.instruction, view.call_extents(), *view.model);
   times.push_back({"accumulator restarts", "", at.counts.steps(s.loops) * (of_call + of_load) * view.in_bounds});
 }

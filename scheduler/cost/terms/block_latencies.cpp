@@ -46,8 +46,7 @@ void block_fetch_times(const TermContext& at, std::vector<TermTime>& times) {
     double steps = 1;
     for (std::size_t w = 0; w < static_cast<std::size_t>(r.stage->loops); ++w)
       if (!at.view.loops[w].unit.valid()) steps *= static_cast<double>(at.counts.trip(static_cast<int>(w)));
-    const double latency =
-        r.move != nullptr && r.move->timing.latency ? latency_of(*r.move, full_extents(*r.move), model) : r.latency;
+    const double latency = r.move != nullptr && r.move->timing.latency ? full_latency(*r.move) : r.latency;
     double& waited = (r.stage->stage.ahead > 0 ? fetched_ahead : fetched)[r.stage->loops];
     waited = std::max(waited, steps * latency);
   }

@@ -58,8 +58,8 @@ void block_port_times(const TermContext& at, std::vector<TermTime>& times) {
   for (const BlockRefill& r : at.blocks->refills)
     if (r.move != nullptr)
       add(busy[r.move->timing.port],
-          r.elements / elements_per_use(*r.move, dtype_moved(at.view, r)) *
-              interval_of(*r.move, full_extents(*r.move), model) / ports_of_processor(*r.move, model) *
+          r.elements / elements_per_use(*r.move, dtype_moved(at.view, r)) * full_interval(*r.move) /
+              ports_of_processor(*r.move, model) *
               (is_innermost_unit(model, r.move->unit) ? 1.0 / lanes_of(*at.view.instruction, model) : 1),
           r.move->timing_where);
   append(busy, "port", *at.blocks, times);

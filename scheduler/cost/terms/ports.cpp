@@ -3,7 +3,7 @@
 // registers are filled one by one; a move that crosses a line occupies its port twice (scheduler/cost/split_lines.h).
 
 #include <algorithm>
-#include <map>
+#include <boost/container/flat_map.hpp>
 
 #include "scheduler/cost/move_uses.h"
 #include "scheduler/cost/split_lines.h"
@@ -30,7 +30,7 @@ class PortTimes {
     port.kind = "port";
     port.of = port_name(*move);
     if (port.where == nullptr) port.where = &move->timing_where;
-    port.cycles += times * interval_of(*move, full_extents(*move), *view_.model) / ports_of(*move, *view_.model);
+    port.cycles += times * full_interval(*move) / ports_of(*move, *view_.model);
   }
   void append_to(std::vector<TermTime>& times) const {
     for (const auto& [key, port] : ports_) {
@@ -41,7 +41,7 @@ class PortTimes {
 
  private:
   const ResolvedNest& view_;
-  std::map<std::pair<std::int32_t, std::string_view>, TermTime> ports_;
+  boost::container::small_flat_map<std::pair<std::int32_t, std::string_view>, TermTime, 4> ports_;
 };
 
 void port_times(const TermContext& at, std::vector<TermTime>& times) {

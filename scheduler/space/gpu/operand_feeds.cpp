@@ -123,7 +123,7 @@ InstructionId combine_of_blocks(const Computation& statement, const Instruction&
     if (output.shape.empty() || output.shape.back() * bytes(output.dtype) % to.align != 0) continue;
     double elements = 1;
     for (const std::int64_t extent : full_extents(combine)) elements *= static_cast<double>(extent);
-    const double each = interval_of(combine, full_extents(combine), model) / elements;
+    const double each = full_interval(combine) / elements;
     if (!best.valid() || each < least) best = id, least = each;
   }
   return best;
