@@ -18,8 +18,8 @@
 #include "cli/json.h"
 #include "cli/model_sizes.h"
 #include "cli/models.h"
+#include "driver/cheapest_fit.h"
 #include "driver/fewer_launches.h"
-#include "driver/fit_model.h"
 #include "driver/plan_model.h"
 #include "driver/run_model.h"
 #include "driver/stream_facts.h"
@@ -32,6 +32,7 @@
 #include "report/model_report.h"
 #include "report/stream_report.h"
 #include "support/stopwatch.h"
+#include "support/yaml.h"
 
 namespace isamap::cli {
 namespace {
@@ -262,18 +263,38 @@ PartStoreOptions part_options(const Options& options, const HardwareModel& machi
 
 bool has_plan(const Options& options) { return !options.onnx.plan.empty() && options.onnx.plan != "search"; }
 
-Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
-                          PartStoreOptions with) {
+PartStoreOptions draft_options(PartStoreOptions with) {
   with.tuned_as.clear();  // the plan is the same before and after
   with.compile.schedule.max_evaluations = std::min(evaluations_of_plans, with.compile.schedule.max_evaluations);
   if (!with.compiled_as.empty())
     with.compiled_as += fmt::format("evaluations {}\n", with.compile.schedule.max_evaluations);
-  if (has_plan(options)) return load_plan(options.onnx.plan, model.kernel, machine.name);
-  PartStore draft(machine, std::move(with));
+  return with;
+}
+
+namespace {
+
+PlanOptions plan_options(const Options& options) {
   PlanOptions search;
   search.seed = options.seed;
   search.band_gain = options.onnx.band_gain / 100;
-  return with_orders_for_launches(model, plan_model(model, draft, search), draft);
+  return search;
+}
+
+/// Of the sums that could begin with their biases those that do not in the plan of a file, by name: it has the
+/// statement `conv`, and not `conv_begins`.
+std::set<std::string> biases_behind_in(const std::string& plan_file, const std::vector<std::string>& sums) {
+  const auto text = yaml::read_text_file(plan_file);
+  std::set<std::string> behind;
+  for (const std::string& sum : sums)
+    if (text && text->find(copy_of_bias(sum)) == std::string::npos) behind.insert(sum);
+  return behind;
+}
+
+}  // namespace
+
+Result<ModelPlan> plan_of(const Options& options, const Model& model, PartStore& draft) {
+  if (has_plan(options)) return load_plan(options.onnx.plan, model.kernel, draft.machine().name);
+  return with_orders_for_launches(model, plan_model(model, draft, plan_options(options)), draft);
 }
 
 namespace {
@@ -296,35 +317,39 @@ class Builder {
 
   std::optional<Built> build() {
     if (!set_threads(options_, code_)) return std::nullopt;
-    auto machine = load_target(options_);
+    machine_ = load_target(options_);
     code_ = Exit::wrong_input;
-    if (!machine) return std::nullopt;
-    if (printed_ != nullptr && !printed_(*machine)) {
+    if (!machine_) return std::nullopt;
+    if (printed_ != nullptr && !printed_(*machine_)) {
       code_ = fail(Exit::no_answer,
                    fmt::format("models are tuned for machines whose programs are C++; those of '{}' are not timed",
-                               machine->name),
+                               machine_->name),
                    "isamap import onnx writes the layers as kernels, which emit prints");
       return std::nullopt;
     }
     code_ = Exit::ok;
     Stopwatch watch;
-    auto prepared = prepare(options_, code_, &*machine);
+    double fitting = 0;
+    auto prepared = prepare(options_, code_, [&](const Model& imported) {
+      const Stopwatch fit;
+      Model model = fitted(imported);
+      fitting = fit.seconds();
+      return model;
+    });
     if (!prepared) return std::nullopt;
-    if (const auto large = exceeds_memory(prepared->model, *machine); large && is_command_stream(*machine))
+    if (const auto large = exceeds_memory(prepared->model, *machine_); large && is_command_stream(*machine_))
       return reported(Exit::no_answer, {*large});
     code_ = Exit::ok;
-    Built built{std::move(*machine), std::move(*prepared), {}, {}, watch.seconds(), 0};
+    Built built{*machine_, std::move(*prepared), {}, {}, watch.seconds() - fitting, fitting};
     if (Kernel& kernel = built.prepared.model.kernel; prints_bands(built.machine))
       kernel = with_split_dims(std::move(kernel));
     built.imported = built.prepared.model.kernel;
-    built.machine.timing.between_runs = total_bytes(built.prepared.model.kernel);
-    PartStoreOptions with = part_options(options_, built.machine);
-    with.progress = [&](const std::string& text) { progress_(text); };
-    PartStore store(built.machine, with);
+    machine_->timing.between_runs = built.machine.timing.between_runs = total_bytes(built.prepared.model.kernel);
+    PartStore store(built.machine, store_options());
     watch = Stopwatch();
-    auto plan = plan_of(options_, built.prepared.model, built.machine, with);
+    auto plan = plan_of(options_, built.prepared.model, draft());
     if (!plan) return reported(Exit::wrong_input, plan.diagnostics());
-    built.planning = watch.seconds();
+    built.planning += watch.seconds();
     built.prepared.model = in_order(built.prepared.model, plan->order);
     built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
     if (!has_plan(options_)) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
@@ -336,6 +361,29 @@ class Builder {
   Progress& progress() { return progress_; }
 
  private:
+  PartStoreOptions store_options() {
+    PartStoreOptions with = part_options(options_, *machine_);
+    with.progress = [this](const std::string& text) { progress_(text); };
+    return with;
+  }
+
+  /// One for the fit and the plan, so that no part is priced twice.
+  PartStore& draft() {
+    if (!draft_) draft_.emplace(*machine_, draft_options(store_options()));
+    return *draft_;
+  }
+
+  /// A plan of a file says where biases are added; otherwise the prices of plans do.
+  Model fitted(const Model& imported) {
+    BiasOptions with{options_.strict_float, {}};
+    Model in_front = fitted_to(imported, *machine_, with);
+    const std::vector<std::string> sums = sums_with_biases_first(in_front.kernel);
+    if (!is_command_stream(*machine_) || sums.empty() || exceeds_memory(in_front, *machine_)) return in_front;
+    if (!has_plan(options_)) return cheapest_fit(imported, draft(), plan_options(options_), with.strict_float);
+    with.left = biases_behind_in(options_.onnx.plan, sums);
+    return fitted_to(imported, *machine_, with);
+  }
+
   std::optional<Built> reported(Exit why, const Diagnostics& problems) {
     code_ = fail(why, problems);
     if (options_.json) deliver(options_, json_of_failure(code_, problems), code_);
@@ -346,6 +394,8 @@ class Builder {
   Exit& code_;
   const Possible printed_;
   Progress progress_;
+  std::optional<HardwareModel> machine_;
+  std::optional<PartStore> draft_;  ///< of machine_
 };
 
 nlohmann::ordered_json json_of(const std::vector<Port>& ports) {

@@ -68,7 +68,8 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   Progress progress;
   PartStoreOptions with = part_options(options, *made.machine);
   with.progress = [&](const std::string& text) { progress(text); };
-  auto plan = plan_of(options, made.sampled->models[0], *made.machine, with);
+  PartStore draft(*made.machine, draft_options(with));
+  auto plan = plan_of(options, made.sampled->models[0], draft);
   if (!plan) {
     code = fail(Exit::wrong_input, plan.diagnostics());
     return false;
@@ -141,7 +142,9 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   const Stopwatch watch;
-  auto prepared = prepare(one, answer.code, &*model.machine);
+  auto prepared = prepare(one, answer.code, [&](const Model& imported) {
+    return fitted_to(imported, *model.machine, {options.strict_float, {}});
+  });
   if (!prepared) {
     answer.fields = {{"exit", static_cast<int>(answer.code)}, {"correct", false}};
     answer.cells = {"-", "no", "", "", ""};

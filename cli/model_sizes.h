@@ -50,8 +50,9 @@ Exit deliver_model(const Options& options, const ModelUnit& unit, const std::str
 PartStoreOptions part_options(const Options& options, const HardwareModel& machine);
 /// Is there a file of a plan?
 bool has_plan(const Options& options);
-/// --plan, or the search with few evaluations.
-Result<ModelPlan> plan_of(const Options& options, const Model& model, const HardwareModel& machine,
-                          PartStoreOptions with);
+/// Of a store in which plans are compared: with few evaluations.
+PartStoreOptions draft_options(PartStoreOptions with);
+/// --plan, or the search by the prices of `draft`.
+Result<ModelPlan> plan_of(const Options& options, const Model& model, PartStore& draft);
 
 }  // namespace isamap::cli

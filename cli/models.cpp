@@ -17,7 +17,6 @@
 #include "cli/model_files.h"
 #include "cli/model_sizes.h"
 #include "driver/execute.h"
-#include "driver/fit_model.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -146,7 +145,7 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine) {
+std::optional<Prepared> prepare(const Options& options, Exit& code, const Fit& fit) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
@@ -174,7 +173,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Hardwa
     return std::nullopt;
   }
   const std::size_t told = ahead->notes.size();
-  if (machine != nullptr) ahead = fitted_to(std::move(*ahead), *machine, options.strict_float);
+  if (fit) ahead = fit(*ahead);
   for (std::size_t n = told; n < ahead->notes.size(); ++n) fmt::print(stderr, "note: {}\n", ahead->notes[n]);
   Prepared prepared{std::move(*ahead), {}, {}};
   if (const Diagnostics problems = verify(prepared.model.kernel); has_errors(problems)) {

@@ -2,6 +2,7 @@
 #pragma once
 // Whole models (.onnx) on the command line.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -43,9 +44,10 @@ struct Prepared {
   std::vector<TensorData> data;
   ModelFiles files;
 };
-/// Empty: what is wrong or refused is reported, and `code` set. The model is fitted to the machine
-/// (driver/fit_model.h); null: to none.
-std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine = nullptr);
+/// To a machine (driver/fit_model.h, driver/cheapest_fit.h).
+using Fit = std::function<Model(const Model&)>;
+/// Empty: what is wrong or refused is reported, and `code` set.
+std::optional<Prepared> prepare(const Options& options, Exit& code, const Fit& fit = nullptr);
 
 /// The model at these sizes as the file says it; nothing is printed.
 Result<Model> imported_at(const Options& options, const Bindings& sizes);

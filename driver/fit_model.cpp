@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "frontends/biases_first.h"
 #include "frontends/exact_scales.h"
 #include "frontends/hoisted_divisors.h"
 #include "frontends/inlined_producers.h"
@@ -66,14 +65,14 @@ bool computed_by_one(const Computation& statement, const std::vector<Tensor>& te
 
 }  // namespace
 
-Model fitted_to(Model model, const HardwareModel& machine, bool strict_float) {
+Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& options) {
   model = inlined_producers(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
     return cheapest_tree(statement, tensors, machine).has_value();
   });
-  if (!strict_float) model = hoisted_divisors(std::move(model), cycles_on(machine));
+  if (!options.strict_float) model = hoisted_divisors(std::move(model), cycles_on(machine));
   if (!is_command_stream(machine)) return model;
   model = biases_first(
-      std::move(model), [&](DType type) { return fills_accumulators(machine, type); }, strict_float);
+      std::move(model), [&](DType type) { return fills_accumulators(machine, type); }, options);
   return exact_scales(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {
     return computed_by_one(statement, tensors, machine);
   });

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "frontends/biases_first.h"
 #include "frontends/model.h"
 #include "isamap/hardware.h"
 
@@ -13,7 +14,7 @@ namespace isamap {
 /// divisors that a row shares become reciprocals where that pays (not with `strict_float`). Where programs are command
 /// streams, sums begin with their biases if accumulators can be filled (frontends/biases_first.h), and are scaled in
 /// f32 where that is exact (frontends/exact_scales.h). New notes are at the end of the model's.
-Model fitted_to(Model model, const HardwareModel& machine, bool strict_float = false);
+Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& options = {});
 
 /// Why the model has no place in the machine's outermost memory, whatever its schedules are: its inputs, outputs and
 /// weights are larger. Nothing: they fit, or the memory has no stated size.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scheduler/nest/fused_tiles.h"
+#include "scheduler/nest/matched_dims.h"
 
 namespace isamap {
 namespace {
@@ -46,6 +47,22 @@ std::string names_of(const Memories& memories, const HardwareModel& machine) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Why no sum among the readers takes each element from where it was written.
+std::string read_otherwise(const Kernel& kernel, TensorId tensor, const std::vector<std::size_t>& readers) {
+  const std::string& name = kernel.tensors[tensor.index()].name;
+  std::string why = fmt::format("no sum reads {}", name);
+  for (const Computation& writer : kernel.statements) {
+    if (writer.write.tensor != tensor) continue;
+    for (const std::size_t r : readers)
+      for (const Access& read : kernel.statements[r].reads) {
+        if (read.tensor != tensor || kernel.statements[r].reduction != Reduction::add) continue;
+        if (!read.outside && !read.computed && matched_dims(writer.write, read)) return "";
+        why = fmt::format("{} reads {} at other indices than plain dims", kernel.statements[r].name, name);
+      }
+  }
+  return why;
+}
+
 std::int64_t bytes_held(const Program& program, const std::string& tensor, MemoryId memory) {
   std::int64_t most = 0;
   for (const Buffer& buffer : program.buffers)
@@ -75,7 +92,10 @@ std::vector<KeptTensor> kept_tensors(const Compilation& part, const Kernel& kern
   return kept;
 }
 
-std::string why_not_kept(const Tensor& tensor, const HardwareModel& machine) {
+std::string why_not_kept(const Kernel& kernel, TensorId written, const std::vector<std::size_t>& readers,
+                         const HardwareModel& machine) {
+  const Tensor& tensor = kernel.tensors[written.index()];
+  if (const std::string why = read_otherwise(kernel, written, readers); !why.empty()) return why;
   const Memories made = operands_of(machine, tensor.dtype, true), used = operands_of(machine, tensor.dtype, false);
   const std::string type(name(tensor.dtype));
   if (made.empty())

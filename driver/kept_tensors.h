@@ -19,8 +19,9 @@ struct KeptTensor {
 /// Of a compiled part, by the tensors of `kernel`, whose order they have.
 std::vector<KeptTensor> kept_tensors(const Compilation& part, const Kernel& kernel, const HardwareModel& machine);
 
-/// Why a tensor cannot stay inside from the statement that writes it to a sum that reads it: there is no way for it, or
-/// it is too large. Empty: neither is the reason.
-std::string why_not_kept(const Tensor& tensor, const HardwareModel& machine);
+/// Why a tensor cannot stay inside from the statement that writes it to the sums among these that read it: none does,
+/// or in other places than it was written in; there is no way for it; or it is too large. Empty: none of this.
+std::string why_not_kept(const Kernel& kernel, TensorId tensor, const std::vector<std::size_t>& readers,
+                         const HardwareModel& machine);
 
 }  // namespace isamap

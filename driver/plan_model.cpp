@@ -9,10 +9,9 @@
 #include <numeric>
 #include <set>
 
-#include "driver/kept_tensors.h"
+#include "driver/joined_parts.h"
 #include "driver/plan_bands.h"
 #include "frontends/layers.h"
-#include "hwdesc/model/program_language.h"
 #include "ir/begun_sums.h"
 #include "planner/cover.h"
 #include "planner/orders.h"
@@ -145,17 +144,11 @@ class ModelPlanner {
       problem.candidates.push_back({c});
       problem.price.push_back(store_.price(kernels[c]));
     }
-    const std::vector<Set> pairs = pairs_worth_a_price(chains, problem.before, plan.order);
-    std::vector<Kernel> joined;
     const Kernel kernel = stored(plan.order);
-    for (const Set& pair : pairs) joined.push_back(cut(kernel, statements_of(chains, pair), "part"));
-    store_.add(joined);
-    for (std::size_t p = 0; p < pairs.size(); ++p) {
-      const double together = store_.price(joined[p]), apart = problem.price[pairs[p][0]] + problem.price[pairs[p][1]];
-      problem.candidates.push_back(pairs[p]);
-      problem.price.push_back(together);
-      if (together >= apart) plan.refused.push_back(refusal(chains, pairs[p], together, apart));
-    }
+    PricedJoins joins = price_joins({kernel, chains, problem.before, problem.price}, store_, options_);
+    plan.refused = std::move(joins.refused);
+    problem.candidates.insert(problem.candidates.end(), joins.chains.begin(), joins.chains.end());
+    problem.price.insert(problem.price.end(), joins.prices.begin(), joins.prices.end());
     const std::map<Set, PricedBand> bands = add_bands(kernel, chains, problem, plan);
     const auto cover = search_cover(problem, options_.search, options_.seed);
     if (!cover) return;
@@ -199,14 +192,6 @@ class ModelPlanner {
     return bands;
   }
 
-  static Set statements_of(const std::vector<Part>& chains, const Set& set) {
-    Set statements;
-    for (const std::size_t c : set)
-      statements.insert(statements.end(), chains[c].statements.begin(), chains[c].statements.end());
-    std::sort(statements.begin(), statements.end());
-    return statements;
-  }
-
   std::vector<Set> chains_before(const std::vector<Part>& chains) const {
     std::vector<std::size_t> chain_of(kernel_.statements.size());
     for (std::size_t c = 0; c < chains.size(); ++c)
@@ -221,61 +206,6 @@ class ModelPlanner {
       result[c].assign(found.begin(), found.end());
     }
     return result;
-  }
-
-  std::set<TensorId> tensors_between(const Part& one, const Part& other) const {
-    std::set<TensorId> written, between;
-    for (const std::size_t s : one.statements) written.insert(kernel_.statements[s].write.tensor);
-    for (const std::size_t s : other.statements)
-      for (const Access& read : kernel_.statements[s].reads)
-        if (written.contains(read.tensor)) between.insert(read.tensor);
-    return between;
-  }
-
-  std::int64_t bytes_between(const Part& one, const Part& other) const {
-    std::int64_t sum = 0;
-    for (const TensorId id : tensors_between(one, other)) {
-      const Tensor& tensor = kernel_.tensors[id.index()];
-      sum += byte_count(tensor);
-    }
-    return sum;
-  }
-
-  /// Pairs with the most bytes between them, as many distinct ones as may be priced.
-  std::vector<Set> pairs_worth_a_price(const std::vector<Part>& chains, const std::vector<Set>& before,
-                                       const Orders& orders) const {
-    std::vector<std::pair<std::int64_t, Set>> pairs;
-    for (std::size_t c = 0; c < chains.size(); ++c)
-      for (const std::size_t b : before[c])
-        if (const std::int64_t between = bytes_between(chains[b], chains[c]);
-            between > 0 && is_convex(before, {b, c}) &&
-            chains[b].statements.size() + chains[c].statements.size() <= options_.joined_statements)
-          pairs.emplace_back(-between, Set{b, c});
-    std::sort(pairs.begin(), pairs.end());
-    const Kernel kernel = stored(orders);
-    std::vector<Set> chosen;
-    std::set<std::string> keys;
-    for (const auto& [bytes, pair] : pairs) {
-      const std::string key = key_of(cut(kernel, statements_of(chains, pair), "part"));
-      if (!keys.contains(key) && keys.size() >= options_.joins) continue;
-      keys.insert(key);
-      chosen.push_back(pair);
-    }
-    return chosen;
-  }
-
-  RefusedJoin refusal(const std::vector<Part>& chains, const Set& pair, double together, double apart) const {
-    const auto named = [&](std::size_t s) { return kernel_.statements[s].name; };
-    RefusedJoin refused{named(chains[pair[0]].statements.back()), named(chains[pair[1]].statements.front()), "", 0};
-    refused.lost = together - apart;
-    refused.reason = together == std::numeric_limits<double>::infinity()
-                         ? "together they have no program"
-                         : fmt::format("together {:.0f} cycles, apart {:.0f}", together, apart);
-    if (is_command_stream(store_.machine()))
-      for (const TensorId id : tensors_between(chains[pair[0]], chains[pair[1]]))
-        if (const std::string why = why_not_kept(kernel_.tensors[id.index()], store_.machine()); !why.empty())
-          refused.reason += "; " + why;
-    return refused;
   }
 
   const Kernel& kernel_;

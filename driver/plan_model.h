@@ -19,7 +19,8 @@ ModelPlan chain_plan(const Kernel& kernel);
 struct PlanOptions {
   std::string search = "ours";  ///< of cover_strategies()
   std::uint64_t seed = 0;
-  /// Of a pair that is priced: each candidate of its search lowers all statements, which takes minutes for large ones.
+  /// Of a pair that is priced, but on machines of command streams: each candidate of its search lowers all statements,
+  /// which takes minutes for large ones.
   std::size_t joined_statements = 4;
   std::size_t joins = 12;         ///< pairs of neighbouring chains that are compiled together to learn their price
   std::size_t band_parts = 4;     ///< of a path that may run in bands
@@ -34,6 +35,8 @@ struct PlanOptions {
 ///    for each axis of each rank; the cheapest are kept, rank by rank.
 /// 2. Parts: pairs of chains whose tensor is the largest between them are priced together, and the cover search puts
 ///    chains and pairs together.
+///    On machines of command streams a join gains what stays inside: pairs are those of which a tensor between can, and
+///    a pair that is cheaper grows by its neighbours while that is cheaper again, so by as many as fit.
 /// 3. Bands: paths of chains that are cheaper in bands of rows (driver/plan_bands.h) are candidates of the same search.
 /// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
 /// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as

@@ -51,8 +51,8 @@ void leave_out_read(Computation& statement, int gone) {
 
 class BiasMover {
  public:
-  BiasMover(Model model, const FillsAccumulators& fills, bool strict_float)
-      : model_(std::move(model)), fills_(fills), strict_float_(strict_float) {}
+  BiasMover(Model model, const FillsAccumulators& fills, const BiasOptions& options)
+      : model_(std::move(model)), fills_(fills), options_(options) {}
 
   Model run() {
     if (!kernel().repeats.empty()) return std::move(model_);
@@ -81,7 +81,8 @@ class BiasMover {
     const TensorId id = sum.write.tensor;
     const Tensor& of = tensor(id);
     if (sum.reduction != Reduction::add || role_of(kernel(), id) != Role::intermediate || of.inout || of.output ||
-        !sum.domain.faces.empty() || !fills_(of.dtype) || (strict_float_ && is_float(of.dtype)))
+        !sum.domain.faces.empty() || !fills_(of.dtype) || (options_.strict_float && is_float(of.dtype)) ||
+        options_.left.contains(sum.name))
       return std::nullopt;
     const auto readers = those_that(id, false);
     if (those_that(id, true).size() != 1 || readers.size() != 1 || readers[0] < s) return std::nullopt;
@@ -107,7 +108,7 @@ class BiasMover {
   std::optional<Computation> copy_of(const Addition& addition) {
     const Computation& reader = kernel().statements[addition.reader];
     Computation copy;
-    copy.name = kernel().statements[addition.sum].name + "_begins";
+    copy.name = copy_of_bias(kernel().statements[addition.sum].name);
     copy.write = reader.reads[static_cast<std::size_t>(addition.of_sum)];
     copy.reads = {reader.reads[static_cast<std::size_t>(addition.of_bias)]};
     copy.body = read(0, addition.node.type);
@@ -171,13 +172,24 @@ class BiasMover {
 
   Model model_;
   const FillsAccumulators& fills_;
-  const bool strict_float_;
+  const BiasOptions& options_;
 };
 
 }  // namespace
 
-Model biases_first(Model model, const FillsAccumulators& fills, bool strict_float) {
-  return BiasMover(std::move(model), fills, strict_float).run();
+Model biases_first(Model model, const FillsAccumulators& fills, const BiasOptions& options) {
+  return BiasMover(std::move(model), fills, options).run();
+}
+
+std::string copy_of_bias(const std::string& sum) { return sum + "_begins"; }
+
+std::vector<std::string> sums_with_biases_first(const Kernel& kernel) {
+  std::vector<std::string> sums;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+    if (const auto copy = begun_by(kernel, s);
+        copy && kernel.statements[*copy].name == copy_of_bias(kernel.statements[s].name))
+      sums.push_back(kernel.statements[s].name);
+  return sums;
 }
 
 }  // namespace isamap

@@ -10,9 +10,12 @@
 //   Y[n,k]  = sat_s8(round(f32(T[n,k]) * 0.5))
 //
 // and where nothing but the addition was left, Y[n,k] = B[k] and Y[n,k] += .. . Sums of integers stay the same to the
-// last bit, those of floats are added up in another order.
+// last bit, those of floats are added up in another order. Where no schedule fills the accumulator the copy is a loop
+// over the whole result, which takes longer than the addition did: such sums are named in `left`.
 
 #include <functional>
+#include <set>
+#include <string>
 
 #include "frontends/model.h"
 
@@ -21,7 +24,17 @@ namespace isamap {
 /// Can accumulators of this type be filled from where tensors lie?
 using FillsAccumulators = std::function<bool(DType)>;
 
-/// `strict_float`: sums of floats keep their order. Models with recurrences are left as they are.
-Model biases_first(Model model, const FillsAccumulators& fills, bool strict_float = false);
+struct BiasOptions {
+  bool strict_float = false;        ///< sums of floats keep their order
+  std::set<std::string> left = {};  ///< statements whose bias is added behind the sum, as before
+};
+
+/// Models with recurrences are left as they are.
+Model biases_first(Model model, const FillsAccumulators& fills, const BiasOptions& options = {});
+
+/// The statement that copies the bias in front of a sum: `conv_begins` of `conv`.
+std::string copy_of_bias(const std::string& sum);
+/// The sums that `biases_first` has begun with their biases, by name.
+std::vector<std::string> sums_with_biases_first(const Kernel& kernel);
 
 }  // namespace isamap

@@ -141,6 +141,28 @@ std::optional<Nest> with_stage_on_top(const Nest& nest, Stage stage, const std::
   return made;
 }
 
+/// The nest whose tiles of the tensor in this memory are kept, and are not stored from there.
+Nest with_kept_tiles(const Nest& nest, const Stage& kept, const HardwareModel& model) {
+  Nest made;
+  bool inside = false;
+  for (const Line& line : nest.lines) {
+    Line own = line;
+    if (is_stage_of(line, kept.tensor)) {
+      auto& stage = std::get<Stage>(own.is);
+      if (model.find_memory(stage.memory) == std::optional(model.home())) continue;
+      if (!inside && stage.memory == kept.memory) {
+        stage.then = kept.then;
+        stage.layout.clear();
+        stage.buffers = 1;
+        stage.ahead = 0;
+        inside = true;
+      }
+    }
+    made.lines.push_back(std::move(own));
+  }
+  return made;
+}
+
 /// Removes the stages of the tensor above a line: nothing reaches them.
 Nest without_outer_stages(Nest nest, std::size_t line, const std::string& tensor) {
   for (std::size_t l = line; l-- > 0;)
@@ -182,23 +204,27 @@ std::vector<ConsumedTile> consumed_tiles(const Kernel& kernel, const HardwareMod
   return made;
 }
 
-std::optional<ConsumedTile> kept_tensor(const Kernel& kernel, const HardwareModel& model, StatementId producer,
-                                        StatementId consumer, const Schedule& schedule) {
+std::vector<ConsumedTile> kept_tensor(const Kernel& kernel, const HardwareModel& model, StatementId producer,
+                                      StatementId consumer, const Schedule& schedule) {
   const Computation& writer = kernel.statements[producer.index()];
   const Nest &own = schedule.nests[producer.index()], &theirs = schedule.nests[consumer.index()];
   const std::string& tensor = kernel.tensors[writer.write.tensor.index()].name;
   auto made = scratchpad_stage(own, tensor, model), read = scratchpad_stage(theirs, tensor, model);
-  if (!made || !read || made->memory != read->memory || !read->from.empty()) return std::nullopt;
+  std::vector<ConsumedTile> found;
+  if (!made || !read || made->memory != read->memory || !read->from.empty()) return found;
   made->then.push_back(kernel.statements[consumer.index()].name);
   Stage taken;
   taken.tensor = tensor;
   taken.memory = read->memory;
+  taken.layout = read->layout;
   taken.from = writer.name;
   const Computation& reader = kernel.statements[consumer.index()];
   const std::string& result = kernel.tensors[reader.write.tensor.index()].name;
-  auto first = with_stage_on_top(own, *made, tensor, model), second = with_stage_on_top(theirs, taken, result, model);
-  if (!first || !second) return std::nullopt;
-  return ConsumedTile{std::move(*first), std::move(*second)};
+  const auto second = with_stage_on_top(theirs, taken, result, model);
+  if (!second) return found;
+  found.push_back({with_kept_tiles(own, *made, model), *second});
+  if (auto first = with_stage_on_top(own, *made, tensor, model)) found.push_back({std::move(*first), *second});
+  return found;
 }
 
 std::optional<Nest> begun_with(const Nest& nest, const std::string& output, const std::string& copy,

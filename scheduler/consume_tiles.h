@@ -21,10 +21,11 @@ struct ConsumedTile {
 std::vector<ConsumedTile> consumed_tiles(const Kernel& kernel, const HardwareModel& model, StatementId producer,
                                          const Nest& nest, const Mapping& mapping);
 
-/// A consumer that takes the whole tensor from the scratchpad where its producer leaves it: both nests with the tensor
-/// above their loops. Nothing: they do not stage it in one memory, or the producer's nest begins with tiles of another.
-std::optional<ConsumedTile> kept_tensor(const Kernel& kernel, const HardwareModel& model, StatementId producer,
-                                        StatementId consumer, const Schedule& schedule);
+/// A consumer that takes the whole tensor from the scratchpad where its producer leaves it, in tiles
+/// (scheduler/nest/kept_whole.h), or all of it above its loops; the consumer has it above its loops. Candidates, not
+/// checked; none: the two do not stage it in one memory, or the consumer's nest begins with tiles of another.
+std::vector<ConsumedTile> kept_tensor(const Kernel& kernel, const HardwareModel& model, StatementId producer,
+                                      StatementId consumer, const Schedule& schedule);
 
 /// The nest with sums that begin with this copy, at its outermost stage of the output; nothing: it has none.
 std::optional<Nest> begun_with(const Nest& nest, const std::string& output, const std::string& copy,

@@ -218,14 +218,12 @@ bool fusion_lowers(const FusionInput& in, const Schedule& schedule) {
   return !in.lower || lower(schedule, in.whole, in.model, DoLines::trusted);
 }
 
-/// Takes the two nests if they cost no more than those before and lower.
-bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Nest& producer, Nest consumer,
+/// Takes the schedule, which differs in these nests, if it costs no more than the one before and lowers. `mapping`: of
+/// one of them.
+bool accept(const FusionInput& in, FusedNests& fused, const std::vector<std::size_t>& nests, Schedule trial,
             const Mapping& mapping) {
-  Schedule trial = fused.schedule;
-  trial.nests[pair.producer] = producer;
-  trial.nests[pair.consumer] = std::move(consumer);
   std::vector<Cost> costs = fused.costs;
-  for (const std::size_t changed : {pair.producer, pair.consumer}) {
+  for (const std::size_t changed : nests) {
     auto cost = in.costs.estimate({&in.kernel, make_id<StatementId>(changed), &in.model, trial.nests[changed]});
     if (!cost) return false;
     costs[changed] = std::move(*cost);
@@ -236,8 +234,17 @@ bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Ne
   if (!fusion_lowers(in, trial)) return false;
   fused.schedule = std::move(trial);
   fused.costs = std::move(costs);
-  fused.chosen[pair.consumer] = mapping;
+  fused.chosen[mapping.statement.index()] = mapping;
   return true;
+}
+
+/// The two nests.
+bool accept(const FusionInput& in, FusedNests& fused, const Pair& pair, const Nest& producer, Nest consumer,
+            const Mapping& mapping) {
+  Schedule trial = fused.schedule;
+  trial.nests[pair.producer] = producer;
+  trial.nests[pair.consumer] = std::move(consumer);
+  return accept(in, fused, {pair.producer, pair.consumer}, std::move(trial), mapping);
 }
 
 /// The consumer reads the tile from the registers of the producer.
@@ -314,12 +321,47 @@ bool fuse_in_accelerator(const FusionInput& in, FusedNests& fused, const Pair& p
   return taken;
 }
 
+/// The statement whose tiles the nest of `s` consumes; nothing: none.
+std::optional<std::size_t> consumed_statement(const FusionInput& in, const Schedule& schedule, std::size_t s) {
+  const std::string& written = in.kernel.tensors[in.kernel.statements[s].write.tensor.index()].name;
+  for (const Line& line : schedule.nests[s].lines)
+    if (const auto* stage = std::get_if<Stage>(&line.is);
+        stage != nullptr && !stage->from.empty() && stage->tensor != written)
+      for (std::size_t q = 0; q < s; ++q)
+        if (in.kernel.statements[q].name == stage->from) return q;
+  return std::nullopt;
+}
+
+/// The producer takes tiles of another nest, and leaves its results elsewhere: with the instructions that leave them in
+/// the scratchpad of the consumer.
+bool keep_by_other_instructions(const FusionInput& in, FusedNests& fused, const Pair& pair) {
+  const auto first = consumed_statement(in, fused.schedule, pair.producer);
+  if (!first) return false;
+  Nest unfused = fused.schedule.nests[*first];
+  for (Line& line : unfused.lines)
+    if (auto* stage = std::get_if<Stage>(&line.is)) std::erase(stage->then, in.kernel.statements[pair.producer].name);
+  const auto id = [](std::size_t s) { return make_id<StatementId>(s); };
+  for (const Mapping& mapping : in.mappings(id(pair.producer)))
+    for (ConsumedTile& tile : consumed_tiles(in.kernel, in.model, id(*first), unfused, mapping)) {
+      Schedule trial = fused.schedule;
+      trial.nests[*first] = std::move(tile.producer);
+      trial.nests[pair.producer] = std::move(tile.consumer);
+      for (ConsumedTile& kept : kept_tensor(in.kernel, in.model, id(pair.producer), id(pair.consumer), trial)) {
+        trial.nests[pair.producer] = std::move(kept.producer);
+        trial.nests[pair.consumer] = std::move(kept.consumer);
+        if (accept(in, fused, {*first, pair.producer, pair.consumer}, trial, mapping)) return true;
+      }
+    }
+  return false;
+}
+
 /// What the consumer sums over stays whole in a scratchpad.
 bool keep_in_scratchpad(const FusionInput& in, FusedNests& fused, const Pair& pair) {
-  auto kept = kept_tensor(in.kernel, in.model, make_id<StatementId>(pair.producer), make_id<StatementId>(pair.consumer),
-                          fused.schedule);
   const Mapping mapping = fused.chosen[pair.consumer];
-  return kept && accept(in, fused, pair, kept->producer, std::move(kept->consumer), mapping);
+  for (ConsumedTile& kept : kept_tensor(in.kernel, in.model, make_id<StatementId>(pair.producer),
+                                        make_id<StatementId>(pair.consumer), fused.schedule))
+    if (accept(in, fused, pair, kept.producer, std::move(kept.consumer), mapping)) return true;
+  return keep_by_other_instructions(in, fused, pair);
 }
 
 void keep_inputs(const FusionInput& in, FusedNests& fused, std::size_t t) {

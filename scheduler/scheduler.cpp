@@ -250,9 +250,12 @@ class ScheduleRun {
                                   : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
   }
 
-  /// In host code the nests are statements one after another, which share nothing until they are fused: beside scalar
-  /// ones a candidate lowers as beside those chosen for the others, whose lowering takes most of the time.
-  bool lower_alone() const { return options_.must_lower && is_host_code(model_) && whole_.repeats.empty(); }
+  /// In host code and streams of commands the nests are statements one after another, which share nothing until they
+  /// are fused: beside scalar ones a candidate lowers as beside those chosen for the others, whose lowering takes most
+  /// of the time.
+  bool lower_alone() const {
+    return options_.must_lower && (is_host_code(model_) || is_command_stream(model_)) && whole_.repeats.empty();
+  }
 
   /// Statements that lower alone are searched side by side, each as if it were the only one. Where an observer wants
   /// the trials in order, the clock decides, or the strategy is a user's, one is searched after the other.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "hwdesc/model/chosen_registers.h"
 #include "hwdesc/model/program_language.h"
@@ -22,6 +23,7 @@
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/horizontal_sum.h"
 #include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/matched_dims.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "support/stop.h"
@@ -178,7 +180,7 @@ class Nests {
     if (!found) return found.diagnostics();
     for (const TileFusion& h : *found)  // statements without points have no tiles and are not fused
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
-        fusions_.push_back(h);
+        (h.whole ? kept_ : fusions_).push_back(h);
     if (const auto no = fused_across_steps()) return Diagnostics{*no};
     std::vector<Node> all;
     Loop time_loop_node;
@@ -219,6 +221,70 @@ class Nests {
                        [](const Dim& d) { return d.extent == 0; });
   }
 
+  /// A statement with dims fused as its instruction has them.
+  struct PairedStatement {
+    Computation statement;
+    InstructionForm instruction;
+    Mapping mapping;
+  };
+  Result<PairedStatement> paired_statement(std::size_t s, const Do& line) const {
+    const Kernel& kernel = lowering_.program.kernel;
+    PairedStatement made{kernel.statements[s], {}, {}};
+    if (line.instruction.empty()) return made;
+    auto found = mapping_of(line, kernel, make_id<StatementId>(s), lowering_.model);
+    if (!found) return found.diagnostics();
+    made.mapping = *found;
+    if (lines_ == DoLines::proved)
+      if (const std::string no = unproved(line, kernel, made.mapping, lowering_.model); !no.empty())
+        return error(no, "isamap map lists mappings that do");
+    if (!made.statement.domain.faces.empty())
+      return error(fmt::format("statement {} has a cut domain; lowering it to instructions is not supported",
+                               made.statement.name));
+    made.statement = fuse(made.statement, made.mapping);
+    made.instruction = form_in(schedule_.nests[s], made.mapping, made.statement, lowering_.model);
+    return made;
+  }
+
+  /// The buffer of a tensor that is kept whole, as its consumer's stage lays it out; over the dims of the producer if
+  /// that is given, else over those of the consumer.
+  Result<TileLayout> kept_tile(const TileFusion& h, const Computation& producer) {
+    const Kernel& kernel = lowering_.program.kernel;
+    const Nest& nest = schedule_.nests[h.to.index()];
+    const Do* line = do_line(nest);
+    if (!line) return error(fmt::format("the nest of {} has no `do`", kernel.statements[h.to.index()].name));
+    const auto paired = paired_statement(h.to.index(), *line);
+    if (!paired) return paired.diagnostics();
+    const Computation& consumer = paired->statement;
+    const TensorId tensor = kernel.statements[h.from.index()].write.tensor;
+    int access = 1;
+    while (access_of(consumer, access).tensor != tensor) ++access;
+    Tiles whole;
+    for (const Dim& dim : consumer.domain.dims) whole[dim.name] = {AffineExpr(0), dim.extent};
+    const auto& stage = std::get<Stage>(nest.lines[h.to_line].is);
+    auto made = make_tile(pair(consumer, paired->instruction, paired->mapping), kernel,
+                          {access, *lowering_.model.find_memory(stage.memory), stage.layout}, whole, lowering_.model);
+    if (!made) return made.diagnostics();
+    const auto [known, is_new] = kept_buffers_.emplace(tensor, make_id<BufferId>(lowering_.program.buffers.size()));
+    if (is_new) {
+      made->buffer.name = fmt::format("{}_kept", kernel.tensors[tensor.index()].name);
+      lowering_.program.buffers.push_back(std::move(made->buffer));
+    }
+    made->tile.buffer = known->second;
+    made->tile.zero_padded = false;  // nothing fills it
+    if (producer.domain.dims.empty()) return std::move(made->tile);
+    std::map<std::string, AffineExpr> names;
+    const MatchedDims dims = matched_dims(producer.write, access_of(consumer, access)).value_or(MatchedDims{});
+    for (const auto& [own, theirs] : dims) names[*theirs.as_dim()] = AffineExpr::dim(own);
+    for (Coordinate& c : made->tile.coordinates) {
+      for (const std::string& name : c.form.names())
+        if (!names.contains(name))
+          return error(fmt::format("{} is laid out along {}, which {} has not", kernel.tensors[tensor.index()].name,
+                                   name, producer.name));
+      c.form = substitute(c.form, names);
+    }
+    return std::move(made->tile);
+  }
+
   /// Preceded by the statement as a comment.
   Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> fused_tile) {
     const Kernel& kernel = lowering_.program.kernel;
@@ -233,25 +299,18 @@ class Nests {
     input.tensors = tensors_;
     input.starts_from_memory =
         kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
-    Computation fused = kernel.statements[s];
-    input.written = written_elements(fused, kernel.tensors[fused.write.tensor.index()]);
+    input.written = written_elements(kernel.statements[s], kernel.tensors[kernel.statements[s].write.tensor.index()]);
     input.completed = !input.written.all && completed_by_others(kernel, s);
-    Mapping mapping;
-    InstructionForm instruction;
-    if (!line->instruction.empty()) {
-      auto found = mapping_of(*line, kernel, input.id, lowering_.model);
-      if (!found) return found.diagnostics();
-      mapping = *found;
-      if (lines_ == DoLines::proved)
-        if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
-          return error(no, "isamap map lists mappings that do");
-      if (!fused.domain.faces.empty())
-        return error(
-            fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
-      fused = fuse(fused, mapping);
-      instruction = form_in(nest, mapping, fused, lowering_.model);
-    }
-    input.pairing = pair(fused, instruction, mapping);
+    const auto paired = paired_statement(s, *line);
+    if (!paired) return paired.diagnostics();
+    const Computation& fused = paired->statement;
+    input.pairing = pair(fused, paired->instruction, paired->mapping);
+    for (const TileFusion& h : kept_)
+      if (h.from.index() == s || h.to.index() == s) {
+        auto tile = kept_tile(h, h.from.index() == s ? fused : Computation{});
+        if (!tile) return tile.diagnostics();
+        input.kept_whole.emplace(h.from.index() == s ? h.from_line : h.to_line, std::move(*tile));
+      }
     input.fused_tile = std::move(fused_tile);
     if (has_consumer(s))
       input.continue_with = [&, s](const std::string& name, const TileLayout& tile, const Tiles& tiles) {
@@ -287,6 +346,8 @@ class Nests {
   TimeLoop* steps_;  ///< nullptr: nothing is repeated
   std::vector<TileLayout> tensors_;
   std::vector<TileFusion> fusions_;
+  std::vector<TileFusion> kept_;  ///< whole
+  std::map<TensorId, BufferId> kept_buffers_;
 };
 
 /// `kernel`: with the schedule's splits applied; of one step for recurrences.

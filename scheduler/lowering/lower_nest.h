@@ -3,6 +3,7 @@
 // Lowering of one nest to nodes (scheduler/lowering/lower.cpp combines the nests).
 
 #include <functional>
+#include <map>
 
 #include "scheduler/lowering/tile_copy.h"
 #include "scheduler/nest/fused_tiles.h"
@@ -21,6 +22,9 @@ struct NestInput {
   WrittenElements written{true, true};  ///< by the whole statement
   bool completed = false;               ///< what it leaves out is assigned by later statements (ir/verify/regions.h)
   std::optional<FusedTile> fused_tile;  ///< a consumer: lowering starts at its line
+  /// By line of a stage: the tensor, which is kept whole in its memory (scheduler/nest/kept_whole.h), over the dims of
+  /// this statement.
+  std::map<std::size_t, TileLayout> kept_whole;
   /// A producer: lowers the nest of the named consumer for this tile.
   std::function<Result<std::vector<Node>>(const std::string& statement, const TileLayout& tile, const Tiles& tiles)>
       continue_with;

@@ -69,6 +69,8 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
   const auto accesses = staged_accesses(s);
   if (!accesses) return accesses.diagnostics();
+  if (const auto kept = input_.kept_whole.find(at); kept != input_.kept_whole.end())
+    return stage_kept(s, at, kept->second, *accesses, scope);
   auto made = make_tile(input_.pairing, kernel_, {accesses->front(), *memory, s.layout}, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   TileLayout tile = std::move(made->tile);
@@ -81,6 +83,16 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+}
+
+Result<Nodes> StageLowering::stage_kept(const Stage& s, std::size_t at, const TileLayout& whole,
+                                        const std::vector<int>& accesses, const Scope& scope) {
+  Scope inner = scope;
+  for (const int a : accesses) inner.holders[static_cast<std::size_t>(a)] = whole;
+  if (accesses.front() == 0 && statement_.reduction != Reduction::assign && needs_start(at + 1))
+    return at_stage(s, {error("sums that are kept whole begin in another memory",
+                              fmt::format("stage {} below it, above the loops of the reduction", s.tensor))});
+  return lines(at + 1, inner);
 }
 
 Result<Scope> StageLowering::with_prefetch(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const {

@@ -29,6 +29,9 @@ class StageLowering : protected NestParts {
   bool is_cache(const std::string& memory) const;
   Result<std::vector<int>> staged_accesses(const Stage& s) const;
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope);
+  /// A stage of a tensor that is kept whole in its memory: neither filled nor drained.
+  Result<Nodes> stage_kept(const Stage& s, std::size_t at, const TileLayout& whole, const std::vector<int>& accesses,
+                           const Scope& scope);
   /// The scope below a stage in a cache with `ahead`.
   Result<Scope> with_prefetch(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const;
   /// The prefetches placed at the load of this tile.

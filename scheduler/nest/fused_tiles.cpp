@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "scheduler/nest/kept_whole.h"
 #include "scheduler/nest/matched_dims.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/write_coverage.h"
@@ -256,7 +257,6 @@ class FusionCheck {
     const auto to = statement(name);
     if (!to) return problem(s, l, unknown(name));
     if (*to <= s) return problem(s, l, error(fmt::format("then {}: it comes before", name)));
-    if (auto no = order_problem(kernel_, s, *to)) return problem(s, l, std::move(*no));
     std::vector<std::size_t> lines;
     const Nest& nest = schedule_.nests[*to];
     const std::string& theirs_written = kernel_.tensors[kernel_.statements[*to].write.tensor.index()].name;
@@ -274,10 +274,16 @@ class FusionCheck {
     const auto own = resolve(schedule_.nests[s], kernel_, make_id<StatementId>(s), model_);
     const auto theirs = resolve(nest, kernel_, make_id<StatementId>(*to), model_);
     if (!own || !theirs) return;  // reported where each nest is checked
-    if (auto no = tile_mismatch(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
-    if (auto no = order_mismatch(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
-      return problem(*to, lines.front(), std::move(*no));
-    found_.push_back({make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()});
+    TileFusion pair{make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()};
+    auto no = order_problem(kernel_, s, *to);
+    if (!no) no = tile_mismatch(*own, l, *theirs, lines.front());
+    if (no) {
+      pair.whole = !not_kept_whole(schedule_, kernel_, model_, pair);
+      if (!pair.whole) return problem(s, l, std::move(*no));
+    } else if (auto order = order_mismatch(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name)) {
+      return problem(*to, lines.front(), std::move(*order));
+    }
+    found_.push_back(pair);
   }
 
   /// The producer's nest decides the order of tiles: one that is only in the consumer's would be ignored.
@@ -322,7 +328,55 @@ class FusionCheck {
   std::vector<TileFusion> found_;
 };
 
+/// Why tiles at the producer's line do not make up what the consumer reads as a whole.
+std::optional<Diagnostic> not_made_of_tiles(const Kernel& kernel, const ResolvedNest& own, std::size_t line,
+                                            const ResolvedNest& theirs) {
+  const Access& write = own.statement.write;
+  const Tensor& tensor = kernel.tensors[write.tensor.index()];
+  const NestAtTile tile(own, line);
+  for (std::size_t d = 0; d < tile.tiles.size(); ++d)
+    if (tile.dim(d).kind == DimKind::reduction && tile.tiles[d] < tile.dim(d).extent)
+      return error(fmt::format("{} is not complete here", tensor.name));
+  const WrittenElements written = written_elements(kernel.statements[own.id.index()], tensor);
+  if (!written.all || !written.once)
+    return error(fmt::format("tiles of {} share elements or leave some out", tensor.name));
+  for (const Access& read : theirs.statement.reads) {
+    if (read.tensor != write.tensor) continue;
+    const auto matched = matched_dims(write, read);
+    const bool plain = matched && !read.computed && !read.outside &&
+                       std::all_of(matched->begin(), matched->end(), [&](const auto& pair) {
+                         const auto dim = pair.second.as_dim();
+                         return dim && theirs.statement.domain.find(*dim) >= 0;
+                       });
+    if (!plain) return error(fmt::format("an index of {} is no plain dim on both sides", tensor.name));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Diagnostic> not_kept_whole(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                                         const TileFusion& pair) {
+  const Nest &from = schedule.nests[pair.from.index()], &to = schedule.nests[pair.to.index()];
+  const auto& made = std::get<Stage>(from.lines[pair.from_line].is);
+  const auto& read = std::get<Stage>(to.lines[pair.to_line].is);
+  const TensorId tensor = kernel.statements[pair.from.index()].write.tensor;
+  const auto memory = model.find_memory(made.memory);
+  if (!memory || *memory == model.home() || model.memory(*memory).is_register())
+    return error(fmt::format("{} is not kept whole in {}", made.tensor, made.memory));
+  if (made.then.size() != 1 || is_stored(kernel, pair.from, made) || !made.from.empty())
+    return error(fmt::format("{} has other consumers", made.tensor));
+  const bool plain_stages = made.buffers == 1 && read.buffers == 1 && !made.swizzle && !read.swizzle &&
+                            made.layout.empty() && made.first == First{} && kernel.repeats.empty();
+  const bool loops_above = std::any_of(to.lines.begin(), to.lines.begin() + static_cast<std::ptrdiff_t>(pair.to_line),
+                                       [](const Line& line) { return std::holds_alternative<For>(line.is); });
+  if (!plain_stages || loops_above || !kernel.statements[pair.to.index()].domain.faces.empty())
+    return error(fmt::format("the nest of {} has no stage of all of {}", kernel.statements[pair.to.index()].name,
+                             kernel.tensors[tensor.index()].name));
+  const auto own = resolve(from, kernel, pair.from, model), theirs = resolve(to, kernel, pair.to, model);
+  if (!own || !theirs) return error("a nest is wrong");
+  return not_made_of_tiles(kernel, *own, pair.from_line, *theirs);
+}
 
 Result<std::vector<TileFusion>> tile_fusions(const Schedule& schedule, const Kernel& kernel,
                                              const HardwareModel& model) {

@@ -4,7 +4,12 @@
 
 #include "backends/assembly/model_stream.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
 
 #include "backends/assembly/printer.h"
 #include "backends/simulator/model_simulation.h"
@@ -161,6 +166,96 @@ TEST_P(BiasedSums, StayOnTheMachine) {
 
 INSTANTIATE_TEST_SUITE_P(Machines, BiasedSums,
                          testing::Values("systolic16", "vta16", "output_stationary16", "dot16", "cube16"),
+                         [](const auto& machine) { return std::string(machine.param); });
+
+/// Layers of quantised products: each takes the bytes of the one before from the scratchpad.
+class Chains : public testing::TestWithParam<const char*> {};
+
+/// dot16, and systolic16 with a move that leaves results in the scratchpad, which has this size.
+HardwareModel keeping(const std::string& target, const std::string& size = "256KiB") {
+  std::ifstream file(std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/" + target + ".yaml");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string whole = "kind: scratchpad, capacity: 256KiB";
+  EXPECT_NE(text.find(whole), std::string::npos);
+  text.replace(text.find(whole), whole.size(), "kind: scratchpad, capacity: " + size);
+  if (target == "systolic16") {
+    text.insert(text.find("states:"),
+                "  - {name: keep, from: acc, to: spad, bandwidth: 16B/cycle, latency: 10cycles}\n");
+    text += R"yaml(
+  - name: leave_scaled
+    link: keep
+    compute: "D[i,j] = sat_s8(round(f32(S[i,j]) * scale[]))"
+    dims: {i: {max: "${dim}"}, j: {max: "${dim}"}}
+    inactive: keep
+    needs: {st.relu: 0}
+    operands:
+      D: {dtype: s8, layout: {i: "${dim}", j: 1}}
+      S: {dtype: s32, layout: {i: "${dim}", j: 1}}
+      scale: {state: st.scale}
+    emit: "leave {D}, {S}, {extent[j]}, {extent[i]}"
+    timing: {port: store, interval: "extent[i] cycles"}
+)yaml";
+  }
+  const std::string path = testing::TempDir() + "keeping_" + target + "_" + size + ".yaml";
+  std::ofstream(path) << text;
+  auto loaded = load_hardware(path, {});
+  EXPECT_TRUE(loaded) << message(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// Channels are multiples of what an instruction of dot16 sums at a time; rows divide by nothing.
+Model chain_of(std::size_t layers) {
+  constexpr std::int64_t rows = 19, channels[] = {64, 96, 32};
+  std::string tensors = fmt::format("kernel chain\ntensor R0: s8[{},{}]\n", rows, channels[0]), statements;
+  for (std::size_t l = 0; l < layers; ++l) {
+    const std::int64_t in = channels[l % 3], out = channels[(l + 1) % 3];
+    tensors += fmt::format("tensor W{0}: s8[{1},{2}] constant\ntensor T{0}: s32[{3},{2}]\ntensor R{4}: s8[{3},{2}]\n",
+                           l, in, out, rows, l + 1);
+    statements += fmt::format(
+        "mul{0}: T{0}[i,j] += s32(R{0}[i,k]) * s32(W{0}[k,j]) over i: {1}, j: {2}, k: {3}\n"
+        "scale{0}: R{4}[i,j] = sat_s8(round(f32(T{0}[i,j]) * 0.0625)) over i: {1}, j: {2}\n",
+        l, rows, out, in, l + 1);
+  }
+  return model_of(tensors + statements);
+}
+
+TEST_P(Chains, StayInTheScratchpad) {
+  const Model model = chain_of(4);
+  const HardwareModel machine = keeping(GetParam());
+  PartStore draft(machine, OnMachine::searched_for(15));
+  const ModelPlan plan = plan_model(model, draft, {});
+  EXPECT_EQ(plan.parts.size(), 1u) << (plan.refused.empty() ? "" : plan.refused.front().reason);
+  const OnMachine together(model, machine, plan, Fill::integers, 15);
+  const OnMachine apart(model, machine, chain_plan(model.kernel), Fill::integers, 15);
+  const ModelRun run = together.run(), run_apart = apart.run();
+  ASSERT_EQ(run.code, Exit::ok) << message(run.problems);
+  ASSERT_EQ(run_apart.code, Exit::ok) << message(run_apart.problems);
+  const std::size_t last = model.outputs.front().index();
+  EXPECT_EQ(run.data[last], together.expected()[last]);
+  std::set<std::string> kept;
+  const StreamFacts facts = stream_facts(together.compiled, run, machine);
+  for (const KeptTensor& one : facts.parts[0].kept) kept.insert(one.tensor);
+  for (const char* tensor : {"R1", "R2", "R3"}) EXPECT_TRUE(kept.contains(tensor)) << tensor;
+  EXPECT_LT(run.simulated.cycles, run_apart.simulated.cycles);
+  const std::string home = machine.memory(machine.home()).name;
+  const std::int64_t between = 19 * (96 + 32 + 64);  // R1 to R3
+  EXPECT_LE(run.simulated.memories.at(home).written + between, run_apart.simulated.memories.at(home).written);
+}
+
+/// A scratchpad that holds one tensor between layers, not two with the tiles of their weights.
+TEST_P(Chains, AreCutWhereTheScratchpadIsFull) {
+  const Model model = chain_of(3);
+  const HardwareModel machine = keeping(GetParam(), "4KiB");
+  PartStore draft(machine, OnMachine::searched_for(15));
+  const ModelPlan plan = plan_model(model, draft, {});
+  EXPECT_GT(plan.parts.size(), 1u);
+  const OnMachine on(model, machine, plan, Fill::integers, 15);
+  ASSERT_EQ(on.compiled.code, Exit::ok) << message(on.compiled.problems);
+  const ModelRun run = on.run();
+  ASSERT_EQ(run.code, Exit::ok) << message(run.problems);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Chains, testing::Values("dot16", "systolic16"),
                          [](const auto& machine) { return std::string(machine.param); });
 
 TEST(ModelStreamsAlone, ModelsLargerThanTheMemoryAreRefused) {

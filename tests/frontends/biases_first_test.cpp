@@ -78,8 +78,8 @@ bias: Y[i,j] = T[i,j] + B[j] over i: 5, j: 6
   EXPECT_EQ(first.kernel.tensors.size(), 4u) << "T is gone";
   EXPECT_TRUE(verify(first.kernel).empty());
   EXPECT_EQ(result_of(first), result_of(model)) << "small integers";
-  EXPECT_EQ(biases_first(model, always, true).kernel.statements.size(), 2u);
-  EXPECT_EQ(biases_first(model, always, true).kernel.tensors.size(), 5u) << "strict: another order of sums";
+  EXPECT_EQ(biases_first(model, always, {true, {}}).kernel.statements.size(), 2u);
+  EXPECT_EQ(biases_first(model, always, {true, {}}).kernel.tensors.size(), 5u) << "strict: another order of sums";
 }
 
 TEST(BiasesFirst, OtherSumsStay) {
