@@ -496,8 +496,9 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   auto built = builder.build();
   if (!built) return std::nullopt;
   const Model& model = built->prepared.model;
-  const ModelRun run = run_model(model, built->compiled, built->machine, std::move(built->prepared.data),
-                                 {0.5, [&](const std::string& text) { builder.progress()(text); }});
+  const ModelRun run =
+      run_model(model, built->compiled, built->machine, std::move(built->prepared.data),
+                {0.5, [&](const std::string& text) { builder.progress()(text); }, options.schedule.jobs});
   if (run.code != Exit::ok) {
     code = fail(run.code, run.problems);
     if (options.json) deliver(options, json_of_failure(code, run.problems), code);

@@ -154,8 +154,9 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   const double importing = watch.seconds();
   Bindings symbols;
   for (const SymbolicSize& size : model.sampled->facts.sizes) symbols[size.name] = sizes.at(size.name);
-  const ModelRun run = run_symbolic_model(*model.compiled, runner, *model.sampled,
-                                          {symbols, prepared->model, std::move(prepared->data)}, 0.2);
+  const ModelRun run =
+      run_symbolic_model(*model.compiled, runner, *model.sampled, {symbols, prepared->model, std::move(prepared->data)},
+                         {.min_seconds = 0.2, .jobs = options.schedule.jobs});
   if (run.code != Exit::ok) return failed(std::move(answer), run.code, run.problems);
   answer.fields = fields_of_run(run, *model.compiled, importing);
   answer.cells = {std::string(name(run.executed)), "yes", fmt::format("{:.3g}", run.max_error),

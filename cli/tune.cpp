@@ -204,8 +204,10 @@ Measurer by_running(const MeasureOptions& options) {
   return [options](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
                    const HardwareModel& model) {
     const auto runner = make_runner(model);
+    MeasureOptions with = options;
+    with.make_another = runners_side_by_side(model);
     const jobs::DeviceLock alone;  // of all timings on this machine
-    return measure(programs, *runner, options);
+    return measure(programs, *runner, with);
   };
 }
 

@@ -22,26 +22,29 @@ class EachByItsOwn final : public Runner {
   }
   void prepare(const std::vector<const Program*>& programs, int jobs, const std::function<bool()>& stopped) override {
     for_each_in_parallel(programs.size(), jobs,
-                         [&](std::size_t p) { runners_[p]->prepare({programs[p]}, 1, stopped); });
+                         [&](std::size_t p) { runner_of(*programs[p]).prepare({programs[p]}, 1, stopped); });
   }
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double min_seconds) override {
-    const auto place = static_cast<std::size_t>(&program - programs_.data());
-    return runners_[place]->run(program, data, limits, min_seconds);
+    return runner_of(program).run(program, data, limits, min_seconds);
   }
 
  private:
+  Runner& runner_of(const Program& program) const {
+    return *runners_[static_cast<std::size_t>(&program - programs_.data())];
+  }
+
   const std::vector<Program>& programs_;
   std::vector<std::unique_ptr<Runner>> runners_;
 };
 
-std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model,
-                                       const MeasureOptions& options) {
+std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model, MeasureOptions options) {
   std::vector<HardwareModel> models;
   const auto commands = compilers_for(model);
   for (const CompilerCommand& command : commands) models.push_back(made_by(model, command));
   const std::vector<Program> programs(models.size(), program);
   EachByItsOwn runner(programs, models);
+  options.make_another = [&] { return std::make_unique<EachByItsOwn>(programs, models); };
   const auto measured = measure(programs, runner, options);
   std::vector<lab::CompilerRecord> found;
   std::vector<std::size_t> of;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "hwdesc/model/program_language.h"
+
 namespace isamap {
 namespace {
 
@@ -148,6 +150,11 @@ Result<Checked> run_and_compare(const Program& program, Runner& runner, Executio
   auto exact = run_once(program, runner, how, {Fill::integers, seed, any_float ? 0 : min_seconds}, tell);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
   return run_once(program, runner, how, {Fill::real, seed, min_seconds}, tell);
+}
+
+std::function<std::unique_ptr<Runner>()> runners_side_by_side(const HardwareModel& model) {
+  if (has_thread_blocks(model) && availability(model).how == ExecutionMode::native) return {};
+  return [&model] { return make_runner(model); };
 }
 
 }  // namespace isamap

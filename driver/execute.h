@@ -2,7 +2,9 @@
 #pragma once
 // Running a program on this machine and comparing it with the interpreter.
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,5 +64,9 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
 /// The same by a given runner.
 Result<Checked> run_and_compare(const Program& program, Runner& runner, ExecutionMode how, std::uint64_t seed,
                                 double min_seconds, const Tell& tell);
+
+/// Makes runners for programs that are compared side by side. Empty on a device: its memory is for one at a time. The
+/// model must outlive the result.
+std::function<std::unique_ptr<Runner>()> runners_side_by_side(const HardwareModel& model);
 
 }  // namespace isamap

@@ -9,6 +9,7 @@
 #include "backends/assembly/model_stream.h"
 #include "backends/model_runner.h"
 #include "driver/execute.h"
+#include "driver/part_comparisons.h"
 #include "hwdesc/model/program_language.h"
 #include "isamap/backend.h"
 #include "support/stopwatch.h"
@@ -27,6 +28,9 @@ class ModelRunner {
 
   void part_by_part() {
     const auto runner = make_runner(machine_);
+    std::vector<const Program*> programs;
+    for (const auto& compilation : compiled_.programs) programs.push_back(&*compilation->program);
+    if (options_.jobs > 1) runner->prepare(programs, options_.jobs);
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p) {
       options_.progress(fmt::format("part {} of {}", p + 1, compiled_.parts.size()));
       if (!execute(p, *runner)) return;
@@ -51,9 +55,12 @@ class ModelRunner {
     const auto traced = traced_arrays(*linked);
     options_.progress("the program is compiled and run");
     const Stopwatch watch;
-    const auto outcome = run_model_program(
-        *linked, machine_, inputs, traced, options_.min_seconds,
-        [&](std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) { return compare(p, arrays); });
+    PartComparisons comparisons(compiled_.parts.size(), options_.jobs);
+    const auto outcome = run_model_program(*linked, machine_, inputs, traced, options_.min_seconds,
+                                           [&](std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
+                                             return begin_comparison(p, arrays, comparisons);
+                                           });
+    judge(comparisons.finish());
     run_.seconds_running = watch.seconds();
     if (!outcome) return ends(0, Exit::wrong_result, outcome.diagnostics());
     run_.executed = outcome->executed;
@@ -126,16 +133,36 @@ class ModelRunner {
     return agrees(p, kernel, std::move(found));
   }
 
-  /// What this part wrote, read back from the whole program.
-  bool compare(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
+  /// What this part wrote, read back from the whole program. The parts behind take it, right or wrong.
+  bool begin_comparison(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays,
+                        PartComparisons& comparisons) {
     options_.progress(fmt::format("part {} of {} compared", p + 1, compiled_.parts.size()));
     run_.parts.emplace_back();
     if (!ends_here(p)) return true;
     const Kernel& kernel = compared_at(p);
-    std::vector<TensorData> found = taken(kernel);
+    std::vector<TensorData> before = taken(kernel);
+    std::vector<TensorData> found(before.size());
     const std::vector<std::size_t> written = written_by(kernel);
-    for (std::size_t i = 0; i < written.size(); ++i) found[written[i]].bytes = arrays[i];
-    return agrees(p, kernel, std::move(found));
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const TensorData& as = before[written[i]];
+      found[written[i]] = {as.dtype, as.shape, arrays[i]};
+      run_.data[place_.at(kernel.tensors[written[i]].name)].bytes = arrays[i];
+    }
+    comparisons.add(p, kernel, std::move(before), std::move(found));
+    return comparisons.all_equal();
+  }
+
+  /// The first part that differs is the one that is told, and the last one.
+  void judge(const std::vector<std::optional<Comparison>>& results) {
+    for (std::size_t p = 0; p < run_.parts.size(); ++p)
+      if (results[p] && !is_equal(p, *results[p])) run_.parts.resize(p + 1);
+  }
+
+  bool is_equal(std::size_t p, const Comparison& same) {
+    run_.parts[p].max_error = same.max_error;
+    run_.max_error = std::max(run_.max_error, same.max_error);
+    if (!same.equal) ends(p, Exit::wrong_result, {error("wrong: " + same.first_difference)});
+    return same.equal;
   }
 
   /// Parts in bands run in turns: all of them are compared after the last one.
@@ -152,13 +179,7 @@ class ModelRunner {
   bool agrees(std::size_t p, const Kernel& kernel, std::vector<TensorData> found) {
     std::vector<TensorData> expected = taken(kernel);
     interpret(kernel, expected);
-    const Comparison same = isamap::compare(kernel, expected, found);
-    run_.parts.back().max_error = same.max_error;
-    run_.max_error = std::max(run_.max_error, same.max_error);
-    if (!same.equal) {
-      ends(p, Exit::wrong_result, {error("wrong: " + same.first_difference)});
-      return false;
-    }
+    if (!is_equal(p, compare(kernel, expected, found))) return false;
     for (const std::size_t t : written_by(kernel)) {
       TensorData& of_model = run_.data[place_.at(kernel.tensors[t].name)];
       std::vector<std::int64_t> shape = of_model.shape;

@@ -28,6 +28,7 @@ struct PartRun {
 struct ModelRunOptions {
   double min_seconds = 0;  ///< the whole, or each part, is repeated for so long; 0: once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
+  int jobs = 1;  ///< parts compared with the interpreter, or compiled, side by side; runs are alone
 };
 
 struct ModelRun {

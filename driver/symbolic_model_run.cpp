@@ -8,6 +8,7 @@
 
 #include "backends/cpp/model/sized_model.h"
 #include "driver/compare_outputs.h"
+#include "driver/part_comparisons.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
 
@@ -22,23 +23,34 @@ class SizedRun {
   }
 
   /// Results of a part against the interpreter, on what the parts before it left.
-  bool compare_part(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
+  bool begin_comparison(std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays,
+                        PartComparisons& comparisons) {
     const std::vector<std::size_t>& statements = compiled_.parts[p].statements;
     const Kernel kernel =
         statements.size() == model_.kernel.statements.size() ? model_.kernel : cut(model_.kernel, statements, "part");
-    std::vector<TensorData> found = taken(kernel), expected = found;
+    std::vector<TensorData> before = taken(kernel);
+    std::vector<TensorData> found(before.size());
     const std::vector<TensorId> written = traced_tensors(kernel);
-    for (std::size_t i = 0; i < written.size() && i < arrays.size(); ++i) found[written[i].index()].bytes = arrays[i];
-    interpret(kernel, expected);
-    const Comparison same = compare(kernel, expected, found);
-    run_.parts.emplace_back().max_error = same.max_error;
-    run_.max_error = std::max(run_.max_error, same.max_error);
-    if (!same.equal) return wrong(compiled_.parts[p].name + ": wrong: " + same.first_difference);
-    for (const TensorId id : written) {
-      TensorData& of_model = run_.data[place_.at(kernel.tensors[id.index()].name)];
-      of_model.bytes = std::move(found[id.index()].bytes);
+    for (std::size_t i = 0; i < written.size() && i < arrays.size(); ++i) {
+      const std::size_t t = written[i].index();
+      found[t] = {before[t].dtype, before[t].shape, arrays[i]};
+      run_.data[place_.at(kernel.tensors[t].name)].bytes = arrays[i];
     }
-    return true;
+    run_.parts.emplace_back();
+    comparisons.add(p, kernel, std::move(before), std::move(found));
+    return comparisons.all_equal();
+  }
+
+  /// The first part that differs is the one that is told, and the last one.
+  void judge(const std::vector<std::optional<Comparison>>& results) {
+    for (std::size_t p = 0; p < run_.parts.size(); ++p) {
+      if (!results[p]) continue;
+      run_.parts[p].max_error = results[p]->max_error;
+      run_.max_error = std::max(run_.max_error, results[p]->max_error);
+      if (results[p]->equal) continue;
+      wrong(compiled_.parts[p].name + ": wrong: " + results[p]->first_difference);
+      run_.parts.resize(p + 1);
+    }
   }
 
   /// Outputs of the whole, where the model has other statements at these sizes.
@@ -126,7 +138,7 @@ bool has_statements_of(const Model& a, const Model& b) {
 }  // namespace
 
 ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, SymbolicModelRunner& runner,
-                            const SampledModel& sampled, ModelAtSizes at, double min_seconds) {
+                            const SampledModel& sampled, ModelAtSizes at, const ModelRunOptions& options) {
   ModelRun run;
   run.whole = true;
   const Bindings& sizes = at.sizes;
@@ -143,11 +155,13 @@ ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, Symbolic
   checked.index_names();
   std::vector<std::vector<std::vector<std::uint8_t>>> all;
   const Stopwatch watch;
-  const auto outcome = runner.run(sizes, inputs, min_seconds, [&](std::size_t p, const auto& arrays) {
-    if (by_parts) return checked.compare_part(p, arrays);
+  PartComparisons comparisons(compiled.parts.size(), options.jobs);
+  const auto outcome = runner.run(sizes, inputs, options.min_seconds, [&](std::size_t p, const auto& arrays) {
+    if (by_parts) return checked.begin_comparison(p, arrays, comparisons);
     all.push_back(arrays);
     return true;
   });
+  checked.judge(comparisons.finish());
   if (!outcome) {
     run.code = Exit::wrong_result;
     run.problems = outcome.diagnostics();

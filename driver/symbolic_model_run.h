@@ -19,6 +19,6 @@ struct ModelAtSizes {
 /// own: part by part where it has the statements of the samples, else (an axis of one element is left out) by the
 /// outputs of the whole, within 0.1 %. Stops at the first part that is wrong.
 ModelRun run_symbolic_model(const CompiledSymbolicModelParts& compiled, SymbolicModelRunner& runner,
-                            const SampledModel& sampled, ModelAtSizes at, double min_seconds);
+                            const SampledModel& sampled, ModelAtSizes at, const ModelRunOptions& options);
 
 }  // namespace isamap

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "driver/execute.h"
 #include "isamap/backend.h"
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
@@ -69,6 +70,10 @@ class PartTuning {
         workers_(std::make_shared<Workers>(options.jobs)) {
     compile_.schedule.workers = workers_;
     compile_.schedule.progress = [this](std::int64_t, double) { return !options_.stopped(); };
+    measure_.seed = options.seed;
+    measure_.jobs = options.jobs;
+    measure_.stopped = options.stopped;
+    measure_.make_another = runners_side_by_side(machine);
   }
 
   /// The fastest, if it is faster than `now`.
@@ -118,10 +123,15 @@ class PartTuning {
     });
   }
 
-  /// Side by side, added in order.
+  /// Side by side, added in order. A program goes to its compiler as soon as it is found, while others are searched.
   void add_each(std::size_t count, const std::function<Compiled(std::size_t)>& make) {
-    auto all =
-        for_each_in_parallel(*workers_, count, [&](std::size_t i) { return options_.stopped() ? nullptr : make(i); });
+    auto all = for_each_in_parallel(*workers_, count, [&](std::size_t i) {
+      if (options_.stopped()) return Compiled();
+      Compiled made = make(i);
+      if (made && made->program && workers_->jobs() > 1)
+        make_runner(machine_)->prepare({&*made->program}, 1, options_.stopped);
+      return made;
+    });
     for (Compiled& one : all) add(std::move(one));
   }
 
@@ -154,13 +164,9 @@ class PartTuning {
   void time(TunedPart& report) {
     std::vector<Program> programs;
     for (const auto& one : candidates_) programs.push_back(*one->program);
-    MeasureOptions with;
-    with.seed = options_.seed;
-    with.jobs = options_.jobs;
-    with.stopped = options_.stopped;
     const auto runner = make_runner(machine_);
     const jobs::DeviceLock alone;  // of all timings on this machine
-    const std::vector<Measured> times = measure(programs, *runner, with);
+    const std::vector<Measured> times = measure(programs, *runner, measure_);
     best_.reset();
     for (std::size_t c = 0; c < times.size(); ++c)
       if (times[c].correct() && !times[c].interrupted && (!best_ || times[c].value() < times[*best_].value()))
@@ -175,6 +181,7 @@ class PartTuning {
   const HardwareModel& machine_;
   const TuneModelOptions& options_;
   CompileOptions compile_;  ///< of the candidates
+  MeasureOptions measure_;
   const std::shared_ptr<Workers> workers_;
   std::vector<std::shared_ptr<const Compilation>> candidates_;  ///< the first is what there was
   std::optional<std::size_t> best_;
@@ -226,7 +233,7 @@ TunedModel tune_model(const Model& model, const CompiledModel& compiled, const H
                       const std::vector<TensorData>& data, const TuneModelOptions& options) {
   TunedModel tuned;
   tuned.compiled = compiled;
-  const ModelRunOptions runs{options.min_seconds, options.progress};
+  const ModelRunOptions runs{options.min_seconds, options.progress, options.jobs};
   const ModelRun first = run_model(model, compiled, machine, data, runs);
   if (failed(tuned, first)) return tuned;
   tuned.before = tuned.after = first.seconds;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/evaluation/error_bounds.h"
 #include "isamap/interpret.h"
 #include "isamap/scheduler.h"
 #include "support/stop.h"
@@ -20,38 +21,35 @@ std::string why_not(const RunOutcome& outcome) {
   return outcome.limit.empty() ? outcome.environment : outcome.limit;
 }
 
-/// Inputs and expected results, interpreted once for all programs.
-struct Case {
-  std::vector<TensorData> inputs, expected;
-};
+using Cases = ReferenceResults::Cases;
 
-std::vector<Case> cases_of(const Kernel& kernel, std::uint64_t seed) {
-  std::vector<Case> cases;
+Cases cases_of(const Kernel& kernel, std::uint64_t seed) {
+  Cases cases;
   const bool floats =
       std::any_of(kernel.tensors.begin(), kernel.tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
   for (const Fill fill : floats ? std::vector<Fill>{Fill::integers, Fill::real} : std::vector<Fill>{Fill::integers}) {
-    Case one{random_data(kernel, fill, seed), {}};
-    one.expected = one.inputs;
+    ReferenceResults::Case& one = cases.emplace_back();
+    one.inputs = one.expected = random_data(kernel, fill, seed);
     interpret(kernel, one.expected);
-    cases.push_back(std::move(one));
+    one.bounds = error_bounds(kernel, one.expected);
   }
   return cases;
 }
 
 /// Runs the program on all data, without timing it.
-Measured checked(const Program& program, Runner& runner, const std::vector<Case>& cases, const RunLimits& limits) {
+Measured checked(const Program& program, Runner& runner, const Cases& cases, const RunLimits& limits) {
   Measured measured;
   const auto ended = [&](RunVerdict verdict, const std::string& problem) {
     measured.verdict = verdict;
     measured.problem = problem;
     return measured;
   };
-  for (const Case& one : cases) {
+  for (const ReferenceResults::Case& one : cases) {
     std::vector<TensorData> data = one.inputs;
     const auto outcome = runner.run(program, data, limits, 0);
     if (!outcome) return ended(RunVerdict::not_run, outcome.diagnostics().front().message);
     if (const std::string why = why_not(*outcome); !why.empty()) return ended(RunVerdict::not_run, why);
-    const Comparison comparison = compare(program.kernel, one.expected, data);
+    const Comparison comparison = compare(program.kernel, one.expected, data, one.bounds);
     if (!comparison.equal) return ended(RunVerdict::wrong_result, "wrong result: " + comparison.first_difference);
     measured.executed = outcome->executed;
     measured.cycles = static_cast<double>(outcome->cycles) + outcome->scalar_cycles;
@@ -101,9 +99,10 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
 }
 
 /// The data to compare with. Compilers of `options.jobs` programs run meanwhile.
-std::vector<Case> prepared(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
-  std::vector<Case> cases;
-  const auto interpret_all = [&] { cases = cases_of(programs.front().kernel, options.seed); };
+std::shared_ptr<const Cases> prepared(const std::vector<Program>& programs, Runner& runner,
+                                      const MeasureOptions& options) {
+  std::shared_ptr<const Cases> cases;
+  const auto interpret_all = [&] { cases = options.references->of(programs.front().kernel, options.seed); };
   if (options.jobs <= 1) return interpret_all(), cases;
   std::vector<const Program*> all;
   for (const Program& program : programs) all.push_back(&program);
@@ -114,22 +113,34 @@ std::vector<Case> prepared(const std::vector<Program>& programs, Runner& runner,
   return cases;
 }
 
+bool is_stopped(const MeasureOptions& options) { return options.stopped && options.stopped(); }
+
+/// Side by side, each by a runner of its own, if there are several.
+void check_all(const std::vector<Program>& programs, Runner& runner, const Cases& cases, const MeasureOptions& options,
+               std::vector<Measured>& results) {
+  const int threads = options.make_another ? options.jobs : 1;
+  for_each_in_parallel(programs.size(), threads, [&](std::size_t p) {
+    if (is_stopped(options)) return;
+    const StopWhen scope(options.stopped);
+    const auto own = threads > 1 ? options.make_another() : nullptr;
+    results[p] = checked(programs[p], own ? *own : runner, cases, options.limits);
+  });
+}
+
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                  std::vector<Measured>& results) {
   if (programs.empty()) return;
-  const std::vector<Case> cases = prepared(programs, runner, options);
+  const std::shared_ptr<const Cases> cases = prepared(programs, runner, options);
+  check_all(programs, runner, *cases, options, results);
   std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
-  const auto stopped = [&] { return options.stopped && options.stopped(); };
-  for (std::size_t p = 0; p < programs.size() && !stopped(); ++p)
-    results[p] = checked(programs[p], runner, cases, options.limits);
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round)
-    for (std::size_t p = 0; p < programs.size() && !stopped(); ++p) {
+    for (std::size_t p = 0; p < programs.size() && !is_stopped(options); ++p) {
       if (!results[p].correct() || results[p].executed == ExecutionMode::simulator) continue;
-      std::vector<TensorData> data = cases.back().inputs;
+      std::vector<TensorData> data = cases->back().inputs;
       const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
       if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
     }
@@ -138,6 +149,16 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
 }
 
 }  // namespace
+
+std::shared_ptr<const Cases> ReferenceResults::of(const Kernel& kernel, std::uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  if (cases_ && seed_ == seed && kernel_ == kernel) return cases_;
+  cases_.reset();  // also if the interpreter is stopped
+  cases_ = std::make_shared<const Cases>(cases_of(kernel, seed));
+  kernel_ = kernel;
+  seed_ = seed;
+  return cases_;
+}
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<Measured> results(programs.size());

@@ -3,19 +3,42 @@
 // Timing of programs: each is first checked against the interpreter.
 
 #include <functional>
+#include <memory>
+#include <mutex>
 
 #include "isamap/cost_model.h"
 #include "isamap/interpret.h"
 
 namespace isamap {
 
+/// Inputs, and what the interpreter makes of them: for the kernel that was asked for last, whose programs are measured
+/// in several calls.
+class ReferenceResults {
+ public:
+  struct Case {
+    std::vector<TensorData> inputs, expected;
+    std::vector<std::vector<double>> bounds;  ///< of errors, by tensor and element (ir/evaluation/error_bounds.h)
+  };
+  using Cases = std::vector<Case>;  ///< small integers; with floats also reals
+  std::shared_ptr<const Cases> of(const Kernel& kernel, std::uint64_t seed);
+
+ private:
+  std::mutex mutex_;
+  Kernel kernel_;  ///< this and the following are guarded
+  std::uint64_t seed_ = 0;
+  std::shared_ptr<const Cases> cases_;
+};
+
 struct MeasureOptions {
   int rounds = 5;             ///< timings of every program, interleaved: A B C A B C
   double min_seconds = 0.02;  ///< of each timing
   std::uint64_t seed = 0;     ///< of the data
   RunLimits limits;
-  int jobs = 1;                        ///< programs compiled at a time, before the first is timed
+  int jobs = 1;                        ///< programs compiled, and compared, at a time, before the first is timed
   std::function<bool()> stopped = {};  ///< true: what is measured so far is enough
+  /// Makes a runner like the one that measures, for each thread that compares; empty: one thread compares.
+  std::function<std::unique_ptr<Runner>()> make_another = {};
+  std::shared_ptr<ReferenceResults> references = std::make_shared<ReferenceResults>();  ///< copies share them
 };
 
 struct Measured {

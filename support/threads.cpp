@@ -66,9 +66,11 @@ struct Workers::State {
   std::vector<std::thread> threads;
   std::mutex mutex;
   std::condition_variable wake, left;
-  std::vector<Region*> open;            ///< guarded by the mutex
-  std::atomic<std::size_t> opened{0};   ///< regions so far
-  bool ending = false, patient = true;  ///< guarded; not with more threads than processors
+  std::vector<Region*> open;           ///< guarded by the mutex
+  std::size_t last_number = 0;         ///< of a region; guarded
+  std::atomic<std::size_t> opened{0};  ///< the last region that threads without work were told of
+  bool ending = false;                 ///< guarded
+  bool patient = true;                 ///< not with more threads than processors; the same for all time
 
   /// The innermost open region with work that is newer than `number`. The mutex is held.
   Region* with_work(std::size_t number) const {
@@ -77,10 +79,23 @@ struct Workers::State {
     return nullptr;
   }
 
+  /// The mutex is held for less time than a thread takes to fall asleep and wake up.
+  void acquire(std::unique_lock<std::mutex>& lock) const {
+    for (const auto until = std::chrono::steady_clock::now() + patience;
+         patient && std::chrono::steady_clock::now() < until;) {
+      if (lock.try_lock()) return;
+      std::this_thread::yield();
+    }
+    lock.lock();
+  }
+
   void begin(Region& region) {
-    const std::lock_guard lock(mutex);
-    region.number = ++opened;
+    std::unique_lock lock(mutex, std::defer_lock);
+    acquire(lock);
+    region.number = ++last_number;
     open.push_back(&region);
+    lock.unlock();
+    opened = region.number;  // whoever sees it needs the mutex next
   }
 
   /// The lock is held, and again at the end.
@@ -88,16 +103,18 @@ struct Workers::State {
     ++region.inside;
     lock.unlock();
     region.take_part();
-    lock.lock();
+    acquire(lock);
     if (--region.inside == 0) left.notify_all();
   }
 
-  void look_for_more(std::size_t seen) const {
-    if (!patient) return;
+  /// False: no region was opened for a while.
+  bool look_for_more(std::size_t seen) const {
+    if (!patient) return false;
     for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
-      if (opened.load(std::memory_order_relaxed) != seen) return;
+      if (opened.load(std::memory_order_relaxed) != seen) return true;
       std::this_thread::yield();
     }
+    return false;
   }
 
   void serve() {
@@ -109,15 +126,17 @@ struct Workers::State {
       }
       const std::size_t seen = opened;
       lock.unlock();
-      look_for_more(seen);
-      lock.lock();
+      const bool more = look_for_more(seen);
+      acquire(lock);
+      if (more) continue;  // done by others already, if it was short: another one follows soon
       wake.wait(lock, [&] { return ending || with_work(0) != nullptr; });
     }
   }
 
   /// Until nobody is inside; helps with newer regions meanwhile: those of threads that are still at work here.
   void close(Region& region, const std::function<void()>& while_waiting) {
-    std::unique_lock lock(mutex);
+    std::unique_lock lock(mutex, std::defer_lock);
+    acquire(lock);
     std::erase(open, &region);
     while (region.inside > 0) {
       if (Region* newer = with_work(region.number)) {
@@ -129,7 +148,7 @@ struct Workers::State {
         for (const auto until = std::chrono::steady_clock::now() + patience;
              region.inside > 0 && std::chrono::steady_clock::now() < until;)
           std::this_thread::yield();
-        lock.lock();
+        acquire(lock);
         if (region.inside == 0) break;
       }
       left.wait_for(lock, pause_of_waiting, [&] { return region.inside == 0 || with_work(region.number) != nullptr; });

@@ -75,9 +75,13 @@ std::string_view name(ExecutionMode mode) {
 
 Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected,
                    const std::vector<TensorData>& found) {
+  return compare(kernel, expected, found, error_bounds(kernel, expected));
+}
+
+Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected, const std::vector<TensorData>& found,
+                   const std::vector<std::vector<double>>& bounds) {
   ISAMAP_CHECK(expected.size() == kernel.tensors.size() && found.size() == kernel.tensors.size(),
                "one array for each tensor of kernel " + kernel.name);
-  const std::vector<std::vector<double>> bounds = error_bounds(kernel, expected);
   Comparison result;
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
     if (role_of(kernel, make_id<TensorId>(t)) != Role::output) continue;

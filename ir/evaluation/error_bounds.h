@@ -12,4 +12,8 @@ namespace isamap {
 /// `data`: inputs, intermediates and outputs after `interpret`.
 std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data);
 
+/// `compare` with known bounds, which take as long as the interpreter: for several results of the same inputs.
+Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected, const std::vector<TensorData>& found,
+                   const std::vector<std::vector<double>>& bounds);
+
 }  // namespace isamap

@@ -85,7 +85,7 @@ class CoroutineStrategy final : public SearchStrategy {
       coroutine_->resume();
       if (coroutine_->done() && body_) coroutine_.emplace(std::exchange(body_, nullptr)(known_, random_));
       made_.assign(coroutine_->done() ? 0 : promise().count, std::nullopt);
-      idle_ += std::max<std::size_t>(made_.size(), 1);
+      ++idle_;
       if (!made_.empty()) return true;
       enqueue(promise().asked);
       if (!queue_.empty()) return true;
@@ -128,7 +128,7 @@ class CoroutineStrategy final : public SearchStrategy {
   std::deque<Point> queue_;
   std::size_t outstanding_ = 0;                              ///< asked, not yet told
   std::size_t patience_;                                     ///< of `idle_`
-  std::size_t idle_ = 0;                                     ///< as InitialSampling::patience counts
+  std::size_t idle_ = 0;                                     ///< batches since a point was told
   std::vector<std::optional<Point>> made_;                   ///< of the batch that is being made
   std::vector<const std::optional<double>*> known_answers_;  ///< to what the coroutine asks; null: not known then
   std::optional<SearchCoroutine> coroutine_;                 ///< the initial sampling, then the body

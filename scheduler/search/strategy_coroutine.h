@@ -115,7 +115,8 @@ class Evaluate {
 
 /// co_await EvaluateMade(count, make) gives the legal ones of make(0) .. make(count - 1), known ones included, with
 /// their costs, in this order. Workers make and evaluate them, so `make`, a variable of the coroutine, only reads what
-/// the coroutine has.
+/// the coroutine has, and writes nothing but what belongs to its number. A `make` that makes no point may be any work
+/// to be done side by side, such as ranking candidates.
 class EvaluateMade {
  public:
   EvaluateMade(std::size_t count, const PointMaker& make) : count_(count), make_(&make) {}
@@ -141,8 +142,7 @@ struct InitialSampling {
   std::size_t drawn = 16;   ///< random points
   std::size_t again = 16;   ///< random points in every further round
   std::uint64_t seed = 0;   ///< of all random draws of the search
-  /// The search ends after so many batches in a row without a new point, since it cycles or has seen the space; a batch
-  /// whose points are made (EvaluateMade), each until it is new, counts as its points.
+  /// The search ends after so many batches in a row without a new point, since it cycles or has seen the space.
   std::size_t patience = 2000;
 };
 

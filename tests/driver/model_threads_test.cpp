@@ -97,6 +97,25 @@ TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
   }
 }
 
+/// What is compared is said to compute something else in two parts: the first of them is told, for any number of jobs.
+TEST_F(ModelThreads, TheFirstWrongPartIsTold) {
+  const HardwareModel on = machine(1, "0cycles");
+  if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
+  CompiledModel made = compiled(model_, on);
+  ASSERT_GT(made.parts.size(), 2U);
+  for (std::size_t p = 1; p < made.parts.size(); ++p) {
+    ScalarExpr& body = made.parts[p].kernel.statements.back().body;
+    body = binary(BinaryOp::add, body, body);
+  }
+  for (const int jobs : {1, 2, 7}) {
+    const ModelRun run = run_model(model_, made, on, data_, {.jobs = jobs});
+    EXPECT_EQ(run.code, Exit::wrong_result) << jobs;
+    EXPECT_EQ(run.parts.size(), 2U) << jobs;
+    ASSERT_FALSE(run.problems.empty()) << jobs;
+    EXPECT_EQ(run.problems.front().message.find(made.parts[1].name + ": wrong: "), 0U) << run.problems.front().message;
+  }
+}
+
 /// Units define every function once between them, and what one of them needs another one has.
 TEST_F(ModelThreads, UnitsLinkToOneProgram) {
   for (const int threads : {1, 2}) {

@@ -69,7 +69,7 @@ struct Compiled {
     Random random(7);
     const auto data = data_of(model, {random_data(model.kernel.tensors[0], Fill::real, random)});
     const Bindings sizes{{"N", n}};
-    return run_symbolic_model(parts, *runner, sampled, {sizes, model, *data}, 0);
+    return run_symbolic_model(parts, *runner, sampled, {sizes, model, *data}, {});
   }
 };
 

@@ -3,8 +3,11 @@
 // what it has seen.
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
@@ -140,6 +143,74 @@ class Liar final : public Runner {
     return outcome;
   }
 };
+
+/// Executes by the interpreter, and counts how many programs run at once.
+class Counting final : public Runner {
+ public:
+  struct Counts {
+    std::atomic<int> running{0}, most{0}, runs{0}, timed_at_once{0};
+  };
+  explicit Counting(Counts& counts) : counts_(counts) {}
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits&,
+                         double min_seconds) override {
+    const int now = ++counts_.running;
+    ++counts_.runs;
+    for (int seen = counts_.most; seen < now && !counts_.most.compare_exchange_weak(seen, now);) {
+    }
+    if (min_seconds > 0 && now > 1) ++counts_.timed_at_once;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    interpret(program.kernel, data);
+    if (program.name == "wrong") data.back().bytes.front() ^= 0x55;
+    --counts_.running;
+    RunOutcome outcome;
+    outcome.executed = ExecutionMode::native;
+    outcome.seconds = 1e-6;
+    return outcome;
+  }
+
+ private:
+  Counts& counts_;
+};
+
+TEST(CostModels, ProgramsAreComparedSideBySideAndTimedAlone) {
+  const Scheduling s;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  std::vector<Program> programs(9, *program);
+  programs[4].name = "wrong";
+  for (const int jobs : {1, 2, 7}) {
+    Counting::Counts counts;
+    Counting runner(counts);
+    MeasureOptions options = quick();
+    options.jobs = jobs;
+    options.make_another = [&] { return std::make_unique<Counting>(counts); };
+    const std::vector<Measured> measured = measure(programs, runner, options);
+    for (std::size_t p = 0; p < programs.size(); ++p)
+      EXPECT_EQ(measured[p].verdict, p == 4 ? RunVerdict::wrong_result : RunVerdict::correct)
+          << jobs << ": " << p << ": " << measured[p].problem;
+    EXPECT_EQ(counts.timed_at_once, 0) << jobs;
+    EXPECT_EQ(counts.most > 1, jobs > 1) << jobs;
+    EXPECT_LE(counts.most, jobs);
+  }
+}
+
+TEST(CostModels, ReferenceResultsAreInterpretedOnce) {
+  const Kernel one = formula("Z[m,n] += A[m,k] * B[k,n]", "m=3,n=5,k=7");
+  const Kernel other = formula("Z[m,n] += A[m,k] * B[k,n]", "m=3,n=5,k=8");
+  ReferenceResults references;
+  const auto first = references.of(one, 1);
+  EXPECT_EQ(first, references.of(one, 1));
+  EXPECT_NE(first, references.of(one, 2)) << "other data";
+  const auto wider = references.of(other, 1);
+  for (const ReferenceResults::Case& of : *wider) {
+    std::vector<TensorData> again = of.inputs;
+    interpret(other, again);
+    EXPECT_EQ(again, of.expected);
+  }
+  EXPECT_EQ(first->size(), 2U) << "what was given out stays";
+}
 
 TEST(CostModels, MeasuredBelievesOnlyRightResults) {
   const Scheduling s;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Results of the parts of a model against the interpreter. A part is interpreted on what the parts before it left in
+// the run, so parts do not wait for each other: they are compared side by side while further results are read.
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "isamap/interpret.h"
+#include "support/task_queue.h"
+
+namespace isamap {
+
+class PartComparisons {
+ public:
+  PartComparisons(std::size_t parts, int jobs) : results_(parts), queue_(jobs) {}
+
+  /// `before`: all tensors of the kernel as the part found them; `found`: with what it wrote. By tensor.
+  void add(std::size_t part, Kernel kernel, std::vector<TensorData> before, std::vector<TensorData> found);
+  /// False once a part differs: no more results are needed.
+  bool all_equal() const { return all_equal_; }
+  /// By part, once all that were added are compared; nothing: it was not added. After one that differs there may be
+  /// others.
+  std::vector<std::optional<Comparison>> finish();
+
+ private:
+  std::vector<std::optional<Comparison>> results_;
+  std::atomic<bool> all_equal_{true};
+  TaskQueue queue_;  // last: its threads write to the others
+};
+
+}  // namespace isamap
