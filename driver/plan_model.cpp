@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "driver/evicted_inputs.h"
 #include "driver/kept_tensors.h"
 #include "driver/plan_bands.h"
 #include "frontends/layers.h"
@@ -139,19 +140,26 @@ class ModelPlanner {
   void join(ModelPlan& plan) {
     const std::vector<Part> chains = plan.parts;
     const std::vector<Kernel> kernels = parts_of(plan);
+    const Kernel kernel = stored(plan.order);
     PartCoverProblem problem;
+    std::vector<double> fetched;  // cycles, by chain
     problem.before = chains_before(chains);
     for (std::size_t c = 0; c < chains.size(); ++c) {
       problem.candidates.push_back({c});
-      problem.price.push_back(store_.price(kernels[c]));
+      const double price = store_.price(kernels[c]);
+      fetched.push_back(fetched_inputs(kernel, chains, c, price));
+      problem.price.push_back(price + fetched.back());
     }
     const std::vector<Set> pairs = pairs_worth_a_price(chains, problem.before, plan.order);
     std::vector<Kernel> joined;
-    const Kernel kernel = stored(plan.order);
     for (const Set& pair : pairs) joined.push_back(cut(kernel, statements_of(chains, pair), "part"));
     store_.add(joined);
     for (std::size_t p = 0; p < pairs.size(); ++p) {
-      const double together = store_.price(joined[p]), apart = problem.price[pairs[p][0]] + problem.price[pairs[p][1]];
+      const std::size_t one = pairs[p][0], other = pairs[p][1];
+      const double later = fetched_inputs(kernel, chains, other, problem.price[other] - fetched[other],
+                                          tensors_between(chains[one], chains[other]));
+      const double together = store_.price(joined[p]) + fetched[one] + later,
+                   apart = problem.price[one] + problem.price[other];
       problem.candidates.push_back(pairs[p]);
       problem.price.push_back(together);
       if (together >= apart) plan.refused.push_back(refusal(chains, pairs[p], together, apart));
@@ -172,6 +180,14 @@ class ModelPlanner {
     plan.cost = cover->cost;
     plan.bound = cover->bound;
     plan.proved = cover->proved;
+  }
+
+  /// Cycles by which evicted inputs exceed the price of a chain alone.
+  double fetched_inputs(const Kernel& kernel, const std::vector<Part>& chains, std::size_t c, double price,
+                        const std::set<TensorId>& except = {}) const {
+    if (price == std::numeric_limits<double>::infinity()) return 0;
+    const double cycles = evicted_input_cycles(kernel, chains, c, store_.machine(), except);
+    return with_evicted_inputs(price, cycles, store_.machine()) - price;
   }
 
   /// Paths that are cheaper in bands become candidates, in place of joins of the same chains that are dearer. By set of
