@@ -20,6 +20,8 @@ class BandPrice {
     for (const Unit& unit : machine.units()) call_ = std::max(call_, unit.loop_end);
     cold_ = machine.timing.between_runs > caches.second;
     for (const Part& part : tried.parts) rows_.push_back(*rows_of(kernel, part, tried.schedule.axes));
+    only_rows_ = reads_only_rows(kernel, tried.parts, tried.schedule);
+    outside_ = std::max(1.0, outside_bytes());
     for (std::size_t p = tried.parts.size(); p-- > 0;)
       for (const RowWindow& window : rows_[p].reads) first_reader_[window.tensor] = p;
   }
@@ -81,14 +83,30 @@ class BandPrice {
   /// Bytes of these rows of a tensor that other parts touch too.
   double bytes_outside(TensorId id, std::int64_t count, int axis) const {
     const Tensor& tensor = kernel_.tensors[id.index()];
-    if (tried_.schedule.buffers.contains(id) || tensor.constant) return 0;
+    if (is_inside(tried_.schedule, id) || tensor.constant) return 0;
     return static_cast<double>(count * slice_bytes(tensor, axis));
   }
 
-  /// Cycles through the link into the second cache; none if the whole tensor stays in it, as in prices of parts alone.
+  /// Bytes of the tensors outside of the bands.
+  double outside_bytes() const {
+    std::set<TensorId> outside;
+    for (const PartRows& rows : rows_) {
+      for (const RowWindow& window : rows.reads) outside.insert(window.tensor);
+      outside.insert(rows.writes.begin(), rows.writes.end());
+    }
+    double sum = 0;
+    for (const TensorId id : outside) sum += is_inside(tried_.schedule, id) ? 0 : size_of(kernel_.tensors[id.index()]);
+    return sum;
+  }
+
+  /// Cycles through the link into the second cache; none if the whole tensor stays in it. Where nothing else is read,
+  /// all tensors outside have the cache for themselves, and it holds a share of them
+  /// (scheduler/cost/cache_traffic.cpp).
   double far(TensorId id, double bytes) const {
     const double usable = store_.machine().timing.usable * caches_.second;
-    return size_of(kernel_.tensors[id.index()]) <= usable ? 0 : bytes / caches_.far;
+    const double size = size_of(kernel_.tensors[id.index()]);
+    const double missing = only_rows_ ? std::max(0.0, 1 - usable / outside_) : size <= usable ? 0 : 1;
+    return missing * bytes / caches_.far;
   }
 
   const Kernel& kernel_;
@@ -98,7 +116,9 @@ class BandPrice {
   double exposed_ = 0;          ///< share of what is read from behind the second cache
   std::vector<PartRows> rows_;  ///< by part
   std::map<TensorId, std::size_t> first_reader_;
-  double call_ = 0;    ///< cycles: the end of the loops of a call
+  double call_ = 0;     ///< cycles: the end of the loops of a call
+  double outside_ = 0;  ///< bytes of all tensors outside of the bands
+  bool only_rows_ = false;
   bool cold_ = false;  ///< the model evicts weights from the second cache
 };
 
@@ -120,10 +140,32 @@ std::optional<BandCaches> band_caches(const HardwareModel& machine) {
   return found.near > 0 && found.far > 0 ? std::optional(found) : std::nullopt;
 }
 
+bool reads_only_rows(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
+  return weight_bytes(kernel, parts) == 0 && std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+           return rows_of(kernel, part, schedule.axes)->unsliced.empty();
+         });
+}
+
+namespace {
+
+/// Rows of a tensor that a call touches at most.
+std::int64_t most_rows(const BandSchedule& schedule, TensorId tensor) {
+  std::int64_t most = 0;
+  for (const BandLoop& loop : schedule.loops)
+    for (const BandStep& step : loop.steps)
+      if (step.at.contains(tensor)) most = std::max(most, step.rows);
+  return most;
+}
+
+}  // namespace
+
 double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule) {
   double sum = 0;
-  for (const auto& [id, rows] : schedule.buffers)
+  const auto add = [&](TensorId id, std::int64_t rows) {
     sum += static_cast<double>(rows * slice_bytes(kernel.tensors[id.index()], row_axis(kernel, schedule.axes, id)));
+  };
+  for (const auto& [id, rows] : schedule.buffers) add(id, rows);
+  for (const auto& [id, by] : schedule.in_place) add(id, most_rows(schedule, id));
   return sum;
 }
 
@@ -137,7 +179,7 @@ double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const 
     const PartRows rows = *rows_of(kernel, parts[p], schedule.axes);
     for (const RowWindow& window : rows.reads) {
       const Tensor& tensor = kernel.tensors[window.tensor.index()];
-      if (tensor.constant || schedule.buffers.contains(window.tensor) || ++readers[window.tensor] != 2) continue;
+      if (tensor.constant || is_inside(schedule, window.tensor) || ++readers[window.tensor] != 2) continue;
       sum += static_cast<double>((window.step * (most - 1) + window.high - window.low + 1) *
                                  slice_bytes(tensor, window.axis));
     }

@@ -38,7 +38,9 @@ struct TriedBands {
   double price = 0;                      ///< cycles of all bands
 };
 
-/// Bytes of all buffers.
+/// No weights and no tensor that every band reads whole?
+bool reads_only_rows(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);
+/// Bytes of all buffers, and of the rows of one band of tensors that others overwrite.
 double buffer_bytes(const Kernel& kernel, const BandSchedule& schedule);
 /// Bytes of the rows of one band of whole tensors that two of its parts read.
 double shared_bytes(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "driver/evicted_inputs.h"
 #include "driver/kept_tensors.h"
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
@@ -31,7 +32,8 @@ class PartJoins {
     std::vector<Kernel> kernels;
     for (const Set& pair : pairs) kernels.push_back(kernel_of(pair));
     store_.add(kernels);
-    for (std::size_t p = 0; p < pairs.size(); ++p) add(pairs[p], pairs[p], apart(pairs[p]), store_.price(kernels[p]));
+    for (std::size_t p = 0; p < pairs.size(); ++p)
+      add(pairs[p], pairs[p], apart(pairs[p]), store_.price(kernels[p]) + fetched_by_pair(pairs[p]));
     for (std::size_t j = 0; keeps_tensors_ && j < made_.chains.size(); ++j) grow(j);  // adds further ones
     return std::move(made_);
   }
@@ -43,6 +45,13 @@ class PartJoins {
     double sum = 0;
     for (const std::size_t c : set) sum += priced_.at({c});
     return sum;
+  }
+
+  /// Cycles for evicted inputs of a pair; what is between the two is not evicted.
+  double fetched_by_pair(const Set& pair) const {
+    const std::size_t one = pair[0], other = pair[1];
+    return in_.fetched[one] + fetched_inputs({in_.kernel, in_.chains, other}, in_.prices[other] - in_.fetched[other],
+                                             store_.machine(), tensors_between(one, other));
   }
 
   /// `ends`: the two chains that are named if it gains nothing over `before`. True: it gains.

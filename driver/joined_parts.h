@@ -19,6 +19,7 @@ struct ChainsToJoin {
   const std::vector<Part>& chains;
   const std::vector<std::vector<std::size_t>>& before;  ///< by chain: those that it needs, ascending
   const std::vector<double>& prices;                    ///< by chain: cycles
+  const std::vector<double>& fetched;                   ///< by chain: those of `prices` for evicted inputs
 };
 
 struct PricedJoins {

@@ -9,6 +9,7 @@
 #include "driver/compile_model.h"
 #include "driver/link_bands.h"
 #include "driver/model_weights.h"
+#include "driver/overwritten_in_place.h"
 #include "isamap/program_on_machine.h"
 #include "planner/arena.h"
 #include "support/overloaded.h"
@@ -161,6 +162,7 @@ class Linker {
       const auto [first, last] = turns_of(p);
       list.push_back({workspace_of_part(p), first, last});
     }
+    overwritten_ = overwritten_in_place(model_.kernel, compiled_, linked_.programs, machine_);
     std::map<TensorId, Lifetime> lives;
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p)
       for (const auto& [program, kernel] : programs_of(p)) add_lives(p, program, *kernel, lives);
@@ -174,6 +176,7 @@ class Linker {
     for (std::size_t p = 0; p < compiled_.parts.size(); ++p) workspace_at_.push_back(block("local arrays"));
     for (const auto& [id, life] : lives)
       place_[id] = {ModelPlace::In::arena, block(model_.kernel.tensors[id.index()].name)};
+    for (const auto& [id, by] : overwritten_) place_[id] = place_.at(storage_of(id));
     linked_.arena_bytes = arena.bytes;
     linked_.arena_bound = arena.bound;
     return {};
@@ -190,14 +193,20 @@ class Linker {
     return found;
   }
 
+  /// The tensor that overwrites all others in its storage.
+  TensorId storage_of(TensorId id) const {
+    for (auto by = overwritten_.find(id); by != overwritten_.end(); by = overwritten_.find(id)) id = by->second;
+    return id;
+  }
+
   void add_lives(std::size_t p, std::size_t program, const Kernel& kernel, std::map<TensorId, Lifetime>& lives) const {
     const auto [first, last] = turns_of(p);
     for (const Buffer& buffer : linked_.programs[program].buffers) {
       if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
       const Tensor& tensor = kernel.tensors[buffer.tensor.index()];
-      const TensorId id = number_.at(tensor.name);
-      if (tensor.constant || place_.contains(id)) continue;
-      Lifetime& life = lives.try_emplace(id, Lifetime{0, first, last}).first->second;
+      const TensorId id = number_.at(tensor.name), storage = storage_of(id);
+      if (tensor.constant || place_.contains(storage)) continue;
+      Lifetime& life = lives.try_emplace(storage, Lifetime{0, first, last}).first->second;
       life.last = last;
       life.bytes = std::max(life.bytes, bytes_of(id, buffer, bands_of(compiled_, p)));
     }
@@ -273,8 +282,9 @@ class Linker {
   std::vector<std::int64_t> workspaces_;    ///< by program: bytes
   std::vector<std::int64_t> workspace_at_;  ///< by part
   std::map<std::string, TensorId> number_;
-  std::map<TensorId, ModelPlace> place_;  ///< of ports and tensors between parts
-  std::set<TensorId> started_;            ///< tensors of several writers that were begun
+  std::map<TensorId, ModelPlace> place_;      ///< of ports and tensors between parts
+  std::map<TensorId, TensorId> overwritten_;  ///< tensors that live in the storage of the one that overwrites them
+  std::set<TensorId> started_;                ///< tensors of several writers that were begun
 };
 
 }  // namespace

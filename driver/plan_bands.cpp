@@ -35,11 +35,12 @@ std::int64_t elements_of_a_line(const Kernel& kernel, const BandSchedule& one, c
   return most;
 }
 
-/// No weights and no tensor that every band reads whole.
-bool reads_only_rows(const Kernel& kernel, const std::vector<Part>& parts, const BandSchedule& schedule) {
-  return weight_bytes(kernel, parts) == 0 && std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
-           return rows_of(kernel, part, schedule.axes)->unsliced.empty();
-         });
+/// Do parts that read nothing else have more rows than the nearest cache holds, where it holds one of theirs?
+bool outgrows_nearest(const Kernel& kernel, const TriedBands& tried, const BandSchedule& one, double usable) {
+  const auto fits = [&](const BandSchedule& schedule) {
+    return buffer_bytes(kernel, schedule) + shared_bytes(kernel, tried.parts, schedule) <= usable;
+  };
+  return reads_only_rows(kernel, tried.parts, one) && fits(one) && !fits(tried.schedule);
 }
 
 /// Of the programs of a machine.
@@ -52,6 +53,15 @@ std::int64_t threads_of(const HardwareModel& machine) {
 std::int64_t shared_unit(std::int64_t line, std::int64_t threads, std::int64_t fit) {
   const std::int64_t both = std::lcm(line, threads);
   return both <= fit ? both : line;
+}
+
+/// At most `fit` rows, in whole units: a divisor of all rows above half of that, if there is one.
+std::int64_t rows_near(std::int64_t fit, std::int64_t rows, std::int64_t unit) {
+  for (std::int64_t by = fit / unit * unit; 2 * by > fit; by -= unit)
+    if (rows % by == 0) return by;
+  for (std::int64_t by = fit; 2 * by > fit && unit > fit; --by)
+    if (rows % by == 0) return by;
+  return std::max(fit / unit * unit, std::min(fit, unit));
 }
 
 class BandPlanner {
@@ -108,6 +118,7 @@ class BandPlanner {
     for (const std::size_t c : path) sum += price_[c];
     return sum;
   }
+  double usable_nearest() const { return store_.machine().timing.usable * caches_.nearest; }
   bool pays(double price, const Path& path) const { return price < apart(path) * (1 - options_.band_gain); }
   std::vector<Part> parts_of(const Path& path) const {
     std::vector<Part> parts;
@@ -171,8 +182,9 @@ class BandPlanner {
   }
 
   /// Rows of the last part whose buffers, and rows that several parts read, fit half of the second cache together with
-  /// the weights, or half of the nearest cache if all tensors between the parts fit that or nothing else is read; 0:
-  /// not one (`reason`), or all of them. A divisor of all rows where one is near. Each row adds the same bytes.
+  /// the weights; half of the nearest cache if all tensors between the parts fit half of the second one; and the usable
+  /// share of the nearest cache if nothing else is read and one row fits it. 0: not one (`reason`), or all of them. A
+  /// divisor of all rows where one is near. Each row adds the same bytes.
   std::int64_t rows_that_fit(const BandPath& path, const std::string& along, std::string& reason) const {
     const std::vector<Part> parts = parts_of(path.chains);
     const auto one = band_schedule(kernel_, parts, 1, along);
@@ -180,7 +192,7 @@ class BandPlanner {
       reason = one.diagnostics()[0].message;
       return 0;
     }
-    if (one->buffers.empty()) return 0;  // every tensor between them is wanted elsewhere too
+    if (one->buffers.empty() && one->in_place.empty()) return 0;  // every tensor between them is wanted elsewhere too
     const std::int64_t rows = rows_of(kernel_, parts.back(), one->axes)->rows;
     const auto two = band_schedule(kernel_, parts, std::min<std::int64_t>(2, rows), along);
     if (!two) return 0;
@@ -189,9 +201,10 @@ class BandPlanner {
     };
     const double first = bytes(*one), more = std::max(1.0, bytes(*two) - first);
     const double weights = weight_bytes_of_band(kernel_, parts, *one), half = caches_.second / 2;
-    const bool in_nearest =
-        path.largest < half || (reads_only_rows(kernel_, parts, *one) && first <= caches_.nearest / 2);
-    const double left = std::min(half - weights, in_nearest ? caches_.nearest / 2 : half) - first;
+    const bool only_rows = reads_only_rows(kernel_, parts, *one);
+    const double nearest = only_rows ? usable_nearest() : caches_.nearest / 2;
+    const bool in_nearest = path.largest < half || (only_rows && first <= nearest);
+    const double left = std::min(half - weights, in_nearest ? nearest : half) - first;
     if (left < 0) {
       reason = fmt::format("the rows of one band and {:.0f} bytes of weights do not fit half of a cache", weights);
       return 0;
@@ -199,11 +212,7 @@ class BandPlanner {
     const auto fit = static_cast<std::int64_t>(1 + left / more);
     if (fit >= rows) return 0;
     const std::int64_t unit = shared_unit(elements_of_a_line(kernel_, *one, caches_), threads_, fit);
-    for (std::int64_t by = fit / unit * unit; 2 * by > fit; by -= unit)
-      if (rows % by == 0) return by;
-    for (std::int64_t by = fit; 2 * by > fit && unit > fit; --by)
-      if (rows % by == 0) return by;
-    return std::max(fit / unit * unit, std::min(fit, unit));
+    return rows_near(fit, rows, unit);
   }
 
   /// With the parts that only these bands read, along the same dim.
@@ -233,6 +242,7 @@ class BandPlanner {
     auto schedule = band_schedule(kernel_, tried.parts, tried.by, along);
     if (!schedule) return;
     tried.schedule = std::move(*schedule);
+    if (outgrows_nearest(kernel_, tried, *one, usable_nearest())) return;
     cut_most_called(tried);
     std::set<std::string> keys = keys_;
     for (const Kernel& kernel : tried.kernels) keys.insert(key_of(kernel));

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "driver/evicted_inputs.h"
 #include "driver/joined_parts.h"
 #include "driver/plan_bands.h"
 #include "frontends/layers.h"
@@ -138,14 +139,17 @@ class ModelPlanner {
   void join(ModelPlan& plan) {
     const std::vector<Part> chains = plan.parts;
     const std::vector<Kernel> kernels = parts_of(plan);
+    const Kernel kernel = stored(plan.order);
     PartCoverProblem problem;
+    std::vector<double> fetched;  // cycles, by chain
     problem.before = chains_before(chains);
     for (std::size_t c = 0; c < chains.size(); ++c) {
       problem.candidates.push_back({c});
-      problem.price.push_back(store_.price(kernels[c]));
+      const double price = store_.price(kernels[c]);
+      fetched.push_back(fetched_inputs({kernel, chains, c}, price, store_.machine()));
+      problem.price.push_back(price + fetched.back());
     }
-    const Kernel kernel = stored(plan.order);
-    PricedJoins joins = price_joins({kernel, chains, problem.before, problem.price}, store_, options_);
+    PricedJoins joins = price_joins({kernel, chains, problem.before, problem.price, fetched}, store_, options_);
     plan.refused = std::move(joins.refused);
     problem.candidates.insert(problem.candidates.end(), joins.chains.begin(), joins.chains.end());
     problem.price.insert(problem.price.end(), joins.prices.begin(), joins.prices.end());

@@ -14,12 +14,14 @@
 #include <set>
 
 #include "planner/bands.h"
+#include "planner/in_place.h"
 
 namespace isamap {
 namespace {
 
 struct RowRange {
   std::int64_t first = 0, end = 0;
+  bool operator==(const RowRange&) const = default;
 };
 
 /// A tensor between parts of the group.
@@ -111,6 +113,65 @@ void add_rest(BandSchedule& schedule, std::size_t part, std::int64_t rows) {
   schedule.loops.push_back({1, {step}, {{}}});
 }
 
+bool has_plain_windows(const std::vector<PartRows>& rows, TensorId tensor) {
+  return std::all_of(rows.begin(), rows.end(), [&](const PartRows& part) {
+    return std::all_of(part.reads.begin(), part.reads.end(), [&](const RowWindow& window) {
+      return window.tensor != tensor || (window.step == 1 && window.low == 0 && window.high == 0);
+    });
+  });
+}
+
+/// Tensors of the group alone and the whole tensors that overwrite them, as far as windows show it.
+std::map<TensorId, TensorId> overwritten_whole(const Kernel& kernel, const std::vector<Part>& parts,
+                                               const std::vector<PartRows>& rows, const BandAxes& axes) {
+  std::map<TensorId, TensorId> found;
+  for (const auto& [id, by] : overwritten_tensors(kernel, parts))
+    if (stays_inside(kernel, parts, id) && !stays_inside(kernel, parts, by) && has_plain_windows(rows, id) &&
+        row_axis(kernel, axes, id) == row_axis(kernel, axes, by))
+      found[id] = by;
+  return found;
+}
+
+/// Do all parts that read or write rows of the tensor do so in calls of the same rows?
+bool have_same_calls(const std::vector<PartRows>& rows, const Calls& calls, TensorId tensor) {
+  const std::vector<std::vector<RowRange>>* first = nullptr;
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    const bool touches =
+        std::find(rows[p].writes.begin(), rows[p].writes.end(), tensor) != rows[p].writes.end() ||
+        std::any_of(rows[p].reads.begin(), rows[p].reads.end(), [&](const RowWindow& w) { return w.tensor == tensor; });
+    if (!touches) continue;
+    if (first == nullptr) first = &calls[p];
+    if (*first != calls[p]) return false;
+  }
+  return true;
+}
+
+/// Of which some part computes or reads other rows in a band than the others that touch them.
+std::vector<TensorId> tensors_of_other_rows(const std::map<TensorId, TensorId>& tensors,
+                                            const std::vector<PartRows>& rows, const Calls& calls) {
+  std::vector<TensorId> found;
+  for (const auto& [id, by] : tensors)
+    if (!have_same_calls(rows, calls, id)) found.push_back(id);
+  return found;
+}
+
+/// By band: calls of `pace` rows up to row ends[band]. What is left begins earlier instead, if rows may be computed
+/// `again`, or has fewer rows.
+std::vector<std::vector<RowRange>> calls_to(const std::vector<std::int64_t>& ends, std::int64_t pace, bool again) {
+  std::vector<std::vector<RowRange>> calls;
+  std::int64_t first = 0;
+  for (const std::int64_t end : ends) {
+    auto& own = calls.emplace_back();
+    if (const std::int64_t rest = (end - first) % pace; rest != 0) {
+      own.push_back({again && first > 0 ? first + rest - pace : first, first + rest});
+      first += rest;
+    }
+    for (; first < end; first += pace) own.push_back({first, first + pace});
+    first = end;
+  }
+  return calls;
+}
+
 class BandScheduler {
  public:
   BandScheduler(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by)
@@ -129,8 +190,8 @@ class BandScheduler {
     if (by_ < 1 || by_ > rows_.back().rows)
       return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
     if (!find_bands() || !find_paces()) return problems_;
-    find_needs();
     find_calls();
+    if (buffer_tensors_of_other_rows()) find_calls();
     place_buffers();
     for (std::int64_t band = 0; band < bands(); ++band)
       if (!steps_of(band)) return problems_;
@@ -154,11 +215,20 @@ class BandScheduler {
   bool is_buffer(TensorId id) const { return bands_.contains(id); }
   bool are_summed() const { return !schedule_.axes.summed.empty(); }
 
+  /// Rows that are read again must have been computed again: other tensors get buffers after all. Were there any?
+  bool buffer_tensors_of_other_rows() {
+    const std::vector<TensorId> found = tensors_of_other_rows(schedule_.in_place, rows_, calls_);
+    for (const TensorId id : found) schedule_.in_place.erase(id);
+    for (const TensorId id : found) bands_[id] = {writers_[id], rows_[writers_[id].front()].rows, {}, {}};
+    return !found.empty();
+  }
+
   bool find_bands() {
+    if (!are_summed()) schedule_.in_place = overwritten_whole(kernel_, parts_, rows_, schedule_.axes);
     for (std::size_t p = 0; p < rows_.size(); ++p)
       for (const TensorId id : rows_[p].writes) {
         writers_[id].push_back(p);
-        if (stays_inside(kernel_, parts_, id))
+        if (!schedule_.in_place.contains(id) && stays_inside(kernel_, parts_, id))
           bands_[id] = {writers_[id], rows_[p].rows, {}, {}};
         else if (row_axis(kernel_, schedule_.axes, id) != row_axis(tensor(id)) && writer_count(kernel_, id) > 1)
           return fail(fmt::format("'{}' is written by several statements along another axis", tensor(id).name));
@@ -231,19 +301,13 @@ class BandScheduler {
   }
 
   void find_calls() {
-    calls_.resize(rows_.size());
-    for (std::size_t p = 0; p < rows_.size(); ++p)
-      for (std::int64_t band = 0; band < bands(); ++band) {
-        auto& calls = calls_[p].emplace_back();
-        const std::int64_t end = done(p, band);
-        std::int64_t first = done(p, band - 1);
-        if (const std::int64_t rest = (end - first) % pace_[p]; rest != 0) {
-          const bool again = first > 0 && !are_summed();
-          calls.push_back({again ? first + rest - pace_[p] : first, first + rest});
-          first += rest;
-        }
-        for (; first < end; first += pace_[p]) calls.push_back({first, first + pace_[p]});
-      }
+    find_needs();
+    calls_.clear();
+    for (std::size_t p = 0; p < rows_.size(); ++p) {
+      std::vector<std::int64_t> ends;
+      for (std::int64_t band = 0; band < bands(); ++band) ends.push_back(done(p, band));
+      calls_.push_back(calls_to(ends, pace_[p], !are_summed()));
+    }
   }
 
   /// Rows of a tensor that a band touches; first >= end: none.
@@ -363,6 +427,10 @@ class BandScheduler {
 Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
                                    const std::string& along) {
   return BandScheduler(kernel, parts, by).run(along);
+}
+
+bool is_inside(const BandSchedule& schedule, TensorId tensor) {
+  return schedule.buffers.contains(tensor) || schedule.in_place.contains(tensor);
 }
 
 std::vector<std::int64_t> call_counts(const BandSchedule& schedule) {

@@ -110,8 +110,11 @@ struct BandLoop {
 struct BandSchedule {
   std::vector<BandKernel> kernels;           ///< distinct ones
   std::map<TensorId, std::int64_t> buffers;  ///< tensors that only the group touches: rows of their buffers
-  std::vector<BandLoop> loops;               ///< in order of execution
-  BandAxes axes;                             ///< of the tensors that the group writes; none: the outermost
+  /// Tensors that only the group touches, whole, and those outside of it that overwrite them: every part computes or
+  /// reads the same rows of them in a band.
+  std::map<TensorId, TensorId> in_place;
+  std::vector<BandLoop> loops;  ///< in order of execution
+  BandAxes axes;                ///< of the tensors that the group writes; none: the outermost
 };
 
 /// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along). The last band
@@ -120,6 +123,9 @@ struct BandSchedule {
 /// path, a tensor that cannot be a band, in words.
 Result<BandSchedule> band_schedule(const Kernel& kernel, const std::vector<Part>& parts, std::int64_t by,
                                    const std::string& along = "");
+
+/// Is the tensor between parts of the group alone, in a buffer or in the place of what overwrites it?
+bool is_inside(const BandSchedule& schedule, TensorId tensor);
 
 /// By kernel: how often it is called.
 std::vector<std::int64_t> call_counts(const BandSchedule& schedule);

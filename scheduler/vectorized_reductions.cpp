@@ -2,9 +2,12 @@
 #include "scheduler/vectorized_reductions.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "scheduler/nest/horizontal_sum.h"
+#include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -87,6 +90,25 @@ bool small_enough(const Kernel& kernel, const Computation& statement, std::int64
   return sums > 0 && sums <= most_read(kernel, statement);
 }
 
+/// Registers of lane sums that hide the latency of the instruction that adds to them.
+std::int64_t sums_in_flight(const Instruction& instruction, const HardwareModel& model) {
+  const std::vector<std::int64_t> extents = full_extents(instruction);
+  const double each = interval_of(instruction, extents, model) / ports_of(instruction, model);
+  return each > 0 ? static_cast<std::int64_t>(std::ceil(latency_of(instruction, extents, model) / each)) : 1;
+}
+
+/// Where the statement has fewer rows than that: registers of lane sums for each row, so that they leave no longer tail
+/// than one register does. 1: it has enough rows.
+std::int64_t registers_of_a_row(const Computation& statement, std::int64_t rounds, std::int64_t in_flight) {
+  std::int64_t rows = 1;
+  for (const Dim& dim : statement.domain.dims)
+    if (dim.kind == DimKind::parallel) rows = std::min(in_flight, rows * dim.extent);
+  if (rows == 0) return 1;
+  std::int64_t registers = std::min(in_flight / rows, rounds / 2);
+  while (registers > 1 && rounds % registers != 0) --registers;
+  return std::max<std::int64_t>(1, registers);
+}
+
 /// Is every vectorized reduction mapped along its lanes? Else it would run as scalar code.
 bool all_in_lanes(const Kernel& laned, const std::vector<VectorizedReduction>& parts, const MapResult& mapped) {
   for (const VectorizedReduction& one : parts)
@@ -110,22 +132,27 @@ std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const 
   if (!kernel.repeats.empty()) return found;
   for (const Computation& statement : kernel.statements) {
     const DType type = statement.body.type;
-    std::set<std::pair<std::int64_t, std::int64_t>> shapes;  // ordered by depth: the deepest last
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> shapes;  // depth, lanes: sums in flight; deepest last
     for (const Instruction& adder : model.instructions()) {
       const std::int64_t lanes = lanes_added_up(adder, statement.reduction, type);
       if (lanes < 2) continue;
       for (const Instruction& instruction : model.instructions())
         if (const std::int64_t depth = depth_of(instruction, kernel, statement, lanes); depth > 0)
-          shapes.emplace(depth, lanes);
+          shapes.try_emplace({depth, lanes}, sums_in_flight(instruction, model));
     }
     for (const Dim& dim : statement.domain.dims) {
       if (dim.kind != DimKind::reduction) continue;
-      for (const auto& [depth, lanes] : shapes) {
+      for (const auto& [shape, in_flight] : shapes) {
+        const auto& [depth, lanes] = shape;
         if (!only_along(kernel, statement, dim.name, lanes)) continue;
-        const VectorizedReduction parts{statement.name, dim.name, lanes, depth};
         const auto width = checked_mul(lanes, depth);
-        if (!width || dim.extent / 2 < *width || !small_enough(kernel, statement, lanes)) continue;
-        if (vectorize_reductions(kernel, {parts})) found.push_back(parts);
+        if (!width || dim.extent / 2 < *width) continue;
+        const std::int64_t registers = registers_of_a_row(statement, dim.extent / *width, in_flight);
+        for (const std::int64_t times : std::set<std::int64_t>{1, registers}) {
+          const VectorizedReduction parts{statement.name, dim.name, lanes * times, depth};
+          if (small_enough(kernel, statement, parts.lanes) && vectorize_reductions(kernel, {parts}))
+            found.push_back(parts);
+        }
       }
     }
   }

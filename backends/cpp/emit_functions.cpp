@@ -138,7 +138,7 @@ class FunctionPrinter {
                                   a.written ? ", written" : ""),
                       "   ");
       if (!a.written) constant.insert(a.buffer.value);
-      list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
+      list += (list.empty() ? "" : ", ") + pointer_parameter(a, around_);
     }
     if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
     if (around_.team) list += fmt::format(", const {}& {}", member_type, member_name);
@@ -261,6 +261,11 @@ std::string comment(const std::string& text, const std::string& indent) {
   }
   if (!line.empty()) flush();
   return out;
+}
+
+std::string pointer_parameter(const EntryArgument& argument, const Surroundings& around) {
+  return fmt::format("{}{}*{} {}", argument.written ? "" : "const ", argument.type,
+                     around.overlapping.contains(argument.buffer) ? "" : " __restrict", argument.name);
 }
 
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,

@@ -18,6 +18,7 @@ struct Surroundings {
   bool from_caller = false;  ///< large local arrays are in a workspace that the caller passes
   bool team = false;         ///< and all of them if a team executes the functions (backends/cpp/function/team.h)
   Workspace workspace = {};  ///< its size, the maximum of all functions
+  std::set<BufferId> overlapping = {};      ///< arguments of the next function that may have the storage of another one
   const RuntimeNumbers* numbers = nullptr;  ///< of the entry, not of the pack function
 };
 
@@ -25,6 +26,9 @@ struct Surroundings {
 /// the text of the functions.
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
                                         const std::string& linkage, Surroundings& around);
+
+/// The parameter of an argument: "const float* __restrict A".
+std::string pointer_parameter(const EntryArgument& argument, const Surroundings& around);
 
 /// What a file needs in front of its functions `code`: includes, helpers, checks of compile-time sizes.
 std::string surrounding_text(const HardwareModel& model, Surroundings around, const std::string& code);

@@ -85,7 +85,7 @@ class Dispatch {
     Names names;
     std::string list;
     for (const EntryArgument& a : arguments) {
-      list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
+      list += (list.empty() ? "" : ", ") + pointer_parameter(a, around);
       names.unique(a.name);
     }
     if (around.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);

@@ -144,5 +144,22 @@ TEST(Rows, LanesTakePairsOfTheirOwnTypeOnly) {
   EXPECT_EQ(depths("v[i] += (A[i,k] - m[i]) * (A[i,k] - m[i])", ""), (std::vector<std::int64_t>{1})) << "a variance";
 }
 
+/// Few rows: as many registers of sums as hide the latency of an addition, without a longer tail than one leaves.
+TEST(Rows, FewRowsAreSummedInSeveralRegisters) {
+  const HardwareModel model = machine("x86_avx512");
+  const auto lanes = [&](const char* compute, const char* dims) {
+    std::vector<std::int64_t> found;
+    for (const VectorizedReduction& parts : lanes_worth_trying(formula(compute, dims), model))
+      found.push_back(parts.lanes);
+    return found;
+  };
+  EXPECT_EQ(lanes("y[i] += A[i,k]", "i=1,k=4096"), (std::vector<std::int64_t>{16, 128}));
+  EXPECT_EQ(lanes("y[i] += A[i,k]", "i=2,k=4096"), (std::vector<std::int64_t>{16, 64}));
+  EXPECT_EQ(lanes("y[i] += A[i,k]", "i=8,k=4096"), (std::vector<std::int64_t>{16})) << "rows enough";
+  EXPECT_EQ(lanes("y[i] += A[i,k]", "i=1,k=1001"), (std::vector<std::int64_t>{16, 32}))
+      << "62 = 31 * 2 whole registers";
+  EXPECT_EQ(lanes("y[i] += A[i,k]", "i=1,k=47"), (std::vector<std::int64_t>{16})) << "two whole registers";
+}
+
 }  // namespace
 }  // namespace isamap

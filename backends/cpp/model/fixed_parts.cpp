@@ -24,13 +24,38 @@ Result<TranslationUnit> print_main_entry(Program program, const HardwareModel& m
                                           : print_functions(program, machine, name, "static", around);
 }
 
+/// Arguments of each program that a call gives the place of one that it writes.
+std::vector<std::set<BufferId>> overlapping_arguments(const ModelProgram& model) {
+  std::vector<std::set<BufferId>> found(model.programs.size());
+  const auto add = [&](const PartCall& call) {
+    const Program& program = model.programs[call.program];
+    const auto is_written = [&](std::size_t b) {
+      return !program.buffers[b].ahead_of_time && program.buffers[b].role == BufferRole::argument &&
+             role_of(program.kernel, program.buffers[b].tensor) != Role::input;
+    };
+    for (std::size_t a = 0; a < call.arguments.size(); ++a)
+      for (std::size_t b = 0; b < call.arguments.size(); ++b)
+        if (a != b && call.arguments[a].in != ModelPlace::In::nowhere && call.arguments[a] == call.arguments[b] &&
+            is_written(b))
+          found[call.program].insert({make_id<BufferId>(a), make_id<BufferId>(b)});
+  };
+  for (const PartCall& call : model.calls) add(call);
+  for (const ModelBands& bands : model.bands)
+    for (const ModelBandLoop& loop : bands.loops)
+      for (const ModelBandStep& step : loop.steps)
+        if (const auto* call = std::get_if<PartCall>(&step.is)) add(*call);
+  return found;
+}
+
 }  // namespace
 
 Result<FixedParts> print_parts(const ModelProgram& model, const HardwareModel& machine, const std::string& name) {
   FixedParts made;
   made.around.from_caller = true;
+  const std::vector<std::set<BufferId>> overlapping = overlapping_arguments(model);
   for (std::size_t p = 0; p < model.programs.size(); ++p) {
     const Program& program = model.programs[p];
+    made.around.overlapping = overlapping[p];
     auto unit = print_main_entry(program, machine, fmt::format("{}_part_{}", name, p), made.around);
     if (!unit) return unit.diagnostics();
     unit->text = comment("\n" + print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
