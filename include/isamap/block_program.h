@@ -46,6 +46,10 @@ struct GridAxis {
   std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
 };
 
+/// Where a tile leaves less than half of it, the last tile and the rest are cut in halves: 14 + 3 positions become 9 +
+/// 8, since a few positions have too few independent sums to hide latencies. Every rest has a run of its own then.
+bool halves_rests(const GridAxis& axis);
+
 /// The smallest extent that the runs do not serve; nothing: they serve every one.
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis);
 

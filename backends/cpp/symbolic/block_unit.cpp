@@ -58,14 +58,23 @@ struct Positions {
   long begin, end;
 };
 
-// Positions of a row of a copy with `value` around its source: `count` elements from `first` on; null: none.
+// Positions of a row of a copy with `value` around its source: `count` elements from `first` on; null: none. Short rows
+// are written in words of 64 bytes; rows follow each other in memory, so that what a word writes beyond its row is
+// written again, or lies in `slack` bytes behind the copy. `end`: of all elements of the source.
 template <typename T>
-inline void pad_row(T* to, const T* from, Positions filled, long first, long count, double value) {
+inline void pad_row(T* to, const T* from, const T* end, Positions filled, long first, long count, double value) {
+  constexpr long word = 64 / long(sizeof(T)), many = 16 * word;
+  T values[word];
+  for (long i = 0; i < word; ++i) values[i] = static_cast<T>(value);
   long low = first < filled.begin ? filled.begin : first, high = first + count < filled.end ? first + count : filled.end;
   if (from == nullptr || high <= low) low = high = filled.end;
-  for (long i = filled.begin; i < low; ++i) to[i] = static_cast<T>(value);
-  if (high > low) std::memcpy(to + low, from + (low - first), static_cast<std::size_t>(high - low) * sizeof(T));
-  for (long i = high; i < filled.end; ++i) to[i] = static_cast<T>(value);
+  for (long i = filled.begin; i < low; i += word) std::memcpy(to + i, values, 64);
+  const T* const source = high > low ? from + (low - first) : end;
+  if (high - low <= many && end - source >= high - low + word)
+    for (long i = low; i < high; i += word) std::memcpy(to + i, source + (i - low), 64);
+  else if (high > low)
+    std::memcpy(to + low, source, static_cast<std::size_t>(high - low) * sizeof(T));
+  for (long i = high; i < filled.end; i += word) std::memcpy(to + i, values, 64);
 }
 
 // Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.

@@ -36,16 +36,18 @@ std::string size_product(const SizeProduct& product, const EntryNames& names) {
 /// Appends the runs of `left` positions from `at` on. A sum over nothing starts, too.
 std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& indent, const std::string& edge) {
   std::string text;
-  for (std::size_t r = 0; r < axis.runs.size(); ++r) {
-    const DimRun& run = axis.runs[r];
-    if (run.tile == 0) continue;
-    text += fmt::format(
-        "{5}if (const long n = left / {0} * {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n{4}}}, at += n, left -= "
-        "n;\n",
-        run.tile, axis.reduced && r == 0 ? " || left == 0" : "", a, r, edge, indent);
-  }
+  const bool halved = halves_rests(axis);
   std::size_t first = 0;
   while (first < axis.runs.size() && axis.runs[first].tile > 0) ++first;
+  for (std::size_t r = 0; r < first; ++r) {
+    const std::int64_t tile = axis.runs[r].tile;
+    std::string count = fmt::format("left / {0} * {0}", tile);
+    if (halved && r + 1 == first)
+      count += fmt::format(" - (left > {0} && left % {0} > 0 && left % {0} < {1} ? {0} : 0)", tile, tile / 2);
+    text += fmt::format(
+        "{5}if (const long n = {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n{4}}}, at += n, left -= n;\n", count,
+        axis.reduced && r == 0 ? " || left == 0" : "", a, r, edge, indent);
+  }
   if (first == axis.runs.size()) return text;
   const std::int64_t most = axis.runs.back().high;
   std::string table = "0";
@@ -54,18 +56,23 @@ std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& ind
     while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
     table += fmt::format(", {}", r);
   }
-  return text + fmt::format(
-                    "{5}static const unsigned char run_of[{0}] = {{{1}}};\n"
-                    "{5}if (left > 0) runs{2}[many{2}++] = {{run_of[left], at, left{3}}}{4};\n",
-                    most + 1, table, a, edge, edge.empty() ? "" : ", at += left", indent);
+  text += fmt::format("{2}static const unsigned char run_of[{0}] = {{{1}}};\n", most + 1, table, indent);
+  if (halved)
+    text += fmt::format(
+        "{0}if (const long n = (left + 1) / 2; left > {1}) runs{2}[many{2}++] = {{run_of[n], at, n{3}}}, at += n, left "
+        "-= n;\n",
+        indent, most, a, edge);
+  return text + fmt::format("{0}if (left > 0) runs{1}[many{1}++] = {{run_of[left], at, left{2}}}{3};\n", indent, a,
+                            edge, edge.empty() ? "" : ", at += left");
 }
 
-/// Of an extent: the runs of tiles, and one of what they leave; of zones, those of each.
+/// Of an extent: the runs of tiles, and one or two of what they leave; of zones, those of each.
 std::size_t most_runs(const GridPlace& place, int axis) {
-  const std::vector<DimRun>& runs = place.grid.shape.axes[static_cast<std::size_t>(axis)].runs;
+  const GridAxis& cut = place.grid.shape.axes[static_cast<std::size_t>(axis)];
+  const std::vector<DimRun>& runs = cut.runs;
   const auto tiles =
       static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile > 0; }));
-  return (tiles + (tiles < runs.size() ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
+  return (tiles + (tiles < runs.size() ? 1 : 0) + (halves_rests(cut) ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
 }
 
 /// Fills `runsA` and `manyA` for an axis; from the first row of a strip on.
