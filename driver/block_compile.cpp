@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "driver/edge_grids.h"
 #include "driver/grid_plan.h"
 #include "driver/grid_price.h"
 #include "driver/grid_versions.h"
@@ -394,6 +395,7 @@ class BlockCompiler {
         program.grids.push_back(limited_to(plan->grid, largest_extents(plan->grid, version.when)));
       }
     }
+    add_edges(program, model_, options_);
     program.arguments = symbolic_arguments(kernel_.sample);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;

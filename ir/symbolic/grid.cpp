@@ -340,6 +340,12 @@ std::size_t block_count(const Grid& grid) {
   return count;
 }
 
+std::size_t body_count(const Grid& grid) {
+  std::size_t count = grid.blocks.size();
+  for (const Grid& edge : grid.edges) count += body_count(edge);
+  return count;
+}
+
 bool Grid::has_adding_blocks() const { return blocks.size() > block_count(*this); }
 
 }  // namespace isamap

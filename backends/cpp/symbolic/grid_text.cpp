@@ -7,9 +7,9 @@
 
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
-#include "backends/cpp/symbolic/padding_zones.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
+#include "program/padding_zones.h"
 #include "program/shared_copies.h"
 
 namespace isamap {
@@ -23,6 +23,7 @@ struct GridPlace {
   std::optional<PaddingZones> zones;
   const Strip* strip;  ///< null: all rows at once
 
+  bool has_edges() const { return zones && !grid.edges.empty() && strip == nullptr; }
   bool is_zoned(int axis) const { return zones && zones->axes.contains(axis); }
   bool is_cut(int axis) const { return strip != nullptr && strip->axis == axis; }
 };
@@ -89,8 +90,10 @@ std::string runs_text(const GridPlace& place, std::size_t a) {
   const std::string end = fmt::format("zone{}[z]", a);
   return text +
          fmt::format(
-             "      long at = 0;\n      for (int z = 0; z < 3; ++z) {{\n        const bool edge = z != 1;\n"
+             "      long at = {};\n      for (int z = {}; z < {}; ++z) {{\n        const bool edge = z != 1;\n"
              "        long left = {} - at;\n",
+             place.has_edges() ? fmt::format("by_edges ? zone{}[0] : 0", a) : "0",
+             place.has_edges() ? "by_edges ? 1 : 0" : "0", place.has_edges() ? "(by_edges ? 2 : 3)" : "3",
              place.is_cut(number) ? fmt::format("clamped({} - strip0, 0, strip)", end) : end) +
          cut_text(axis, a, "        ", ", edge") + "      }\n    }\n";
 }
@@ -104,6 +107,12 @@ std::string zones_text(const GridPlace& place) {
     text += fmt::format(
         "    const long zone{0}[3] = {{clamped({1}, 0, {2}), clamped({3}, clamped({1}, 0, {2}), {2}), {2}}};\n", a,
         zone.first, extent, size_text(zone.end, place.names.sizes));
+  }
+  if (place.has_edges()) {
+    std::string inner;  // each axis has inner positions
+    for (const auto& [a, zone] : place.zones->axes)
+      inner += fmt::format("{0}zone{1}[0] < zone{1}[1]", inner.empty() ? "" : " && ", a);
+    text += fmt::format("    const bool by_edges = {};\n", inner);
   }
   const TensorId tensor = place.zones->tensor;
   const std::vector<SizeProduct> own = own_strides(place.grid.shape, tensor, place.kernel);
@@ -189,8 +198,13 @@ std::string cell_pointer(const GridPlace& place, TensorId id) {
   std::string text = name + (shape.padded.contains(id) ? "_padded" : ""), own;
   const auto& moves = shape.moves[id.index()];
   for (std::size_t d = 0; d < moves.size(); ++d) {
-    if (moves[d].axis < 0) continue;
     const SizeProduct& stride = shape.strides[id.index()][d];
+    if (!shape.first.empty() && shape.first[id.index()][d] != AffineExpr(0))
+      text += fmt::format(
+          " + {} * ({})",
+          stride.is_number() ? std::to_string(stride.number) : stride_name(shape.kernel.tensors[id.index()], d),
+          size_text(shape.first[id.index()][d], place.names.sizes));
+    if (moves[d].axis < 0) continue;
     std::string at = fmt::format("runs{0}[r{0}].at", moves[d].axis);
     if (place.is_cut(moves[d].axis) && !local) at = "(strip0 + " + at + ")";
     text += " + " +
@@ -255,8 +269,10 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
                         size_product(shape.strides[t][d], names));
   text += zones_text(place);
+  EntryNames with_copies = names;
+  if (place.has_edges()) with_copies.copied = "    if (!by_edges)\n";
   for (const auto& [id, copy] : shape.padded)
-    text += padded_copy_text(shape, id, kernel, names, model, place.zones ? &*place.zones : nullptr);
+    text += padded_copy_text(shape, id, kernel, with_copies, model, place.zones ? &*place.zones : nullptr);
   for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(place, a);
   text += block_table(place, functions, model);
   std::string indent = "    ";
@@ -264,7 +280,12 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
     indent += "  ";
   }
-  return text + cell_call(place, functions, indent) + "  }\n";
+  text += cell_call(place, functions, indent);
+  if (!place.has_edges()) return text + "  }\n";
+  text += "    if (by_edges) {\n";
+  for (std::size_t e = 0; e < grid.edges.size(); ++e)
+    text += grid_text(grid.edges[e], functions.edges[e], kernel, names, model, nullptr);
+  return text + "    }\n  }\n";
 }
 
 }  // namespace isamap

@@ -115,7 +115,7 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
                                                       : "-__builtin_inf()";
   const auto part = [&](const std::string& begin, const std::string& end) {
     return fmt::format(
-        "pad_row<{0}>(row, source, end, {{{1} * inner, {2} * inner}}, {3} * inner, shape{4} * inner, {5});", type,
+        "pad_row<{0}>(row, {{source, end}}, {{{1} * inner, {2} * inner}}, {3} * inner, shape{4} * inner, {5});", type,
         begin, end, -copy.low[rows.last], rows.last, value);
   };
   const std::string end = fmt::format("extent{}", rows.last);
@@ -131,8 +131,8 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
       fmt::format(
           "      {{\n        {0}* const row = {1};\n        const {0}* const source = {2};\n        {3}\n      }}\n",
           type, rows.row, rows.source, fill);
-  return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n    {{\n", name,
-                     type) +
+  return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n{2}    {{\n",
+                     name, type, names.copied) +
          text + "    }\n";
 }
 
