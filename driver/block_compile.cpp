@@ -93,8 +93,12 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
   return most;
 }
 
+/// None of its schedules lowers.
+bool is_refused(const PlannedGrid& plan) { return !plan.lowered && plan.next.empty(); }
+
 double price_of(const PlannedGrid& plan, const Bindings& sizes, const HardwareModel& model,
                 const CompileOptions& options) {
+  if (is_refused(plan)) return kIllegal;
   if (!plan.lowered) return price_of_whole(plan.grid, sizes, model, options);
   const auto cost = cost_of(plan.grid, model, options.schedule.costs, sizes);
   return cost ? cost->cycles : kIllegal;
@@ -174,6 +178,9 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
     const auto is_it = [&](const GridCandidate& one) { return one.grids == candidate.grids; };
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) candidates.push_back(std::move(candidate));
   }
+  for (GridCandidate& candidate : candidates)
+    candidate.legal = std::none_of(candidate.grids.begin(), candidate.grids.end(),
+                                   [](const PlannedGrid* plan) { return is_refused(*plan); });
   return candidates;
 }
 
@@ -346,6 +353,10 @@ class BlockCompiler {
       if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();
       bool changed = false;
       for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
+      if (changed && shapes_.size() > 1) {  // the cheapest grids of statements may be others now
+        candidates_ = find_candidates(grids_, prices_);
+        all = question();
+      }
       if (changed) continue;
       return link(asked, versions);
     }

@@ -115,7 +115,7 @@ compute:
 TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
   for (const std::string& text :
        {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges, symbolic_softmax, batched, pairs})
-    EXPECT_GE(compare_blocks(text), 12) << text;
+    EXPECT_GE(compare_blocks(text), 8) << text;
 }
 
 TEST(SymbolicOracle, MutantsAreCaught) {

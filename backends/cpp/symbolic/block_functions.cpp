@@ -71,7 +71,6 @@ struct PrintedGrid {
   const Grid& grid;
   std::string name;
   std::size_t statement = 0;
-  bool at_edge = false;
   GridFunctions functions = {};
 };
 
@@ -107,7 +106,7 @@ class BlockPrinter {
       if (auto problems = print_block(place, b); !problems.empty()) return problems;
     }
     for (std::size_t e = 0; e < grid.edges.size(); ++e) {
-      PrintedGrid edge{grid.edges[e], fmt::format("{}_edge{}", place.name, e + 1), place.statement, true};
+      PrintedGrid edge{grid.edges[e], fmt::format("{}_edge{}", place.name, e + 1), place.statement};
       if (auto problems = print_grid(edge); !problems.empty()) return problems;
       functions.edges.push_back(std::move(edge.functions));
     }
@@ -132,7 +131,7 @@ class BlockPrinter {
     if (!is_new) return {};  // versions share code
     auto text = function_text(block.program, known->second, numbers);
     if (!text) return text.diagnostics();
-    (place.at_edge || is_rest(grid, b) ? done_.rests : done_.tiles) += comment(cell_text(grid, b), " ") + *text + "\n";
+    (is_rest(grid, b) ? done_.rests : done_.tiles) += comment(cell_text(grid, b), " ") + *text + "\n";
     return {};
   }
 
