@@ -343,7 +343,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--isamap", required=True)
     parser.add_argument("--target", default="x86_avx512")
-    parser.add_argument("--sizes", type=int, default=8, help="sizes drawn for each kernel")
+    parser.add_argument("--sizes", type=int, default=30, help="sizes drawn for each kernel")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--rounds", type=int, default=25, help="of calls for some time, alternating")
     parser.add_argument("--milliseconds", type=float, default=1, help="of the calls of a round")

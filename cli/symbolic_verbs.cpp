@@ -89,6 +89,8 @@ Json grids_json(const SymbolicProgram& program, std::size_t version) {
       axes.push_back({{"dim", axis.dim}, {"extent", print(axis.extent)}, {"runs", runs}, {"sum", axis.reduced}});
     }
     json.push_back({{"axes", axes}, {"blocks", grid.blocks.size()}, {"schedule", print(grid.schedule)}});
+    for (const Grid& edge : grid.edges)
+      json.back()["edges"].push_back({{"blocks", edge.blocks.size()}, {"schedule", print(edge.schedule)}});
   }
   return json;
 }
@@ -218,7 +220,7 @@ Json symbolic_document(const SymbolicCompilation& compiled, const HardwareModel&
                                 {"schedule", print(compiled.schedules[v * statements])}});
     if (!guard.empty()) json["guards"].push_back(guard);
   }
-  for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  for (const Grid& grid : program.grids) bodies += body_count(grid);
   bodies += program.launches.size();
   if (!program.launches.empty()) json["versions"][0]["launches"] = launches_json(program);
   if (!program.grids.empty()) {
@@ -292,6 +294,9 @@ std::string grids_text(const SymbolicCompilation& compiled) {
       for (const DimRun& run : axis.runs) comment += " " + run_text(run);
       if (&axis != &grid.shape.axes.back()) comment += ";";
     }
+    if (!grid.edges.empty())
+      comment +=
+          fmt::format("; {} grids of edges, {} blocks", grid.edges.size(), body_count(grid) - grid.blocks.size());
     comment += "\n";
   }
   return text + file_text(compiled, comments);
@@ -364,7 +369,7 @@ Exit explain_symbolic(const Options& options, const SymbolicKernel& kernel) {
   const SymbolicProgram& program = *compiled->program;
   std::size_t bodies = 0;
   for (const RowVersion& version : program.versions) bodies += version.parts.size() + version.rest_first.size();
-  for (const Grid& grid : program.grids) bodies += grid.blocks.size();
+  for (const Grid& grid : program.grids) bodies += body_count(grid);
   bodies += program.launches.size();
   std::string text = fmt::format("{} on {}, {}: one program, {} version{}, {} bodies of code\n",
                                  program.kernel.sample.name, model->name, isamap::print(program.kernel.facts),

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "driver/edge_grids.h"
 #include "driver/grid_plan.h"
 #include "driver/grid_price.h"
 #include "driver/grid_versions.h"
@@ -92,8 +93,12 @@ std::vector<std::int64_t> largest_extents(const Grid& grid, const std::vector<Si
   return most;
 }
 
+/// None of its schedules lowers.
+bool is_refused(const PlannedGrid& plan) { return !plan.lowered && plan.next.empty(); }
+
 double price_of(const PlannedGrid& plan, const Bindings& sizes, const HardwareModel& model,
                 const CompileOptions& options) {
+  if (is_refused(plan)) return kIllegal;
   if (!plan.lowered) return price_of_whole(plan.grid, sizes, model, options);
   const auto cost = cost_of(plan.grid, model, options.schedule.costs, sizes);
   return cost ? cost->cycles : kIllegal;
@@ -173,6 +178,9 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
     const auto is_it = [&](const GridCandidate& one) { return one.grids == candidate.grids; };
     if (std::none_of(candidates.begin(), candidates.end(), is_it)) candidates.push_back(std::move(candidate));
   }
+  for (GridCandidate& candidate : candidates)
+    candidate.legal = std::none_of(candidate.grids.begin(), candidate.grids.end(),
+                                   [](const PlannedGrid* plan) { return is_refused(*plan); });
   return candidates;
 }
 
@@ -345,6 +353,10 @@ class BlockCompiler {
       if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();
       bool changed = false;
       for (const GuardedSchedule& version : versions) changed = complete(version.schedule, all) || changed;
+      if (changed && shapes_.size() > 1) {  // the cheapest grids of statements may be others now
+        candidates_ = find_candidates(grids_, prices_);
+        all = question();
+      }
       if (changed) continue;
       return link(asked, versions);
     }
@@ -394,6 +406,7 @@ class BlockCompiler {
         program.grids.push_back(limited_to(plan->grid, largest_extents(plan->grid, version.when)));
       }
     }
+    add_edges(program, model_, options_);
     program.arguments = symbolic_arguments(kernel_.sample);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;

@@ -289,12 +289,12 @@ class GridBuilder {
   std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
     std::vector<const Schedule*> schedules;
     for (const Schedule& schedule : schedules_.rests) schedules.push_back(&schedule);
-    const IterationDomain& likely = grid_.shape.kernel.statements[0].domain;
+    const BlockCounts likely = likely_counts(grid_.shape);
     BlockCounts counts;
     std::optional<PositionsBefore> before;  // tiles that pack what the cell needs, too
     const std::vector<bool> shared = shared_axes(grid_.schedule, grid_.shape, model_);
     for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const std::int64_t extent = likely.dims[static_cast<std::size_t>(likely.find(axes()[axis].dim))].extent;
+      const std::int64_t extent = likely[axis];
       counts.push_back(tiles[axis] > 0 ? tiles[axis] * std::max<std::int64_t>(1, extent / tiles[axis])
                                        : sample_of(run_of(cell, axis), rest_step(axis)));
       const DimRun& first = axes()[axis].runs.front();
@@ -375,6 +375,14 @@ class GridBuilder {
 Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
                         const GridSchedules& schedules) {
   return GridBuilder(shape, model, options, schedules).run();
+}
+
+std::vector<std::int64_t> likely_counts(const GridShape& shape) {
+  const IterationDomain& likely = shape.kernel.statements[0].domain;
+  std::vector<std::int64_t> counts;
+  for (const GridAxis& axis : shape.axes)
+    counts.push_back(likely.dims[static_cast<std::size_t>(likely.find(axis.dim))].extent);
+  return counts;
 }
 
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most) {

@@ -20,6 +20,9 @@ struct GridSchedules {
 Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
                         const GridSchedules& schedules);
 
+/// Positions along each axis at the sample sizes.
+std::vector<std::int64_t> likely_counts(const GridShape& shape);
+
 /// The same without the blocks that no extent up to these needs: by axis; -1: of any extent.
 Grid limited_to(const Grid& grid, const std::vector<std::int64_t>& most);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "isamap/scheduler.h"
 #include "scheduler/nest/scalar_nest.h"
 
 namespace isamap {
@@ -194,10 +195,30 @@ Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const Har
   return schedule;
 }
 
+std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model) {
+  Schedule larger = schedule;
+  TiledLoop* innermost = nullptr;
+  for (Line& line : larger.nests[0].lines)
+    if (auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
+      for (const GridAxis& axis : shape.axes)
+        if (loop->loops.size() == 1 && loop->loops[0].dim == axis.dim && !axis.reduced) innermost = &loop->loops[0];
+  if (innermost == nullptr) return std::nullopt;
+  const Kernel kernel = block_kernel(shape, likely_counts(shape), false);
+  const std::int64_t tile = innermost->tile;
+  for (innermost->tile = 2 * tile; innermost->tile > tile; --innermost->tile)
+    if (!has_errors(verify(larger, kernel, model))) return larger;
+  return std::nullopt;
+}
+
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model) {
   const Schedule schedule = with_unit_loops(shape, with_separate_lanes(found));
   const Schedule inner = with_inner_outputs(shape, schedule, model);
-  return {schedule, with_early_copies(shape, schedule, model), inner, with_early_copies(shape, inner, model)};
+  std::vector<Schedule> planned{schedule, with_early_copies(shape, schedule, model), inner,
+                                with_early_copies(shape, inner, model)};
+  if (inner == schedule) return planned;
+  for (const Schedule& one : {inner, planned.back()})
+    if (auto larger = with_larger_tile(shape, one, model)) planned.push_back(std::move(*larger));
+  return planned;
 }
 
 bool uses_no_instruction(const Schedule& schedule) {

@@ -36,7 +36,12 @@ Schedule with_unit_loops(const GridShape& shape, Schedule schedule);
 /// Copies of the output hold one tile of registers each: a copy of all rows has no loop over tiles of a symbolic dim.
 Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 
-/// A schedule that was found at one size with loops over each symbolic dim alone, and with copies at other places.
+/// A copy of the output for each tile is written back tile by tile, which costs larger tiles less: the innermost loop
+/// over a symbolic dim has the largest legal tile, up to twice its own. Nothing: there is none.
+std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model);
+
+/// A schedule that was found at one size with loops over each symbolic dim alone, with copies at other places, and with
+/// larger tiles where each one has a copy of the output.
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model);
 
 /// Does it use no instruction?

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "driver/grid_builder.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
 
@@ -14,24 +15,23 @@ constexpr double kCellCycles = 25;  // of a call through the table of blocks
 
 using CellCounts = std::vector<std::int64_t>;
 
-/// With copies of the output that hold a tile each (`with_inner_outputs`) made one of all tiles, before all loops;
-/// nothing: there are none.
-std::optional<Schedule> with_whole_outputs(const GridShape& shape, Schedule schedule, const HardwareModel& model) {
+/// Does each tile of registers have a copy of the output of its own?
+bool copies_output_by_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model) {
   const Computation& statement = shape.kernel.statements[0];
   const std::string& output = shape.kernel.tensors[statement.write.tensor.index()].name;
-  bool found = false;
-  for (Nest& nest : schedule.nests) {
-    const auto is_copy = [&](const Line& line) {
-      const auto* stage = std::get_if<Stage>(&line.is);
-      const auto memory = stage != nullptr && stage->tensor == output ? model.find_memory(stage->memory) : std::nullopt;
-      return memory && !stage->layout.empty() && model.memory(*memory).kind != MemoryKind::register_file;
-    };
-    const auto copy = std::find_if(nest.lines.begin(), nest.lines.end(), is_copy);
-    if (copy == nest.lines.end()) continue;
-    found = true;
-    std::rotate(nest.lines.begin(), copy, copy + 1);
-  }
-  return found ? std::optional(std::move(schedule)) : std::nullopt;
+  const auto is_copy = [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    const auto memory = stage != nullptr && stage->tensor == output ? model.find_memory(stage->memory) : std::nullopt;
+    return memory && !stage->layout.empty() && model.memory(*memory).kind != MemoryKind::register_file;
+  };
+  return std::any_of(schedule.nests.begin(), schedule.nests.end(),
+                     [&](const Nest& nest) { return std::any_of(nest.lines.begin(), nest.lines.end(), is_copy); });
+}
+
+double points_of(const Kernel& kernel) {
+  double points = 1;
+  for (const Dim& dim : kernel.statements[0].domain.dims) points *= static_cast<double>(dim.extent);
+  return points;
 }
 
 class BlockPrices {
@@ -66,14 +66,22 @@ class BlockPrices {
 /// How many positions each run of an axis has: what the entry of the program computes.
 std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, std::int64_t extent) {
   std::vector<std::pair<std::size_t, std::int64_t>> runs;
-  std::int64_t left = extent;
+  std::int64_t left = extent, tile = 0;
+  const auto add = [&](std::size_t run, std::int64_t count) {
+    if (count > 0) runs.emplace_back(run, count);
+    left -= count;
+  };
   for (std::size_t r = 0; r < axis.runs.size(); ++r) {
     const DimRun& run = axis.runs[r];
-    const std::int64_t count = run.tile > 0                          ? left / run.tile * run.tile
-                               : run.low <= left && left <= run.high ? left
-                                                                     : 0;
-    if (count > 0) runs.emplace_back(r, count);
-    left -= count;
+    if (run.tile > 0) {
+      tile = run.tile;
+      const bool is_last = r + 1 == axis.runs.size() || axis.runs[r + 1].tile == 0;
+      const bool halved = is_last && halves_rests(axis) && left > tile && left % tile > 0 && left % tile < tile / 2;
+      add(r, left / tile * tile - (halved ? tile : 0));
+      if (left > tile) add(r + static_cast<std::size_t>((left + 1) / 2), (left + 1) / 2);
+    } else if (run.low <= left && left <= run.high) {
+      add(r, left);
+    }
   }
   return runs;
 }
@@ -84,10 +92,11 @@ Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const 
                         const HardwareModel& model, const CostModelFactory& costs) {
   auto own = evaluate(schedule, kernel, model, costs);
   if (!own) return own.diagnostics();
-  if (const auto whole = with_whole_outputs(shape, schedule, model);
-      whole && !has_errors(verify(*whole, kernel, model)))
-    if (const auto other = evaluate(*whole, kernel, model, costs); other && other->total.cycles < own->total.cycles)
-      own->total.cycles = other->total.cycles;
+  const Kernel likely = block_kernel(shape, likely_counts(shape), false);
+  if (!copies_output_by_tile(shape, schedule, model) || points_of(kernel) <= points_of(likely))
+    return std::move(own->total);
+  if (const auto tiles = evaluate(schedule, likely, model, costs); tiles)
+    own->total.cycles = std::min(own->total.cycles, tiles->total.cycles * points_of(kernel) / points_of(likely));
   return std::move(own->total);
 }
 

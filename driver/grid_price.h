@@ -16,8 +16,9 @@ struct PositionsBefore {
   std::int64_t count = 0;
 };
 
-/// Of a block. Where each tile of registers has a copy of its own, which is written back with strides, the lines that
-/// one tile leaves open are finished by the next one: the price is no more than that of one copy of all tiles.
+/// Of a block. Where each tile of registers has a copy of the output of its own, which is written back with strides,
+/// the cost model counts lines that one tile leaves open as if they left the caches before the next tile finishes them.
+/// So many tiles cost no more than their share of the likely sizes.
 Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const Kernel& kernel,
                         const HardwareModel& model, const CostModelFactory& costs);
 

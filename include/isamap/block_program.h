@@ -46,6 +46,10 @@ struct GridAxis {
   std::vector<DimRun> runs;   ///< tiles by falling size, then the others by rising `low`
 };
 
+/// Where a tile leaves less than half of it, the last tile and the rest are cut in halves: 14 + 3 positions become 9 +
+/// 8, since a few positions have too few independent sums to hide latencies. Every rest has a run of its own then.
+bool halves_rests(const GridAxis& axis);
+
 /// The smallest extent that the runs do not serve; nothing: they serve every one.
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis);
 
@@ -72,6 +76,8 @@ struct GridShape {
   std::vector<std::vector<bool>> symbolic_extent;  ///< by tensor and axis
   std::vector<std::vector<AffineExpr>> extents;    ///< by tensor and axis, over sizes; empty: it is not dense
   std::map<TensorId, PaddedCopy> padded;           ///< subscripts in `kernel` count from `low`
+  /// By tensor and axis, over sizes: subscript 0 of `kernel` is this one of the tensor. Empty: the same.
+  std::vector<std::vector<AffineExpr>> first = {};
 };
 /// An error says what stands against a grid of blocks, and which size to bind.
 Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement);
@@ -110,8 +116,12 @@ struct Grid {
       blocks;  ///< by run of each axis, the last axis fastest; those that start the sum, then those that add
   std::vector<int> order;  ///< axes, outermost loop of the grid first
   Schedule schedule;
+  /// Of a statement that reads beyond edges: the positions at edges (program/edge_shapes.h), where the inner zone is
+  /// not empty; the blocks above serve that zone then, else all positions. None: they serve all positions at all sizes.
+  std::vector<Grid> edges = {};
   bool has_adding_blocks() const;
 };
 std::size_t block_count(const Grid& grid);  ///< of those that start the sum
+std::size_t body_count(const Grid& grid);   ///< all blocks, those at edges, too
 
 }  // namespace isamap

@@ -323,9 +323,26 @@ std::optional<std::int64_t> uncovered_extent(const GridAxis& axis) {
   return first > 0 || axis.most >= 0 ? std::nullopt : std::optional<std::int64_t>(1);
 }
 
+bool halves_rests(const GridAxis& axis) {
+  std::int64_t tile = 0, rest = 0;
+  for (const DimRun& run : axis.runs) {
+    if (run.tile > 0)
+      tile = run.tile;
+    else if (run.low != run.high || run.low != ++rest)
+      return false;
+  }
+  return !axis.reduced && tile > 2 && rest == tile - 1;
+}
+
 std::size_t block_count(const Grid& grid) {
   std::size_t count = 1;
   for (const GridAxis& axis : grid.shape.axes) count *= axis.runs.size();
+  return count;
+}
+
+std::size_t body_count(const Grid& grid) {
+  std::size_t count = grid.blocks.size();
+  for (const Grid& edge : grid.edges) count += body_count(edge);
   return count;
 }
 

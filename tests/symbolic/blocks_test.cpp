@@ -85,6 +85,44 @@ TEST(SymbolicBlocks, Scores) { run_sizes(scores, 20); }
 TEST(SymbolicBlocks, Values) { run_sizes(values, 20); }
 TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(symbolic_image, 20); }
 TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwise, 20); }
+TEST(SymbolicBlocks, EdgesOfADepthwiseConvolution) {
+  ASSERT_TRUE(grid_of(symbolic_edges).program);
+  EXPECT_EQ(grid_of(symbolic_edges).program->grids[0].edges.size(), 24);     // 2 + 2 rows and columns, and inner ones
+  EXPECT_TRUE(grid_of(symbolic_depthwise).program->grids[0].edges.empty());  // the last column depends on parity
+  run_sizes(symbolic_edges, 30);
+}
+
+/// Each size alone from 0 on, so that images are also smaller than their edges.
+TEST(SymbolicBlocks, EdgesOfSmallImages) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(symbolic_edges);
+  ASSERT_TRUE(grid_of(symbolic_edges).program);
+  const SymbolicProgram& right = *grid_of(symbolic_edges).program;
+  const auto runner = make_symbolic_runner(right, vector_machine());
+  for (std::int64_t h = 0; h < 8; ++h)
+    for (std::int64_t w = 0; w < 8; ++w) {
+      const auto checked = run_at(*runner, kernel, {{"N", 1}, {"H", h}, {"W", w}}, availability(vector_machine()).how);
+      ASSERT_TRUE(checked) << render(checked.diagnostics());
+      EXPECT_TRUE(checked->correct) << h << " x " << w << ": " << checked->first_difference;
+    }
+  SymbolicProgram less = right;  // mutant: the grid of a corner is missing
+  less.grids[0].edges.pop_back();
+  const auto checked = run_at(*make_symbolic_runner(less, vector_machine()), kernel, {{"N", 1}, {"H", 9}, {"W", 9}},
+                              availability(vector_machine()).how);
+  EXPECT_FALSE(checked && checked->correct);
+}
+
+/// Infinite inputs: a product with what lies outside would be no number.
+TEST(SymbolicBlocks, ExactProgramsHaveNoEdges) {
+  CompileOptions options;
+  options.schedule.max_evaluations = 30;
+  options.most_versions = 1;
+  options.strict_float = true;
+  const SymbolicCompilation exact = compile_symbolic(symbolic_kernel(symbolic_edges), vector_machine(), options);
+  ASSERT_TRUE(exact.program) << render(exact.problems);
+  EXPECT_TRUE(exact.program->grids[0].edges.empty());
+}
+
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 20); }
 
 /// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.

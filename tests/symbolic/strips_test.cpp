@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "backends/compiled_runner.h"
-#include "backends/cpp/symbolic/padding_zones.h"
 #include "driver/execute.h"
 #include "driver/grid_plan.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
+#include "program/padding_zones.h"
 #include "program/row_strips.h"
 #include "tests/symbolic/kernels.h"
 

@@ -114,9 +114,13 @@ class SizedModelPrinter {
     auto unit = print_symbolic_cpp(renamed, machine_);
     if (!unit) return unit.diagnostics();
     take(*unit, renamed.grids.empty() ? renamed.versions[0].parts[0].program : renamed.arguments, made);
-    for (const Grid& grid : renamed.grids)
+    for (const Grid& grid : renamed.grids) {
       for (const Block& block : grid.blocks)
         for (const Assumption& one : block.program.assumptions) assumed_.insert(one.text);
+      for (const Grid& edge : grid.edges)
+        for (const Block& block : edge.blocks)
+          for (const Assumption& one : block.program.assumptions) assumed_.insert(one.text);
+    }
     std::string body;
     for (std::size_t start = 0; start < unit->text.size();) {
       const std::size_t end = std::min(unit->text.find('\n', start), unit->text.size());

@@ -66,14 +66,25 @@ std::string cell_text(const Grid& grid, std::size_t number) {
   return text + "\n";
 }
 
+/// A grid that is printed: the name its functions begin with, and what they are.
+struct PrintedGrid {
+  const Grid& grid;
+  std::string name;
+  std::size_t statement = 0;
+  GridFunctions functions = {};
+};
+
 class BlockPrinter {
  public:
   BlockPrinter(const SymbolicProgram& program, const HardwareModel& model, const std::string& name)
       : program_(program), model_(model), name_(name) {}
 
   Result<BlockFunctions> print() {
-    for (std::size_t g = 0; g < program_.grids.size(); ++g)
-      if (auto problems = print_grid(g); !problems.empty()) return problems;
+    for (std::size_t g = 0; g < program_.grids.size(); ++g) {
+      PrintedGrid place{program_.grids[g], grid_name(g), statement_of(g)};
+      if (auto problems = print_grid(place); !problems.empty()) return problems;
+      done_.grids.push_back(std::move(place.functions));
+    }
     return std::move(done_);
   }
 
@@ -85,33 +96,38 @@ class BlockPrinter {
     return program_.grids.size() == 1 ? 0 : g % program_.kernel.sample.statements.size();
   }
 
-  Diagnostics print_grid(std::size_t g) {
-    const Grid& grid = program_.grids[g];
-    GridFunctions& functions = done_.grids.emplace_back();
+  Diagnostics print_grid(PrintedGrid& place) {
+    const Grid& grid = place.grid;
+    GridFunctions& functions = place.functions;
     functions.blocks.assign(grid.blocks.size(), "nullptr");
     for (const TensorId tensor : copied_inputs(grid)) functions.copy_of[tensor].resize(grid.blocks.size());
     for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
       if (grid.blocks[b].program.buffers.empty()) continue;
-      if (auto problems = print_block(g, b); !problems.empty()) return problems;
+      if (auto problems = print_block(place, b); !problems.empty()) return problems;
+    }
+    for (std::size_t e = 0; e < grid.edges.size(); ++e) {
+      PrintedGrid edge{grid.edges[e], fmt::format("{}_edge{}", place.name, e + 1), place.statement};
+      if (auto problems = print_grid(edge); !problems.empty()) return problems;
+      functions.edges.push_back(std::move(edge.functions));
     }
     return {};
   }
 
   /// Unless one with the same code is there.
-  Diagnostics print_block(std::size_t g, std::size_t b) {
-    const Grid& grid = program_.grids[g];
-    GridFunctions& functions = done_.grids[g];
+  Diagnostics print_block(PrintedGrid& place, std::size_t b) {
+    const Grid& grid = place.grid;
     Block block = grid.blocks[b];
     RuntimeNumbers numbers = numbers_of(grid.shape, block);
-    std::string key = fmt::format("{}\n{}", statement_of(g), code_key(block));
-    for (const auto& [tensor, copies] : functions.copy_of) {
+    std::string key = fmt::format("{}\n{}", place.statement, code_key(block));
+    for (const std::string& parameter : numbers.parameters) key += parameter + ";";
+    for (const auto& [tensor, copies] : place.functions.copy_of) {
       const std::string& array = numbers.arrays.emplace_back(copy_name(grid.shape, tensor));
       numbers.definitions.push_back("(void)" + array + ";");
       key += array + ";";
     }
-    if (auto problems = take_copies(g, b, block, numbers); !problems.empty()) return problems;
-    const auto [known, is_new] = blocks_.try_emplace(key, fmt::format("{}_block{}", grid_name(g), b + 1));
-    functions.blocks[b] = known->second;
+    if (auto problems = take_copies(place, b, block, numbers); !problems.empty()) return problems;
+    const auto [known, is_new] = blocks_.try_emplace(key, fmt::format("{}_block{}", place.name, b + 1));
+    place.functions.blocks[b] = known->second;
     if (!is_new) return {};  // versions share code
     auto text = function_text(block.program, known->second, numbers);
     if (!text) return text.diagnostics();
@@ -120,13 +136,13 @@ class BlockPrinter {
   }
 
   /// Takes the shared copies out of a block and prints the functions that make them.
-  Diagnostics take_copies(std::size_t g, std::size_t b, Block& block, RuntimeNumbers& numbers) {
-    const GridShape& shape = program_.grids[g].shape;
+  Diagnostics take_copies(PrintedGrid& place, std::size_t b, Block& block, RuntimeNumbers& numbers) {
+    const GridShape& shape = place.grid.shape;
     std::set<std::size_t> taken;
     for (const SharedCopy& copy : shared_copies(block, shape)) {
-      auto number = print_copy(g, block, copy, numbers);
+      auto number = print_copy(place, block, copy, numbers);
       if (!number) return number.diagnostics();
-      done_.grids[g].copy_of[copy.tensor][b] = *number;
+      place.functions.copy_of[copy.tensor][b] = *number;
       numbers.places[copy.buffer.value] = copy_name(shape, copy.tensor) + ".memory";
       taken.insert(copy.nodes.begin(), copy.nodes.end());
     }
@@ -138,8 +154,9 @@ class BlockPrinter {
   }
 
   /// Unless one with the same code is there. Its number among the copies of the grid, from 1.
-  Result<std::size_t> print_copy(std::size_t g, const Block& block, const SharedCopy& copy, RuntimeNumbers numbers) {
-    const GridShape& shape = program_.grids[g].shape;
+  Result<std::size_t> print_copy(PrintedGrid& place, const Block& block, const SharedCopy& copy,
+                                 RuntimeNumbers numbers) {
+    const GridShape& shape = place.grid.shape;
     const Buffer& buffer = block.program.buffers[copy.buffer.index()];
     const auto length = numbers.lengths.find(copy.buffer.value);
     const std::string count = length != numbers.lengths.end() ? length->second : std::to_string(element_span(buffer));
@@ -151,8 +168,8 @@ class BlockPrinter {
     auto text = function_text(only, "COPY", numbers);
     if (!text) return text.diagnostics();
     std::string code = code_of(*text);
-    std::vector<std::string>& copies = done_.grids[g].copies;
-    const std::string name = fmt::format("{}_copy{}", grid_name(g), copies.size() + 1);
+    std::vector<std::string>& copies = place.functions.copies;
+    const std::string name = fmt::format("{}_copy{}", place.name, copies.size() + 1);
     const auto [known, is_new] = copies_.try_emplace(code, name);
     if (is_new) {
       code.replace(code.find("void COPY("), 10, "void " + name + "(");

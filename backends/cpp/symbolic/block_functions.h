@@ -16,6 +16,7 @@ struct GridFunctions {
   std::vector<std::string> blocks;                       ///< by block; "nullptr": no cell needs it
   std::vector<std::string> copies;                       ///< those that fill shared copies
   std::map<TensorId, std::vector<std::size_t>> copy_of;  ///< by input and block: number in `copies` from 1; 0: none
+  std::vector<GridFunctions> edges = {};                 ///< of the grids at edges
 };
 
 struct BlockFunctions {

@@ -58,14 +58,29 @@ struct Positions {
   long begin, end;
 };
 
-// Positions of a row of a copy with `value` around its source: `count` elements from `first` on; null: none.
+// A row of a tensor, null: none, and the end of all its elements.
 template <typename T>
-inline void pad_row(T* to, const T* from, Positions filled, long first, long count, double value) {
+struct Source {
+  const T *row, *end;
+};
+
+// Positions of a row of a copy with `value` around its source: `count` elements from `first` on. Short rows are written
+// in words of 64 bytes; rows follow each other in memory, so that what a word writes beyond its row is written again, or
+// lies in `slack` bytes behind the copy.
+template <typename T>
+inline void pad_row(T* to, Source<T> from, Positions filled, long first, long count, double value) {
+  constexpr long word = 64 / long(sizeof(T)), many = 16 * word;
+  T values[word];
+  for (long i = 0; i < word; ++i) values[i] = static_cast<T>(value);
   long low = first < filled.begin ? filled.begin : first, high = first + count < filled.end ? first + count : filled.end;
-  if (from == nullptr || high <= low) low = high = filled.end;
-  for (long i = filled.begin; i < low; ++i) to[i] = static_cast<T>(value);
-  if (high > low) std::memcpy(to + low, from + (low - first), static_cast<std::size_t>(high - low) * sizeof(T));
-  for (long i = high; i < filled.end; ++i) to[i] = static_cast<T>(value);
+  if (from.row == nullptr || high <= low) low = high = filled.end;
+  for (long i = filled.begin; i < low; i += word) std::memcpy(to + i, values, 64);
+  const T* const source = high > low ? from.row + (low - first) : from.end;
+  if (high - low <= many && from.end - source >= high - low + word)
+    for (long i = low; i < high; i += word) std::memcpy(to + i, source + (i - low), 64);
+  else if (high > low)
+    std::memcpy(to + low, source, static_cast<std::size_t>(high - low) * sizeof(T));
+  for (long i = high; i < filled.end; i += word) std::memcpy(to + i, values, 64);
 }
 
 // Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
@@ -111,8 +126,8 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
   Names names;
   for (const char* taken :
-       {"runs", "many", "left", "at", "blocks", "copies", "block", "GrowingArray", "Run", "copy_row", "slack",
-        "pad_row", "clamped", "strip", "strip0", "strip_rows", "strip_of", "edge"})
+       {"runs",  "many",    "left",   "at",       "blocks",  "copies", "block",  "GrowingArray", "Run",      "copy_row",
+        "slack", "pad_row", "Source", "by_edges", "clamped", "strip",  "strip0", "strip_rows",   "strip_of", "edge"})
     names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
@@ -135,6 +150,12 @@ std::string guard_words(const RowVersion& version) {
   return text.empty() ? "for every size" : text;
 }
 
+void add_assumptions(const Grid& grid, std::set<std::string>& assumptions) {
+  for (const Block& block : grid.blocks)
+    for (const Assumption& one : block.program.assumptions) assumptions.insert(one.text);
+  for (const Grid& edge : grid.edges) add_assumptions(edge, assumptions);
+}
+
 std::string about(const SymbolicProgram& program, const HardwareModel& model, const std::string& name) {
   const Kernel& kernel = program.kernel.sample;
   std::string out = comment(
@@ -150,8 +171,7 @@ std::string about(const SymbolicProgram& program, const HardwareModel& model, co
     if (program.versions.size() > 1 && g % statements == 0)
       out += comment(fmt::format("\nversion {}, {}:", version + 1, guard_words(program.versions[version])), " ");
     out += comment("\nblocks:", " ") + comment(print(grid.schedule), "   ");
-    for (const Block& block : grid.blocks)
-      for (const Assumption& one : block.program.assumptions) assumptions.insert(one.text);
+    add_assumptions(grid, assumptions);
   }
   out += comment("\nassumptions:\narguments do not overlap\n", " ");
   for (const std::string& one : assumptions) out += comment(one, " ");

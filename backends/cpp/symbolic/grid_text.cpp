@@ -7,9 +7,9 @@
 
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
-#include "backends/cpp/symbolic/padding_zones.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
+#include "program/padding_zones.h"
 #include "program/shared_copies.h"
 
 namespace isamap {
@@ -23,6 +23,7 @@ struct GridPlace {
   std::optional<PaddingZones> zones;
   const Strip* strip;  ///< null: all rows at once
 
+  bool has_edges() const { return zones && !grid.edges.empty() && strip == nullptr; }
   bool is_zoned(int axis) const { return zones && zones->axes.contains(axis); }
   bool is_cut(int axis) const { return strip != nullptr && strip->axis == axis; }
 };
@@ -36,16 +37,18 @@ std::string size_product(const SizeProduct& product, const EntryNames& names) {
 /// Appends the runs of `left` positions from `at` on. A sum over nothing starts, too.
 std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& indent, const std::string& edge) {
   std::string text;
-  for (std::size_t r = 0; r < axis.runs.size(); ++r) {
-    const DimRun& run = axis.runs[r];
-    if (run.tile == 0) continue;
-    text += fmt::format(
-        "{5}if (const long n = left / {0} * {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n{4}}}, at += n, left -= "
-        "n;\n",
-        run.tile, axis.reduced && r == 0 ? " || left == 0" : "", a, r, edge, indent);
-  }
+  const bool halved = halves_rests(axis);
   std::size_t first = 0;
   while (first < axis.runs.size() && axis.runs[first].tile > 0) ++first;
+  for (std::size_t r = 0; r < first; ++r) {
+    const std::int64_t tile = axis.runs[r].tile;
+    std::string count = fmt::format("left / {0} * {0}", tile);
+    if (halved && r + 1 == first)
+      count += fmt::format(" - (left > {0} && left % {0} > 0 && left % {0} < {1} ? {0} : 0)", tile, tile / 2);
+    text += fmt::format(
+        "{5}if (const long n = {0}; n > 0{1}) runs{2}[many{2}++] = {{{3}, at, n{4}}}, at += n, left -= n;\n", count,
+        axis.reduced && r == 0 ? " || left == 0" : "", a, r, edge, indent);
+  }
   if (first == axis.runs.size()) return text;
   const std::int64_t most = axis.runs.back().high;
   std::string table = "0";
@@ -54,18 +57,23 @@ std::string cut_text(const GridAxis& axis, std::size_t a, const std::string& ind
     while (r < axis.runs.size() && !(axis.runs[r].low <= rest && rest <= axis.runs[r].high)) ++r;
     table += fmt::format(", {}", r);
   }
-  return text + fmt::format(
-                    "{5}static const unsigned char run_of[{0}] = {{{1}}};\n"
-                    "{5}if (left > 0) runs{2}[many{2}++] = {{run_of[left], at, left{3}}}{4};\n",
-                    most + 1, table, a, edge, edge.empty() ? "" : ", at += left", indent);
+  text += fmt::format("{2}static const unsigned char run_of[{0}] = {{{1}}};\n", most + 1, table, indent);
+  if (halved)
+    text += fmt::format(
+        "{0}if (const long n = (left + 1) / 2; left > {1}) runs{2}[many{2}++] = {{run_of[n], at, n{3}}}, at += n, left "
+        "-= n;\n",
+        indent, most, a, edge);
+  return text + fmt::format("{0}if (left > 0) runs{1}[many{1}++] = {{run_of[left], at, left{2}}}{3};\n", indent, a,
+                            edge, edge.empty() ? "" : ", at += left");
 }
 
-/// Of an extent: the runs of tiles, and one of what they leave; of zones, those of each.
+/// Of an extent: the runs of tiles, and one or two of what they leave; of zones, those of each.
 std::size_t most_runs(const GridPlace& place, int axis) {
-  const std::vector<DimRun>& runs = place.grid.shape.axes[static_cast<std::size_t>(axis)].runs;
+  const GridAxis& cut = place.grid.shape.axes[static_cast<std::size_t>(axis)];
+  const std::vector<DimRun>& runs = cut.runs;
   const auto tiles =
       static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile > 0; }));
-  return (tiles + (tiles < runs.size() ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
+  return (tiles + (tiles < runs.size() ? 1 : 0) + (halves_rests(cut) ? 1 : 0)) * (place.is_zoned(axis) ? 3 : 1);
 }
 
 /// Fills `runsA` and `manyA` for an axis; from the first row of a strip on.
@@ -82,8 +90,10 @@ std::string runs_text(const GridPlace& place, std::size_t a) {
   const std::string end = fmt::format("zone{}[z]", a);
   return text +
          fmt::format(
-             "      long at = 0;\n      for (int z = 0; z < 3; ++z) {{\n        const bool edge = z != 1;\n"
+             "      long at = {};\n      for (int z = {}; z < {}; ++z) {{\n        const bool edge = z != 1;\n"
              "        long left = {} - at;\n",
+             place.has_edges() ? fmt::format("by_edges ? zone{}[0] : 0", a) : "0",
+             place.has_edges() ? "by_edges ? 1 : 0" : "0", place.has_edges() ? "(by_edges ? 2 : 3)" : "3",
              place.is_cut(number) ? fmt::format("clamped({} - strip0, 0, strip)", end) : end) +
          cut_text(axis, a, "        ", ", edge") + "      }\n    }\n";
 }
@@ -97,6 +107,12 @@ std::string zones_text(const GridPlace& place) {
     text += fmt::format(
         "    const long zone{0}[3] = {{clamped({1}, 0, {2}), clamped({3}, clamped({1}, 0, {2}), {2}), {2}}};\n", a,
         zone.first, extent, size_text(zone.end, place.names.sizes));
+  }
+  if (place.has_edges()) {
+    std::string inner;  // each axis has inner positions
+    for (const auto& [a, zone] : place.zones->axes)
+      inner += fmt::format("{0}zone{1}[0] < zone{1}[1]", inner.empty() ? "" : " && ", a);
+    text += fmt::format("    const bool by_edges = {};\n", inner);
   }
   const TensorId tensor = place.zones->tensor;
   const std::vector<SizeProduct> own = own_strides(place.grid.shape, tensor, place.kernel);
@@ -182,8 +198,13 @@ std::string cell_pointer(const GridPlace& place, TensorId id) {
   std::string text = name + (shape.padded.contains(id) ? "_padded" : ""), own;
   const auto& moves = shape.moves[id.index()];
   for (std::size_t d = 0; d < moves.size(); ++d) {
-    if (moves[d].axis < 0) continue;
     const SizeProduct& stride = shape.strides[id.index()][d];
+    if (!shape.first.empty() && shape.first[id.index()][d] != AffineExpr(0))
+      text += fmt::format(
+          " + {} * ({})",
+          stride.is_number() ? std::to_string(stride.number) : stride_name(shape.kernel.tensors[id.index()], d),
+          size_text(shape.first[id.index()][d], place.names.sizes));
+    if (moves[d].axis < 0) continue;
     std::string at = fmt::format("runs{0}[r{0}].at", moves[d].axis);
     if (place.is_cut(moves[d].axis) && !local) at = "(strip0 + " + at + ")";
     text += " + " +
@@ -248,8 +269,10 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
                         size_product(shape.strides[t][d], names));
   text += zones_text(place);
+  EntryNames with_copies = names;
+  if (place.has_edges()) with_copies.copied = "    if (!by_edges)\n";
   for (const auto& [id, copy] : shape.padded)
-    text += padded_copy_text(shape, id, kernel, names, model, place.zones ? &*place.zones : nullptr);
+    text += padded_copy_text(shape, id, kernel, with_copies, model, place.zones ? &*place.zones : nullptr);
   for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(place, a);
   text += block_table(place, functions, model);
   std::string indent = "    ";
@@ -257,7 +280,12 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);
     indent += "  ";
   }
-  return text + cell_call(place, functions, indent) + "  }\n";
+  text += cell_call(place, functions, indent);
+  if (!place.has_edges()) return text + "  }\n";
+  text += "    if (by_edges) {\n";
+  for (std::size_t e = 0; e < grid.edges.size(); ++e)
+    text += grid_text(grid.edges[e], functions.edges[e], kernel, names, model, nullptr);
+  return text + "    }\n  }\n";
 }
 
 }  // namespace isamap

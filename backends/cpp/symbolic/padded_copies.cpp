@@ -104,14 +104,19 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
     all += fmt::format(" * extent{}", d);
     if (d > rows.last) inner += fmt::format(" * extent{}", d);
   }
-  text += fmt::format("      const long inner = {};\n      {}_padded = static_cast<{}*>({}_memory.at({}));\n", inner,
-                      name, type, name, all);
+  std::string count = "1";
+  for (std::size_t d = 0; d < copy.low.size(); ++d) count += fmt::format(" * shape{}", d);
+  text += fmt::format(
+      "      const long inner = {0};\n      {1}_padded = static_cast<{2}*>({1}_memory.at({3} + slack));\n"
+      "      const {2}* const end = {1} + {4};\n",
+      inner, name, type, all, count);
   const std::string value = std::isfinite(copy.value) ? fmt::format("{}", copy.value)
                             : copy.value > 0          ? "__builtin_inf()"
                                                       : "-__builtin_inf()";
   const auto part = [&](const std::string& begin, const std::string& end) {
-    return fmt::format("pad_row<{0}>(row, source, {{{1} * inner, {2} * inner}}, {3} * inner, shape{4} * inner, {5});",
-                       type, begin, end, -copy.low[rows.last], rows.last, value);
+    return fmt::format(
+        "pad_row<{0}>(row, {{source, end}}, {{{1} * inner, {2} * inner}}, {3} * inner, shape{4} * inner, {5});", type,
+        begin, end, -copy.low[rows.last], rows.last, value);
   };
   const std::string end = fmt::format("extent{}", rows.last);
   std::string fill = part("0", end);
@@ -126,8 +131,8 @@ std::string padded_text(const GridShape& shape, TensorId id, const SymbolicKerne
       fmt::format(
           "      {{\n        {0}* const row = {1};\n        const {0}* const source = {2};\n        {3}\n      }}\n",
           type, rows.row, rows.source, fill);
-  return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n    {{\n", name,
-                     type) +
+  return fmt::format("    static thread_local GrowingArray {0}_memory;\n    {1}* {0}_padded = nullptr;\n{2}    {{\n",
+                     name, type, names.copied) +
          text + "    }\n";
 }
 

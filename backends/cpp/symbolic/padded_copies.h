@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "backends/cpp/symbolic/padding_zones.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
 #include "isamap/block_program.h"
 #include "isamap/hardware.h"
+#include "program/padding_zones.h"
 
 namespace isamap {
 

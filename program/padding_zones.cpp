@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpp/symbolic/padding_zones.h"
+#include "program/padding_zones.h"
 
 #include <algorithm>
 
@@ -8,8 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kFewUses = 64;   // of an element: more are worth a copy
-constexpr std::int64_t kSmallTile = 8;  // positions: a cut costs larger tiles more than a copy
+constexpr std::int64_t kFewUses = 64;  // of an element: more are worth a copy
 
 std::int64_t uses_of_element(const GridShape& shape, TensorId tensor) {
   std::int64_t points = 1;
@@ -23,7 +22,10 @@ std::optional<InnerZone> inner_zone(const GridShape& shape, const PaddedCopy& co
   if (move.axis < 0) return std::nullopt;
   const GridAxis& axis = shape.axes[static_cast<std::size_t>(move.axis)];
   const AffineExpr span = copy.extents[dim] - 1 - move.factor * (axis.extent - 1);
-  const bool cut = !axis.reduced && axis.multiple == 1 && !axis.runs.empty() && axis.runs.front().tile <= kSmallTile;
+  // Lanes along the axis would be cut, too: a copy costs less than a few positions of their own.
+  const bool in_lanes =
+      std::any_of(axis.runs.begin(), axis.runs.end(), [](const DimRun& run) { return run.low != run.high; });
+  const bool cut = !axis.reduced && axis.multiple == 1 && !axis.runs.empty() && !in_lanes;
   if (!cut || !span.is_constant() || span.constant() < 0) return std::nullopt;
   const std::int64_t low = copy.low[dim];
   const std::int64_t first = low < 0 ? (-low + move.factor - 1) / move.factor : 0;

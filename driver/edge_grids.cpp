@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/edge_grids.h"
+
+#include <algorithm>
+
+#include "driver/grid_plan.h"
+#include "program/edge_shapes.h"
+#include "scheduler/nest/out_of_bounds.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t kEdgeEvaluations = 60;  // of a search: edges are few positions, with few choices
+
+/// The grid of one edge by a schedule that is searched for it; nothing: none lowers.
+std::optional<Grid> edge_grid(const GridShape& shape, const HardwareModel& model, CompileOptions options) {
+  options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kEdgeEvaluations);
+  const Compilation compiled = compile(block_kernel(shape, likely_counts(shape), false), model, options);
+  if (!compiled.scheduled) return std::nullopt;
+  for (const Schedule& schedule : schedules_to_plan(shape, compiled.scheduled->schedule, model)) {
+    PlannedGrid plan = planned_grid(shape, schedule, {}, model);
+    complete(plan, shape, model, options);
+    if (!plan.lowered) continue;
+    const Computation& statement = shape.kernel.statements[0];
+    const bool skips_products =
+        statement.reduction == Reduction::add && !std::holds_alternative<Read>(statement.body.op);
+    for (std::size_t b = 0; skips_products && b < plan.grid.blocks.size(); ++b)
+      plan.grid.blocks[b].program.assumptions.push_back(
+          {Assumption::Kind::finite_inputs, "inputs are finite: products with out-of-bounds values are skipped"});
+    return std::move(plan.grid);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_edges(SymbolicProgram& program, const HardwareModel& model, const CompileOptions& options) {
+  const Kernel& kernel = program.kernel.sample;
+  if (options.strict_float || options.hand_written || !options.versions.empty() || kernel.statements.size() != 1)
+    return;
+  std::vector<Grid> known;  // of the version before
+  for (Grid& grid : program.grids) {
+    const auto zones = padding_zones(grid.shape, program.kernel);
+    if (!zones || !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()])) continue;
+    if (known.empty())
+      for (const GridShape& shape : edge_shapes(grid.shape, program.kernel, *zones)) {
+        auto edge = edge_grid(shape, model, options);
+        if (!edge) return;
+        known.push_back(std::move(*edge));
+      }
+    grid.edges = known;
+  }
+}
+
+}  // namespace isamap

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: a block of a grid with numbers for its counts is, node by node, the program that lowering makes for these
+// numbers by the same schedule. Each kernel is searched once, with few evaluations; blocks are lowered at other counts
+// than those they were found at, so that whatever depends on a count and is no trip or mask shows.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "isamap/symbolic_compile.h"
+#include "tests/symbolic/kernels.h"
+
+namespace isamap {
+namespace {
+
+const HardwareModel& vector_machine() {
+  static const HardwareModel model = machine_of_file("x86_avx2");
+  return model;
+}
+
+using Counts = std::vector<std::int64_t>;
+
+/// `bind` of a block: trips of loops over tiles and extents under masks become numbers.
+void bind_nodes(std::vector<Node>& nodes, const Block& block, const Counts& counts) {
+  std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Comment>(node.is); });
+  for (Node& node : nodes)
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      if (const auto found = block.loops.find(loop->variable); found != block.loops.end())
+        loop->trip = counts[static_cast<std::size_t>(found->second.axis)] / found->second.step;
+      bind_nodes(loop->body, block, counts);
+    } else if (auto* guard = std::get_if<Guard>(&node.is)) {
+      bind_nodes(guard->then, block, counts);
+      bind_nodes(guard->otherwise, block, counts);
+    } else if (auto* call = std::get_if<Call>(&node.is)) {
+      for (std::int64_t& extent : call->extents)
+        if (const auto found = block.masked.find(extent); found != block.masked.end())
+          extent = counts[static_cast<std::size_t>(found->second.first)] - found->second.second;
+    }
+}
+
+/// Positions of a cell along an axis with about so many steps of its tile; under a mask, some of its lanes: more than
+/// one, which lowering may find along another axis of one position, and not all, which it writes without a mask.
+std::int64_t count_of(const GridAxis& axis, std::size_t run, std::int64_t steps) {
+  const DimRun& one = axis.runs[run];
+  const std::int64_t low = std::min(one.high, std::max<std::int64_t>(one.low, 2));
+  if (one.tile == 0) return one.low == one.high ? one.low : low + (one.high - low) * (steps % 3) / 3;
+  const std::int64_t larger = run > 0 ? axis.runs[run - 1].tile : 0;
+  return larger > one.tile ? std::min(steps * one.tile, larger - one.tile) : steps * one.tile;
+}
+
+Counts counts_of(const Grid& grid, std::size_t number, std::int64_t steps) {
+  Counts counts(grid.shape.axes.size());
+  std::size_t cell = number % block_count(grid);
+  for (std::size_t a = counts.size(); a-- > 0;) {
+    const GridAxis& axis = grid.shape.axes[a];
+    counts[a] = count_of(axis, cell % axis.runs.size(), steps + static_cast<std::int64_t>(a));
+    cell /= axis.runs.size();
+  }
+  return counts;
+}
+
+/// Blocks that were compared with the lowering of their numbers.
+int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t steps) {
+  int compared = 0;
+  for (std::size_t b = 0; b < grid.blocks.size(); ++b) {
+    const Block& block = grid.blocks[b];
+    if (block.program.buffers.empty()) continue;
+    const Counts counts = counts_of(grid, b, steps);
+    const bool adds = b >= block_count(grid);
+    const auto lowered = lower(block.schedule, block_kernel(grid.shape, counts, adds), model);
+    EXPECT_TRUE(lowered) << render(lowered.diagnostics());
+    if (!lowered) continue;
+    Program bound = block.program, own = *lowered;
+    bind_nodes(bound.body, block, counts);
+    bind_nodes(own.body, {}, counts);
+    EXPECT_TRUE(bound.body == own.body) << grid.shape.kernel.name << " block " << b << " at "
+                                        << testing::PrintToString(counts) << "\n"
+                                        << print(bound, model) << "\nand\n"
+                                        << print(own, model);
+    ++compared;
+  }
+  for (const Grid& edge : grid.edges) compared += compare_blocks(edge, model, steps);
+  return compared;
+}
+
+int compare_blocks(const std::string& text) {
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 30;
+  options.most_versions = 1;
+  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
+  EXPECT_TRUE(compiled.program) << render(compiled.problems);
+  int compared = 0;
+  for (const Grid& grid : compiled.program ? compiled.program->grids : std::vector<Grid>{})
+    for (const std::int64_t steps : {2, 5}) compared += compare_blocks(grid, vector_machine(), steps);
+  return compared;
+}
+
+const std::string batched = R"(kernel: scores
+dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
+tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}
+compute:
+  - P[h,s,t] += Q[h,s,d] * K[h,t,d]
+)";
+
+const std::string pairs = R"(kernel: pairs
+dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
+tensors: {A: {shape: [M, K], dtype: s16}, B: {shape: [K, N], dtype: s16}, C: {shape: [M, N], dtype: s32}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)";
+
+TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
+  for (const std::string& text :
+       {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges, symbolic_softmax, batched, pairs})
+    EXPECT_GE(compare_blocks(text), 8) << text;
+}
+
+TEST(SymbolicOracle, MutantsAreCaught) {
+  CompileOptions options;
+  options.schedule.max_evaluations = 30;
+  options.most_versions = 1;
+  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(symbolic_product), vector_machine(), options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const Grid& grid = compiled.program->grids[0];
+  const Block& block = grid.blocks[0];
+  const Counts counts = counts_of(grid, 0, 5);
+  const auto lowered = lower(block.schedule, block_kernel(grid.shape, counts, false), vector_machine());
+  ASSERT_TRUE(lowered);
+  Program own = *lowered;
+  bind_nodes(own.body, {}, counts);
+  for (const auto& [variable, loop] : block.loops) {
+    Block mutant = block;
+    mutant.loops.at(variable).step *= 2;
+    bind_nodes(mutant.program.body, mutant, counts);
+    EXPECT_FALSE(mutant.program.body == own.body) << variable;
+  }
+}
+
+}  // namespace
+}  // namespace isamap
