@@ -20,7 +20,7 @@
 #include "cli/models.h"
 #include "driver/cheapest_fit.h"
 #include "driver/fewer_launches.h"
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "driver/stream_facts.h"
 #include "driver/tune_model.h"

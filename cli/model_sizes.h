@@ -6,7 +6,7 @@
 
 #include "backends/cpp/model/model_unit.h"
 #include "cli/models.h"
-#include "driver/part_store.h"
+#include "driver/plan/part_store.h"
 #include "isamap/frontends.h"
 #include "planner/plan.h"
 

@@ -6,8 +6,8 @@
 // that the host executes in any case.
 
 #include "driver/fit_model.h"
-#include "driver/part_store.h"
-#include "driver/plan_model.h"
+#include "driver/plan/part_store.h"
+#include "driver/plan/plan_model.h"
 
 namespace isamap {
 

@@ -3,7 +3,7 @@
 // A whole model for a machine: its kernel in parts, each compiled like any kernel, equal ones once, and linked to one
 // program.
 //
-//   const ModelPlan plan = plan_model(model, store, {});   // driver/plan_model.h
+//   const ModelPlan plan = plan_model(model, store, {});   // driver/plan/plan_model.h
 //   const Model stored = in_order(model, plan.order);
 //   PartStore store(machine, options);
 //   const CompiledModel compiled = compile_model(stored, plan, store);
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/part_store.h"
+#include "driver/plan/part_store.h"
 #include "frontends/model.h"
 #include "isamap/compile.h"
 #include "isamap/interpret.h"

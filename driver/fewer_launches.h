@@ -4,7 +4,7 @@
 // into as many launches as one of the two has (backends/cuda/stitch_nests.h). Launches have no price in the cost model
 // of parts, so this is done behind the search of the plan.
 
-#include "driver/part_store.h"
+#include "driver/plan/part_store.h"
 #include "frontends/model.h"
 #include "planner/plan.h"
 

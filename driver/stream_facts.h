@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "driver/compile_model.h"
-#include "driver/kept_tensors.h"
+#include "driver/plan/kept_tensors.h"
 #include "driver/run_model.h"
 
 namespace isamap {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/model_runner.h"
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 #include "backends/cuda/model_unit.h"
 #include "backends/model_runner.h"
 #include "driver/fewer_launches.h"
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "tests/cuda/support.h"
 #include "tests/model_places.h"

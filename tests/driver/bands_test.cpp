@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "backends/model_runner.h"
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "isamap/hardware.h"
 #include "planner/plan_file.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs that the model evicts from the second cache before a part reads them.
 
-#include "driver/evicted_inputs.h"
+#include "driver/plan/evicted_inputs.h"
 
 #include <gtest/gtest.h>
 
-#include "driver/band_price.h"
+#include "driver/plan/band_price.h"
 #include "ir/text/parse.h"
 #include "planner/traffic.h"
 #include "tests/driver/on_machine.h"

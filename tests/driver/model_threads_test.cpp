@@ -9,7 +9,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/model/model_unit.h"
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"

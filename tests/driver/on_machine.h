@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 #include "driver/run_model.h"
 #include "tests/model_places.h"
 

@@ -6,9 +6,9 @@
 // first as many as let its buffers fit half of the second cache with the weights (half of the nearest one, if all
 // tensors fit that), then half and twice as many where that gained; parts whose results only such bands read join them.
 // Rows are along the outermost stored axis, or where that is not possible along a dim of the last part. The price is
-// that of driver/band_price.h.
+// that of driver/plan/band_price.h.
 
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 
 namespace isamap {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/kept_tensors.h"
+#include "driver/plan/kept_tensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

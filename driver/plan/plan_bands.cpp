@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/plan_bands.h"
+#include "driver/plan/plan_bands.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <set>
 
 #include "backends/model_runner.h"
-#include "driver/band_paths.h"
-#include "driver/band_price.h"
+#include "driver/plan/band_paths.h"
+#include "driver/plan/band_price.h"
 #include "hwdesc/model/parallel_units.h"
 #include "support/arithmetic.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/part_store.h"
+#include "driver/plan/part_store.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/band_price.h"
+#include "driver/plan/band_price.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "driver/part_store.h"
+#include "driver/plan/part_store.h"
 #include "planner/bands.h"
 
 namespace isamap {

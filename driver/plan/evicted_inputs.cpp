@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/evicted_inputs.h"
+#include "driver/plan/evicted_inputs.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "backends/model_runner.h"
-#include "driver/band_price.h"
+#include "driver/plan/band_price.h"
 #include "isamap/interpret.h"
 
 namespace isamap {

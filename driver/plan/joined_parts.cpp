@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/joined_parts.h"
+#include "driver/plan/joined_parts.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "driver/evicted_inputs.h"
-#include "driver/kept_tensors.h"
+#include "driver/plan/evicted_inputs.h"
+#include "driver/plan/kept_tensors.h"
 #include "frontends/layers.h"
 #include "hwdesc/model/program_language.h"
 #include "planner/cover.h"

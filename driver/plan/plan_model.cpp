@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/plan_model.h"
+#include "driver/plan/plan_model.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <numeric>
 #include <set>
 
-#include "driver/evicted_inputs.h"
-#include "driver/joined_parts.h"
-#include "driver/plan_bands.h"
+#include "driver/plan/evicted_inputs.h"
+#include "driver/plan/joined_parts.h"
+#include "driver/plan/plan_bands.h"
 #include "frontends/layers.h"
 #include "ir/begun_sums.h"
 #include "planner/cover.h"
