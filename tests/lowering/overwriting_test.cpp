@@ -6,23 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "ir/text/parse.h"
+#include "tests/lowering/support.h"
 
 namespace isamap {
 namespace {
 
-AffineExpr affine(const std::string& text) { return *parse_affine(text); }
-
-const HardwareModel& machine() {
-  static const HardwareModel model =
-      load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
-  return model;
-}
-
 /// Y[to] = E[from] over 8 elements of each.
 Node copy(const std::string& to, const std::string& from) {
   Element element;
-  element.write = {make_id<BufferId>(1), {affine(to)}};
-  element.reads = {{make_id<BufferId>(0), {affine(from)}}};
+  element.write = {make_id<BufferId>(1), {*parse_affine(to)}};
+  element.reads = {{make_id<BufferId>(0), {*parse_affine(from)}}};
   element.body = read(0, DType::f32);
   return {element};
 }
@@ -47,7 +40,7 @@ bool may(std::vector<Node> body) {
     program.buffers.push_back(buffer);
   }
   program.body = std::move(body);
-  return reads_before_overwriting(program, machine(), make_id<BufferId>(0), make_id<BufferId>(1));
+  return reads_before_overwriting(program, machine("scalar_c"), make_id<BufferId>(0), make_id<BufferId>(1));
 }
 
 TEST(Overwriting, IsAllowedWhereEachElementIsReadFirst) {

@@ -21,11 +21,6 @@
 namespace isamap {
 namespace {
 
-const HardwareModel& vector_machine() {
-  static const HardwareModel model = machine_of_file("x86_avx2");
-  return model;
-}
-
 const std::string scores = R"(kernel: scores
 dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
 tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}

@@ -65,6 +65,11 @@ compute:
   - Y[i,j] = E[i,j] / L[i]
 )";
 
+inline const HardwareModel& vector_machine() {
+  static const HardwareModel model = machine_of_file("x86_avx2");
+  return model;
+}
+
 /// The program for all sizes executed at one of them, and compared with the interpreter.
 inline Result<Checked> run_at(SymbolicRunner& runner, const SymbolicKernel& kernel, const Bindings& sizes,
                               ExecutionMode how) {

@@ -15,11 +15,6 @@
 namespace isamap {
 namespace {
 
-const HardwareModel& vector_machine() {
-  static const HardwareModel model = machine_of_file("x86_avx2");
-  return model;
-}
-
 using Counts = std::vector<std::int64_t>;
 
 /// `bind` of a block: trips of loops over tiles and extents under masks become numbers.
