@@ -34,6 +34,13 @@ TEST(Definitions, EverythingElseStays) {
   EXPECT_EQ(unused_functions_dropped(q + unused + text, ""), q + text);
 }
 
+/// A compiler may call them where the code does not name them.
+TEST(Definitions, FunctionsOfExternalLinkageStay) {
+  const std::string text = "extern \"C\" void keep_state(void) { stop(); }\n";
+  EXPECT_EQ(unused_functions_dropped("static void f() {}\n" + text + "static int stop() { return 0; }\n", ""),
+            text + "static int stop() { return 0; }\n");
+}
+
 TEST(Definitions, AttributesAndDeclarations) {
   const std::string text =
       "static int f();\n__attribute__((target(\"x\"))) static int f() { return 1; }\n"

@@ -108,12 +108,14 @@ class Cutter {
     return "";
   }
 
-  /// Ends here, including the comments before it and the rest of its line.
+  /// Ends here, including the comments before it and the rest of its line. A function with external linkage has no
+  /// name: what a compiler makes of the code may call it, such as a routine of the runtime.
   void end(std::size_t to) {
     while (to < text_.size() && text_[to] != '\n' && std::isspace(static_cast<unsigned char>(text_[to])) != 0) ++to;
     if (text_.compare(to, 2, "//") == 0) to = std::min(text_.find('\n', to), text_.size());
     if (to < text_.size() && text_[to] == '\n') ++to;
-    if (to > begin_) found_.push_back({text_.substr(begin_, to - begin_), function_name(head_)});
+    const bool external = head_.starts_with("extern ");
+    if (to > begin_) found_.push_back({text_.substr(begin_, to - begin_), external ? "" : function_name(head_)});
     begin_ = at_ = to;
     head_.clear();
     depth_ = 0;
