@@ -41,7 +41,11 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "memory ran out\n  hint: choose smaller sizes\n");
     return static_cast<int>(isamap::Exit::limit);
-  } catch (const std::system_error& lacking) {  // no thread can be started
+  } catch (const std::system_error& lacking) {
+    if (lacking.code() != std::errc::resource_unavailable_try_again) {
+      std::fprintf(stderr, "internal error: %s\n", lacking.what());
+      return internal;
+    }
     std::fprintf(stderr, "%s\n  hint: raise the limits on processes and on memory (ulimit -u, ulimit -v)\n",
                  lacking.what());
     return static_cast<int>(isamap::Exit::limit);

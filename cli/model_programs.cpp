@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "backends/assembly/model_stream.h"
 #include "backends/cpp/compile/program_cache.h"
@@ -280,13 +282,31 @@ PlanOptions plan_options(const Options& options) {
   return search;
 }
 
+/// Words of a plan file, without its comments.
+std::set<std::string> words_of_plan(const std::string& text) {
+  std::set<std::string> words;
+  std::string word;
+  bool comment = false;
+  for (const char c : text + "\n") {
+    comment = c != '\n' && (comment || c == '#');
+    if (!comment && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
 /// Of the sums that could begin with their biases those that do not in the plan of a file, by name: it has the
 /// statement `conv`, and not `conv_begins`.
 std::set<std::string> biases_behind_in(const std::string& plan_file, const std::vector<std::string>& sums) {
   const auto text = yaml::read_text_file(plan_file);
   std::set<std::string> behind;
+  if (!text) return behind;
+  const std::set<std::string> said = words_of_plan(*text);
   for (const std::string& sum : sums)
-    if (text && text->find(copy_of_bias(sum)) == std::string::npos) behind.insert(sum);
+    if (!said.contains(copy_of_bias(sum))) behind.insert(sum);
   return behind;
 }
 
@@ -344,7 +364,7 @@ class Builder {
     if (Kernel& kernel = built.prepared.model.kernel; prints_bands(built.machine))
       kernel = with_split_dims(std::move(kernel));
     built.imported = built.prepared.model.kernel;
-    machine_->timing.between_runs = built.machine.timing.between_runs = total_bytes(built.prepared.model.kernel);
+    built.machine.timing.between_runs = machine_->timing.between_runs;
     PartStore store(built.machine, store_options());
     watch = Stopwatch();
     auto plan = plan_of(options_, built.prepared.model, draft());
@@ -375,12 +395,13 @@ class Builder {
 
   /// A plan of a file says where biases are added; otherwise the prices of plans do.
   Model fitted(const Model& imported) {
+    machine_->timing.between_runs = total_bytes(imported.kernel);  // before a draft prices parts with it
     BiasOptions with{options_.strict_float, {}};
     Model in_front = fitted_to(imported, *machine_, with);
     const std::vector<std::string> sums = sums_with_biases_first(in_front.kernel);
     if (!is_command_stream(*machine_) || sums.empty() || exceeds_memory(in_front, *machine_)) return in_front;
     if (!has_plan(options_)) return cheapest_fit(imported, draft(), plan_options(options_), with.strict_float);
-    with.left = biases_behind_in(options_.onnx.plan, sums);
+    with.biases_behind = biases_behind_in(options_.onnx.plan, sums);
     return fitted_to(imported, *machine_, with);
   }
 

@@ -32,6 +32,17 @@ std::optional<Grid> edge_grid(const GridShape& shape, const HardwareModel& model
   return std::nullopt;
 }
 
+/// The shape with as many positions as any of the grids has: one set of edges serves all versions.
+GridShape widest(GridShape shape, const std::vector<Grid>& grids) {
+  for (const Grid& grid : grids)
+    for (std::size_t a = 0; a < shape.axes.size(); ++a) {
+      std::int64_t& most = shape.axes[a].most;
+      const std::int64_t other = grid.shape.axes[a].most;
+      most = most < 0 || other < 0 ? -1 : std::max(most, other);  // -1: any number
+    }
+  return shape;
+}
+
 }  // namespace
 
 void add_edges(SymbolicProgram& program, const HardwareModel& model, const CompileOptions& options) {
@@ -39,11 +50,13 @@ void add_edges(SymbolicProgram& program, const HardwareModel& model, const Compi
   if (options.strict_float || options.hand_written || !options.versions.empty() || kernel.statements.size() != 1)
     return;
   std::vector<Grid> known;  // of the version before
+  if (program.grids.empty()) return;
+  const GridShape all = widest(program.grids.front().shape, program.grids);
   for (Grid& grid : program.grids) {
     const auto zones = padding_zones(grid.shape, program.kernel);
     if (!zones || !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()])) continue;
     if (known.empty())
-      for (const GridShape& shape : edge_shapes(grid.shape, program.kernel, *zones)) {
+      for (const GridShape& shape : edge_shapes(all, program.kernel, *zones)) {
         auto edge = edge_grid(shape, model, options);
         if (!edge) return;
         known.push_back(std::move(*edge));

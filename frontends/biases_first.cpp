@@ -82,7 +82,7 @@ class BiasMover {
     const Tensor& of = tensor(id);
     if (sum.reduction != Reduction::add || role_of(kernel(), id) != Role::intermediate || of.inout || of.output ||
         !sum.domain.faces.empty() || !fills_(of.dtype) || (options_.strict_float && is_float(of.dtype)) ||
-        options_.left.contains(sum.name))
+        options_.biases_behind.contains(sum.name))
       return std::nullopt;
     const auto readers = those_that(id, false);
     if (those_that(id, true).size() != 1 || readers.size() != 1 || readers[0] < s) return std::nullopt;

@@ -11,7 +11,7 @@
 //
 // and where nothing but the addition was left, Y[n,k] = B[k] and Y[n,k] += .. . Sums of integers stay the same to the
 // last bit, those of floats are added up in another order. Where no schedule fills the accumulator the copy is a loop
-// over the whole result, which takes longer than the addition did: such sums are named in `left`.
+// over the whole result, which takes longer than the addition did: such sums are named in `biases_behind`.
 
 #include <functional>
 #include <set>
@@ -25,8 +25,8 @@ namespace isamap {
 using FillsAccumulators = std::function<bool(DType)>;
 
 struct BiasOptions {
-  bool strict_float = false;        ///< sums of floats keep their order
-  std::set<std::string> left = {};  ///< statements whose bias is added behind the sum, as before
+  bool strict_float = false;                 ///< sums of floats keep their order
+  std::set<std::string> biases_behind = {};  ///< statements whose bias is added behind the sum, as before
 };
 
 /// Models with recurrences are left as they are.

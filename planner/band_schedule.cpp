@@ -116,7 +116,7 @@ void add_rest(BandSchedule& schedule, std::size_t part, std::int64_t rows) {
 bool has_plain_windows(const std::vector<PartRows>& rows, TensorId tensor) {
   return std::all_of(rows.begin(), rows.end(), [&](const PartRows& part) {
     return std::all_of(part.reads.begin(), part.reads.end(), [&](const RowWindow& window) {
-      return window.tensor != tensor || (window.step == 1 && window.low == 0 && window.high == 0);
+      return window.tensor != tensor || (!window.outside && window.step == 1 && window.low == 0 && window.high == 0);
     });
   });
 }
@@ -191,7 +191,7 @@ class BandScheduler {
       return error(fmt::format("bands of {} rows, but the last part has {}", by_, rows_.back().rows));
     if (!find_bands() || !find_paces()) return problems_;
     find_calls();
-    if (buffer_tensors_of_other_rows()) find_calls();
+    while (buffer_tensors_of_other_rows()) find_calls();  // buffers change which rows are computed
     place_buffers();
     for (std::int64_t band = 0; band < bands(); ++band)
       if (!steps_of(band)) return problems_;

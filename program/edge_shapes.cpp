@@ -59,7 +59,7 @@ class EdgeFinder {
     const std::int64_t step = window.coefficient(summed.name);
     if (step < 1 || window != step * AffineExpr::dim(summed.name) || summed.kind != DimKind::reduction) return {};
     const std::int64_t low = shape_.padded.at(zones_.tensor).low[zone.dim];
-    const std::int64_t positions = zone.first + above.constant();
+    const std::int64_t positions = zone.first + std::max<std::int64_t>(0, above.constant());
     std::vector<AxisPart> parts{{true, zone.first, 0, summed.extent, summed.name, step, positions}};
     for (std::int64_t i = 0; i < zone.first; ++i) {
       const std::int64_t term = ceil_div(-low - zone.factor * i, step);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 
 #include "hwdesc/model/async_kind.h"
 #include "hwdesc/model/prefetch.h"
@@ -19,6 +18,8 @@ struct Touch {
   CompiledAffine base;
   std::vector<std::int64_t> distances;
 };
+constexpr std::size_t most_elements = std::size_t{1} << 24;  // the walk keeps 8 bytes of each
+
 struct Touches {
   std::vector<Touch> reads, writes;
 };
@@ -33,6 +34,7 @@ class OverwriteCheck {
     if (!collect(program_.body)) return false;
     const auto count = static_cast<std::size_t>(
         std::max(element_span(program_.buffers[read_.index()]), element_span(program_.buffers[written_.index()])));
+    if (count > most_elements) return false;
     last_read_.assign(count, -1);
     overwritten_.assign(count, false);
     values_.assign(names_.size(), 0);

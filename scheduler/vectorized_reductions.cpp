@@ -137,8 +137,10 @@ std::vector<VectorizedReduction> lanes_worth_trying(const Kernel& kernel, const 
       const std::int64_t lanes = lanes_added_up(adder, statement.reduction, type);
       if (lanes < 2) continue;
       for (const Instruction& instruction : model.instructions())
-        if (const std::int64_t depth = depth_of(instruction, kernel, statement, lanes); depth > 0)
-          shapes.try_emplace({depth, lanes}, sums_in_flight(instruction, model));
+        if (const std::int64_t depth = depth_of(instruction, kernel, statement, lanes); depth > 0) {
+          std::int64_t& most = shapes[{depth, lanes}];
+          most = std::max(most, sums_in_flight(instruction, model));
+        }
     }
     for (const Dim& dim : statement.domain.dims) {
       if (dim.kind != DimKind::reduction) continue;

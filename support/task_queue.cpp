@@ -38,8 +38,12 @@ struct TaskQueue::State {
     lock.lock();
     --running;
     if (problem && (!failure || number < failed_at)) failed_at = number, failure = problem;
-    if (failure) waiting.clear();
+    decltype(waiting) dropped;
+    if (failure) dropped.swap(waiting);
     changed.notify_all();
+    lock.unlock();
+    dropped.clear();  // outside the lock, too
+    lock.lock();
   }
 
   void serve() {

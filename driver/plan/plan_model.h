@@ -38,9 +38,11 @@ struct PlanOptions {
 ///    On machines of command streams a join gains what stays inside: pairs are those of which a tensor between can, and
 ///    a pair that is cheaper grows by its neighbours while that is cheaper again, so by as many as fit.
 /// 3. Bands: paths of chains that are cheaper in bands of rows (driver/plan/plan_bands.h) are candidates of the same
-/// search. Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by
-/// more than the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as the
-/// cost model takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost is
+///    search.
+///
+/// Prices are those that `store` finds, which may search less than the final one: layouts and joins differ by more than
+/// the last evaluations bring. They are prices of parts on their own and add up, with weights as cold as the cost model
+/// takes them. Parts that have no program make their plan infinitely expensive; the plan of least cost is
 /// returned whatever its cost is.
 ModelPlan plan_model(const Model& model, PartStore& store, const PlanOptions& options);
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "hwdesc/model/compiler_unrolling.h"
+#include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "support/arithmetic.h"
 
@@ -101,6 +102,9 @@ RegisterUse register_use(const CpuTemplate& form, const std::map<std::string, st
     inputs.emplace_back(whole, a);
     use.loads += whole;
   }
+  if (in_registers(form, 0))
+    use.needed[form.routes[0].hops.back().memory] +=
+        static_cast<double>(registers_beside_operands(form.mapping->tree, *form.model));
   // the compiler-allocated register of the memory operand
   if (has_memory_operand(form)) use.needed[form.routes[0].hops.back().memory] += 1;
   std::stable_sort(inputs.begin(), inputs.end());

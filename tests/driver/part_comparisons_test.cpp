@@ -54,7 +54,9 @@ TEST(PartComparisons, TheFirstWrongPartIsKnown) {
     ASSERT_TRUE(results[6]) << jobs;
     EXPECT_FALSE(results[6]->equal) << jobs;
     EXPECT_NE(results[6]->first_difference.find("12345"), std::string::npos) << results[6]->first_difference;
-    EXPECT_FALSE(results[39]) << "the rest is not compared";
+    if (jobs == 1) {
+      EXPECT_FALSE(results[39]) << "the rest is not compared";
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "backends/compiled_runner.h"
 #include "backends/cpp/symbolic/symbolic_unit.h"
+#include "driver/edge_grids.h"
 #include "driver/execute.h"
 #include "driver/grid_versions.h"
 #include "isamap/program_on_machine.h"
@@ -104,7 +105,40 @@ TEST(SymbolicBlocks, EdgesOfSmallImages) {
   less.grids[0].edges.pop_back();
   const auto checked = run_at(*make_symbolic_runner(less, vector_machine()), kernel, {{"N", 1}, {"H", 9}, {"W", 9}},
                               availability(vector_machine()).how);
-  EXPECT_FALSE(checked && checked->correct);
+  ASSERT_TRUE(checked) << render(checked.diagnostics());
+  EXPECT_FALSE(checked->correct);
+}
+
+/// Versions share the grids of edges, whatever sizes the first one is for.
+TEST(SymbolicBlocks, EdgesServeAllVersions) {
+  ASSERT_TRUE(grid_of(symbolic_edges).program);
+  SymbolicProgram program = *grid_of(symbolic_edges).program;
+  const std::vector<Grid> edges = std::exchange(program.grids[0].edges, {});
+  Grid small = program.grids[0];
+  for (GridAxis& axis : small.shape.axes) axis.most = std::min<std::int64_t>(axis.most, 6);
+  program.grids.insert(program.grids.begin(), std::move(small));
+  CompileOptions options;
+  options.schedule.max_evaluations = 30;
+  add_edges(program, vector_machine(), options);
+  for (const Grid& grid : program.grids) {
+    ASSERT_EQ(grid.edges.size(), edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e)
+      for (std::size_t a = 0; a < edges[e].shape.axes.size(); ++a)
+        EXPECT_EQ(grid.edges[e].shape.axes[a].most, edges[e].shape.axes[a].most) << e << " " << a;
+  }
+}
+
+/// More rows of the input than the output takes: nothing is beyond the last one.
+TEST(SymbolicBlocks, EdgesOfACroppedImage) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const std::string cropped = R"(kernel: cropped
+dims: {H: {max: 60, likely: 24}, W: {max: 60, likely: 24}}
+tensors: {I: {shape: [H + 3, W + 3, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [H, W, 20]}}
+compute: "O[p,q,c] += I[p+r-1,q+s-1,c] * F[r,s,c]"
+)";
+  ASSERT_TRUE(grid_of(cropped).program);
+  EXPECT_FALSE(grid_of(cropped).program->grids[0].edges.empty());
+  run_sizes(cropped, 20);
 }
 
 /// Infinite inputs: a product with what lies outside would be no number.

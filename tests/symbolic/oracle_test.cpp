@@ -126,6 +126,7 @@ TEST(SymbolicOracle, MutantsAreCaught) {
   ASSERT_TRUE(lowered);
   Program own = *lowered;
   bind_nodes(own.body, {}, counts);
+  ASSERT_FALSE(block.loops.empty());
   for (const auto& [variable, loop] : block.loops) {
     Block mutant = block;
     mutant.loops.at(variable).step *= 2;

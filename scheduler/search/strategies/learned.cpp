@@ -39,9 +39,9 @@ std::optional<Point> proposal(const SearchSpace& space, const History& known, co
 }
 
 /// What was told, as rows of the regression: those of a point are computed once.
-class Lessons {
+class TrainingData {
  public:
-  Lessons(const SearchSpace& space, const History& known, const Guidance& settings)
+  TrainingData(const SearchSpace& space, const History& known, const Guidance& settings)
       : space_(space), known_(known), settings_(settings), products_(space.feature_names()) {}
 
   std::vector<double> row_of(const Point& point) const { return products_.of(space_.features(point)); }
@@ -101,7 +101,7 @@ std::vector<Point> chosen(std::vector<std::optional<Ranked>> proposed, const Gui
 }
 
 SearchCoroutine guided(const SearchSpace& space, const History& known, Guidance s, Random& random) {
-  Lessons lessons(space, known, s);
+  TrainingData lessons(space, known, s);
   while (true) {
     const Regression& model = lessons.model();
     const std::vector<EvaluatedPoint> good = known.cheapest(24);
