@@ -60,6 +60,11 @@ struct Array {
 
 std::size_t held(const Array& a) { return a.bytes + 64; }  // 64 bytes behind the end are looked at too
 
+struct Free {
+  void operator()(void* at) const { std::free(at); }
+};
+std::vector<std::unique_ptr<void, Free>> owned;  // freed at the end
+
 unsigned char* allocate(const Array& a) {
   const std::size_t align = a.align < 64 ? 64 : a.align;
   void* const at = std::aligned_alloc(align, (held(a) + align - 1) / align * align);
@@ -67,6 +72,7 @@ unsigned char* allocate(const Array& a) {
     std::fprintf(stderr, "not enough memory\n");
     std::exit(1);
   }
+  owned.emplace_back(at);
   std::memset(at, 0xff, held(a));
   return static_cast<unsigned char*>(at);
 }
@@ -260,7 +266,8 @@ class SelfTest {
                    "choose smaller sizes for the test");
     bounds_ = bounds();
     for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const char* own : {"mixed", "Array", "held", "allocate", "wrong", "check", "check_rest", "reference", "main"})
+    for (const char* own :
+         {"mixed", "Array", "Free", "owned", "held", "allocate", "wrong", "check", "check_rest", "reference", "main"})
       names_.unique(own);
     names_.unique(unit_.name);
     names_.unique(unit_.name + "_pack");
@@ -273,7 +280,7 @@ class SelfTest {
                 " ");
     std::set<std::string> includes = helper_includes(elements_.used_helpers());
     includes.insert(elements_.includes().begin(), elements_.includes().end());
-    includes.insert({"<cstdint>", "<cstdio>", "<cstdlib>", "<cstring>", "<stdint.h>"});
+    includes.insert({"<cstdint>", "<cstdio>", "<cstdlib>", "<cstring>", "<memory>", "<stdint.h>", "<vector>"});
     text += "\n";
     for (const std::string& include : includes) text += "#include " + include + "\n";
     text += "\nextern \"C\" " + c_prototype(unit_, false, program_) + ";\n";
