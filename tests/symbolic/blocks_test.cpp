@@ -22,13 +22,6 @@
 namespace isamap {
 namespace {
 
-const std::string scores = R"(kernel: scores
-dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
-tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}
-compute:
-  - P[h,s,t] += Q[h,s,d] * K[h,t,d]
-)";
-
 const std::string values = R"(kernel: values
 dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
 tensors: {P: {shape: [H, S, T]}, V: {shape: [H, T, D]}, O: {shape: [H, S, D]}}
@@ -77,7 +70,7 @@ void run_sizes(const std::string& text, int most) {
 }
 
 TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) { run_sizes(symbolic_product, 40); }
-TEST(SymbolicBlocks, Scores) { run_sizes(scores, 20); }
+TEST(SymbolicBlocks, Scores) { run_sizes(symbolic_scores, 20); }
 TEST(SymbolicBlocks, Values) { run_sizes(values, 20); }
 TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(symbolic_image, 20); }
 TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwise, 20); }
@@ -172,7 +165,7 @@ TEST(SymbolicBlocks, AProductOfEachSmallSize) {
 
 TEST(SymbolicBlocks, RunsCoverEveryExtent) {
   for (const std::string& text :
-       {symbolic_product, scores, values, symbolic_image, symbolic_depthwise, symbolic_softmax}) {
+       {symbolic_product, symbolic_scores, values, symbolic_image, symbolic_depthwise, symbolic_softmax}) {
     ASSERT_TRUE(grid_of(text).program);
     for (const Grid& grid : grid_of(text).program->grids)
       for (const GridAxis& axis : grid.shape.axes) {

@@ -55,6 +55,13 @@ compute:
   - O[n,p,q,c] += I[n,p+2*r-2,q+s-2,c] * F[r,s,c]
 )";
 
+inline const std::string symbolic_scores = R"(kernel: scores
+dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
+tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}
+compute:
+  - P[h,s,t] += Q[h,s,d] * K[h,t,d]
+)";
+
 inline const std::string symbolic_softmax = R"(kernel: softmax
 dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
 tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}

@@ -93,13 +93,6 @@ int compare_blocks(const std::string& text) {
   return compared;
 }
 
-const std::string batched = R"(kernel: scores
-dims: {H: {max: 8, likely: 2}, S: {max: 200, likely: 60}, T: {max: 200, likely: 60}, D: 24}
-tensors: {Q: {shape: [H, S, D]}, K: {shape: [H, T, D]}, P: {shape: [H, S, T]}}
-compute:
-  - P[h,s,t] += Q[h,s,d] * K[h,t,d]
-)";
-
 const std::string pairs = R"(kernel: pairs
 dims: {M: {max: 300, likely: 60}, N: {max: 300, likely: 60}, K: {max: 300, likely: 60}}
 tensors: {A: {shape: [M, K], dtype: s16}, B: {shape: [K, N], dtype: s16}, C: {shape: [M, N], dtype: s32}}
@@ -109,7 +102,7 @@ compute:
 
 TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
   for (const std::string& text :
-       {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges, symbolic_softmax, batched, pairs})
+       {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges, symbolic_softmax, symbolic_scores, pairs})
     EXPECT_GE(compare_blocks(text), 8) << text;
 }
 
