@@ -60,14 +60,16 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   const char* end = setting.value.data() + setting.value.size();
   const auto [stop, problem] = std::from_chars(setting.value.data(), end, value);
   if (problem == std::errc::result_out_of_range)
-    diagnostics.push_back(
-        error_at(option("--dims"), setting.name + "=" + setting.value.substr(0, 64) + " does not fit 64 bits"));
+    diagnostics.push_back(error_at(option("--dims"),
+                                   setting.name + "=" + setting.value.substr(0, 64) + " does not fit 64 bits",
+                                   "sizes are below 2^63"));
   else if (problem != std::errc() || stop != end)
     diagnostics.push_back(
         error_at(option("--dims"), "'" + setting.name + "=" + setting.value.substr(0, 64) + "' needs an integer"));
   else if (value < 0)
-    diagnostics.push_back(
-        error_at(option("--dims"), "'" + setting.name + "' is " + setting.value + ": sizes must not be negative"));
+    diagnostics.push_back(error_at(option("--dims"),
+                                   "'" + setting.name + "' is " + setting.value + ": sizes must not be negative",
+                                   "write " + setting.name + "=0 or more"));
   else
     return value;
   return std::nullopt;

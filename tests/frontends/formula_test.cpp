@@ -36,8 +36,8 @@ TEST(Formula, WrongSettings) {
             "--dims: 'i' is given twice\n"
             "--dims: 'k' is not of the form name=value\n  hint: separate entries with ','\n"
             "--dims: 'j=' needs an integer\n"
-            "--dims: 'l' is -2: sizes must not be negative\n"
-            "--dims: m=99999999999999999999 does not fit 64 bits\n"
+            "--dims: 'l' is -2: sizes must not be negative\n  hint: write l=0 or more\n"
+            "--dims: m=99999999999999999999 does not fit 64 bits\n  hint: sizes are below 2^63\n"
             "--dims: 'n=4x' needs an integer\n");
   EXPECT_EQ(tensors("C[i] += A[i,k]", "i=4,z=3"),
             "--dims: iterator 'k' has no extent\n  hint: add k=64, say\n--dims: 'z' does not occur in the formula\n");
