@@ -350,7 +350,7 @@ class Builder {
     code_ = Exit::ok;
     Stopwatch watch;
     double fitting = 0;
-    auto prepared = prepare(options_, code_, [&](const Model& imported) {
+    auto prepared = prepare(options_, code_, &*machine_, [&](const Model& imported) {
       const Stopwatch fit;
       Model model = fitted(imported);
       fitting = fit.seconds();

@@ -57,7 +57,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   if (options.onnx.threads > 1) return not_possible({error("programs for all sizes have one thread")});
   Stopwatch watch;
   auto sampled = sample_model(sizes.facts, [&](const Bindings& symbols) -> Result<Model> {
-    auto model = model_at(options, all_sizes(sizes, symbols));
+    auto model = model_at(options, all_sizes(sizes, symbols), &*made.machine);
     if (!model) return model;
     return fitted_to(std::move(*model), *made.machine);
   });
@@ -142,7 +142,7 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
   Options one = options;
   one.onnx.sizes = sizes_text(all_sizes(asked, sizes));
   const Stopwatch watch;
-  auto prepared = prepare(one, answer.code, [&](const Model& imported) {
+  auto prepared = prepare(one, answer.code, &*model.machine, [&](const Model& imported) {
     return fitted_to(imported, *model.machine, {options.strict_float, {}});
   });
   if (!prepared) {

@@ -17,6 +17,7 @@
 #include "cli/model_files.h"
 #include "cli/model_sizes.h"
 #include "driver/execute.h"
+#include "driver/fit_model.h"
 #include "frontends/done_ahead.h"
 #include "frontends/integer_products.h"
 #include "frontends/layers.h"
@@ -89,11 +90,12 @@ nlohmann::ordered_json json_of(const std::vector<RefusedNode>& refused) {
   return list;
 }
 
-/// Without copies between its statements and what only constants need.
-Result<Model> executable(const Options& options, const Model& model) {
+/// Without copies between its statements and what only constants need; products of bytes as the machine has them.
+Result<Model> executable(const Options& options, const Model& model, const HardwareModel* machine) {
   AheadOptions with;
   with.strict_float = options.strict_float || options.onnx.interpret;
-  const auto integers = integer_products(composed(model), with.strict_float);
+  if (machine == nullptr) return done_ahead(composed(model), with);
+  const auto integers = integer_products(composed(model), with.strict_float, bytes_multiplied_by(*machine));
   return integers ? done_ahead(*integers, with) : integers;
 }
 
@@ -118,14 +120,14 @@ Result<Model> imported_at(const Options& options, const Bindings& sizes) {
   return import_model(options.kernel_file, with);
 }
 
-Result<Model> model_at(const Options& options, const Bindings& sizes) {
+Result<Model> model_at(const Options& options, const Bindings& sizes, const HardwareModel* machine) {
   const auto model = imported_at(options, sizes);
   if (!model) return model;
   Diagnostics problems;
   for (const RefusedNode& refusal : model->refused)
     if (!refusal.follows) problems.push_back(error(fmt::format("{}: {}", refusal.node, refusal.reason), refusal.help));
   if (!problems.empty()) return problems;
-  auto made = executable(options, *model);
+  auto made = executable(options, *model, machine);
   if (made)
     if (const Diagnostics wrong = verify(made->kernel); has_errors(wrong)) return wrong;
   return made;
@@ -145,7 +147,7 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::optional<Prepared> prepare(const Options& options, Exit& code, const Fit& fit) {
+std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine, const Fit& fit) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
@@ -167,7 +169,7 @@ std::optional<Prepared> prepare(const Options& options, Exit& code, const Fit& f
     return std::nullopt;
   }
   code = Exit::wrong_input;
-  auto ahead = executable(options, *model);
+  auto ahead = executable(options, *model, machine);
   if (!ahead) {
     fail(code, ahead.diagnostics());
     return std::nullopt;

@@ -46,13 +46,15 @@ struct Prepared {
 };
 /// To a machine (driver/fit_model.h, driver/cheapest_fit.h).
 using Fit = std::function<Model(const Model&)>;
-/// Empty: what is wrong or refused is reported, and `code` set.
-std::optional<Prepared> prepare(const Options& options, Exit& code, const Fit& fit = nullptr);
+/// For a machine, or for the interpreter. Empty: what is wrong or refused is reported, and `code` set.
+std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine = nullptr,
+                                const Fit& fit = nullptr);
 
 /// The model at these sizes as the file says it; nothing is printed.
 Result<Model> imported_at(const Options& options, const Bindings& sizes);
-/// The model at these sizes, ready to be executed; nothing is printed. Errors: those of the import, and refused nodes.
-Result<Model> model_at(const Options& options, const Bindings& sizes);
+/// The model at these sizes, ready to be executed by a machine or by the interpreter; nothing is printed. Errors: those
+/// of the import, and refused nodes.
+Result<Model> model_at(const Options& options, const Bindings& sizes, const HardwareModel* machine = nullptr);
 
 /// A line for each output.
 std::string shapes_of(const Model& model);

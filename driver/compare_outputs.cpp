@@ -8,6 +8,9 @@
 
 namespace isamap {
 
+namespace {
+
+/// The largest rounding unit of its floats.
 double coarsest_unit(const Kernel& kernel) {
   double unit = 0;
   for (const Tensor& tensor : kernel.tensors)
@@ -15,8 +18,32 @@ double coarsest_unit(const Kernel& kernel) {
   return unit;
 }
 
+bool rounds_to_bytes(const ScalarExpr& e) {
+  if (std::holds_alternative<Cast>(e.op) && bytes(e.type) == 1 && is_float(e.args[0].type)) return true;
+  return std::any_of(e.args.begin(), e.args.end(), rounds_to_bytes);
+}
+
+}  // namespace
+
+OutputTolerance tolerance_of(const Kernel& kernel) {
+  OutputTolerance result;
+  const double unit = coarsest_unit(kernel);
+  result.relative = std::max(result.relative, 8 * unit);
+  result.of_largest = std::max(result.of_largest, 4 * unit);
+  if (std::any_of(kernel.statements.begin(), kernel.statements.end(),
+                  [](const Computation& statement) { return rounds_to_bytes(statement.body); }))
+    result.of_largest = std::max(result.of_largest, 1.0 / 255);
+  return result;
+}
+
+OutputTolerance tolerance_of_others(const Kernel& kernel) {
+  OutputTolerance result = tolerance_of(kernel);
+  result.least = 4 * coarsest_unit(kernel);
+  return result;
+}
+
 OutputDifference compare_outputs(const std::string& name, const TensorData& expected, const TensorData& found,
-                                 double unit) {
+                                 const OutputTolerance& tolerance) {
   OutputDifference result;
   if (expected.shape != found.shape || expected.dtype != found.dtype) {
     result.first = "output '" + name + "' has another shape or type";
@@ -30,12 +57,12 @@ OutputDifference compare_outputs(const std::string& name, const TensorData& expe
   double largest = 0;
   for (std::int64_t i = 0; reals && i < expected.count(); ++i)
     if (const double a = std::fabs(value(expected, i)); std::isfinite(a)) largest = std::max(largest, a);
-  const double relative = std::max(1e-3, 8 * unit), absolute = std::max(1e-4, 4 * unit) * largest;
+  const double absolute = std::max(tolerance.of_largest * largest, tolerance.least);
   for (std::int64_t i = 0; i < found.count(); ++i) {
     const double a = value(expected, i), b = value(found, i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     result.max_error = std::max(result.max_error, std::fabs(a - b));
-    if (reals && std::isfinite(a) && std::fabs(a - b) <= relative * std::fabs(a) + absolute) continue;
+    if (reals && std::isfinite(a) && std::fabs(a - b) <= tolerance.relative * std::fabs(a) + absolute) continue;
     if (result.first.empty()) result.first = fmt::format("element {} of output '{}' is {}, not {}", i, name, b, a);
   }
   return result;

@@ -63,7 +63,29 @@ bool computed_by_one(const Computation& statement, const std::vector<Tensor>& te
   return mapped && !mapped->mappings.empty();
 }
 
+/// The types of the operands whose products an instruction adds up in s32.
+std::optional<std::pair<DType, DType>> integer_factors(const Instruction& instruction) {
+  if (instruction.semantics.empty() || instruction.statement().reduction != Reduction::add) return std::nullopt;
+  const ScalarExpr& body = instruction.statement().body;
+  const auto* product = std::get_if<Binary>(&body.op);
+  if (product == nullptr || product->op != BinaryOp::mul || body.type != DType::s32) return std::nullopt;
+  std::vector<DType> types;
+  for (const ScalarExpr& factor : body.args)
+    if (std::holds_alternative<Cast>(factor.op) && std::holds_alternative<Read>(factor.args[0].op))
+      types.push_back(factor.args[0].type);
+  return types.size() == 2 ? std::optional(std::pair(types[0], types[1])) : std::nullopt;
+}
+
 }  // namespace
+
+MultipliesBytes bytes_multiplied_by(const HardwareModel& machine) {
+  return [&machine](DType a, DType b) {
+    return std::any_of(machine.instructions().begin(), machine.instructions().end(), [&](const Instruction& one) {
+      const auto factors = integer_factors(one);
+      return factors && (*factors == std::pair(a, b) || *factors == std::pair(b, a));
+    });
+  };
+}
 
 Model fitted_to(Model model, const HardwareModel& machine, const BiasOptions& options) {
   model = inlined_producers(std::move(model), [&](const Computation& statement, const std::vector<Tensor>& tensors) {

@@ -5,10 +5,14 @@
 #include <optional>
 
 #include "frontends/biases_first.h"
+#include "frontends/integer_products.h"
 #include "frontends/model.h"
 #include "isamap/hardware.h"
 
 namespace isamap {
+
+/// By any of its instructions `C += s32(A) * s32(B)`. The machine must outlive the result.
+MultipliesBytes bytes_multiplied_by(const HardwareModel& machine);
 
 /// Element-wise statements that a tree of the target's instructions computes whole take in their producers, and
 /// divisors that a row shares become reciprocals where that pays (not with `strict_float`). Where programs are command

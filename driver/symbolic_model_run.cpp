@@ -116,7 +116,7 @@ class SizedRun {
   }
 
   bool alike(const TensorData& expected, const TensorData& found, const std::string& name) {
-    const OutputDifference difference = isamap::compare_outputs(name, expected, found, coarsest_unit(model_.kernel));
+    const OutputDifference difference = isamap::compare_outputs(name, expected, found, tolerance_of(model_.kernel));
     run_.max_error = std::max(run_.max_error, difference.max_error);
     return difference.first.empty() || wrong("wrong: " + difference.first);
   }

@@ -2,6 +2,7 @@
 #include "frontends/integer_products.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "ir/verify/verify_internal.h"
@@ -143,9 +144,30 @@ struct BytesOperand {
   std::optional<Access> zero;
 };
 
-class IntegerProducts {
+/// A factor of a sum: s32(value) - (s32(zero) + offset).
+struct Factor {
+  Access value;
+  std::optional<Access> zero;
+  int offset = 0;  ///< of its other sign
+};
+
+DType other_sign(DType type) { return type == DType::u8 ? DType::s8 : DType::u8; }
+
+ScalarExpr shifted(ScalarExpr value, int by) {
+  const BinaryOp op = by < 0 ? BinaryOp::sub : BinaryOp::add;
+  return by == 0 ? value : binary(op, std::move(value), constant(std::abs(by), DType::s32));
+}
+
+/// s32(zero) + offset, the zero point as a read of this number.
+ScalarExpr zero_text(const Factor& factor, int number, const std::vector<DType>& types) {
+  if (!factor.zero) return constant(factor.offset, DType::s32);
+  return shifted(cast(DType::s32, read(number, types[static_cast<std::size_t>(number)])), factor.offset);
+}
+
+/// A model whose statements are written anew.
+class Rewritten {
  public:
-  IntegerProducts(Model model, bool strict) : model_(std::move(model)), strict_(strict) {
+  explicit Rewritten(Model before) : model_(std::move(before)) {
     for (std::size_t w = 0; w < model_.weights.size(); ++w) weight_of_[model_.weights[w].tensor] = w;
     for (const Tensor& tensor : model_.kernel.tensors) names_.insert(tensor.name);
     for (std::size_t s = 0; s < model_.kernel.statements.size(); ++s) {
@@ -154,23 +176,8 @@ class IntegerProducts {
     }
   }
 
-  Result<Model> run() {
-    const std::vector<Computation> before = model_.kernel.statements;
-    std::vector<std::size_t> number(before.size() + 1, 0);
-    for (std::size_t s = 0; s < before.size(); ++s) {
-      origin_ = model_.origins[s];
-      const bool apart = repeat_of(model_.kernel, s) == nullptr && is_plain_product(before[s]);
-      if (!apart || !(by_scales(before, s) || without_zeros(before[s], before[s].write))) keep(before[s]);
-      number[s + 1] = statements_.size();
-    }
-    if (!problems_.empty()) return problems_;
-    model_.kernel.statements = std::move(statements_);
-    model_.origins = std::move(origins_);
-    for (Repeat& repeat : model_.kernel.repeats) repeat.first = number[repeat.first];
-    return std::move(model_);
-  }
-
- private:
+  const Model& before() const { return model_; }
+  const std::vector<Tensor>& tensors() const { return model_.kernel.tensors; }
   const Tensor& tensor(TensorId id) const { return model_.kernel.tensors[id.index()]; }
   bool is_constant(TensorId id) const { return weight_of_.contains(id); }
 
@@ -193,33 +200,10 @@ class IntegerProducts {
     return make_id<TensorId>(model_.kernel.tensors.size() - 1);
   }
 
-  // Scales.
-
-  /// What the read of a dequantised tensor reads instead; 0 outside is the zero point there.
-  std::optional<BytesOperand> operand_of(const std::vector<Computation>& all, const Computation& product, int r) {
-    const Access& read = product.reads[static_cast<std::size_t>(r)];
-    const auto writers = writers_.find(read.tensor);
-    if (writers == writers_.end() || writers->second.size() != 1) return std::nullopt;
-    const Computation& writer = all[writers->second[0]];
-    const auto found = dequantised(writer, model_.kernel.tensors);
-    const auto by = found ? subscripts_of(writer, read, tensor(read.tensor)) : std::nullopt;
-    if (!by) return std::nullopt;
-    const auto through = [&](int number) {
-      Access access = writer.reads[static_cast<std::size_t>(number)];
-      for (AffineExpr& e : access.index) e = simplify(substitute(e, *by), ranges_of(product.domain));
-      return access;
-    };
-    BytesOperand operand{through(found->factor.value), through(found->scale), std::nullopt};
-    if (found->factor.zero >= 0) operand.zero = through(found->factor.zero);
-    if (const auto outside = outside_of(read, model_.kernel.tensors)) {
-      const auto zero =
-          operand.zero ? range_of(operand.zero->tensor) : std::optional(std::pair(std::int64_t{0}, std::int64_t{0}));
-      if (*outside != 0 || !zero || zero->first != zero->second || outside_of(operand.value, model_.kernel.tensors))
-        return std::nullopt;
-      operand.value.outside = static_cast<double>(zero->first);
-    }
-    return operand;
-  }
+  /// Statements of the model before that write it.
+  const std::vector<std::size_t>& writers_of(TensorId id) { return writers_[id]; }
+  void from(const Origin& origin) { origin_ = origin; }
+  std::size_t statement_count() const { return statements_.size(); }
 
   /// Smallest and largest value of a constant of integers.
   std::optional<std::pair<std::int64_t, std::int64_t>> range_of(TensorId id) {
@@ -238,11 +222,288 @@ class IntegerProducts {
     return range;
   }
 
+  /// A tensor of s32 over the dims of a statement.
+  Access new_sum(const std::string& name, const Computation& statement) {
+    Access access;
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : statement.domain.dims) {
+      shape.push_back(dim.extent);
+      access.index.push_back(AffineExpr::dim(dim.name));
+    }
+    access.tensor = new_tensor(name + "_sum", DType::s32, std::move(shape));
+    return access;
+  }
+
+  /// `number`: of the first statement of each one before.
+  Result<Model> result(const std::vector<std::size_t>& number) {
+    if (!problems_.empty()) return problems_;
+    model_.kernel.statements = std::move(statements_);
+    model_.origins = std::move(origins_);
+    for (Repeat& repeat : model_.kernel.repeats) repeat.first = number[repeat.first];
+    return std::move(model_);
+  }
+
+ private:
+  Model model_;
+  std::map<TensorId, std::size_t> weight_of_;
+  std::set<std::string> names_, statement_names_;
+  std::map<TensorId, std::vector<std::size_t>> writers_;
+  std::vector<Computation> statements_;
+  std::vector<Origin> origins_;
+  Origin origin_;
+  Diagnostics problems_;
+};
+
+/// Factors in types that a machine multiplies.
+class Signs {
+ public:
+  Signs(Rewritten& draft, const MultipliesBytes& multiplies) : draft_(draft), multiplies_(multiplies) {}
+
+  bool takes(DType a, DType b) const { return bytes(a) != 1 || bytes(b) != 1 || multiplies_(a, b); }
+
+  /// In types that the machine multiplies. A factor of another sign is corrected by the sums of the other factor: first
+  /// the one beside a constant, whose sums are computed ahead, then the smaller one.
+  bool fit(Factor& a, Factor& b) {
+    const DType type_a = draft_.tensor(a.value.tensor).dtype, type_b = draft_.tensor(b.value.tensor).dtype;
+    if (takes(type_a, type_b)) return true;
+    const auto cost = [&](const Factor& one, const Factor& other) {
+      return std::pair(draft_.is_constant(other.value.tensor) ? 0 : 1, element_count(draft_.tensor(one.value.tensor)));
+    };
+    const bool a_first = cost(a, b) <= cost(b, a);
+    const bool other_a = takes(other_sign(type_a), type_b), other_b = takes(type_a, other_sign(type_b));
+    if (other_a && (a_first || !other_b)) return turn(a);
+    if (other_b) return turn(b);
+    return takes(other_sign(type_a), other_sign(type_b)) && turn(a) && turn(b);
+  }
+
+ private:
+  /// x - 128 as s8, or x + 128 as u8. False: its tensor changes while the model runs.
+  bool turn(Factor& factor) {
+    const TensorId id = factor.value.tensor;
+    const Tensor of = draft_.tensor(id);
+    const int offset = of.dtype == DType::u8 ? -128 : 128;
+    const auto& writers = draft_.writers_of(id);
+    if (of.inout || writers.size() > 1 || std::any_of(writers.begin(), writers.end(), [&](std::size_t s) {
+          return repeat_of(draft_.before().kernel, s) != nullptr;
+        }))
+      return false;
+    if (!turned_.contains(id)) {
+      Computation made;
+      made.name = of.name + "_other_sign";
+      Access from{id, {}};
+      for (std::size_t d = 0; d < of.shape.size(); ++d) {
+        made.domain.dims.push_back({"i" + std::to_string(d), of.shape[d]});
+        from.index.push_back(AffineExpr::dim(made.domain.dims.back().name));
+      }
+      made.write = {draft_.new_tensor(of.name + "_other_sign", other_sign(of.dtype), of.shape), from.index};
+      made.reads = {std::move(from)};
+      made.body = cast(other_sign(of.dtype), shifted(cast(DType::s32, read(0, of.dtype)), offset));
+      turned_.emplace(id, made.write.tensor);
+      draft_.add(std::move(made));
+    }
+    if (const auto outside = outside_of(factor.value, draft_.tensors())) factor.value.outside = *outside + offset;
+    factor.value.tensor = turned_.at(id);
+    factor.offset += offset;
+    return true;
+  }
+
+  Rewritten& draft_;
+  const MultipliesBytes& multiplies_;
+  std::map<TensorId, TensorId> turned_;  ///< with their other signs
+};
+
+/// Sums of products without zero points.
+class ZeroPoints {
+ public:
+  ZeroPoints(Rewritten& draft, Signs& signs) : draft_(draft), signs_(signs) {}
+
+  /// The sum without zero points and what they add, into `to`. False: nothing has to leave it, or cannot.
+  bool leave(const Computation& product, const Access& to) {
+    if (product.body.type != DType::s32 || draft_.tensor(product.write.tensor).inout ||
+        draft_.writers_of(product.write.tensor).size() > 1)
+      return false;
+    const auto first = centred_factor(product.body.args[0]), second = centred_factor(product.body.args[1]);
+    if (!first || !second) return false;
+    Factor a = factor_of(product, *first), b = factor_of(product, *second);
+    const bool is_plain = !a.zero && !b.zero;
+    centre_constant(product, a);
+    centre_constant(product, b);
+    if (!signs_.fit(a, b) || (is_plain && a.offset == 0 && b.offset == 0)) return false;
+    return add_corrected(product, a, b, to);
+  }
+
+ private:
+  Factor factor_of(const Computation& product, const CentredFactor& factor) {
+    Factor result{product.reads[static_cast<std::size_t>(factor.value)], std::nullopt, 0};
+    if (factor.zero >= 0) result.zero = product.reads[static_cast<std::size_t>(factor.zero)];
+    return result;
+  }
+
+  /// A constant without its zero point, if every value fits.
+  void centre_constant(const Computation& product, Factor& factor) {
+    if (!factor.zero || !draft_.is_constant(factor.value.tensor)) return;
+    const auto centred = centred_weights(product, factor.value, *factor.zero);
+    if (centred) factor = {*centred, std::nullopt, 0};
+  }
+
+  /// W - zw as s8, if every value fits.
+  std::optional<Access> centred_weights(const Computation& product, const Access& value, const Access& zero) {
+    const auto values = draft_.range_of(value.tensor), zeros = draft_.range_of(zero.tensor);
+    if (!values || !zeros || values->first - zeros->second < -128 || values->second - zeros->first > 127)
+      return std::nullopt;
+    Computation made = over_dims_of(product, value);
+    if (!uses_only(zero, dim_names_in(made))) return std::nullopt;
+    made.reads = {value, zero};
+    if (value == zero) return std::nullopt;
+    made.body = cast(DType::s8, centred_text(0, 1, types_of(made, draft_.tensors())));
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : made.domain.dims) shape.push_back(dim.extent);
+    made.write.tensor = draft_.new_tensor(draft_.tensor(value.tensor).name + "_centred", DType::s8, std::move(shape));
+    if (!is_sound_statement(made, draft_.tensors())) return std::nullopt;
+    const Access access = made.write;
+    draft_.add(std::move(made));
+    return access;
+  }
+
+  bool is_centred(const Factor& factor) {
+    if (factor.offset != 0) return false;
+    if (!factor.zero) return true;
+    const auto zero = draft_.range_of(factor.zero->tensor);
+    return zero && *zero == std::pair(std::int64_t{0}, std::int64_t{0});
+  }
+
+  /// I += x * w; S += w; R += x - zx; to = I - zx * S - zw * R, a constant factor as the second one.
+  bool add_corrected(const Computation& product, const Factor& x, const Factor& w, const Access& to) {
+    const bool constant_first = draft_.is_constant(x.value.tensor);
+    const Factor &rows = constant_first ? w : x, &weights = constant_first ? x : w;
+    Computation sum = product;
+    sum.reads = {rows.value, weights.value};
+    const std::vector<DType> types = types_of(sum, draft_.tensors());
+    sum.body = binary(BinaryOp::mul, centred_text(0, -1, types), centred_text(1, -1, types));
+    if (is_centred(x) && is_centred(w)) {
+      sum.write = to;
+      if (!is_sound_statement(sum, draft_.tensors())) return false;
+      draft_.add(std::move(sum));
+      return true;
+    }
+    Computation corrected = over_parallel(product);
+    sum.write = draft_.new_sum(draft_.tensor(to.tensor).name, corrected);
+    corrected.write = to;
+    corrected.reads = {sum.write};
+    corrected.body = read(0, DType::s32);
+    std::vector<Computation> made;
+    if (!subtract(product, rows, {weights.value, std::nullopt, 0}, "_weights", corrected, made)) return false;
+    if (!subtract(product, weights, rows, "_rows", corrected, made)) return false;
+    made.push_back(std::move(sum));
+    made.push_back(std::move(corrected));
+    for (const Computation& one : made)
+      if (!is_sound_statement(one, draft_.tensors())) return false;
+    for (Computation& one : made) draft_.add(std::move(one));
+    return true;
+  }
+
+  /// The zero point of one factor times the sums of the other, out of `from`. False: the sums have too few dims.
+  bool subtract(const Computation& product, const Factor& one, const Factor& other, const std::string& suffix,
+                Computation& from, std::vector<Computation>& made) {
+    if (is_centred(one)) return true;
+    const std::set<std::string> kept = dim_names_in(from);
+    if (one.zero && !uses_only(*one.zero, kept)) return false;
+    for (const Dim& dim : product.domain.dims)  // the sum has a term for each point
+      if (dim.kind == DimKind::reduction && !uses(other.value, dim.name)) return false;
+    auto sums = sums_of(product, other, suffix);
+    if (!sums) return false;
+    const int zero = static_cast<int>(from.reads.size());
+    if (one.zero) from.reads.push_back(*one.zero);
+    from.reads.push_back(sums->write);
+    const ScalarExpr factor = zero_text(one, zero, types_of(from, draft_.tensors()));
+    from.body =
+        binary(BinaryOp::sub, from.body, binary(BinaryOp::mul, factor, read(zero + (one.zero ? 1 : 0), DType::s32)));
+    made.push_back(std::move(*sums));
+    return true;
+  }
+
+  /// S[..] += w, or w - zw. Nothing: the zero point has dims that the values have not.
+  std::optional<Computation> sums_of(const Computation& product, const Factor& factor, const std::string& suffix) {
+    Computation result;
+    result.name = product.name + suffix;
+    result.reduction = Reduction::add;
+    result.reads = {factor.value};
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : product.domain.dims) {
+      if (!uses(factor.value, dim.name)) continue;
+      result.domain.dims.push_back(dim);
+      if (dim.kind == DimKind::reduction) continue;
+      shape.push_back(dim.extent);
+      result.write.index.push_back(AffineExpr::dim(dim.name));
+    }
+    if (factor.zero) {
+      if (!uses_only(*factor.zero, dim_names_in(result)) || *factor.zero == factor.value) return std::nullopt;
+      result.reads.push_back(*factor.zero);
+    }
+    const std::vector<DType> types = types_of(result, draft_.tensors());
+    result.body = cast(DType::s32, read(0, types[0]));
+    if (is_centred(factor))
+      result.reads.resize(1);
+    else
+      result.body = binary(BinaryOp::sub, result.body, zero_text(factor, 1, types));
+    result.write.tensor =
+        draft_.new_tensor(draft_.tensor(factor.value.tensor).name + "_sums", DType::s32, std::move(shape));
+    return result;
+  }
+
+  Rewritten& draft_;
+  Signs& signs_;
+};
+
+class IntegerProducts {
+ public:
+  IntegerProducts(Model model, bool strict, const MultipliesBytes& multiplies)
+      : draft_(std::move(model)), signs_(draft_, multiplies), zeros_(draft_, signs_), strict_(strict) {}
+
+  Result<Model> run() {
+    const std::vector<Computation> before = draft_.before().kernel.statements;
+    std::vector<std::size_t> number(before.size() + 1, 0);
+    for (std::size_t s = 0; s < before.size(); ++s) {
+      draft_.from(draft_.before().origins[s]);
+      const bool apart = repeat_of(draft_.before().kernel, s) == nullptr && is_plain_product(before[s]);
+      if (!apart || !(by_scales(before, s) || zeros_.leave(before[s], before[s].write))) draft_.keep(before[s]);
+      number[s + 1] = draft_.statement_count();
+    }
+    return draft_.result(number);
+  }
+
+ private:
+  /// What the read of a dequantised tensor reads instead; 0 outside is the zero point there.
+  std::optional<BytesOperand> operand_of(const std::vector<Computation>& all, const Computation& product, int r) {
+    const Access& read = product.reads[static_cast<std::size_t>(r)];
+    const auto& writers = draft_.writers_of(read.tensor);
+    if (writers.size() != 1) return std::nullopt;
+    const Computation& writer = all[writers[0]];
+    const auto found = dequantised(writer, draft_.tensors());
+    const auto by = found ? subscripts_of(writer, read, draft_.tensor(read.tensor)) : std::nullopt;
+    if (!by) return std::nullopt;
+    const auto through = [&](int number) {
+      Access access = writer.reads[static_cast<std::size_t>(number)];
+      for (AffineExpr& e : access.index) e = simplify(substitute(e, *by), ranges_of(product.domain));
+      return access;
+    };
+    BytesOperand operand{through(found->factor.value), through(found->scale), std::nullopt};
+    if (found->factor.zero >= 0) operand.zero = through(found->factor.zero);
+    if (const auto outside = outside_of(read, draft_.tensors())) {
+      const auto zero = operand.zero ? draft_.range_of(operand.zero->tensor)
+                                     : std::optional(std::pair(std::int64_t{0}, std::int64_t{0}));
+      if (*outside != 0 || !zero || zero->first != zero->second || outside_of(operand.value, draft_.tensors()))
+        return std::nullopt;
+      operand.value.outside = static_cast<double>(zero->first);
+    }
+    return operand;
+  }
+
   bool by_scales(const std::vector<Computation>& all, std::size_t s) {
     const Computation& product = all[s];
-    const Tensor& written = tensor(product.write.tensor);
+    const Tensor& written = draft_.tensor(product.write.tensor);
     if (strict_ || product.body.type != DType::f32 || product.reads.size() != 2 || written.inout ||
-        writers_[product.write.tensor].size() != 1)
+        draft_.writers_of(product.write.tensor).size() != 1)
       return false;
     for (const ScalarExpr& arg : product.body.args)
       if (!std::holds_alternative<Read>(arg.op)) return false;
@@ -259,10 +520,10 @@ class IntegerProducts {
     };
     const int zero_a = a->zero ? place(*a->zero) : -1;
     const int value_b = place(b->value), zero_b = b->zero ? place(*b->zero) : -1;
-    const std::vector<DType> types = types_of(sum, model_.kernel.tensors);
+    const std::vector<DType> types = types_of(sum, draft_.tensors());
     sum.body = binary(BinaryOp::mul, centred_text(0, zero_a, types), centred_text(value_b, zero_b, types));
     Computation scaled = over_parallel(product);
-    const Access whole = new_sum(written.name, scaled);
+    const Access whole = draft_.new_sum(written.name, scaled);
     sum.write = whole;
     scaled.reads = {whole, a->scale, b->scale};
     scaled.body = binary(BinaryOp::mul, cast(DType::f32, read(0, DType::s32)),
@@ -271,133 +532,25 @@ class IntegerProducts {
       scaled.reads.pop_back();
       scaled.body.args[1].args[1] = read(1, DType::f32);
     }
-    if (!is_sound_statement(sum, model_.kernel.tensors) || !is_sound_statement(scaled, model_.kernel.tensors))
-      return false;
-    if (!without_zeros(sum, whole)) add(std::move(sum));
-    add(std::move(scaled));
+    if (!is_sound_statement(sum, draft_.tensors()) || !is_sound_statement(scaled, draft_.tensors())) return false;
+    if (!zeros_.leave(sum, whole)) {
+      if (zero_a >= 0 || zero_b >= 0 || !signs_.takes(types[0], types[static_cast<std::size_t>(value_b)])) return false;
+      draft_.add(std::move(sum));
+    }
+    draft_.add(std::move(scaled));
     return true;
   }
 
-  /// A tensor of s32 over the dims of a statement.
-  Access new_sum(const std::string& name, const Computation& statement) {
-    Access access;
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : statement.domain.dims) {
-      shape.push_back(dim.extent);
-      access.index.push_back(AffineExpr::dim(dim.name));
-    }
-    access.tensor = new_tensor(name + "_sum", DType::s32, std::move(shape));
-    return access;
-  }
-
-  // Zero points.
-
-  /// The sum without zero points and what they add, into `to`. False: it has none, or they cannot leave it.
-  bool without_zeros(const Computation& product, const Access& to) {
-    if (product.body.type != DType::s32 || tensor(product.write.tensor).inout ||
-        (writers_.contains(product.write.tensor) && writers_[product.write.tensor].size() != 1))
-      return false;
-    const auto first = centred_factor(product.body.args[0]), second = centred_factor(product.body.args[1]);
-    if (!first || !second || (first->zero < 0 && second->zero < 0)) return false;
-    const auto read_of = [&](int r) { return product.reads[static_cast<std::size_t>(r)]; };
-    const bool swapped = !is_constant(read_of(second->value).tensor);  // the constant operand is the second one
-    const CentredFactor x = swapped ? *second : *first, w = swapped ? *first : *second;
-    if (!is_constant(read_of(w.value).tensor)) return false;
-    const auto weights = w.zero < 0 ? std::optional(read_of(w.value)) : centred_weights(product, w);
-    if (!weights) return false;
-    Computation sum = product;
-    sum.reads = {read_of(x.value), *weights};
-    const std::vector<DType> types = types_of(sum, model_.kernel.tensors);
-    sum.body = binary(BinaryOp::mul, centred_text(0, -1, types), centred_text(1, -1, types));
-    if (x.zero < 0) {
-      sum.write = to;
-      if (!is_sound_statement(sum, model_.kernel.tensors)) return false;
-      add(std::move(sum));
-      return true;
-    }
-    return add_corrected(product, std::move(sum), read_of(x.zero), to);
-  }
-
-  /// W - zw as s8, if every value fits.
-  std::optional<Access> centred_weights(const Computation& product, const CentredFactor& w) {
-    const Access value = product.reads[static_cast<std::size_t>(w.value)],
-                 zero = product.reads[static_cast<std::size_t>(w.zero)];
-    const auto values = range_of(value.tensor), zeros = range_of(zero.tensor);
-    if (!values || !zeros || values->first - zeros->second < -128 || values->second - zeros->first > 127)
-      return std::nullopt;
-    Computation made = over_dims_of(product, value);
-    if (!uses_only(zero, dim_names_in(made))) return std::nullopt;
-    made.reads = {value, zero};
-    if (value == zero) return std::nullopt;
-    made.body = cast(DType::s8, centred_text(0, 1, types_of(made, model_.kernel.tensors)));
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : made.domain.dims) shape.push_back(dim.extent);
-    made.write.tensor = new_tensor(tensor(value.tensor).name + "_centred", DType::s8, std::move(shape));
-    if (!is_sound_statement(made, model_.kernel.tensors)) return std::nullopt;
-    const Access access = made.write;
-    add(std::move(made));
-    return access;
-  }
-
-  /// I += x * w; S += w; to = I - z * S.
-  bool add_corrected(const Computation& product, Computation sum, const Access& zero, const Access& to) {
-    const std::set<std::string> kept = dim_names_in(over_parallel(product));
-    if (!uses_only(zero, kept)) return false;
-    for (const Dim& dim : product.domain.dims)  // a sum of weights has a term for each point
-      if (dim.kind == DimKind::reduction && !uses(sum.reads[1], dim.name)) return false;
-    Computation of_weights = weight_sums(product, sum.reads[1]);
-    Computation corrected = over_parallel(product);
-    const std::string name = tensor(to.tensor).name;
-    sum.write = new_sum(name, corrected);
-    const Access sums = of_weights.write;
-    corrected.write = to;
-    corrected.reads = {sum.write, zero, sums};
-    corrected.body =
-        binary(BinaryOp::sub, read(0, DType::s32),
-               binary(BinaryOp::mul, cast(DType::s32, read(1, tensor(zero.tensor).dtype)), read(2, DType::s32)));
-    if (!is_sound_statement(sum, model_.kernel.tensors) || !is_sound_statement(of_weights, model_.kernel.tensors) ||
-        !is_sound_statement(corrected, model_.kernel.tensors))
-      return false;
-    add(std::move(of_weights));
-    add(std::move(sum));
-    add(std::move(corrected));
-    return true;
-  }
-
-  /// S[..] += w
-  Computation weight_sums(const Computation& product, const Access& weights) {
-    Computation result;
-    result.name = product.name + "_weights";
-    result.reduction = Reduction::add;
-    result.reads = {weights};
-    result.body = cast(DType::s32, read(0, tensor(weights.tensor).dtype));
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : product.domain.dims) {
-      if (!uses(weights, dim.name)) continue;
-      result.domain.dims.push_back(dim);
-      if (dim.kind == DimKind::reduction) continue;
-      shape.push_back(dim.extent);
-      result.write.index.push_back(AffineExpr::dim(dim.name));
-    }
-    result.write.tensor = new_tensor(tensor(weights.tensor).name + "_sums", DType::s32, std::move(shape));
-    return result;
-  }
-
-  Model model_;
+  Rewritten draft_;
+  Signs signs_;
+  ZeroPoints zeros_;
   const bool strict_;
-  std::map<TensorId, std::size_t> weight_of_;
-  std::set<std::string> names_, statement_names_;
-  std::map<TensorId, std::vector<std::size_t>> writers_;
-  std::vector<Computation> statements_;
-  std::vector<Origin> origins_;
-  Origin origin_;
-  Diagnostics problems_;
 };
 
 }  // namespace
 
-Result<Model> integer_products(const Model& model, bool strict_float) {
-  return IntegerProducts(model, strict_float).run();
+Result<Model> integer_products(const Model& model, bool strict_float, const MultipliesBytes& multiplies) {
+  return IntegerProducts(model, strict_float, multiplies).run();
 }
 
 }  // namespace isamap

@@ -52,8 +52,10 @@ std::vector<TensorData> results_of(const Model& model) {
 }
 
 /// What remains after constants are done ahead; its outputs must be those of the model.
-std::string integers(const Model& model, bool strict = false, double tolerance = 0) {
-  const auto with = integer_products(model, strict);
+std::string integers(
+    const Model& model, bool strict = false, double tolerance = 0,
+    const MultipliesBytes& multiplies = [](DType, DType) { return true; }) {
+  const auto with = integer_products(model, strict, multiplies);
   EXPECT_TRUE(with) << render(with.diagnostics());
   AheadOptions options;
   options.strict_float = true;
@@ -92,9 +94,73 @@ TEST(IntegerProducts, ZeroPointsLeaveTheSum) {
             "T[i,j] = T_sum[i,j] - s32(z[]) * W_centred_sums[j]\n");
 }
 
-TEST(IntegerProducts, WeightsThatNeedNineBitsStay) {
+TEST(IntegerProducts, WeightsThatNeedNineBitsKeepTheirZeroPoint) {
   const Model model = quantised_model(matmul, {{"W", {3, 250}}, {"w", {5}}, {"z", {7}}});
-  EXPECT_EQ(integers(model, true), "T[i,j] += (s32(A[i,k]) - s32(z[])) * (s32(W[k,j]) - s32(w[]))\n");
+  EXPECT_EQ(integers(model, true),
+            "A_sums[i] += s32(A[i,k]) - s32(z[])\n"
+            "T_sum[i,j] += s32(A[i,k]) * s32(W[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[j] - s32(w[]) * A_sums[i]\n");
+}
+
+/// Of these two types and no others.
+MultipliesBytes only(DType x, DType y) {
+  return [=](DType a, DType b) { return (a == x && b == y) || (a == y && b == x); };
+}
+
+TEST(IntegerProducts, ZeroPointsOfTwoComputedOperands) {
+  const Model model = quantised_model(matmul, {{"z", {7}}});
+  EXPECT_EQ(integers(model, true),
+            "W_sums[j] += s32(W[k,j])\n"
+            "A_sums[i] += s32(A[i,k]) - s32(z[])\n"
+            "T_sum[i,j] += s32(A[i,k]) * s32(W[k,j])\n"
+            "T[i,j] = T_sum[i,j] - s32(z[]) * W_sums[j] - s32(w[]) * A_sums[i]\n");
+}
+
+TEST(IntegerProducts, OtherSignsWhereTheMachineHasNoProductOfTheseBytes) {
+  const Model computed = quantised_model(matmul, {{"z", {7}}, {"w", {0}}});
+  EXPECT_EQ(integers(computed, true, 0, only(DType::u8, DType::s8)),
+            "A_other_sign[i0,i1] = s8(s32(A[i0,i1]) - 128)\n"
+            "W_sums[j] += s32(W[k,j])\n"
+            "T_sum[i,j] += s32(A_other_sign[i,k]) * s32(W[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[] * W_sums[j]\n");
+  const Model constant = quantised_model(matmul, {{"W", {3, 250, 130}}, {"w", {128}}, {"z", {7}}});
+  EXPECT_EQ(integers(constant, true, 0, only(DType::s8, DType::s8)),
+            "A_other_sign[i0,i1] = s8(s32(A[i0,i1]) - 128)\n"
+            "T_sum[i,j] += s32(A_other_sign[i,k]) * s32(W_centred[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[j]\n");
+  EXPECT_EQ(integers(computed, true, 0, only(DType::u8, DType::u8)), integers(computed, true));
+  EXPECT_EQ(integers(computed, true, 0, only(DType::f32, DType::f32)),
+            "T[i,j] += (s32(A[i,k]) - s32(z[])) * (s32(W[k,j]) - s32(w[]))\n");
+}
+
+TEST(IntegerProducts, BothWithOtherSigns) {
+  const Model model = quantised_model(matmul, {{"z", {7}}, {"w", {9}}});
+  EXPECT_EQ(integers(model, true, 0, only(DType::s8, DType::s8)),
+            "A_other_sign[i0,i1] = s8(s32(A[i0,i1]) - 128)\n"
+            "W_other_sign[i0,i1] = s8(s32(W[i0,i1]) - 128)\n"
+            "W_other_sign_sums[j] += s32(W_other_sign[k,j])\n"
+            "A_other_sign_sums[i] += s32(A_other_sign[i,k]) - (s32(z[]) - 128)\n"
+            "T_sum[i,j] += s32(A_other_sign[i,k]) * s32(W_other_sign[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[] * W_other_sign_sums[j] - T_constant_1[] * A_other_sign_sums[i]\n");
+}
+
+TEST(IntegerProducts, AnOtherSignIsMadeOnce) {
+  const Model model = quantised_model(R"(kernel twice
+tensor A: u8[1,7] outside 3
+tensor W: s8[3,2]
+tensor V: s8[3,4]
+tensor T: s32[9,2]
+tensor U: s32[9,4]
+s0: T[i,j] += s32(A[0,i + k - 1]) * s32(W[k,j]) over i: 9, j: 2, k: 3
+s1: U[i,j] += s32(A[0,i + k - 1]) * s32(V[k,j]) over i: 9, j: 4, k: 3
+)",
+                                      {{"W", {}}, {"V", {}}});
+  EXPECT_EQ(integers(model, true, 0, only(DType::s8, DType::s8)),
+            "A_other_sign[i0,i1] = s8(s32(A[i0,i1]) - 128)\n"
+            "T_sum[i,j] += s32(A_other_sign[0,i + k - 1] outside -125) * s32(W[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[j]\n"
+            "U_sum[i,j] += s32(A_other_sign[0,i + k - 1] outside -125) * s32(V[k,j])\n"
+            "U[i,j] = U_sum[i,j] - U_constant[j]\n");
 }
 
 TEST(IntegerProducts, PaddingWithTheZeroPoint) {
@@ -137,6 +203,14 @@ TEST(IntegerProducts, StrictFloatKeepsSumsOfFloats) {
   const Model model =
       quantised_model(dequantised_product, {{"s", {0.25}}, {"z", {100}}, {"V", {}}, {"t", {0.5, 0.125, 0.3}}});
   EXPECT_EQ(integers(model, true),
+            "A[n,c,i] = f32(s32(Q[n,c,i]) - s32(z[])) * s[]\n"
+            "Y[n,k,p] += A[n,c,p + r - 1] outside 0 * B[k,c,r]\n");
+}
+
+TEST(IntegerProducts, ProductsOfFloatsWhereTheMachineHasNoneOfBytes) {
+  const Model model =
+      quantised_model(dequantised_product, {{"s", {0.25}}, {"z", {100}}, {"V", {}}, {"t", {0.5, 0.125, 0.3}}});
+  EXPECT_EQ(integers(model, false, 1e-5, only(DType::s16, DType::s16)),
             "A[n,c,i] = f32(s32(Q[n,c,i]) - s32(z[])) * s[]\n"
             "Y[n,k,p] += A[n,c,p + r - 1] outside 0 * B[k,c,r]\n");
 }
