@@ -56,8 +56,7 @@ class Hoisting {
       if (statement.reduction != Reduction::assign || is_irregular(statement) || !statement.domain.faces.empty() ||
           leads_to_a_step(statement))
         continue;
-      for (const ScalarExpr& divisor : divisors_of(statement))
-        if (multiply(s, divisor)) ++s;  // the reciprocal is in front of it
+      s += multiply_all(s);
     }
     drop_statements(model_, std::vector<bool>(kernel().statements.size(), false));  // weights that are numbers now
     return std::move(model_);
@@ -111,7 +110,18 @@ class Hoisting {
     return std::nullopt;
   }
 
-  /// True: a statement was inserted in front.
+  /// The number of statements that were inserted in front.
+  std::size_t multiply_all(std::size_t s) {
+    const std::size_t before = kernel().statements.size();
+    for (bool changed = true; changed;) {  // a change numbers the reads anew, those of divisors too
+      changed = false;
+      for (const ScalarExpr& divisor : divisors_of(kernel().statements[s + kernel().statements.size() - before]))
+        if (changed = multiply(s + kernel().statements.size() - before, divisor); changed) break;
+    }
+    return kernel().statements.size() - before;
+  }
+
+  /// False: the statement stays.
   bool multiply(std::size_t s, const ScalarExpr& divisor) {
     const Computation& of = kernel().statements[s];
     if (const auto value = value_of(of, divisor)) {
@@ -119,9 +129,9 @@ class Hoisting {
       Computation product = of;
       product.body = multiplied(of.body, divisor, linear::number(inverse, divisor.type));
       const double least = divisor.type == DType::f32 ? 0x1p-126 : 0x1p-1022;
-      if (std::abs(inverse) >= least && std::isfinite(inverse) && is_faster(product, of))
-        kernel().statements[s] = linear::with_numbers(product, {});
-      return false;
+      if (std::abs(inverse) < least || !std::isfinite(inverse) || !is_faster(product, of)) return false;
+      kernel().statements[s] = linear::with_numbers(product, {});
+      return true;
     }
     const std::vector<Dim> dims = linear::dims_of(of, divisor);
     if (is_constant(of, divisor) || points_of(of.domain.dims) < least_points * points_of(dims)) return false;

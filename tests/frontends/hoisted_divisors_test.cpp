@@ -84,6 +84,21 @@ TEST(HoistedDivisors, OnlyWhereTheMachineMultipliesFasterAndDividesAtAll) {
             as_it_was);
 }
 
+// A change numbers the reads of a statement anew, and so its other divisors.
+TEST(HoistedDivisors, AllDivisorsOfAStatement) {
+  EXPECT_EQ(hoisted(R"(kernel several
+tensor A: f32[3]
+tensor B: f32[3]
+tensor E: f32[3,16]
+tensor F: f32[3,16]
+tensor Y: f32[3,16]
+s0: Y[i,j] = E[i,j] / 4 / A[i] * (F[i,j] / B[i]) / A[i] over i: 3, j: 16
+)"),
+            "s0_reciprocal: Y_R[i] = 1 / A[i]\n"
+            "s0_reciprocal_1: Y_R_1[i] = 1 / B[i]\n"
+            "s0: Y[i,j] = E[i,j] * 0.25 * Y_R[i] * (F[i,j] * Y_R_1[i]) * Y_R[i]\n");
+}
+
 TEST(HoistedDivisors, NumbersBecomeTheirReciprocals) {
   EXPECT_EQ(hoisted(R"(kernel numbers
 tensor X: f32[9]
