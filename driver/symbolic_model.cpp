@@ -204,14 +204,32 @@ class SymbolicLinker {
   std::map<std::pair<std::size_t, std::vector<TensorId>>, std::vector<ModelPlace>> packed_;
 };
 
+bool have_equal_ranks(const Kernel& a, const Kernel& b) {
+  return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+                    [](const Tensor& x, const Tensor& y) { return x.shape.size() == y.shape.size(); });
+}
+
+/// The part of each sample. Where pairs of rows are a dimension at some sizes only (pools of odd sizes have a row
+/// more), they are none at any.
+std::vector<Kernel> cut_alike(const std::vector<Model>& models, const Part& part) {
+  std::vector<Kernel> cuts;
+  const auto cut_by = [&](auto&& one) {
+    cuts.clear();
+    for (const Model& model : models)
+      cuts.push_back(part.statements.size() == model.kernel.statements.size()
+                         ? model.kernel
+                         : one(model.kernel, part.statements, "part"));
+  };
+  cut_by([](const auto&... with) { return cut(with...); });
+  if (!std::all_of(cuts.begin(), cuts.end(), [&](const Kernel& one) { return have_equal_ranks(one, cuts[0]); }))
+    cut_by([](const auto&... with) { return cut_as_it_is(with...); });
+  return cuts;
+}
+
 /// The part of each sample, lifted.
 Result<SymbolicKernel> lifted_part(const std::vector<Model>& models, const Part& part, const SampledModel& sampled,
                                    SizeFit& fit) {
-  std::vector<Kernel> cuts;
-  for (const Model& model : models)
-    cuts.push_back(part.statements.size() == model.kernel.statements.size()
-                       ? model.kernel
-                       : cut(model.kernel, part.statements, "part"));
+  const std::vector<Kernel> cuts = cut_alike(models, part);
   std::vector<KernelAt> samples;
   for (std::size_t n = 0; n < cuts.size(); ++n) samples.push_back({sampled.sizes[n], &cuts[n]});
   auto kernel = lifted(sampled.facts, samples, fit);

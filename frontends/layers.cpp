@@ -204,7 +204,7 @@ Layer layer_of(const Model& model, const Group& group) {
 
 }  // namespace
 
-Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name) {
+Kernel cut_as_it_is(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name) {
   Kernel part;
   part.name = name;
   part.where = kernel.where;
@@ -233,6 +233,11 @@ Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, con
     if (written.contains(other.write.tensor)) part.tensors[renumbered.at(other.write.tensor).index()].inout = true;
   }
   outside_of_tensors(part);
+  return part;
+}
+
+Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name) {
+  Kernel part = cut_as_it_is(kernel, statements, name);
   simplify_views(part);
   return part;
 }

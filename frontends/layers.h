@@ -11,6 +11,8 @@ namespace isamap {
 /// outputs. Dimensions of size 1 that are indexed by 0 are left out, and channels of groups ("4*g + k") are two
 /// dimensions, so that a convolution reads as one writes it.
 Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name);
+/// The same with the dimensions that the kernel has.
+Kernel cut_as_it_is(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name);
 /// Statements [first, first + count).
 Kernel cut(const Kernel& kernel, std::size_t first, std::size_t count, const std::string& name);
 

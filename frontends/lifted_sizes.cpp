@@ -55,10 +55,25 @@ class SampleLifter {
                                 *std::find_if(values.begin(), values.end(), [&](auto v) { return v != values[0]; }))};
   }
 
+  /// A value beyond the shape that is read at some sizes only, such as those that a window does not divide, is there at
+  /// all of them. Nothing where none is.
+  template <class Get>
+  std::optional<double> outside(const std::string& what, const Get& get) const {
+    std::optional<double> found;
+    for (const KernelAt& one : samples_) {
+      const std::optional<double> value = get(*one.kernel);
+      if (found && value && *found != *value) throw NotLifted{what + " has another value outside at other sizes"};
+      if (value) found = value;
+    }
+    return found;
+  }
+
   void tensor(std::size_t t, SymbolicKernel& made) {
-    const Tensor& tensor = first().tensors[t];
+    Tensor& tensor = made.sample.tensors[t];
+    tensor.outside = outside("tensor " + tensor.name, [&](const Kernel& k) { return k.tensors[t].outside; });
     for (const KernelAt& one : samples_) {
       Tensor other = one.kernel->tensors[t];
+      other.outside = tensor.outside;
       if (other.shape.size() == tensor.shape.size()) other.shape = tensor.shape;
       if (other.strides.size() == tensor.strides.size()) other.strides = tensor.strides;
       if (other != tensor) throw NotLifted{"tensor " + tensor.name + " is another one at other sizes"};
@@ -76,6 +91,8 @@ class SampleLifter {
     const auto of = [s](const Kernel& k) -> const Computation& { return k.statements[s]; };
     name_ = sample.name;
     for (const KernelAt& one : samples_) check_alike(sample, of(*one.kernel));
+    for (std::size_t r = 0; r < sample.reads.size(); ++r)
+      sample.reads[r].outside = outside(name_, [&](const Kernel& k) { return of(k).reads[r].outside; });
     SymbolicStatement made;
     for (std::size_t d = 0; d < sample.domain.dims.size(); ++d)
       made.extents.push_back(number(fmt::format("{}: the extent of {}", name_, sample.domain.dims[d].name),
@@ -102,8 +119,7 @@ class SampleLifter {
       alike = a.domain.dims[d].name == b.domain.dims[d].name && a.domain.dims[d].kind == b.domain.dims[d].kind;
     for (int n = 0; alike && n < access_count(a); ++n) {
       const Access &one = access_of(a, n), &other = access_of(b, n);
-      alike = one.tensor == other.tensor && one.index.size() == other.index.size() && one.outside == other.outside &&
-              one.computed == other.computed;
+      alike = one.tensor == other.tensor && one.index.size() == other.index.size() && one.computed == other.computed;
     }
     if (!alike) throw NotLifted{name_ + " is another statement at other sizes"};
   }

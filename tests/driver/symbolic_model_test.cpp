@@ -56,8 +56,9 @@ struct Compiled {
   CompiledSymbolicModelParts parts;
   std::unique_ptr<SymbolicModelRunner> runner;
 
-  explicit Compiled(const std::string& dims) {
-    sampled = *sample_model(*size_facts_of(dims), [](const Bindings& at) { return scores_at(at.at("N")); });
+  explicit Compiled(
+      const std::string& dims, Model (*model_at)(std::int64_t) = [](std::int64_t n) { return scores_at(n); }) {
+    sampled = *sample_model(*size_facts_of(dims), [&](const Bindings& at) { return model_at(at.at("N")); });
     SymbolicModelOptions options;
     options.compile.schedule.max_evaluations = 20;
     auto made = compile_symbolic_model(sampled, single_statements(sampled.models[0].kernel), machine, options);
@@ -81,6 +82,33 @@ TEST(SymbolicModels, OneCompilationServesEverySize) {
     EXPECT_EQ(run.parts.size(), 4u);
   }
   EXPECT_EQ(compiled.runner->compilations(), 1);
+}
+
+/// Pairs of rows; the last one of odd sizes has a row beyond the tensor, which even sizes do not read.
+Model pooled_at(std::int64_t n) {
+  Model model = model_of(fmt::format(R"(kernel pooled
+tensor X: f32[{0},4]
+tensor A: f32[{0},4]
+tensor Y: f32[{1},4]
+add: A[i,k] = X[i,k] + 1 over i: {0}, k: 4
+pool: Y[p,k] max= A[2*p + r,k]{2} over p: {1}, k: 4, r: 2
+)",
+                                     n, (n + 1) / 2, n % 2 == 0 ? "" : " outside -100"));
+  for (const Computation& statement : model.kernel.statements) {
+    Origin origin;
+    origin.nodes = {statement.name};
+    model.origins.push_back(origin);
+  }
+  return model;
+}
+
+TEST(SymbolicModels, WindowsThatDoNotDivideEverySize) {
+  Compiled compiled("N=1..40@9", &pooled_at);
+  for (const std::int64_t n : {1, 2, 5, 16, 39, 40}) {
+    const ModelRun run = compiled.run(n, pooled_at(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    EXPECT_LT(run.max_error, 1e-6) << n;
+  }
 }
 
 TEST(SymbolicModels, AnotherImportAtASizeIsFound) {
