@@ -100,10 +100,10 @@ class SampleLifter {
     for (int a = 0; a < access_count(sample); ++a) {
       auto& index = made.index.emplace_back();
       for (std::size_t d = 0; d < access_of(sample, a).index.size(); ++d)
-        index.push_back(expression([&](const Kernel& k) { return &access_of(of(k), a).index[d]; }));
+        index.push_back(expression(of, [&](const Computation& c) { return access_of(c, a).index[d]; }));
     }
     for (std::size_t v = 0; v < sample.values.size(); ++v)
-      made.values.push_back(expression([&](const Kernel& k) { return &of(k).values[v]; }));
+      made.values.push_back(expression(of, [&](const Computation& c) { return c.values[v]; }));
     std::vector<const ScalarExpr*> bodies;
     for (const KernelAt& one : samples_) bodies.push_back(&of(*one.kernel).body);
     const ScalarExpr body = this->body(bodies, sample, made);
@@ -124,11 +124,20 @@ class SampleLifter {
     if (!alike) throw NotLifted{name_ + " is another statement at other sizes"};
   }
 
-  template <class Get>
-  AffineExpr expression(const Get& get) {
-    std::vector<const AffineExpr*> all;
-    for (const KernelAt& one : samples_) all.push_back(get(*one.kernel));
-    return expression(all);
+  template <class Of, class Get>
+  AffineExpr expression(const Of& of, const Get& get) {
+    std::vector<AffineExpr> all;
+    for (const KernelAt& one : samples_) all.push_back(get(of(*one.kernel)));
+    // `i/2` of two iterations is 0: such a sample has the expression of the others.
+    const AffineExpr whole = *std::max_element(all.begin(), all.end(), [](const AffineExpr& a, const AffineExpr& b) {
+      return a.terms().size() < b.terms().size();
+    });
+    std::vector<const AffineExpr*> alike;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const Ranges ranges = ranges_of(of(*samples_[n].kernel).domain);
+      alike.push_back(simplify(whole, ranges) == all[n] ? &whole : &all[n]);
+    }
+    return expression(alike);
   }
 
   /// Iterators keep their factors; what is added may be a size.

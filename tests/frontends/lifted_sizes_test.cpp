@@ -75,6 +75,26 @@ TEST(LiftedSizes, WhatSizesDoNotExplainIsSaid) {
   EXPECT_EQ(kernel.diagnostics().front().message, "s1: the constant 8 is 14 at other sizes");
 }
 
+TEST(LiftedSizes, WhatFewIteratorsMakeANumberIsTheExpressionOfOtherSizes) {
+  const auto kernel_at = [](std::int64_t n) {
+    return *parse_kernel_yaml(fmt::format("kernel: k\ndims: {{i: {0}}}\ntensors:\n  X: {{shape: [{1}]}}\n"
+                                          "  Y: {{shape: [{0}]}}\ncompute:\n  - Y[i] = X[{2}]\n",
+                                          n, (n + 1) / 2, n <= 2 ? "0" : "i/2"),
+                              "k.yaml");
+  };
+  const std::vector<Kernel> kernels{kernel_at(2), kernel_at(8), kernel_at(9), kernel_at(12)};
+  std::vector<Bindings> samples{{{"N", 2}}, {{"N", 8}}, {{"N", 9}}, {{"N", 12}}};
+  std::vector<KernelAt> at;
+  for (std::size_t n = 0; n < kernels.size(); ++n) at.push_back({samples[n], &kernels[n]});
+  SizeFit fit(samples);
+  const auto kernel = lifted(*size_facts_of("N=1..64"), at, fit);
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto bound = bind(*kernel, {{"N", 21}});
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(print_formula(bound->statements[0], bound->tensors), "Y[i] = X[i/2]");
+  EXPECT_EQ(bound->tensors[0].shape, std::vector<std::int64_t>{11});
+}
+
 TEST(LiftedSizes, AxesOfOneElementAreDropped) {
   const auto kernel_at = [](std::int64_t n) {
     return *parse_kernel_yaml(fmt::format("kernel: k\ndims: {{}}\ntensors:\n  X: {{shape: [1, {0}, 3]}}\n"
