@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "backends/compiled_runner.h"
 #include "cli/compile_verb.h"
@@ -68,6 +69,11 @@ std::string values_text(const Bindings& sizes) {
   return text;
 }
 
+/// Progress of a run at these sizes.
+std::function<void(const std::string&)> tell_at(const Bindings& sizes) {
+  return [at = values_text(sizes)](const std::string& text) { tell(at + ": " + text); };
+}
+
 bool same_messages(const Diagnostics& a, const Diagnostics& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Diagnostic& one, const Diagnostic& other) { return one.message == other.message; });
@@ -116,7 +122,7 @@ SizeRun run_one(const Options& options, const Bindings& sizes, const std::option
   if (!compiled.program) return failed(std::move(run), compiled.code, compiled.problems);
   if (const Diagnostics large = too_large_to_run(inputs->kernel); !large.empty())
     return failed(std::move(run), Exit::limit, large);
-  const auto checked = run_and_compare(*compiled.program, inputs->model, one.seed, 0.1, {false, tell});
+  const auto checked = run_and_compare(*compiled.program, inputs->model, one.seed, 0.1, {false, tell_at(sizes)});
   if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
   run.code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
@@ -200,7 +206,7 @@ SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& progr
   at_sizes.name = bound->sample.name;
   at_sizes.kernel = bound->sample;
   const auto checked =
-      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell);
+      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell_at(sizes));
   if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
   run.code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
