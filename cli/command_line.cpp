@@ -121,7 +121,9 @@ void read_budget(const std::string& text, Options& given) {
       throw CLI::ValidationError("--budget", "'" + key + "' is neither evals nor seconds");
     if (used == 0 || used != value.size() || options.max_evaluations < 1 ||
         (key == "seconds" && !(options.max_seconds > 0 && options.max_seconds <= max_seconds)))
-      throw CLI::ValidationError("--budget", "'" + value + "' is no positive number for " + key);
+      throw CLI::ValidationError(
+          "--budget", "'" + value + "' is no number of " +
+                          (key == "evals" ? "evaluations from 1 to 2^63 - 1" : "seconds above 0, up to a million"));
   }
 }
 

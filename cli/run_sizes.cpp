@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "backends/compiled_runner.h"
 #include "cli/compile_verb.h"
@@ -28,6 +29,7 @@ struct SizeRun {
   Json fields = Json::object();    ///< of a single run, without schema_version
   std::vector<std::string> cells;  ///< of the table: executed, correct, error, seconds, GFLOP/s, predicted
   std::string searched_because;    ///< why a schedule of other sizes did not fit; empty: it did, or there was none
+  Diagnostics problems;            ///< to be told
 };
 
 /// The fields of a document without its head.
@@ -39,7 +41,8 @@ Json fields_of(const std::string& document) {
 }
 
 SizeRun failed(SizeRun run, Exit code, const Diagnostics& problems) {
-  run.code = fail(code, problems);
+  run.code = code;
+  run.problems = problems;
   run.fields["exit"] = static_cast<int>(code);
   run.fields["correct"] = false;
   run.fields["reasons"] = reasons_of(problems);
@@ -64,6 +67,26 @@ std::string values_text(const Bindings& sizes) {
   std::string text;
   for (const auto& [name, value] : sizes) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
   return text;
+}
+
+/// Progress of a run at these sizes.
+std::function<void(const std::string&)> tell_at(const Bindings& sizes) {
+  return [at = values_text(sizes)](const std::string& text) { tell(at + ": " + text); };
+}
+
+bool same_messages(const Diagnostics& a, const Diagnostics& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Diagnostic& one, const Diagnostic& other) { return one.message == other.message; });
+}
+
+/// Problems of the last run; those of the one before are not listed again.
+void tell_problems(const std::vector<SizeRun>& runs) {
+  const SizeRun& last = runs.back();
+  if (last.problems.empty()) return;
+  if (runs.size() > 1 && same_messages(runs[runs.size() - 2].problems, last.problems))
+    tell(fmt::format("{}: the same", values_text(last.sizes)));
+  else
+    fail(last.code, last.problems);
 }
 
 /// Why a schedule found at other sizes makes no program of this kernel; empty: it does.
@@ -99,10 +122,10 @@ SizeRun run_one(const Options& options, const Bindings& sizes, const std::option
   if (!compiled.program) return failed(std::move(run), compiled.code, compiled.problems);
   if (const Diagnostics large = too_large_to_run(inputs->kernel); !large.empty())
     return failed(std::move(run), Exit::limit, large);
-  const auto checked = run_and_compare(*compiled.program, inputs->model, one.seed, 0.1, {false, tell});
+  const auto checked = run_and_compare(*compiled.program, inputs->model, one.seed, 0.1, {false, tell_at(sizes)});
   if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
   run.code = exit_of(*checked);
-  if (const std::string why = why_not_run(*checked); !why.empty()) fail(run.code, "not run: " + why);
+  if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
   run.fields =
       fields_of(json_of_run(*checked, compiled.scheduled->cost, scalar_code(compiled, inputs->kernel, inputs->model),
                             *compiled.program, inputs->model));
@@ -183,10 +206,10 @@ SizeRun run_one(const Options& options, const Bindings& sizes, OneProgram& progr
   at_sizes.name = bound->sample.name;
   at_sizes.kernel = bound->sample;
   const auto checked =
-      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell);
+      run_and_compare(at_sizes, *program.runner, availability(*program.model).how, options.seed, 0.1, tell_at(sizes));
   if (!checked) return failed(std::move(run), Exit::wrong_result, checked.diagnostics());
   run.code = exit_of(*checked);
-  if (const std::string why = why_not_run(*checked); !why.empty()) fail(run.code, "not run: " + why);
+  if (const std::string why = why_not_run(*checked); !why.empty()) run.problems = {error("not run: " + why)};
   const Cost cost =
       predicted_at(*program.compiled, *program.model, sizes, program.with.schedule.costs).value_or(Cost{});
   run.fields = fields_of(json_of_run(*checked, cost, {}, at_sizes, *program.model));
@@ -285,6 +308,7 @@ Exit run_sizes(const Options& options, const std::vector<Bindings>& sizes) {
     runs.push_back(program.runner ? run_one(options, one, program) : run_one(options, one, program.schedule));
     if (!program.runner) runs.back().version = version_of(runs, program);
     runs.back().cells.insert(runs.back().cells.begin(), std::to_string(runs.back().version));
+    tell_problems(runs);
     if (runs.back().code == Exit::usage) return Exit::usage;
   }
   SizeSummary summary = summary_of(runs, program);
@@ -353,6 +377,7 @@ Exit evaluate_sizes(const Options& options, const std::vector<Bindings>& sizes) 
       }
     }
     runs.push_back(has_errors(problems) ? failed(std::move(run), Exit::wrong_input, problems) : std::move(run));
+    tell_problems(runs);
   }
   const Exit code = worst_of(runs);
   if (options.json)

@@ -251,7 +251,8 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
       return {"", nothing_measured(tuning.failed())};
   if (interrupted()) tell(fmt::format("interrupted: {} candidates are measured", tuning.rows().size()));
   if (tuning.rows().empty() && !interrupted())
-    return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
+    return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code",
+                     "isamap explain KERNEL --target HW says why no instruction maps")};
   answer.scheduled.schedule = tuning.schedule();
   if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;
   if (const auto program = lower(tuning.schedule(), inputs.kernel, inputs.model); program && !interrupted())

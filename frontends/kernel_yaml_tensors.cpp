@@ -208,8 +208,10 @@ std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, 
   if (!value || *value >= 0 || !over_sizes.is_constant())
     return value;  // symbolic ones: ir/symbolic/symbolic_verify.cpp
   const bool plain = node.scalar == std::to_string(*value);
-  file.report(node.where, what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) +
-                              ": sizes must not be negative");
+  file.report(
+      node.where,
+      what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) + ": sizes must not be negative",
+      "write 0 or more");
   return std::nullopt;
 }
 

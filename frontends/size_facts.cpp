@@ -49,6 +49,7 @@ void read_likely(KernelFile& file, const yaml::Node* node, SymbolicSize& size) {
     alone.sizes[0].where = item.where;
     if (auto broken = broken_fact(alone, {{size.name, *value}})) {
       broken->message += ", but it is said to be likely";
+      broken->hint = "likely values are some that the size takes";
       file.diagnostics.push_back(std::move(*broken));
       continue;
     }

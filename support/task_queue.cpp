@@ -5,10 +5,11 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "support/start_threads.h"
 
 namespace isamap {
 
@@ -57,10 +58,7 @@ struct TaskQueue::State {
 };
 
 TaskQueue::TaskQueue(int jobs) : state_(std::make_unique<State>()) {
-  try {
-    for (int t = 1; t < jobs; ++t) state_->threads.emplace_back([this] { state_->serve(); });
-  } catch (const std::system_error&) {  // no more threads: these do all the work
-  }
+  state_->threads = start_threads(jobs - 1, [state = state_.get()] { state->serve(); });
 }
 
 TaskQueue::~TaskQueue() {

@@ -8,8 +8,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
+
+#include "support/start_threads.h"
 
 namespace isamap {
 
@@ -168,10 +169,7 @@ int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_co
 
 Workers::Workers(int jobs) : state_(std::make_unique<State>()) {
   state_->patient = jobs <= processors();
-  try {
-    for (int t = 1; t < jobs; ++t) state_->threads.emplace_back([this] { state_->serve(); });
-  } catch (const std::system_error&) {  // no more threads: these do all the work
-  }
+  state_->threads = start_threads(jobs - 1, [state = state_.get()] { state->serve(); });
 }
 
 Workers::~Workers() {

@@ -87,31 +87,38 @@ std::size_t count_of_units(const Build& build) {
                                  static_cast<std::size_t>(processors()));
 }
 
-/// The object files of the kernel's units, made side by side. Empty: one does not compile.
-std::vector<std::string> objects_of_units(const Build& build, const HeaderUse& use, const std::string& header,
-                                          std::size_t units) {
-  const fs::path folder = build.folder();
-  std::vector<std::string> objects = for_each_in_parallel(units, static_cast<int>(units), [&](std::size_t unit) {
-    const std::string object = (folder / fmt::format("kernel_{}.o", unit)).string();
-    auto command = use.command((folder / build.sources[0].first).string(), object);
+/// What is compiled to one object file: a unit of the kernel, or another source.
+struct ObjectSource {
+  std::string file;                ///< in the folder of the build
+  std::string name;                ///< of the object, without its end
+  std::vector<std::string> flags;  ///< behind those of the build
+  std::string header = {};         ///< precompiled; empty: none
+};
+
+/// Made side by side. Empty: one does not compile.
+std::vector<std::string> objects_of(const std::vector<ObjectSource>& sources, const HeaderUse& use,
+                                    const fs::path& folder) {
+  const auto all = static_cast<int>(sources.size());
+  std::vector<std::string> objects = for_each_in_parallel(sources.size(), all, [&](std::size_t i) {
+    const ObjectSource& source = sources[i];
+    const std::string object = (folder / (source.name + ".o")).string();
+    auto command = use.command((folder / source.file).string(), object);
     // Before all other headers, such as a shim, which the precompiled ones contain.
     const auto first_flag =
         std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
-    if (!header.empty()) command.insert(first_flag, {"-include", header});
-    if (units > 1)
-      command.insert(command.end(), {fmt::format("-D{}_UNITS={}", build.units_of, units),
-                                     fmt::format("-D{}_UNIT={}", build.units_of, unit)});
-    const auto made = run_process(command, compile_limits, folder / fmt::format("kernel_{}.log", unit));
+    if (!source.header.empty()) command.insert(first_flag, {"-include", source.header});
+    command.insert(command.end(), source.flags.begin(), source.flags.end());
+    const auto made = run_process(command, compile_limits, folder / (source.name + ".log"));
     return made.started && made.exit_code == 0 ? object : std::string();
   });
   if (std::find(objects.begin(), objects.end(), "") != objects.end()) return {};
   return objects;
 }
 
-/// The kernel as object files: with precompiled headers where there are any, in several units where it is long. Empty:
-/// neither, or it does not compile; then the whole is compiled at once, and its diagnostics are those of the user's
-/// command.
-std::vector<std::string> kernel_objects(const Build& build, const std::vector<std::string>& defined) {
+/// All sources as object files: the kernel with precompiled headers where there are any, in several units where it is
+/// long, and the driver beside it. Empty: there is one source and neither, or one does not compile; then the whole is
+/// compiled at once, and its diagnostics are those of the user's command.
+std::vector<std::string> all_objects(const Build& build, const std::vector<std::string>& defined) {
   const fs::path folder = build.folder();
   HeaderUse use;
   use.command = [&](const std::string& source, const std::string& made) {
@@ -125,8 +132,17 @@ std::vector<std::string> kernel_objects(const Build& build, const std::vector<st
   use.own_headers = Build::texts(build.headers);
   const std::string header = reads_precompiled_headers(build.model) ? precompiled_headers(use, folder) : "";
   const std::size_t units = count_of_units(build);
-  if (header.empty() && units == 1) return {};
-  return objects_of_units(build, use, header, units);
+  if (header.empty() && units == 1 && build.sources.size() == 1) return {};
+  std::vector<ObjectSource> sources;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    sources.push_back({build.sources[0].first, fmt::format("kernel_{}", unit), {}, header});
+    if (units > 1)
+      sources.back().flags = {fmt::format("-D{}_UNITS={}", build.units_of, units),
+                              fmt::format("-D{}_UNIT={}", build.units_of, unit)};
+  }
+  for (std::size_t s = 1; s < build.sources.size(); ++s)
+    sources.push_back({build.sources[s].first, fmt::format("source_{}", s), {}});
+  return objects_of(sources, use, folder);
 }
 
 Result<CompilerCommand> run(const Build& build) {
@@ -146,10 +162,7 @@ Result<CompilerCommand> run(const Build& build) {
     defined.push_back("-D" + build.shared.declared);
     objects.push_back(object);
   }
-  if (const std::vector<std::string> made = kernel_objects(build, defined); !made.empty()) {
-    inputs.erase(inputs.begin());
-    inputs.insert(inputs.begin(), made.begin(), made.end());
-  }
+  if (std::vector<std::string> made = all_objects(build, defined); !made.empty()) inputs = std::move(made);
   auto command = build.command(inputs, build.file.string());
   command.insert(command.end(), defined.begin(), defined.end());
   command.insert(command.end(), objects.begin(), objects.end());

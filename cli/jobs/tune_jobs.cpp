@@ -376,7 +376,8 @@ Exit results_of_tune(const RecordedPlan& recorded) {
   }
   const Exit missing = tell_missing(recorded);
   if (times->empty() && missing == Exit::ok)
-    return fail(Exit::no_answer, "nothing to tune: every statement is scalar code");
+    return fail(Exit::no_answer, "nothing to tune: every statement is scalar code",
+                "isamap explain KERNEL --target HW says why no instruction maps");
   const Json all{{"schema_version", 1}, {"devices", devices}};
   return deliver(recorded.options, recorded.options.json ? all.dump(2) + "\n" : text, missing);
 }

@@ -287,9 +287,10 @@ Result<onnx::ModelProto> read_proto(const std::string& path) {
   const google::protobuf::LogSilencer silent;
   onnx::ModelProto model;
   if (!model.ParseFromIstream(&stream))
-    return error_at(where, "is not an ONNX model: the protocol buffer is damaged or cut off");
+    return error_at(where, "is not an ONNX model: the protocol buffer is damaged or cut off",
+                    "download or export it again; a file of Git LFS is text until `git lfs pull`");
   if (!model.has_graph() || model.graph().node_size() == 0)
-    return error_at(where, "is not an ONNX model: it holds no graph with nodes");
+    return error_at(where, "is not an ONNX model: it holds no graph with nodes", "is it another kind of file?");
   if (model.opset_import_size() == 0)
     return error_at(where, "the model does not say which operator set it uses (opset_import)");
   return model;

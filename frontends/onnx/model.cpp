@@ -13,6 +13,7 @@
 #include "frontends/onnx/walk.h"
 #include "ir/compose.h"
 #include "isamap/frontends.h"
+#include "support/yaml.h"
 
 namespace isamap {
 
@@ -137,6 +138,19 @@ Diagnostics unknown_names(const importing::ModelFile& file, const ModelOptions& 
   return problems;
 }
 
+/// A hint at what nodes compute.
+std::string nearest_value(const importing::ModelFile& file, const std::string& name) {
+  std::vector<std::string> values;
+  for (const auto& node : file.graph.nodes)
+    for (const std::string& value : node.outputs)
+      if (!value.empty()) values.push_back(value);
+  const std::string near = yaml::nearest(name, values);
+  if (!near.empty()) return "did you mean '" + near + "'?";
+  return values.empty()
+             ? ""
+             : fmt::format("values are what nodes compute, from '{}' to '{}'", values.front(), values.back());
+}
+
 }  // namespace
 
 Result<std::vector<FreeSize>> free_sizes(const std::string& path) {
@@ -153,7 +167,8 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options)
   if (problems.empty()) walk.run();
   problems.insert(problems.end(), walk.problems.begin(), walk.problems.end());
   for (const std::string& name : walk.unknown_outputs)
-    problems.push_back(error("the model has no value '" + name + "', which is to be an output"));
+    problems.push_back(
+        error("the model has no value '" + name + "', which is to be an output", nearest_value(*file, name)));
   for (Diagnostic& problem : problems) problem.where = {path, 0, 0};
   if (!problems.empty()) return problems;
   Model model;

@@ -7,6 +7,9 @@
 #include <xgboost/c_api.h>
 
 #include <limits>
+#include <memory>
+
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -24,7 +27,8 @@ class Trees final : public Regression {
   void fit(const std::vector<std::vector<double>>& rows, const std::vector<double>& targets) override {
     forget();
     if (rows.empty()) return;
-    DMatrixHandle data = matrix(rows);
+    const Matrix owned(matrix(rows));
+    DMatrixHandle data = owned.get();
     const std::vector<float> labels(targets.begin(), targets.end());
     XGDMatrixSetFloatInfo(data, "label", labels.data(), labels.size());
     XGBoosterCreate(&data, 1, &booster_);
@@ -36,22 +40,27 @@ class Trees final : public Regression {
                                      {"tree_method", "exact"},
                                      {"verbosity", "0"}})
       XGBoosterSetParam(booster_, key, value);
-    for (int round = 0; round < rounds; ++round) XGBoosterUpdateOneIter(booster_, round, data);
-    XGDMatrixFree(data);
+    for (int round = 0; round < rounds; ++round) {
+      leave_if_asked();
+      XGBoosterUpdateOneIter(booster_, round, data);
+    }
   }
 
   double predict(const std::vector<double>& row) const override {
     if (!booster_) return 0;
-    DMatrixHandle data = matrix({row});
+    const Matrix data(matrix({row}));
     bst_ulong count = 0;
     const float* values = nullptr;
-    XGBoosterPredict(booster_, data, 0, 0, 0, &count, &values);
-    const double found = count > 0 ? static_cast<double>(values[0]) : 0;
-    XGDMatrixFree(data);
-    return found;
+    XGBoosterPredict(booster_, data.get(), 0, 0, 0, &count, &values);
+    return count > 0 ? static_cast<double>(values[0]) : 0;
   }
 
  private:
+  struct FreeMatrix {
+    void operator()(void* data) const { XGDMatrixFree(data); }
+  };
+  using Matrix = std::unique_ptr<void, FreeMatrix>;
+
   static DMatrixHandle matrix(const std::vector<std::vector<double>>& rows) {
     std::vector<float> flat;
     for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/stop.h"
+
 namespace isamap {
 
 namespace {
@@ -24,6 +26,7 @@ class Ridge final : public Regression {
     for (const double target : targets) mean_ += target / count;
     std::vector<double> gram(n * n, 0), right(n, 0), shifted(n);
     for (std::size_t r = 0; r < rows.size(); ++r) {
+      leave_if_asked();
       for (std::size_t i = 0; i < n; ++i) shifted[i] = rows[r][i] - centre_[i];
       for (std::size_t i = 0; i < n; ++i) {
         if (shifted[i] == 0) continue;
@@ -46,6 +49,7 @@ class Ridge final : public Regression {
   static std::vector<double> solved(std::vector<double>& a, std::vector<double> x) {
     const std::size_t n = x.size();
     for (std::size_t j = 0; j < n; ++j) {
+      leave_if_asked();
       for (std::size_t k = 0; k < j; ++k) a[j * n + j] -= a[j * n + k] * a[j * n + k];
       a[j * n + j] = std::sqrt(std::max(a[j * n + j], 1e-12));
       for (std::size_t i = j + 1; i < n; ++i) {

@@ -12,6 +12,7 @@ namespace isamap {
 class Regression {
  public:
   virtual ~Regression() = default;
+  /// Leaves where it is asked to (support/stop.h); it has to be called again before `predict` then.
   virtual void fit(const std::vector<std::vector<double>>& rows, const std::vector<double>& targets) = 0;
   virtual double predict(const std::vector<double>& row) const = 0;
 };

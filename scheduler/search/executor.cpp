@@ -2,49 +2,15 @@
 #include "scheduler/search/executor.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
-#include "support/stop.h"
+#include "scheduler/search/permission.h"
 
 namespace isamap {
 
 namespace {
-
-using PollClock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds between_polls{20};
-
-/// Whether a batch goes on: asked by the thread that submitted it, known to all.
-class Permission {
- public:
-  explicit Permission(const std::function<bool()>& go_on) : go_on_(go_on) {}
-  bool given() {
-    if (std::this_thread::get_id() == owner_ && !ended_ && go_on_ && PollClock::now() - last_ > between_polls) {
-      last_ = PollClock::now();
-      if (!go_on_()) ended_ = true;
-    }
-    return !ended_;
-  }
-
- private:
-  const std::function<bool()>& go_on_;
-  const std::thread::id owner_ = std::this_thread::get_id();
-  PollClock::time_point last_ = PollClock::now();  ///< of the owner
-  std::atomic<bool> ended_{false};
-};
-
-class PermissionScope final : public StopScope {
- public:
-  explicit PermissionScope(Permission& permission) : permission_(permission) {}
-  bool stop() override { return !permission_.given(); }
-
- private:
-  Permission& permission_;
-};
 
 /// A cost model and what it knows of the space. Of one thread at a time.
 struct Pricing {

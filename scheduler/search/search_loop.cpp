@@ -13,6 +13,7 @@
 
 #include "isamap/search.h"
 #include "scheduler/search/executor.h"
+#include "scheduler/search/permission.h"
 #include "scheduler/space/point_check.h"
 
 namespace isamap {
@@ -22,12 +23,69 @@ namespace {
 constexpr std::size_t most_kept = 12;
 constexpr std::size_t most_ahead = 256, most_known = 4;
 
+/// Those that are cheaper than all before them, and than `least`.
+std::vector<const PointResult*> successive_bests(const std::vector<PointResult>& results, double least,
+                                                 Objective objective) {
+  std::vector<const PointResult*> bests;
+  for (const PointResult& at : results)
+    if (at.cost && at.nest && at.problems.empty() && value(*at.cost, objective) < least) {
+      least = value(*at.cost, objective);
+      bests.push_back(&at);
+    }
+  return bests;
+}
+
+/// Why bests of a batch are refused, which are lowered side by side before the batch is told.
+class RefusalsAhead {
+ public:
+  RefusalsAhead(const LoopOptions& options, Workers& workers) : options_(options), workers_(workers) {}
+
+  /// Those that will be the best, one after the other.
+  void lower(const std::vector<PointResult>& results, double least) {
+    known_.clear();
+    if (!options_.refuse || options_.noise || workers_.jobs() == 1) return;
+    const std::vector<const PointResult*> bests = successive_bests(results, least, options_.objective);
+    if (bests.size() < 2) return;
+    std::vector<Diagnostics> refusals =
+        for_each_in_parallel(workers_, bests.size(), [&](std::size_t i) { return options_.refuse(*bests[i]->nest); });
+    for (std::size_t i = 0; i < bests.size(); ++i) known_[bests[i]] = std::move(refusals[i]);
+  }
+
+  Diagnostics of(const PointResult& at) const {
+    const auto known = known_.find(&at);
+    return known != known_.end() ? known->second : options_.refuse(*at.nest);
+  }
+
+ private:
+  const LoopOptions& options_;
+  Workers& workers_;
+  std::map<const PointResult*, Diagnostics> known_;
+};
+
+/// The next batch of a strategy.
+struct Asked {
+  std::size_t made = 0;       ///< points that workers make
+  std::vector<Point> points;  ///< of a batch without these; none: the strategy has no more
+};
+
+std::vector<Scored> cheapest_of_keys(std::map<std::string, Scored> best_per_key) {
+  std::vector<Scored> all;
+  for (auto& [key, best] : best_per_key) all.push_back(std::move(best));
+  std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
+  if (all.size() > most_keys) all.resize(most_keys);
+  return all;
+}
+
 class SearchLoop {
  public:
   SearchLoop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options)
-      : space_(space), strategy_(strategy), costs_(costs), options_(options) {
-    workers_ = options.workers ? options.workers : std::make_shared<Workers>(options.jobs);
+      : space_(space),
+        strategy_(strategy),
+        costs_(costs),
+        options_(options),
+        workers_(options.workers ? options.workers : std::make_shared<Workers>(options.jobs)),
+        refusals_(options, *workers_) {
     jobs_ = static_cast<std::size_t>(workers_->jobs());
     auto made = options.executor ? options.executor(space, costs, options.watch_nests)
                                  : make_thread_executor(space, costs, workers_, options.watch_nests);
@@ -46,21 +104,18 @@ class SearchLoop {
     while (found_.evaluations < options_.max_evaluations && !ended()) {
       const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
       if (!guaranteed && options_.out_of_time()) break;
-      if (const std::size_t count = options_.one_by_one ? 0 : strategy_.makes()) {
-        if (!tell_made(count)) break;
+      Asked asked = ask();
+      if (asked.made > 0) {
+        if (!tell_made(asked.made)) break;
         continue;
       }
-      std::vector<Point> points = ask();
-      if (points.empty()) break;
-      tell_all(std::move(points));
+      if (asked.points.empty()) break;
+      tell_all(std::move(asked.points));
     }
     found_.exhausted = strategy_.exhausted() && whole_;
     found_.failure = strategy_.problems();
     remember(found_.failure, costs_.problems());
-    for (auto& [key, best] : best_per_key_) found_.best_per_key.push_back(std::move(best));
-    std::stable_sort(found_.best_per_key.begin(), found_.best_per_key.end(),
-                     [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
-    if (found_.best_per_key.size() > most_keys) found_.best_per_key.resize(most_keys);
+    found_.best_per_key = cheapest_of_keys(std::move(best_per_key_));
     return std::move(found_);
   }
 
@@ -77,7 +132,21 @@ class SearchLoop {
     return valid ? std::move(point) : space_.repair(std::move(point));
   }
 
-  std::vector<Point> ask() {
+  /// A strategy that trains meanwhile is left at the end of the search.
+  Asked ask() {
+    const std::function<bool()> go_on = [this] { return goes_on(); };
+    Permission permission(go_on);
+    const PermissionScope scope(permission);
+    try {
+      if (const std::size_t made = options_.one_by_one ? 0 : strategy_.makes()) return {made, {}};
+      return {0, next_points()};
+    } catch (const EndedEarly&) {
+      whole_ = false;
+      return {};
+    }
+  }
+
+  std::vector<Point> next_points() {
     std::vector<Point> points;
     while (points.size() < std::min(most_at_once(), left())) {
       auto point = strategy_.next();
@@ -89,10 +158,16 @@ class SearchLoop {
     return points;
   }
 
+  double best_objective() const {
+    return found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
+  }
+  void tell_progress() {
+    if (options_.progress && !options_.progress(found_.evaluations, best_objective())) found_.stopped = true;
+  }
+
   /// Between evaluations of a batch: the user's word, and the time limit.
   bool goes_on() {
-    const double best = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
-    if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
+    tell_progress();
     const bool guaranteed = !found_.best && found_.evaluations < options_.min_evaluations;
     return !found_.stopped && (guaranteed || !options_.out_of_time());
   }
@@ -121,32 +196,10 @@ class SearchLoop {
 
   void tell_all(std::vector<PointResult> results, std::size_t asked) {
     std::size_t told = 0;
-    lower_ahead(results);
+    refusals_.lower(results, best_objective());
     for (PointResult& one : results)
       if (!found_.stopped && !has_errors(costs_.problems())) tell(one), ++told;
     whole_ = whole_ && told == asked;
-  }
-
-  /// Those that will be the best, one after the other, are lowered side by side.
-  void lower_ahead(const std::vector<PointResult>& results) {
-    refusals_ahead_.clear();
-    if (!options_.refuse || options_.noise || jobs_ == 1) return;
-    double least = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
-    std::vector<const PointResult*> bests;
-    for (const PointResult& at : results)
-      if (at.cost && at.nest && at.problems.empty() && value(*at.cost, options_.objective) < least) {
-        least = value(*at.cost, options_.objective);
-        bests.push_back(&at);
-      }
-    if (bests.size() < 2) return;
-    std::vector<Diagnostics> refusals =
-        for_each_in_parallel(*workers_, bests.size(), [&](std::size_t i) { return options_.refuse(*bests[i]->nest); });
-    for (std::size_t i = 0; i < bests.size(); ++i) refusals_ahead_[bests[i]] = std::move(refusals[i]);
-  }
-
-  Diagnostics refusal_of(const PointResult& at) const {
-    const auto known = refusals_ahead_.find(&at);
-    return known != refusals_ahead_.end() ? known->second : options_.refuse(*at.nest);
   }
 
   /// Of these points as many as are known when the search ends. Workers that would have nothing to do evaluate what is
@@ -202,8 +255,7 @@ class SearchLoop {
       keep_runner_up(at, *trial.objective, trial.best);
     if (trial.objective && options_.key) keep_best_of_key(at, *trial.objective);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
-    const double best = found_.best ? found_.best->objective : std::numeric_limits<double>::infinity();
-    if (options_.progress && !options_.progress(found_.evaluations, best)) found_.stopped = true;
+    tell_progress();
   }
 
   void keep_runner_up(PointResult& at, double objective, bool holds) {
@@ -241,7 +293,7 @@ class SearchLoop {
       return;
     }
     if (best && options_.refuse)
-      if (const Diagnostics refused = refusal_of(at); has_errors(refused)) {
+      if (const Diagnostics refused = refusals_.of(at); has_errors(refused)) {
         ++found_.refused;
         remember(found_.refusals, refused);
         trial.problem = refused.front().message;
@@ -260,12 +312,12 @@ class SearchLoop {
   const CostModelFactory& costs_;
   const LoopOptions& options_;
   std::shared_ptr<Workers> workers_;
+  RefusalsAhead refusals_;
   std::unique_ptr<Executor> executor_;
   std::size_t jobs_ = 1;
-  std::int64_t empty_batches_ = 0;                            ///< made without a new point, in a row
-  bool whole_ = true;                                         ///< every point that was asked has been told
-  std::map<const PointResult*, Diagnostics> refusals_ahead_;  ///< of a batch that is being told
-  std::map<std::vector<int>, PointResult> ahead_;             ///< by choice: evaluated, not yet asked
+  std::int64_t empty_batches_ = 0;                 ///< made without a new point, in a row
+  bool whole_ = true;                              ///< every point that was asked has been told
+  std::map<std::vector<int>, PointResult> ahead_;  ///< by choice: evaluated, not yet asked
   Found found_;
   std::map<std::string, Scored> best_per_key_;
 };

@@ -182,6 +182,10 @@ InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t
           .patience = read.count("patience", 2000, 1, 1000000)};
 }
 
+std::size_t batches_of_patience(const InitialSampling& opening, std::size_t made) {
+  return (opening.patience + made - 1) / made;
+}
+
 void sort_by_cost(std::vector<EvaluatedPoint>& points) {
   std::stable_sort(points.begin(), points.end(),
                    [](const EvaluatedPoint& a, const EvaluatedPoint& b) { return a.objective < b.objective; });

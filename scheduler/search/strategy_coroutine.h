@@ -149,6 +149,9 @@ struct InitialSampling {
 /// With the options `starts`, 0 to 1000: equally many random points, at least 8; and `patience`.
 InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts = 16);
 
+/// Where makers try several points until one is new, a batch without a new point says as much as `made` single points.
+std::size_t batches_of_patience(const InitialSampling& opening, std::size_t made);
+
 /// `body` is called once, when a legal point is known; its arguments live as long as the strategy.
 using SearchBody = std::function<SearchCoroutine(const History&, Random&)>;
 std::unique_ptr<SearchStrategy> make_coroutine_strategy(const SearchSpace& space, const InitialSampling& opening,

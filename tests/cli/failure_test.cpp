@@ -101,6 +101,19 @@ TEST(Failures, AProgramThatDoesNotCompileIsWrong) {
   EXPECT_NE(said.err.find("the command was: " + fussy), std::string::npos) << said.err;
 }
 
+TEST(Failures, ProblemsOfAllSizesAreListedOnce) {
+  const Folder folder;
+  const std::string fussy =
+      fussy_compiler(folder, "for w in \"$@\"; do case $w in *driver.cpp) echo no drivers; exit 1;; esac; done\n");
+  const Setting setting("CXX", fussy);
+  const Said said = isamap(gemm_words("run", "scalar_c", "i=1..16@8,j=4,k=4", {"--sizes", "i=3,5"}));
+  EXPECT_EQ(said.code, 5);
+  const std::size_t first = said.err.find("no drivers");
+  ASSERT_NE(first, std::string::npos) << said.err;
+  EXPECT_EQ(said.err.find("no drivers", first + 1), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("i = 5: the same\n"), std::string::npos) << said.err;
+}
+
 TEST(Failures, OptionsOfAStrategyAreUsage) {
   for (const auto& [text, says] : {std::pair<std::string, std::string>{"exhaustive:zz=1", "it has no options"},
                                    {"random:zz=1", "its options: redraws"},

@@ -187,6 +187,7 @@ compute:
 k.yaml:2:17: the size of dim 'M' is -3: sizes must not be negative
     dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
                     ^
+  hint: write 0 or more
 k.yaml:2:24: the size of dim 'K' is 010, which is no integer of 64 bits
     dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
                            ^
@@ -214,6 +215,7 @@ k.yaml:5:40: 'range' of tensor 'B' is empty: 3 is above 1
 k.yaml:6:15: dimension 0 of tensor 'D', N - 5, is -1: sizes must not be negative
       D: {shape: [N - 5], dtype: s8, inout: yes}
                   ^
+  hint: write 0 or more
 k.yaml:6:41: 'inout' of tensor 'D' must be true or false, found 'yes'
       D: {shape: [N - 5], dtype: s8, inout: yes}
                                             ^

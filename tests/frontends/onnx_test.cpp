@@ -168,13 +168,15 @@ TEST_F(Onnx, UnknownSizesAreAReason) {
 
 TEST_F(Onnx, FilesThatAreNoModels) {
   const auto told = [&](const std::string& bytes) { return problems(load(bytes).diagnostics()); };
-  EXPECT_EQ(told(""), "M: is not an ONNX model: it holds no graph with nodes\n");
+  EXPECT_EQ(told(""), "M: is not an ONNX model: it holds no graph with nodes\n  hint: is it another kind of file?\n");
   EXPECT_EQ(told("\x7f"
                  "ELF some other file"),
-            "M: is not an ONNX model: the protocol buffer is damaged or cut off\n");
+            "M: is not an ONNX model: the protocol buffer is damaged or cut off\n  hint: download or export it again; "
+            "a file of Git LFS is text until `git lfs pull`\n");
   const std::string whole = onnx_bytes::model(conv({1, 3, 8, 8}, {4, 3, 3, 3}));
   EXPECT_EQ(told(whole.substr(0, whole.size() - 20)),
-            "M: is not an ONNX model: the protocol buffer is damaged or cut off\n");
+            "M: is not an ONNX model: the protocol buffer is damaged or cut off\n  hint: download or export it again; "
+            "a file of Git LFS is text until `git lfs pull`\n");
   std::filesystem::remove(path_);
   EXPECT_EQ(problems(load_onnx(path_).diagnostics()), "M: the file does not exist\n");
   EXPECT_EQ(render(load_onnx("/tmp").diagnostics()), "/tmp: is not a file\n");

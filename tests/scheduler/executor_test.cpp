@@ -308,5 +308,44 @@ TEST(Executor, EndsWithinAnEvaluation) {
   }
 }
 
+/// Ctrl-C, or the end of the time, while a strategy trains.
+TEST(Executor, EndsWhileAStrategyTrains) {
+  struct Trains final : SearchStrategy {
+    explicit Trains(const SearchSpace& space) : space_(space) {}
+    std::optional<Point> next() override {
+      for (; !first; leave_if_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      first = false;
+      return space_.repair(space_.random(1));
+    }
+    std::size_t makes() override {
+      for (; makes_too && !first; leave_if_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return 0;
+    }
+    void report(const Point&, std::optional<double>) override {}
+    bool exhausted() const override { return true; }
+    bool first = true, makes_too = false;
+
+   private:
+    const SearchSpace& space_;
+  };
+  for (const bool makes_too : {false, true}) {
+    Trains strategy(on_levels().space);
+    strategy.makes_too = makes_too;
+    LoopOptions loop;
+    int polls = 0;
+    loop.progress = [&](std::int64_t, double) { return ++polls < 4; };
+    const Found found = search(on_levels().space, strategy, make_cost_model_closed_form, loop);
+    EXPECT_TRUE(found.stopped);
+    EXPECT_FALSE(found.exhausted);
+    EXPECT_EQ(found.evaluations, 1);
+    Trains until(on_levels().space);
+    until.makes_too = makes_too;
+    const auto begin = std::chrono::steady_clock::now();
+    loop.progress = {};
+    loop.out_of_time = [&] { return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(100); };
+    EXPECT_EQ(search(on_levels().space, until, make_cost_model_closed_form, loop).evaluations, 1);
+  }
+}
+
 }  // namespace
 }  // namespace isamap

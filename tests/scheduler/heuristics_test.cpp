@@ -10,6 +10,7 @@
 #include "isamap/scheduler.h"
 #include "scheduler/cost/regression.h"
 #include "scheduler/search/strategy_coroutine.h"
+#include "support/stop.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {
@@ -200,6 +201,38 @@ TEST(Regression, RidgeFindsAPlane) {
   double mean = 0;
   for (const double target : targets) mean += target / 200;
   EXPECT_NEAR(stiff->predict({0.5, 4, 0.9}), mean, 1e-3);
+}
+
+/// Ctrl-C while a strategy trains.
+TEST(Regression, TrainingLeavesWhenAsked) {
+  const std::vector<std::vector<double>> rows(20, std::vector<double>{1, 2, 3});
+  const std::vector<double> targets(20, 1);
+  const std::function<bool()> yes = [] { return true; };
+  const StopWhen scope(yes);
+  EXPECT_THROW(make_ridge(0.1)->fit(rows, targets), EndedEarly);
+  if (has_boosted_trees()) {
+    EXPECT_THROW(make_boosted_trees(1)->fit(rows, targets), EndedEarly);
+  }
+}
+
+/// A tree of decisions ends when all its leaves are known, not before.
+TEST(Heuristics, TreeSearchSeesAWholeSpace) {
+  const Kernel kernel = formula("Z[m] += A[m] * B[m]", "m=2", "A=s16,B=s16,Z=s16");
+  const HardwareModel model = machine("a1");
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  ASSERT_TRUE(mapped);
+  const SearchSpace space(kernel, StatementId{0}, mapped->mappings, model, {});
+  const auto points_of = [&](const std::string& name) {
+    auto strategy = strategy_named(name, space, {}, 3);
+    EXPECT_TRUE(strategy) << render(strategy.diagnostics());
+    std::set<std::vector<int>> seen;
+    LoopOptions loop;
+    loop.max_evaluations = 100000;
+    loop.watch = [&](const Trial& trial) { seen.insert(trial.point->choice); };
+    search(space, **strategy, make_cost_model_closed_form, loop);
+    return seen;
+  };
+  EXPECT_EQ(points_of("mcts").size(), points_of("exhaustive").size());
 }
 
 TEST(Regression, BoostedTreesFindAStep) {

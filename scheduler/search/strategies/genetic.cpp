@@ -65,9 +65,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace&
   opening.drawn = std::max(opening.drawn, s.population);
   opening.again = s.population;
   if (s.elite >= s.population) return error("option elite of genetic must be below population");
-  // A child is mutated until it is new, so a generation without a new point says as much as so many single points.
-  const std::size_t children = s.population - s.elite;
-  opening.patience = (opening.patience + children - 1) / children;
+  opening.patience = batches_of_patience(opening, s.population - s.elite);
   return make_coroutine_strategy(read, space, opening, s, evolve);
 }
 

@@ -10,6 +10,7 @@
 
 #include "scheduler/cost/regression.h"
 #include "scheduler/search/strategy_coroutine.h"
+#include "support/stop.h"
 
 namespace isamap {
 
@@ -46,7 +47,7 @@ class TrainingData {
 
   std::vector<double> row_of(const Point& point) const { return products_.of(space_.features(point)); }
 
-  /// Trained with all that was told, or up to a share of it that came since.
+  /// Trained with all that was told, or up to a share of it that came since. At the end of the search training is left.
   const Regression& model() {
     const std::size_t told = known_.legal().size() + known_.illegal().size();
     const double since = static_cast<double>(told - rows_.size());
@@ -58,12 +59,14 @@ class TrainingData {
   void train() {
     double worst = 0;
     for (; legal_ < known_.legal().size(); ++legal_) {
+      leave_if_asked();
       rows_.push_back(row_of(known_.legal()[legal_].point));
       targets_.push_back(std::log(std::max(known_.legal()[legal_].objective, 1e-300)));
     }
     for (std::size_t r = 0; r < rows_.size(); ++r)
       if (!is_illegal(r)) worst = std::max(worst, targets_[r]);
     for (; illegal_ < known_.illegal().size(); ++illegal_) {
+      leave_if_asked();
       illegal_rows_.push_back(rows_.size());
       rows_.push_back(row_of(known_.illegal()[illegal_]));
       targets_.push_back(0);
