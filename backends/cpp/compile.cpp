@@ -122,7 +122,7 @@ std::vector<std::string> kernel_objects(const Build& build, const std::vector<st
   };
   use.identity = identity(build.model);
   use.text = build.sources[0].second;
-  use.own_headers = Build::texts(build.headers);
+  use.own_headers = {build.headers.begin(), build.headers.end()};
   const std::string header = reads_precompiled_headers(build.model) ? precompiled_headers(use, folder) : "";
   const std::size_t units = count_of_units(build);
   if (header.empty() && units == 1) return {};
