@@ -10,6 +10,7 @@
 #include "backends/cpp/compile/precompiled_headers.h"
 #include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/compiler_choice.h"
+#include "backends/cpp/driver.h"
 #include "backends/cpp/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "support/threads.h"
@@ -55,7 +56,7 @@ struct Build {
   TextFiles sources;  ///< the kernel first
   TextFiles headers;
   std::vector<std::string> flags;
-  SharedPart shared;
+  std::vector<SharedPart> shared;
   fs::path file;
   std::string units_of = {};  ///< as in KernelText
 
@@ -142,10 +143,11 @@ Result<CompilerCommand> run(const Build& build) {
       if (files == &build.sources) inputs.push_back((folder / name).string());
     }
   std::vector<std::string> defined, objects;
-  if (const std::string object = shared_object(model, build.shared, folder); !object.empty()) {
-    defined.push_back("-D" + build.shared.declared);
-    objects.push_back(object);
-  }
+  for (const SharedPart& part : build.shared)
+    if (const std::string object = shared_object(model, part, folder); !object.empty()) {
+      defined.push_back("-D" + part.declared);
+      objects.push_back(object);
+    }
   if (const std::vector<std::string> made = kernel_objects(build, defined); !made.empty()) {
     inputs.erase(inputs.begin());
     inputs.insert(inputs.begin(), made.begin(), made.end());
@@ -175,11 +177,17 @@ Result<CompilerCommand> run(const Build& build) {
 
 Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
                                 const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
+  TextFiles files = headers;
+  std::vector<SharedPart> parts{shared};
+  if (is_driver(driver)) {
+    parts.push_back(driver_part());
+    files.emplace_back(parts.back().header, parts.back().text);
+  }
   return run({as_remembered(model, kernel.text),
               {{"kernel.cpp", kernel.text}, {"driver.cpp", driver}},
-              headers,
+              files,
               {},
-              shared,
+              parts,
               executable,
               kernel.units_of});
 }
