@@ -14,6 +14,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/driver.h"
 #include "tests/backends/support.h"
 
 namespace isamap {
@@ -127,6 +128,24 @@ TEST_F(PrecompiledHeaders, AreNotMadeOfShortOnes) {
   for (int number = 1; number < 4; ++number)
     EXPECT_EQ(returned_by(std::to_string(number), "#include <stdint.h>\n#include \"own.h\"\n"), number);
   EXPECT_EQ(commands_with("headers.hpp"), 0);
+}
+
+TEST_F(PrecompiledHeaders, TheDriverOfKernelsIsCompiledOnce) {
+  const HardwareModel model = machine("scalar_c");
+  for (const int number : {3, 4}) {
+    const TemporaryDirectory made;
+    const std::string kernel =
+        fmt::format("extern \"C\" void fill(void* out) {{ *static_cast<int*>(out) = {}; }}\n", number);
+    const auto compiled =
+        compile(model, kernel, driver_text({{4, 64, false, true}}, {}, {"fill", {0}}), {}, made.path() / "program");
+    ASSERT_TRUE(compiled) << render(compiled.diagnostics());
+    const auto ran =
+        run_process({(made.path() / "program").string(), made.path().string(), "0"}, {60, 0, 0}, made.path() / "log");
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    EXPECT_EQ(read_file(made.path() / "0.out", 100), std::string({static_cast<char>(number), 0, 0, 0}));
+  }
+  EXPECT_EQ(commands_with("isamap_driver.h.cpp"), 1);
+  EXPECT_EQ(commands_with("isamap_driver.h.o"), 3) << "made by one command, linked by two";
 }
 
 TEST_F(PrecompiledHeaders, HoldTheShimOfAMachine) {
