@@ -10,6 +10,7 @@
 #include "backends/cpp/compile/precompiled_headers.h"
 #include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/compiler_choice.h"
+#include "backends/cpp/driver.h"
 #include "backends/cpp/translation_unit.h"
 #include "hwdesc/model/program_language.h"
 #include "support/threads.h"
@@ -55,7 +56,7 @@ struct Build {
   TextFiles sources;  ///< the kernel first
   TextFiles headers;
   std::vector<std::string> flags;
-  SharedPart shared;
+  std::vector<SharedPart> shared;
   fs::path file;
   std::string units_of = {};  ///< as in KernelText
 
@@ -129,7 +130,7 @@ std::vector<std::string> all_objects(const Build& build, const std::vector<std::
   };
   use.identity = identity(build.model);
   use.text = build.sources[0].second;
-  use.own_headers = Build::texts(build.headers);
+  use.own_headers = {build.headers.begin(), build.headers.end()};
   const std::string header = reads_precompiled_headers(build.model) ? precompiled_headers(use, folder) : "";
   const std::size_t units = count_of_units(build);
   if (header.empty() && units == 1 && build.sources.size() == 1) return {};
@@ -158,10 +159,11 @@ Result<CompilerCommand> run(const Build& build) {
       if (files == &build.sources) inputs.push_back((folder / name).string());
     }
   std::vector<std::string> defined, objects;
-  if (const std::string object = shared_object(model, build.shared, folder); !object.empty()) {
-    defined.push_back("-D" + build.shared.declared);
-    objects.push_back(object);
-  }
+  for (const SharedPart& part : build.shared)
+    if (const std::string object = shared_object(model, part, folder); !object.empty()) {
+      defined.push_back("-D" + part.declared);
+      objects.push_back(object);
+    }
   if (std::vector<std::string> made = all_objects(build, defined); !made.empty()) inputs = std::move(made);
   auto command = build.command(inputs, build.file.string());
   command.insert(command.end(), defined.begin(), defined.end());
@@ -188,11 +190,17 @@ Result<CompilerCommand> run(const Build& build) {
 
 Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
                                 const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
+  TextFiles files = headers;
+  std::vector<SharedPart> parts{shared};
+  if (is_driver(driver)) {
+    parts.push_back(driver_part());
+    files.emplace_back(parts.back().header, parts.back().text);
+  }
   return run({as_remembered(model, kernel.text),
               {{"kernel.cpp", kernel.text}, {"driver.cpp", driver}},
-              headers,
+              files,
               {},
-              shared,
+              parts,
               executable,
               kernel.units_of});
 }

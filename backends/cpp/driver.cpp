@@ -6,26 +6,49 @@
 namespace isamap {
 namespace {
 
-const char* const prologue = R"(#include <sys/mman.h>
+// Declared, a driver compiles in 0.02 s instead of 0.05.
+const char* const header_text = R"(#pragma once
+#if !defined(ISAMAP_DRIVER_DECLARED)
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#endif
 
-namespace {
+namespace isamap_driver {
 
-constexpr long page = 4096;
 struct Array { long bytes, align; bool input, output; char* at; };
+struct Program {
+  Array* arrays;
+  long count;
+  long* sizes;  // they and the bytes of the arrays are read from "sizes", unless there are none
+  long size_count;
+  void (*pack)();
+  void (*entry)();
+};
 
-long up(long a, long b) { return (a + b - 1) / b * b; }
-long padded(const Array& a) { return up(a.bytes > 0 ? a.bytes : 1, a.align); }
+[[noreturn]] void fail(const char* what);
+int run(int argc, char** argv, const Program& program);
+
+}  // namespace isamap_driver
+
+#if !defined(ISAMAP_DRIVER_DECLARED)
+namespace isamap_driver {
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
   std::exit(3);
 }
+
+namespace {
+
+constexpr long page = 4096;
+
+long up(long a, long b) { return (a + b - 1) / b * b; }
+long padded(const Array& a) { return up(a.bytes > 0 ? a.bytes : 1, a.align); }
 
 // The array ends (up to its alignment) at a page that nobody may touch, and begins behind another.
 char* allocate(const Array& a) {
@@ -99,29 +122,43 @@ double measure(void (*run)(), double once, double min_seconds) {
   return samples[count / 2];
 }
 
+void read_sizes(const Program& program) {
+  std::FILE* file = std::fopen("sizes", "r");
+  bool good = file != nullptr;
+  for (long i = 0; i < program.size_count; ++i) good = good && std::fscanf(file, "%ld", &program.sizes[i]) == 1;
+  for (long i = 0; i < program.count; ++i) good = good && std::fscanf(file, "%ld", &program.arrays[i].bytes) == 1;
+  if (!good || std::fclose(file) != 0) fail("cannot read the sizes");
+}
+
 }  // namespace
 
-)";
-
-const char* const main_text = R"(int main(int argc, char** argv) {
+int run(int argc, char** argv, const Program& program) {
   if (argc != 3 || chdir(argv[1]) != 0) fail("usage: driver DIRECTORY MIN_SECONDS");
-  for (std::size_t i = 0; i < count; ++i) {
+  if (program.size_count > 0) read_sizes(program);
+  Array* const arrays = program.arrays;
+  for (long i = 0; i < program.count; ++i) {
     arrays[i].at = allocate(arrays[i]);
-    if (arrays[i].input) transfer(arrays[i].at, arrays[i].bytes, long(i), "in", true);
+    if (arrays[i].input) transfer(arrays[i].at, arrays[i].bytes, i, "in", true);
   }
-  pack();
-  const double once = timed(entry, 1);
-  for (const Array& a : arrays) check_end(a);
-  for (std::size_t i = 0; i < count; ++i)
-    if (arrays[i].output) transfer(arrays[i].at, arrays[i].bytes, long(i), "out", false);
+  program.pack();
+  const double once = timed(program.entry, 1);
+  for (long i = 0; i < program.count; ++i) check_end(arrays[i]);
+  for (long i = 0; i < program.count; ++i)
+    if (arrays[i].output) transfer(arrays[i].at, arrays[i].bytes, i, "out", false);
   const double min_seconds = std::atof(argv[2]);
   if (min_seconds > 0)
-    for (Array& a : arrays) a.at = moved(a);
-  const double seconds = measure(entry, once, min_seconds);
+    for (long i = 0; i < program.count; ++i) arrays[i].at = moved(arrays[i]);
+  const double seconds = measure(program.entry, once, min_seconds);
   std::FILE* file = std::fopen("result", "w");
   if (file == nullptr || std::fprintf(file, "seconds %.9g\n", seconds) < 0 || std::fclose(file) != 0) fail("cannot write the result");
+  return 0;
 }
+
+}  // namespace isamap_driver
+#endif
 )";
+
+std::string include_line() { return fmt::format("#include \"{}\"\n\n", driver_header_name); }
 
 std::string declaration(const RunCall& call) {
   std::string list;
@@ -136,11 +173,25 @@ std::string use(const std::string& name, const RunCall& call) {
   return fmt::format("void {}() {{ {}({}); }}\n", name, call.function, list);
 }
 
+std::string arrays_text(const std::vector<RunArray>& arrays, bool with_bytes) {
+  std::string text = "isamap_driver::Array arrays[] = {\n";
+  for (const RunArray& a : arrays)
+    text += fmt::format("    {{{}, {}, {}, {}, nullptr}},\n", with_bytes ? a.bytes : 0, a.align, a.input, a.output);
+  return text + "};\n";
+}
+
+std::string main_text(std::size_t arrays, std::size_t sizes) {
+  return fmt::format(
+      "\n}}  // namespace\n\nint main(int argc, char** argv) {{\n"
+      "  return isamap_driver::run(argc, argv, {{arrays, {}, {}, {}, pack, entry}});\n}}\n",
+      arrays, sizes > 0 ? "sizes" : "nullptr", sizes);
+}
+
 }  // namespace
 
 std::string symbolic_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
                                  std::size_t sizes) {
-  std::string types, values, text = prologue;
+  std::string types, values, text = include_line();
   for (const std::size_t a : entry.arrays) {
     types += "void*, ";
     values += fmt::format("arrays[{}].at, ", a);
@@ -150,36 +201,24 @@ std::string symbolic_driver_text(const std::vector<RunArray>& arrays, const RunC
     values += fmt::format("{}sizes[{}]", s == 0 ? "" : ", ", s);
   }
   if (!pack.function.empty()) text += declaration(pack);
-  text += fmt::format("extern \"C\" int {}({});\n\nnamespace {{\n\nlong sizes[{}];\nArray arrays[] = {{\n",
-                      entry.function, types, sizes);
-  for (const RunArray& a : arrays) text += fmt::format("    {{0, {}, {}, {}, nullptr}},\n", a.align, a.input, a.output);
-  text += "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack);
-  text += fmt::format("void entry() {{\n  if ({}({}) != 0) fail(\"the entry refused the sizes\");\n}}\n",
-                      entry.function, values);
-  text += R"(void read_sizes() {
-  std::FILE* file = std::fopen("sizes", "r");
-  bool good = file != nullptr;
-  for (long& size : sizes) good = good && std::fscanf(file, "%ld", &size) == 1;
-  for (Array& a : arrays) good = good && std::fscanf(file, "%ld", &a.bytes) == 1;
-  if (!good || std::fclose(file) != 0) fail("cannot read the sizes");
-}
-
-}  // namespace
-
-)";
-  std::string main = main_text;
-  const std::string first = "MIN_SECONDS\");\n";
-  return text + main.insert(main.find(first) + first.size(), "  read_sizes();\n");
+  text += fmt::format("extern \"C\" int {}({});\n\nnamespace {{\n\nlong sizes[{}];\n", entry.function, types, sizes);
+  return text + arrays_text(arrays, false) + use("pack", pack) +
+         fmt::format("void entry() {{\n  if ({}({}) != 0) isamap_driver::fail(\"the entry refused the sizes\");\n}}\n",
+                     entry.function, values) +
+         main_text(arrays.size(), sizes);
 }
 
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry) {
-  std::string text = prologue;
+  std::string text = include_line();
   if (!pack.function.empty()) text += declaration(pack);
-  text += declaration(entry) + "\nnamespace {\n\nArray arrays[] = {\n";
-  for (const RunArray& a : arrays)
-    text += fmt::format("    {{{}, {}, {}, {}, nullptr}},\n", a.bytes, a.align, a.input, a.output);
-  return text + "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack) +
-         use("entry", entry) + "\n}  // namespace\n\n" + main_text;
+  return text + declaration(entry) + "\nnamespace {\n\n" + arrays_text(arrays, true) + use("pack", pack) +
+         use("entry", entry) + main_text(arrays.size(), 0);
 }
+
+SharedPart driver_part() {
+  return {driver_header_name, header_text, "ISAMAP_DRIVER_DECLARED", "ISAMAP_DRIVER_DEFINED"};
+}
+
+bool is_driver(const std::string& text) { return text.starts_with(include_line()); }
 
 }  // namespace isamap

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpp/compile.h"
 #include "backends/cpp/translation_unit.h"
 
 namespace isamap {
@@ -31,5 +32,11 @@ std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack
 /// that one program runs any size.
 std::string symbolic_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
                                  std::size_t sizes);
+
+/// The header of these texts: what they have in common, compiled once for all programs of a machine.
+inline const char* const driver_header_name = "isamap_driver.h";
+SharedPart driver_part();
+/// Of the functions above, whose texts include that header.
+bool is_driver(const std::string& text);
 
 }  // namespace isamap

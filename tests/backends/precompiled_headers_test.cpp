@@ -14,6 +14,7 @@
 #include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compile/compiler.h"
+#include "backends/cpp/driver.h"
 #include "tests/backends/support.h"
 
 namespace isamap {
@@ -29,7 +30,13 @@ TEST(LeadingIncludes, EndAtTheFirstLineOfCode) {
   EXPECT_EQ(leading_includes("#include <a>\n#if defined(B)\n#include <b>\n#define C\n#endif\n"), "#include <a>\n")
       << "a condition is taken whole or not";
   EXPECT_EQ(leading_includes("int f();\n"), "");
+  EXPECT_EQ(leading_includes("#define net_PROFILE\n#include <a>\n"), "#include <a>\n");
+  for (const char* const definition : {"#define NDEBUG\n", "#define _gnu\n", "#define a 1\n"})
+    EXPECT_EQ(leading_includes(definition + std::string("#include <a>\n")), "") << "what the header may ask for";
 }
+
+const char* const own_text = "#pragma once\n#include <stddef.h>\ninline size_t own() { return 1; }\n";
+const char* const long_text = "#pragma once\n#include <vector>\ninline std::vector<int> longer() { return {1}; }\n";
 
 /// A compiler that notes its commands, and a cache, both of one test.
 class PrecompiledHeaders : public testing::Test {
@@ -50,12 +57,14 @@ class PrecompiledHeaders : public testing::Test {
   /// What a program that returns the number of its text gives.
   int returned(int number, const std::string& headers = "#include <vector>\n",
                const HardwareModel& model = machine("scalar_c")) const {
+    return returned_by(fmt::format("static_cast<int>(std::vector<int>({}).size())", number), headers, model);
+  }
+  int returned_by(const std::string& value, const std::string& headers,
+                  const HardwareModel& model = machine("scalar_c")) const {
     const TemporaryDirectory made;
-    const std::string kernel =
-        fmt::format("{}int answer() {{ return static_cast<int>(std::vector<int>({}).size()); }}\n", headers, number);
-    const auto compiled =
-        compile(model, kernel, "int answer();\nint main() { return answer(); }\n",
-                {{"own.h", "#pragma once\ninline int own() { return 1; }\n"}}, made.path() / "program");
+    const std::string kernel = headers + "int answer() { return " + value + "; }\n";
+    const auto compiled = compile(model, kernel, "int answer();\nint main() { return answer(); }\n",
+                                  {{"own.h", own_text}, {"long.h", long_text}}, made.path() / "program");
     EXPECT_TRUE(compiled) << render(compiled.diagnostics());
     return run_process({(made.path() / "program").string()}, {60, 0, 0}, made.path() / "log").exit_code;
   }
@@ -95,12 +104,48 @@ TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
   EXPECT_EQ(returned(5, headers), 5);
   EXPECT_EQ(commands_with("headers.hpp -o"), 1);
   EXPECT_EQ(commands_with("-include"), 2);
-  EXPECT_EQ(returned(7, headers + "#include <cstring>\n"), 7) << "the same up to our own";
-  EXPECT_EQ(commands_with("headers.hpp -o"), 1);
-  EXPECT_EQ(commands_with("-include"), 3);
   EXPECT_EQ(large_entries().size(), 1U);
-  EXPECT_EQ(returned(6, "#include <cstdint>\n#include <vector>\n"), 6) << "other headers";
-  EXPECT_EQ(commands_with("-include"), 3);
+}
+
+TEST_F(PrecompiledHeaders, AreSharedByListsThatDifferInShortOnes) {
+  const std::string conditional = "#if defined(A)\n#include <set>\n#else\n#include \"long.h\"\n#endif\n";
+  returned(1, "#include \"own.h\"\n#include <cstdint>\n#include <vector>\n");
+  EXPECT_EQ(returned(2, "#include <vector>\n#include <limits>\n"), 2);
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1) << "the interface of a program is short";
+  EXPECT_EQ(returned(3, "#include <cstring>\n#include \"own.h\"\n#include <vector>\n"), 3);
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1);
+  EXPECT_EQ(commands_with("-include"), 2);
+  returned(4, "#include <vector>\n#include <map>\n");
+  EXPECT_EQ(commands_with("-include"), 2) << "another list";
+
+  returned(5, "#include <set>\n" + conditional + "#include <map>\n");
+  EXPECT_EQ(returned(6, "#include <set>\n" + conditional), 6) << "the same up to the long header beside the file";
+  EXPECT_EQ(commands_with("headers.hpp -o"), 2);
+  EXPECT_EQ(large_entries().size(), 2U);
+}
+
+TEST_F(PrecompiledHeaders, AreNotMadeOfShortOnes) {
+  for (int number = 1; number < 4; ++number)
+    EXPECT_EQ(returned_by(std::to_string(number), "#include <stdint.h>\n#include \"own.h\"\n"), number);
+  EXPECT_EQ(commands_with("headers.hpp"), 0);
+}
+
+TEST_F(PrecompiledHeaders, TheDriverOfKernelsIsCompiledOnce) {
+  const HardwareModel model = machine("scalar_c");
+  for (const int number : {3, 4}) {
+    const TemporaryDirectory made;
+    const std::string kernel =
+        fmt::format("extern \"C\" void fill(void* out) {{ *static_cast<int*>(out) = {}; }}\n", number);
+    const auto compiled =
+        compile(model, kernel, driver_text({{4, 64, false, true}}, {}, {"fill", {0}}), {}, made.path() / "program");
+    ASSERT_TRUE(compiled) << render(compiled.diagnostics());
+    const auto ran =
+        run_process({(made.path() / "program").string(), made.path().string(), "0"}, {60, 0, 0}, made.path() / "log");
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    EXPECT_EQ(read_file(made.path() / "0.out", 100), std::string({static_cast<char>(number), 0, 0, 0}));
+  }
+  EXPECT_EQ(commands_with("isamap_driver.h.cpp"), 1);
+  EXPECT_EQ(commands_with("isamap_driver.h.o"), 3) << "made by one command, linked by two";
 }
 
 TEST_F(PrecompiledHeaders, HoldTheShimOfAMachine) {

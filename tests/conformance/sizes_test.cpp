@@ -40,15 +40,17 @@ std::vector<std::int64_t> sizes_to_run(const Symbol& symbol) {
 
 /// Empty, or what went wrong at the first size where something did. "missing: .." where nothing can run.
 std::string difference_at(const Program& program, const HardwareModel& model, const std::vector<std::int64_t>& sizes) {
+  std::vector<HardwareModel> machines;
+  for (const std::int64_t size : sizes) machines.push_back(run_at(model, size));
   for (const Fill fill : {Fill::integers, Fill::real}) {
     std::vector<TensorData> expected = random_data(program.kernel, fill, sizes_seed);
     const std::vector<TensorData> given = expected;
     interpret(program.kernel, expected);
-    for (const std::int64_t size : sizes) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
       std::vector<TensorData> found = given;
-      const HardwareModel there = run_at(model, size);
+      const HardwareModel& there = machines[i];
       const auto outcome = make_runner(there)->run(program, found, RunLimits{}, 0);
-      const std::string at = there.symbols().front().name + " = " + std::to_string(size) + ": ";
+      const std::string at = there.symbols().front().name + " = " + std::to_string(sizes[i]) + ": ";
       if (!outcome) return at + render(outcome.diagnostics());
       if (!outcome->missing.empty()) return "missing: " + outcome->missing;
       if (!outcome->limit.empty() || !outcome->environment.empty()) return at + outcome->limit + outcome->environment;

@@ -2,25 +2,29 @@
 #pragma once
 // The headers of emitted files, parsed once. A short kernel compiles in a tenth of a second; its headers (vector
 // intrinsics, the execution model of a GPU) take 0.4 to 0.8 s each time. GCC reads them from a precompiled header,
-// which the program cache keeps for each compiler, set of flags and list of headers. It is made when the same headers
-// are compiled a second time: making it takes as long as two to four uses save.
+// which the program cache keeps for each compiler, set of flags and list of those headers that take long. It is made
+// when the same list is compiled a second time: making it takes as long as two to four uses save.
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace isamap {
 
-/// The lines of a file before its first line of code, up to its last `#include`; conditions stay whole.
+/// The lines of a file before its first line of code, up to its last `#include`; conditions stay whole, and
+/// definitions of macros of its own are left out.
 std::string leading_includes(const std::string& text);
+
+using OwnHeaders = std::map<std::string, std::string>;  ///< text by name
 
 struct HeaderUse {
   /// The command that compiles `source` to `made`, without linking.
   std::function<std::vector<std::string>(const std::string& source, const std::string& made)> command;
-  std::string identity;     ///< of the compiler
-  std::string text;         ///< of the file that includes them
-  std::string own_headers;  ///< texts of the headers beside that file
+  std::string identity;    ///< of the compiler
+  std::string text;        ///< of the file that includes them
+  OwnHeaders own_headers;  ///< those beside that file
 };
 
 /// A header in `folder` whose precompiled form lies beside it, for `-include`; empty: none is available. Where GCC
