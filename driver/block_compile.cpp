@@ -15,6 +15,7 @@
 #include "driver/grid_versions.h"
 #include "driver/symbolic_arguments.h"
 #include "isamap/scheduler.h"
+#include "program/packed_constants.h"
 
 namespace isamap {
 namespace {
@@ -408,6 +409,7 @@ class BlockCompiler {
     }
     add_edges(program, model_, options_);
     program.arguments = symbolic_arguments(kernel_.sample);
+    share_packed_constants(program);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;
     result_.problems.clear();

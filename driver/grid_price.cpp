@@ -106,6 +106,7 @@ std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, 
   for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
     const auto* stage = std::get_if<Stage>(&line.is);
     if (stage == nullptr) break;
+    if (stage->ahead_of_time) continue;
     const auto memory = model.find_memory(stage->memory);
     if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {

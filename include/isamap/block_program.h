@@ -108,6 +108,9 @@ struct Block {
   /// Extents of calls that are known at the call: by number in the program, the grid axis, and what to subtract from
   /// its count.
   std::map<std::int64_t, std::pair<int, std::int64_t>> masked;
+  /// Buffers that are packed ahead of time: which one of `SymbolicProgram::arguments` each is
+  /// (program/packed_constants.h).
+  std::map<BufferId, BufferId> constants = {};
 };
 
 struct Grid {

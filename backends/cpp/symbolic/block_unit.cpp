@@ -94,7 +94,7 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
 // A run of a dim: which one, its first position, how many, and whether they read a padded copy.
 struct Run {
   long number, at, count;
-  bool edge;
+  bool edge = false;
 };
 
 }  // namespace
@@ -131,6 +131,13 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
     names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
+    if (buffer.role != BufferRole::argument) continue;  // of the function that packs
+    if (buffer.ahead_of_time) {
+      entry.arguments.push_back({make_id<BufferId>(b), element_type(model, buffer.dtype), names.unique(buffer.name),
+                                 false, element_span(buffer) * bytes(buffer.dtype)});
+      entry.names.packed[make_id<BufferId>(b)] = entry.arguments.back().name;
+      continue;
+    }
     const bool written = role_of(kernel, buffer.tensor) != Role::input;
     entry.arguments.push_back({make_id<BufferId>(b), element_type(model, buffer.dtype), names.unique(buffer.name),
                                written, element_span(buffer) * bytes(buffer.dtype)});
@@ -314,6 +321,12 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string &tiles = functions->tiles, &rests = functions->rests;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   TranslationUnit unit;
+  if (!program.arguments.prepack.empty()) {
+    auto pack = print_pack_function(program.arguments, model, entry.name, "extern \"C\"", functions->around);
+    if (!pack) return pack.diagnostics();
+    unit.pack = std::move(pack->pack);
+    text = pack->text + text;
+  }
   unit.name = entry.name;
   unit.arguments = entry.arguments;
   unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests) +
