@@ -13,7 +13,7 @@ namespace isamap {
 namespace {
 
 constexpr double kWorthwhile = 0.01;    // of the mean regret: the model is not surer than that
-constexpr double kWorstShare = 0.3;     // of the worst regret: 0.10 of it are as bad as 0.03 of the mean
+constexpr double kWorstShare = 0.1;     // of the worst regret: 10 % of it count like 1 % of the mean
 constexpr double kBlockWorth = 0.0004;  // of the mean regret: what a block of code costs its compilation
 constexpr int kBisections = 6;
 constexpr std::size_t kMostSamples = 18;

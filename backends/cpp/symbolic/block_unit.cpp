@@ -74,13 +74,17 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
   for (long i = 0; i < word; ++i) values[i] = static_cast<T>(value);
   long low = first < filled.begin ? filled.begin : first, high = first + count < filled.end ? first + count : filled.end;
   if (from.row == nullptr || high <= low) low = high = filled.end;
-  for (long i = filled.begin; i < low; i += word) std::memcpy(to + i, values, 64);
+  const auto fill = [&](long begin, long end) {  // mostly one element: a word would cross a cache line
+    if (end - begin == 1) to[begin] = values[0];
+    for (long i = begin; end - begin > 1 && i < end; i += word) std::memcpy(to + i, values, 64);
+  };
+  fill(filled.begin, low);
   const T* const source = high > low ? from.row + (low - first) : from.end;
   if (high - low <= many && from.end - source >= high - low + word)
     for (long i = low; i < high; i += word) std::memcpy(to + i, source + (i - low), 64);
   else if (high > low)
     std::memcpy(to + low, source, static_cast<std::size_t>(high - low) * sizeof(T));
-  for (long i = high; i < filled.end; i += word) std::memcpy(to + i, values, 64);
+  fill(high, filled.end);
 }
 
 // Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
