@@ -105,6 +105,10 @@ class FunctionPrinter {
         for (const std::string& parameter : *list) names_.unique(parameter);
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (const std::string* const constant = constant_name(b)) names_.unique(*constant);
+    if (around_.numbers != nullptr)  // strides of local arrays, too: "P_parts_s0", also P_parts at a loop s0
+      for (const auto& [buffer, strides] : around_.numbers->strides)
+        for (const std::string& stride : strides)
+          if (!stride.empty()) names_.unique(stride);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
