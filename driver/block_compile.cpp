@@ -15,12 +15,12 @@
 #include "driver/grid_versions.h"
 #include "driver/symbolic_arguments.h"
 #include "isamap/scheduler.h"
+#include "program/packed_constants.h"
 
 namespace isamap {
 namespace {
 
 constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, where schedules are searched
-constexpr std::int64_t kFewPositions = 8;
 constexpr std::int64_t kMostPositions = 2048;
 constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 
@@ -49,14 +49,16 @@ std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, bool severa
   std::vector<SearchPoint> points;
   for (const std::int64_t least : kLeastPositions) points.push_back({kernel.at, least});
   if (!several) return points;
-  Bindings few;
-  for (const SymbolicSize& size : kernel.facts.sizes) few[size.name] = kFewPositions;
-  for (const SymbolicSize& size : kernel.facts.sizes) {
-    Bindings sizes = kernel.at;
-    sizes[size.name] = kFewPositions;
-    if (kernel.facts.sizes.size() > 1) points.push_back({sizes, 1});
+  for (const std::int64_t few : few_positions) {
+    Bindings all;
+    for (const SymbolicSize& size : kernel.facts.sizes) all[size.name] = few;
+    for (const SymbolicSize& size : kernel.facts.sizes) {
+      Bindings sizes = kernel.at;
+      sizes[size.name] = few;
+      if (kernel.facts.sizes.size() > 1) points.push_back({sizes, 1});
+    }
+    if (few == few_positions[0]) points.push_back({all, 1});
   }
-  points.push_back({few, 1});
   return points;
 }
 BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
@@ -408,6 +410,7 @@ class BlockCompiler {
     }
     add_edges(program, model_, options_);
     program.arguments = symbolic_arguments(kernel_.sample);
+    share_packed_constants(program);
     ISAMAP_CHECK(!uncovered_sizes(program), "the versions do not cover all sizes");
     result_.code = Exit::ok;
     result_.problems.clear();

@@ -25,8 +25,7 @@ std::optional<Grid> edge_grid(const GridShape& shape, const HardwareModel& model
     const bool skips_products =
         statement.reduction == Reduction::add && !std::holds_alternative<Read>(statement.body.op);
     for (std::size_t b = 0; skips_products && b < plan.grid.blocks.size(); ++b)
-      plan.grid.blocks[b].program.assumptions.push_back(
-          {Assumption::Kind::finite_inputs, "inputs are finite: products with out-of-bounds values are skipped"});
+      plan.grid.blocks[b].program.assumptions.push_back(finite_products());
     return std::move(plan.grid);
   }
   return std::nullopt;

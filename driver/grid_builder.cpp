@@ -11,6 +11,7 @@
 #include "driver/grid_price.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
+#include "program/packed_constants.h"
 #include "program/tile_loops.h"
 
 namespace isamap {
@@ -101,7 +102,7 @@ std::optional<Program> lowered_block(const GridShape& shape, const Schedule& sch
   const Kernel kernel = block_kernel(shape, counts, adds);
   if (has_errors(verify(kernel)) || has_errors(verify(schedule, kernel, model))) return std::nullopt;
   auto program = lower(schedule, kernel, model);
-  if (!program || !program->prepack.empty()) return std::nullopt;
+  if (!program || !packed_constants(*program)) return std::nullopt;
   if (options.strict_float && !program->assumptions.empty()) return std::nullopt;
   program->sums_in_order = program->library_functions = options.strict_float;
   return std::move(*program);

@@ -76,7 +76,7 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
     if (run.tile > 0) {
       tile = run.tile;
       const bool is_last = r + 1 == axis.runs.size() || axis.runs[r + 1].tile == 0;
-      const bool halved = is_last && halves_rests(axis) && left > tile && left % tile > 0 && left % tile < tile / 2;
+      const bool halved = is_last && halves_rests(axis) && is_halved(left, tile);
       add(r, left / tile * tile - (halved ? tile : 0));
       if (left > tile) add(r + static_cast<std::size_t>((left + 1) / 2), (left + 1) / 2);
     } else if (run.low <= left && left <= run.high) {
@@ -106,6 +106,7 @@ std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, 
   for (const Line& line : schedule.nests.empty() ? std::vector<Line>{} : schedule.nests[0].lines) {
     const auto* stage = std::get_if<Stage>(&line.is);
     if (stage == nullptr) break;
+    if (stage->ahead_of_time) continue;
     const auto memory = model.find_memory(stage->memory);
     if (!memory || model.memory(*memory).kind == MemoryKind::register_file) break;
     for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {

@@ -13,9 +13,10 @@ namespace isamap {
 namespace {
 
 constexpr double kWorthwhile = 0.01;    // of the mean regret: the model is not surer than that
+constexpr double kWorstShare = 0.1;     // of the worst regret: 10 % of it count like 1 % of the mean
 constexpr double kBlockWorth = 0.0004;  // of the mean regret: what a block of code costs its compilation
 constexpr int kBisections = 6;
-constexpr std::size_t kMostSamples = 14;
+constexpr std::size_t kMostSamples = 18;
 constexpr std::int64_t kSampledSizes[] = {1, 8, 37, 192, 509};
 constexpr std::int64_t kLargestSample = 1024;
 
@@ -44,15 +45,18 @@ class VersionChoice {
   }
 
  private:
-  /// The mean over the samples, and what the code is worth.
+  /// The mean over the samples with its share of the worst, and what the code is worth.
   double regret(const std::vector<GuardedSchedule>& versions) const {
-    double sum = 0;
-    for (std::size_t s = 0; s < question_.samples.size(); ++s)
-      sum += question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
+    double sum = 0, worst = 1;
+    for (std::size_t s = 0; s < question_.samples.size(); ++s) {
+      const double one = question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
+      sum += one;
+      worst = std::max(worst, one);
+    }
     double code = 0;
     for (std::size_t v = 0; v < versions.size() && !question_.blocks.empty(); ++v)
       code += kBlockWorth * question_.blocks[versions[v].schedule];
-    return sum / static_cast<double>(question_.samples.size()) + code;
+    return sum / static_cast<double>(question_.samples.size()) + kWorstShare * (worst - 1) + code;
   }
 
   /// The guarded schedule that lowers the regret most; false: none is worth its code.
@@ -147,7 +151,7 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel) {
     for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
     add(sizes);
   }
-  for (const std::int64_t value : {std::int64_t{8}, kLargestSample})
+  for (const std::int64_t value : {few_positions[0], few_positions[1], kLargestSample})
     for (const SymbolicSize& size : kernel.facts.sizes) {
       Bindings sizes = kernel.at;
       sizes[size.name] = value;

@@ -4,15 +4,18 @@
 //
 // Each schedule found for some sizes is priced at all samples. The regret of a set of guarded versions at a sample is
 // cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
-// smallest mean regret, for every size, and puts guarded ones before it as long as one is worth its code (each block of
-// code counts like a bit of regret, since it has to be compiled): a guard is
-// `extent <= c` or `extent > c`, c the crossover of the cost model.
+// smallest regret, the mean with a share of the worst, for every size, and puts guarded ones before it as long as one
+// is worth its code (each block of code counts like a bit of regret, since it has to be compiled): a guard is `extent
+// <= c` or `extent > c`, c the crossover of the cost model.
 
 #include <functional>
 
 #include "isamap/symbolic_program.h"
 
 namespace isamap {
+
+/// Positions along a symbolic dim that are fewer than tiles of registers have: some of one, then a rest of it alone.
+inline constexpr std::int64_t few_positions[] = {8, 3};
 
 struct VersionQuestion {
   std::vector<Bindings> samples;           ///< the first is the likely one

@@ -248,6 +248,7 @@ Result<std::optional<TiledLaunch>> tiled_launch(const SymbolicKernel& kernel, st
   if (!shape) return shape.diagnostics();
   for (const auto& extents : shape->extents)
     if (extents.empty()) return not_tiled("a tensor has strides");
+  for (Tensor& tensor : shape->kernel.tensors) tensor.constant = false;  // launches pack nothing ahead of time
   return TileCompiler(kernel, std::move(*shape), model, options).run();
 }
 

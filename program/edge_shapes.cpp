@@ -78,6 +78,7 @@ class EdgeFinder {
   GridShape shape_at(const std::map<int, AxisPart>& choice) const {
     GridShape edge = shape_;
     edge.padded.clear();
+    for (Tensor& tensor : edge.kernel.tensors) tensor.constant = false;  // each edge would pack some of its terms
     edge.strides[zones_.tensor.index()] = own_strides(shape_, zones_.tensor, kernel_);
     edge.first.clear();
     for (const auto& moves : edge.moves) edge.first.emplace_back(moves.size());

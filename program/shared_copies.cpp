@@ -4,40 +4,10 @@
 #include <algorithm>
 #include <set>
 
-#include "support/overloaded.h"
+#include "program/node_uses.h"
 
 namespace isamap {
 namespace {
-
-/// What a node of a block uses.
-struct NodeUses {
-  std::set<BufferId> read, written;
-  std::set<std::string> variables;
-  std::set<std::int64_t> extents;  ///< of calls
-  bool plain = true;               ///< loops, calls and elements only
-};
-
-void add(const Ref& ref, bool written, NodeUses& uses) {
-  if (ref.buffer.valid()) (written ? uses.written : uses.read).insert(ref.buffer);
-}
-
-void find_uses(const Node& node, NodeUses& uses) {
-  std::visit(overloaded{[&](const Loop& loop) {
-                          uses.variables.insert(loop.variable);
-                          for (const Node& one : loop.body) find_uses(one, uses);
-                        },
-                        [&](const Call& call) {
-                          for (std::size_t i = 0; i < call.operands.size(); ++i) add(call.operands[i], i == 0, uses);
-                          for (const Ref& mask : call.masks) add(mask, false, uses);
-                          uses.extents.insert(call.extents.begin(), call.extents.end());
-                        },
-                        [&](const Element& element) {
-                          add(element.write, true, uses);
-                          for (const Ref& read : element.reads) add(read, false, uses);
-                        },
-                        [](const Comment&) {}, [&](const auto&) { uses.plain = false; }},
-             node.is);
-}
 
 class CopyFinder {
  public:
@@ -45,7 +15,7 @@ class CopyFinder {
 
   std::vector<SharedCopy> run() {
     const std::vector<Node>& body = block_.program.body;
-    for (const Node& node : body) find_uses(node, uses_.emplace_back());
+    for (const Node& node : body) uses_.push_back(uses_of(node));
     std::size_t head = 0;
     while (head < body.size() && fills_one(uses_[head])) ++head;
     std::vector<SharedCopy> copies;

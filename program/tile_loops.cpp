@@ -20,7 +20,6 @@ class TileLoopFinder {
       : program_(program), model_(model), shape_(shape), counts_(counts), tiles_(tiles) {}
 
   std::optional<TileLoops> run() {
-    if (!program_.prepack.empty()) return std::nullopt;
     for (const Pass pass : {Pass::arguments, Pass::sections, Pass::fills, Pass::uses}) {
       pass_ = pass;
       walk(program_.body);

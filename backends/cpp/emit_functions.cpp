@@ -62,29 +62,40 @@ class FunctionPrinter {
         around_(around),
         elements_(model, !program.library_functions) {}
 
-  Result<TranslationUnit> print() {
+  Result<TranslationUnit> print() { return printed(!program_.prepack.empty(), true); }
+  Result<TranslationUnit> print_pack() { return printed(true, false); }
+
+ private:
+  Result<TranslationUnit> printed(bool with_pack, bool with_entry) {
     touch(program_.prepack, in_pack_);
     touch(program_.body, in_body_);
     name_buffers();
     TranslationUnit unit;
     unit.name = name_;
-    if (!program_.prepack.empty()) {
+    if (with_pack) {
       unit.pack = pack_arguments();
       auto text = function(name_ + "_pack", unit.pack, program_.prepack, in_pack_,
                            "Fills the packed buffers; to be called once before the entry.\n");
       if (!text) return text.diagnostics();
       unit.text += *text + "\n";
     }
-    unit.arguments = main_arguments();
-    auto text = function(name_, unit.arguments, program_.body, in_body_, "");
-    if (!text) return text.diagnostics();
-    unit.text += *text;
+    if (with_entry) {
+      unit.arguments = main_arguments();
+      auto text = function(name_, unit.arguments, program_.body, in_body_, "");
+      if (!text) return text.diagnostics();
+      unit.text += *text;
+    }
     around_.helpers.insert(elements_.used_helpers().begin(), elements_.used_helpers().end());
     around_.includes.insert(elements_.includes().begin(), elements_.includes().end());
     return unit;
   }
 
- private:
+  /// Of a buffer that was packed ahead of time; null: the entry has an argument of its own for each.
+  const std::string* constant_name(std::size_t b) const {
+    if (around_.numbers == nullptr) return nullptr;
+    const auto found = around_.numbers->constant_names.find(static_cast<std::int32_t>(b));
+    return found == around_.numbers->constant_names.end() ? nullptr : &found->second;
+  }
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     if (around_.from_caller) names_.unique(workspace_name);
@@ -92,12 +103,21 @@ class FunctionPrinter {
     if (around_.numbers != nullptr)
       for (const auto* list : {&around_.numbers->parameters, &around_.numbers->arrays})
         for (const std::string& parameter : *list) names_.unique(parameter);
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (const std::string* const constant = constant_name(b)) names_.unique(*constant);
+    if (around_.numbers != nullptr)  // strides of local arrays, too: "P_parts_s0", also P_parts at a loop s0
+      for (const auto& [buffer, strides] : around_.numbers->strides)
+        for (const std::string& stride : strides)
+          if (!stride.empty()) names_.unique(stride);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
     }
-    for (const Buffer& buffer : program_.buffers)
-      buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      const std::string* const constant = constant_name(b);
+      buffers_.push_back(constant != nullptr ? *constant : buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
+    }
   }
 
   EntryArgument argument(std::size_t b, bool written) const {
@@ -114,7 +134,7 @@ class FunctionPrinter {
       if (is_argument(program_.buffers[b]))
         out.push_back(argument(b, role_of(program_.kernel, program_.buffers[b].tensor) != Role::input));
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].ahead_of_time) out.push_back(argument(b, false));
+      if (program_.buffers[b].ahead_of_time && constant_name(b) == nullptr) out.push_back(argument(b, false));
     return out;
   }
   std::vector<EntryArgument> pack_arguments() const {
@@ -146,6 +166,10 @@ class FunctionPrinter {
     if (numbers != nullptr)
       for (const std::string& parameter : numbers->parameters)
         list += fmt::format("{}long {}", list.empty() ? "" : ", ", parameter);
+    if (numbers != nullptr)
+      for (const std::string& parameter : numbers->constants) list += ", " + parameter;
+    if (numbers != nullptr)
+      for (const auto& known : numbers->constant_names) constant.insert(known.first);
     if (numbers != nullptr)
       for (const std::string& array : numbers->arrays) list += ", GrowingArray& " + array;
     auto body =
@@ -271,6 +295,11 @@ std::string pointer_parameter(const EntryArgument& argument, const Surroundings&
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
                                         const std::string& linkage, Surroundings& around) {
   return FunctionPrinter(program, model, name, linkage, around).print();
+}
+
+Result<TranslationUnit> print_pack_function(const Program& program, const HardwareModel& model, const std::string& name,
+                                            const std::string& linkage, Surroundings& around) {
+  return FunctionPrinter(program, model, name, linkage, around).print_pack();
 }
 
 }  // namespace isamap

@@ -27,6 +27,10 @@ struct Surroundings {
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
                                         const std::string& linkage, Surroundings& around);
 
+/// `NAME_pack` alone, of a program that packs ahead of time.
+Result<TranslationUnit> print_pack_function(const Program& program, const HardwareModel& model, const std::string& name,
+                                            const std::string& linkage, Surroundings& around);
+
 /// The parameter of an argument: "const float* __restrict A".
 std::string pointer_parameter(const EntryArgument& argument, const Surroundings& around);
 

@@ -49,6 +49,10 @@ struct GridAxis {
 /// Where a tile leaves less than half of it, the last tile and the rest are cut in halves: 14 + 3 positions become 9 +
 /// 8, since a few positions have too few independent sums to hide latencies. Every rest has a run of its own then.
 bool halves_rests(const GridAxis& axis);
+/// Of the smallest tile: is the last one of so many positions cut in halves with what it leaves?
+inline bool is_halved(std::int64_t left, std::int64_t tile) {
+  return left > tile && left % tile > 0 && left % tile < tile / 2;
+}
 
 /// The smallest extent that the runs do not serve; nothing: they serve every one.
 std::optional<std::int64_t> uncovered_extent(const GridAxis& axis);
@@ -108,6 +112,9 @@ struct Block {
   /// Extents of calls that are known at the call: by number in the program, the grid axis, and what to subtract from
   /// its count.
   std::map<std::int64_t, std::pair<int, std::int64_t>> masked;
+  /// Buffers that are packed ahead of time: which one of `SymbolicProgram::arguments` each is
+  /// (program/packed_constants.h).
+  std::map<BufferId, BufferId> constants = {};
 };
 
 struct Grid {

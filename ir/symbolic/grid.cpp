@@ -51,6 +51,8 @@ class GridFinder {
     take_tensors();
     for (std::size_t a = 0; a < symbolic_.index.size(); ++a)
       if (auto problem = check_access(a)) return std::move(*problem);
+    for (std::size_t t = 0; t < shape_.kernel.tensors.size(); ++t)
+      shape_.kernel.tensors[t].constant = shape_.kernel.tensors[t].constant && is_same_in_all_cells(t);
     return std::move(shape_);
   }
 
@@ -109,7 +111,6 @@ class GridFinder {
       renamed[id] = make_id<TensorId>(kernel.tensors.size());
       shape_.tensors.push_back(id);
       kernel.tensors.push_back(kernel_.sample.tensors[t]);
-      kernel.tensors.back().constant = false;
       const std::vector<AffineExpr>& extents = kernel_.shapes[t];
       shape_.moves.emplace_back(extents.size());
       shape_.strides.push_back(strides(t));
@@ -120,6 +121,17 @@ class GridFinder {
     Computation& own = kernel.statements[0];
     own.write.tensor = renamed.at(own.write.tensor);
     for (Access& read : own.reads) read.tensor = renamed.at(read.tensor);
+  }
+
+  /// No size says where its elements are, and it is read as it is: a copy can be packed ahead of time.
+  bool is_same_in_all_cells(std::size_t t) const {
+    const auto moves = [](const AxisMove& move) { return move.axis >= 0; };
+    const auto is_number = [](const SizeProduct& stride) { return stride.is_number(); };
+    const std::vector<bool>& symbolic = shape_.symbolic_extent[t];
+    return std::none_of(shape_.moves[t].begin(), shape_.moves[t].end(), moves) &&
+           std::all_of(shape_.strides[t].begin(), shape_.strides[t].end(), is_number) &&
+           std::find(symbolic.begin(), symbolic.end(), true) == symbolic.end() &&
+           !shape_.padded.contains(make_id<TensorId>(t));
   }
 
   std::vector<SizeProduct> strides(std::size_t t) const {

@@ -40,8 +40,7 @@ Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, c
                  "leave it out: the tile is padded then");
   const ScalarExpr& body = parts.statement_.body;
   if (parts.statement_.reduction == Reduction::add && is_float(body.type) && !std::holds_alternative<Read>(body.op))
-    parts.lowering_.assume(Assumption::Kind::finite_inputs,
-                           "inputs are finite: products with out-of-bounds values are skipped");
+    parts.lowering_.assume(finite_products().kind, finite_products().text);
   const Access& read = access_of(parts.statement_, access);
   const Ranges ranges = ranges_of(parts, tiles);
   BoundsConditions result;

@@ -247,7 +247,7 @@ class Nests {
 
   /// The buffer of a tensor that is kept whole, as its consumer's stage lays it out; over the dims of the producer if
   /// that is given, else over those of the consumer.
-  Result<TileLayout> kept_tile(const TileFusion& h, const Computation& producer) {
+  Result<TileLayout> kept_tile(const TileFusion& h, const std::optional<Computation>& producer) {
     const Kernel& kernel = lowering_.program.kernel;
     const Nest& nest = schedule_.nests[h.to.index()];
     const Do* line = do_line(nest);
@@ -271,15 +271,15 @@ class Nests {
     }
     made->tile.buffer = known->second;
     made->tile.zero_padded = false;  // nothing fills it
-    if (producer.domain.dims.empty()) return std::move(made->tile);
+    if (!producer) return std::move(made->tile);
     std::map<std::string, AffineExpr> names;
-    const MatchedDims dims = matched_dims(producer.write, access_of(consumer, access)).value_or(MatchedDims{});
+    const MatchedDims dims = matched_dims(producer->write, access_of(consumer, access)).value_or(MatchedDims{});
     for (const auto& [own, theirs] : dims) names[*theirs.as_dim()] = AffineExpr::dim(own);
     for (Coordinate& c : made->tile.coordinates) {
       for (const std::string& name : c.form.names())
         if (!names.contains(name))
           return error(fmt::format("{} is laid out along {}, which {} has not", kernel.tensors[tensor.index()].name,
-                                   name, producer.name));
+                                   name, producer->name));
       c.form = substitute(c.form, names);
     }
     return std::move(made->tile);
@@ -307,7 +307,7 @@ class Nests {
     input.pairing = pair(fused, paired->instruction, paired->mapping);
     for (const TileFusion& h : kept_)
       if (h.from.index() == s || h.to.index() == s) {
-        auto tile = kept_tile(h, h.from.index() == s ? fused : Computation{});
+        auto tile = kept_tile(h, h.from.index() == s ? std::optional(fused) : std::nullopt);
         if (!tile) return tile.diagnostics();
         input.kept_whole.emplace(h.from.index() == s ? h.from_line : h.to_line, std::move(*tile));
       }

@@ -27,6 +27,10 @@ bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tenso
          is_float(statement.body.type) && *outside == identity(statement.reduction, statement.body.type).real;
 }
 
+Assumption finite_products() {
+  return {Assumption::Kind::finite_inputs, "inputs are finite: products with out-of-bounds values are skipped"};
+}
+
 std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement,
                                           const std::string& tensor) {
   std::string inputs;

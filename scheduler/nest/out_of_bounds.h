@@ -6,6 +6,7 @@
 #include <string>
 
 #include "isamap/kernel.h"
+#include "isamap/program.h"
 #include "isamap/schedule.h"
 
 namespace isamap {
@@ -17,6 +18,9 @@ bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tenso
 /// Why `outside TENSOR skip|pad` is illegal on a `do` line; nothing: it is legal.
 std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement,
                                           const std::string& tensor);
+
+/// What skipping assumes of sums of products.
+Assumption finite_products();
 
 /// Does the nest skip out-of-bounds reads of this tensor?
 bool skips(const Nest& nest, const Tensor& tensor);

@@ -100,6 +100,23 @@ TEST(Emit, AHeaderAndATestStandBesideTheProgram) {
   EXPECT_EQ(read_file(folder / "my.cpp").find("thread_local"), std::string::npos);
 }
 
+/// Rows that a transposition fills up with zeros are nowhere: no address is formed for them.
+TEST(Emit, AddressesStayInTheirArrays) {
+  if (!is_here("g++")) GTEST_SKIP() << "no g++";
+  const Folder folder;
+  const std::string softmax = folder.write(
+      "s.yaml",
+      "kernel: softmax\ndims: {M: 4, N: 40}\n"
+      "tensors: {X: {shape: [M, N]}, H: {shape: [M]}, E: {shape: [M, N]}, L: {shape: [M]}, Y: {shape: [M, N]}}\n"
+      "compute:\n  - H[i] max= X[i,j]\n  - E[i,j] = exp(X[i,j] - H[i])\n  - L[i] += E[i,j]\n"
+      "  - Y[i,j] = E[i,j] / L[i]\n");
+  const std::string file = folder / "s.cpp";
+  ASSERT_EQ(isamap({"emit", softmax, "--target", "x86_avx512", "-o", file}).code, 0);
+  ASSERT_NE(read_file(file).find("words_across("), std::string::npos);
+  const Said said = command("g++ -Werror=array-bounds " + needed(file) + " -S -o " + (folder / "s.s") + " " + file);
+  EXPECT_EQ(said.code, 0) << said.err;
+}
+
 /// The test is right about a right program, and about one that computes something else.
 TEST(Emit, TheTestTellsRightFromWrong) {
   const Folder folder;

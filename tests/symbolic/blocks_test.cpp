@@ -355,6 +355,113 @@ TEST(SharedCopies, ArePackedOnceForEachPanel) {
   EXPECT_NE(unit->text.find("GrowingArray& B_copy"), std::string::npos);
 }
 
+// Constants that are packed ahead of time ----------------------------------------------------------------------------
+
+/// Weights of images of any size.
+const std::string weights = R"(kernel: weights
+dims: {N: {max: 3, likely: 2}, H: {max: 60, likely: 24}, W: {max: 60, likely: 24}}
+tensors: {I: {shape: [N, 8, H, W], outside: 0}, F: {shape: [40, 8, 3, 3], constant: true}, O: {shape: [N, 40, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)";
+
+const char* const packed_weights = R"(schedule: weights
+kernel: weights
+target: x86_avx2
+nest:
+  - stage F in ram as [k/16, c, r, s, k%16] aot
+  - for n by 1
+  - for k by 16
+  - for p by 1
+  - for q by 4
+  - stage O in ram as [n, k/16, p, q, k%16]
+  - stage O in vec
+  - for c by 1
+  - for r by 1
+  - for s by 1
+  - stage F in vec
+  - for q by 1 unroll
+  - stage I in vec
+  - for k by 8 unroll
+  - do s0 with fma_f32(j=k)
+)";
+
+const SymbolicCompilation& weights_grid() {
+  static const SymbolicCompilation compiled = [] {
+    CompileOptions options;
+    const auto kernel = bind(symbolic_kernel(weights), {{"N", 2}, {"H", 24}, {"W", 24}});
+    auto schedule = parse_schedule(packed_weights, "s.yaml", *kernel, vector_machine());
+    EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+    if (schedule) options.hand_written = *schedule;
+    SymbolicCompilation result = compile_symbolic(symbolic_kernel(weights), vector_machine(), options);
+    EXPECT_TRUE(result.program) << render(result.problems);
+    return result;
+  }();
+  return compiled;
+}
+
+TEST(PackedConstants, AllBlocksReadOneCopy) {
+  ASSERT_TRUE(weights_grid().program);
+  const SymbolicProgram& program = *weights_grid().program;
+  const auto packed = std::count_if(program.arguments.buffers.begin(), program.arguments.buffers.end(),
+                                    [](const Buffer& buffer) { return buffer.ahead_of_time; });
+  EXPECT_EQ(packed, 1);
+  EXPECT_FALSE(program.arguments.prepack.empty());
+  for (const Block& block : program.grids[0].blocks)
+    for (const auto& [own, shared] : block.constants) {
+      EXPECT_TRUE(block.program.buffers[own.index()].ahead_of_time);
+      EXPECT_EQ(program.arguments.buffers[shared.index()].extents, block.program.buffers[own.index()].extents);
+    }
+  const auto unit = print_symbolic_cpp(program, vector_machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_EQ(unit->pack.size(), 2U);  // F and its copy
+  EXPECT_NE(unit->text.find("void weights_pack(const float* __restrict F, float* __restrict F_ram)"),
+            std::string::npos);
+  EXPECT_EQ(unit->text.find("GrowingArray& F_copy"), std::string::npos);
+}
+
+TEST(PackedConstants, ServeImagesOfAnySize) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const SymbolicKernel kernel = symbolic_kernel(weights);
+  ASSERT_TRUE(weights_grid().program);
+  const auto right_at = [&](const SymbolicProgram& program, std::int64_t n, std::int64_t h, std::int64_t w) {
+    const auto checked = run_at(*make_symbolic_runner(program, vector_machine()), kernel,
+                                {{"N", n}, {"H", h}, {"W", w}}, availability(vector_machine()).how);
+    EXPECT_TRUE(checked) << render(checked.diagnostics());
+    return checked && checked->correct;
+  };
+  for (const auto& [n, h, w] : {std::tuple(0, 5, 3), std::tuple(1, 0, 3), std::tuple(1, 1, 1), std::tuple(2, 3, 4),
+                                std::tuple(3, 5, 7), std::tuple(1, 24, 17), std::tuple(2, 9, 33)})
+    EXPECT_TRUE(right_at(*weights_grid().program, n, h, w)) << n << " " << h << " " << w;
+  SymbolicProgram unpacked = *weights_grid().program;  // mutant: a part of the copy is not filled
+  ASSERT_GT(unpacked.arguments.prepack.size(), 1U);
+  unpacked.arguments.prepack.resize(1);
+  EXPECT_FALSE(right_at(unpacked, 2, 9, 9));
+}
+
+/// A kernel that is loaded packs once, and again where the constants are others.
+TEST(PackedConstants, ALoadedKernelPacksAtItsFirstCall) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  ASSERT_TRUE(weights_grid().program);
+  auto loaded = load_program(*weights_grid().program, vector_machine());
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> image(8 * 5 * 6, 1), filter(40 * 8 * 9, 1), output(40 * 5 * 6);
+  const auto call = [&] {
+    return loaded->call({{image.data(), DType::f32, {1, 8, 5, 6}, {}},
+                         {filter.data(), DType::f32, {40, 8, 3, 3}, {}},
+                         {output.data(), DType::f32, {1, 40, 5, 6}, {}}});
+  };
+  const auto inner = [&] { return output[(39 * 5 + 2) * 6 + 2]; };
+  EXPECT_FALSE(call());
+  EXPECT_EQ(inner(), 72);
+  std::fill(filter.begin(), filter.end(), 2.0F);
+  EXPECT_FALSE(call());
+  EXPECT_EQ(inner(), 72);
+  loaded->forget_packed();
+  EXPECT_FALSE(call());
+  EXPECT_EQ(inner(), 144);
+}
+
 // Versions -----------------------------------------------------------------------------------------------------------
 
 /// Two schedules, one of which is better up to 20 columns.

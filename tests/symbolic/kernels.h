@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "backends/compiled_runner.h"
@@ -71,6 +75,37 @@ compute:
   - L[i] += E[i,j]
   - Y[i,j] = E[i,j] / L[i]
 )";
+
+struct SymbolicExample {
+  std::string name, text;
+};
+
+/// Each example once for each size of its `dims:`, which becomes `{max: 2*n + 40, likely: n}`.
+inline std::vector<SymbolicExample> symbolic_examples() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(ISAMAP_SOURCE_DIR "/examples"))
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<SymbolicExample> found;
+  for (const auto& file : files) {
+    std::ifstream stream(file);
+    std::stringstream whole;
+    whole << stream.rdbuf();
+    const std::string text = whole.str();
+    const std::size_t begin = text.find("\ndims: {") + 8, end = text.find('}', begin);
+    if (text.find("\ndims: {") == std::string::npos) continue;
+    for (std::size_t at = begin; at < end;) {
+      const std::size_t colon = text.find(": ", at), comma = std::min(text.find(", ", at), end);
+      const std::string size = text.substr(at, colon - at), number = text.substr(colon + 2, comma - colon - 2);
+      std::string one = text;
+      one.replace(colon + 2, comma - colon - 2,
+                  "{max: " + std::to_string(2 * std::stol(number) + 40) + ", likely: " + number + "}");
+      found.push_back({file.stem().string() + " " + size, one});
+      at = comma + 2;
+    }
+  }
+  return found;
+}
 
 inline const HardwareModel& vector_machine() {
   static const HardwareModel model = machine_of_file("x86_avx2");

@@ -70,6 +70,8 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
     Program bound = block.program, own = *lowered;
     bind_nodes(bound.body, block, counts);
     bind_nodes(own.body, {}, counts);
+    for (Program* program : {&bound, &own}) bind_nodes(program->prepack, {}, counts);
+    EXPECT_TRUE(bound.prepack == own.prepack) << grid.shape.kernel.name << " block " << b;
     EXPECT_TRUE(bound.body == own.body) << grid.shape.kernel.name << " block " << b << " at "
                                         << testing::PrintToString(counts) << "\n"
                                         << print(bound, model) << "\nand\n"
@@ -80,12 +82,16 @@ int compare_blocks(const Grid& grid, const HardwareModel& model, std::int64_t st
   return compared;
 }
 
-int compare_blocks(const std::string& text) {
+SymbolicCompilation compiled_with_few_evaluations(const SymbolicKernel& kernel) {
   CompileOptions options;
   options.schedule.objective = Objective::cycles;
   options.schedule.max_evaluations = 30;
   options.most_versions = 1;
-  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
+  return compile_symbolic(kernel, vector_machine(), options);
+}
+
+int compare_blocks(const std::string& text) {
+  const SymbolicCompilation compiled = compiled_with_few_evaluations(symbolic_kernel(text));
   EXPECT_TRUE(compiled.program) << render(compiled.problems);
   int compared = 0;
   for (const Grid& grid : compiled.program ? compiled.program->grids : std::vector<Grid>{})
@@ -100,10 +106,36 @@ compute:
   - C[i,j] += A[i,k] * B[k,j]
 )";
 
+/// Weights that are packed ahead of time.
+const std::string constant_weights = R"(kernel: weights
+dims: {H: {max: 60, likely: 24}, W: {max: 60, likely: 24}}
+tensors: {I: {shape: [8, H, W], outside: 0}, F: {shape: [40, 8, 3, 3], constant: true}, O: {shape: [40, H, W]}}
+compute:
+  - O[k,p,q] += I[c,p+r-1,q+s-1] * F[k,c,r,s]
+)";
+
 TEST(SymbolicOracle, BoundBlocksAreTheProgramsOfTheirNumbers) {
-  for (const std::string& text :
-       {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges, symbolic_softmax, symbolic_scores, pairs})
+  for (const std::string& text : {symbolic_product, symbolic_image, symbolic_depthwise, symbolic_edges,
+                                  symbolic_softmax, symbolic_scores, pairs, constant_weights})
     EXPECT_GE(compare_blocks(text), 8) << text;
+}
+
+/// Each size of each example alone. Some are no kernel at some sizes, or no grid.
+TEST(SymbolicOracleHeavy, BlocksOfExamplesAreTheProgramsOfTheirNumbers) {
+  int grids = 0, compared = 0;
+  for (const SymbolicExample& example : symbolic_examples()) {
+    const auto kernel = parse_symbolic_kernel(example.text, example.name + ".yaml", {});
+    if (!kernel) continue;
+    const SymbolicCompilation compiled = compiled_with_few_evaluations(*kernel);
+    if (!compiled.program) continue;
+    SCOPED_TRACE(example.name);
+    for (const Grid& grid : compiled.program->grids) {
+      ++grids;
+      for (const std::int64_t steps : {2, 5}) compared += compare_blocks(grid, vector_machine(), steps);
+    }
+  }
+  EXPECT_GE(grids, 100);
+  EXPECT_GE(compared, 1000);
 }
 
 TEST(SymbolicOracle, MutantsAreCaught) {

@@ -23,6 +23,9 @@ struct RuntimeNumbers {
   std::map<std::int32_t, std::string> lengths;  ///< elements of local arrays, by buffer
   std::vector<std::string> arrays;              ///< names of `GrowingArray&` arguments, the last ones
   std::map<std::int32_t, std::string> places;   ///< addresses of local arrays that lie in one of these
+  /// Arguments for buffers that were packed ahead of time, between `parameters` and `arrays`: "const float* F_packed".
+  std::vector<std::string> constants;
+  std::map<std::int32_t, std::string> constant_names;  ///< by buffer
 };
 
 /// The loop variable of a product, or the name itself.

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <set>
 
 #include "backends/cpp/text/names.h"
+#include "backends/cpp/text/types.h"
 
 namespace isamap {
 namespace {
@@ -73,6 +75,30 @@ std::string count_name(const GridAxis& axis) { return identifier(axis.dim) + "_n
 
 std::string copy_name(const GridShape& shape, TensorId tensor) {
   return identifier(shape.kernel.tensors[tensor.index()].name) + "_copy";
+}
+
+std::vector<TensorId> packed_inputs(const Grid& grid) {
+  std::set<TensorId> found;
+  for (const Block& block : grid.blocks)
+    for (const Buffer& buffer : block.program.buffers)
+      if (buffer.ahead_of_time) found.insert(buffer.tensor);
+  return {found.begin(), found.end()};
+}
+
+std::string packed_name(const GridShape& shape, TensorId tensor) {
+  return identifier(shape.kernel.tensors[tensor.index()].name) + "_packed";
+}
+
+void add_constants(const Grid& grid, const Block& block, const HardwareModel& model, RuntimeNumbers& numbers) {
+  for (const TensorId tensor : packed_inputs(grid)) {
+    const std::string name = packed_name(grid.shape, tensor);
+    const std::string type = element_type(model, grid.shape.kernel.tensors[tensor.index()].dtype);
+    numbers.constants.push_back(fmt::format("const {}* __restrict {}", type, name));
+    numbers.definitions.push_back("(void)" + name + ";");
+    for (std::size_t b = 0; b < block.program.buffers.size(); ++b)
+      if (const Buffer& buffer = block.program.buffers[b]; buffer.ahead_of_time && buffer.tensor == tensor)
+        numbers.constant_names[static_cast<std::int32_t>(b)] = name;
+  }
 }
 
 RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {

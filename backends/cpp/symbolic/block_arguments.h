@@ -8,6 +8,7 @@
 
 #include "backends/cpp/function/runtime_numbers.h"
 #include "isamap/block_program.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 
@@ -19,6 +20,14 @@ std::string stride_name(const Tensor& tensor, std::size_t axis);
 std::string count_name(const GridAxis& axis);
 /// "A_copy": the copy of an input.
 std::string copy_name(const GridShape& shape, TensorId tensor);
+
+/// Inputs of which some block has a copy that was packed ahead of time.
+std::vector<TensorId> packed_inputs(const Grid& grid);
+/// "F_packed": that copy, as blocks call it.
+std::string packed_name(const GridShape& shape, TensorId tensor);
+
+/// Arguments for these copies: blocks of a grid have the same ones.
+void add_constants(const Grid& grid, const Block& block, const HardwareModel& model, RuntimeNumbers& numbers);
 
 /// The numbers of a block that depend on its strides and counts; without those of copies.
 RuntimeNumbers numbers_of(const GridShape& shape, const Block& block);

@@ -118,8 +118,11 @@ class BlockPrinter {
     const Grid& grid = place.grid;
     Block block = grid.blocks[b];
     RuntimeNumbers numbers = numbers_of(grid.shape, block);
+    add_constants(grid, block, model_, numbers);
+    block.program.prepack.clear();  // the entry has a function for all blocks
     std::string key = fmt::format("{}\n{}", place.statement, code_key(block));
-    for (const std::string& parameter : numbers.parameters) key += parameter + ";";
+    for (const auto* list : {&numbers.parameters, &numbers.constants})
+      for (const std::string& parameter : *list) key += parameter + ";";
     for (const auto& [tensor, copies] : place.functions.copy_of) {
       const std::string& array = numbers.arrays.emplace_back(copy_name(grid.shape, tensor));
       numbers.definitions.push_back("(void)" + array + ";");

@@ -74,13 +74,17 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
   for (long i = 0; i < word; ++i) values[i] = static_cast<T>(value);
   long low = first < filled.begin ? filled.begin : first, high = first + count < filled.end ? first + count : filled.end;
   if (from.row == nullptr || high <= low) low = high = filled.end;
-  for (long i = filled.begin; i < low; i += word) std::memcpy(to + i, values, 64);
+  const auto fill = [&](long begin, long end) {  // mostly one element: a word would cross a cache line
+    if (end - begin == 1) to[begin] = values[0];
+    for (long i = begin; end - begin > 1 && i < end; i += word) std::memcpy(to + i, values, 64);
+  };
+  fill(filled.begin, low);
   const T* const source = high > low ? from.row + (low - first) : from.end;
   if (high - low <= many && from.end - source >= high - low + word)
     for (long i = low; i < high; i += word) std::memcpy(to + i, source + (i - low), 64);
   else if (high > low)
     std::memcpy(to + low, source, static_cast<std::size_t>(high - low) * sizeof(T));
-  for (long i = high; i < filled.end; i += word) std::memcpy(to + i, values, 64);
+  fill(high, filled.end);
 }
 
 // Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
@@ -94,7 +98,7 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
 // A run of a dim: which one, its first position, how many, and whether they read a padded copy.
 struct Run {
   long number, at, count;
-  bool edge;
+  bool edge = false;
 };
 
 }  // namespace
@@ -131,6 +135,13 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
     names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
+    if (buffer.role != BufferRole::argument) continue;  // of the function that packs
+    if (buffer.ahead_of_time) {
+      entry.arguments.push_back({make_id<BufferId>(b), element_type(model, buffer.dtype), names.unique(buffer.name),
+                                 false, element_span(buffer) * bytes(buffer.dtype)});
+      entry.names.packed[make_id<BufferId>(b)] = entry.arguments.back().name;
+      continue;
+    }
     const bool written = role_of(kernel, buffer.tensor) != Role::input;
     entry.arguments.push_back({make_id<BufferId>(b), element_type(model, buffer.dtype), names.unique(buffer.name),
                                written, element_span(buffer) * bytes(buffer.dtype)});
@@ -314,6 +325,12 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string &tiles = functions->tiles, &rests = functions->rests;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   TranslationUnit unit;
+  if (!program.arguments.prepack.empty()) {
+    auto pack = print_pack_function(program.arguments, model, entry.name, "extern \"C\"", functions->around);
+    if (!pack) return pack.diagnostics();
+    unit.pack = std::move(pack->pack);
+    text = pack->text + text;
+  }
   unit.name = entry.name;
   unit.arguments = entry.arguments;
   unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests) +

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/symbolic/padded_copies.h"
@@ -161,6 +162,8 @@ std::string block_table(const GridPlace& place, const GridFunctions& functions, 
                          element_type(model, tensor.dtype));
   }
   for (std::size_t n = 0; n < stride_arguments(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
+  for (const TensorId id : packed_inputs(grid))
+    types += fmt::format(", const {}* __restrict", element_type(model, grid.shape.kernel.tensors[id.index()].dtype));
   for (std::size_t n = 0; n < functions.copy_of.size(); ++n) types += ", GrowingArray&";
   std::string names;
   for (std::size_t b = 0; b < grid.blocks.size(); ++b) names += (b == 0 ? "" : ", ") + functions.blocks[b];
@@ -219,7 +222,51 @@ std::string cell_pointer(const GridPlace& place, TensorId id) {
   return zoned ? fmt::format("edge ? {} : {}{}", text, name, own) : text;
 }
 
-/// Its first elements, strides and counts.
+/// The copy that was packed ahead of time of each block, by name; "nullptr": it has none.
+std::vector<std::string> packed_copies(const GridPlace& place, TensorId id) {
+  std::vector<std::string> names;
+  for (const Block& block : place.grid.blocks) {
+    std::string& name = names.emplace_back("nullptr");
+    for (const auto& [own, shared] : block.constants)
+      if (block.program.buffers[own.index()].tensor == id) name = place.names.packed.at(shared);
+  }
+  return names;
+}
+
+/// The names in it, each once. One alone serves all blocks.
+std::vector<std::string> distinct_copies(const std::vector<std::string>& names) {
+  std::set<std::string> found(names.begin(), names.end());
+  found.erase("nullptr");
+  return {found.begin(), found.end()};
+}
+
+bool has_packed_tables(const GridPlace& place) {
+  const std::vector<TensorId> inputs = packed_inputs(place.grid);
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](TensorId id) { return distinct_copies(packed_copies(place, id)).size() > 1; });
+}
+
+/// Where blocks read different copies: which one each block reads.
+std::string packed_tables(const GridPlace& place, const HardwareModel& model) {
+  std::string text;
+  for (const TensorId id : packed_inputs(place.grid)) {
+    const std::vector<std::string> names = packed_copies(place, id), distinct = distinct_copies(names);
+    if (distinct.size() < 2) continue;
+    std::string numbers, copies = "nullptr";
+    for (const std::string& name : distinct) copies += ", " + name;
+    for (const std::string& name : names) {
+      const auto at = std::find(distinct.begin(), distinct.end(), name);
+      numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", at == distinct.end() ? 0 : at - distinct.begin() + 1);
+    }
+    text += fmt::format(
+        "    const {0}* const {1}_copies[{2}] = {{{3}}};\n    static const unsigned char {1}_of[{4}] = {{{5}}};\n",
+        element_type(model, place.grid.shape.kernel.tensors[id.index()].dtype), packed_name(place.grid.shape, id),
+        distinct.size() + 1, copies, names.size(), numbers);
+  }
+  return text;
+}
+
+/// Its first elements, strides and counts, and copies that were packed ahead of time.
 std::string cell_arguments(const GridPlace& place) {
   const GridShape& shape = place.grid.shape;
   std::string list;
@@ -231,6 +278,11 @@ std::string cell_arguments(const GridPlace& place) {
                           : stride_name(tensor, d));
   }
   for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
+  for (const TensorId id : packed_inputs(place.grid)) {
+    const std::vector<std::string> distinct = distinct_copies(packed_copies(place, id));
+    list += ", " + (distinct.size() == 1 ? distinct.front()
+                                         : fmt::format("{0}_copies[{0}_of[block]]", packed_name(shape, id)));
+  }
   return list;
 }
 
@@ -238,7 +290,8 @@ std::string cell_arguments(const GridPlace& place) {
 std::string cell_call(const GridPlace& place, const GridFunctions& functions, const std::string& indent) {
   const GridShape& shape = place.grid.shape;
   const std::string number = cell_number(place.grid), list = cell_arguments(place);
-  if (functions.copies.empty() && !place.zones) return indent + fmt::format("blocks[{}]({});\n", number, list);
+  if (functions.copies.empty() && !place.zones && !has_packed_tables(place))
+    return indent + fmt::format("blocks[{}]({});\n", number, list);
   std::string text = fmt::format("{} {{\n{}const long block = {};\n", indent.substr(2), indent, number), arrays, edge;
   for (const auto& [a, zone] : place.zones ? place.zones->axes : std::map<int, InnerZone>{})
     edge += fmt::format("{0}runs{1}[r{1}].edge", edge.empty() ? "" : " || ", a);
@@ -274,7 +327,7 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
   for (const auto& [id, copy] : shape.padded)
     text += padded_copy_text(shape, id, kernel, with_copies, model, place.zones ? &*place.zones : nullptr);
   for (std::size_t a = 0; a < shape.axes.size(); ++a) text += runs_text(place, a);
-  text += block_table(place, functions, model);
+  text += packed_tables(place, model) + block_table(place, functions, model);
   std::string indent = "    ";
   for (const int axis : grid.order) {
     text += fmt::format("{0}for (long r{1} = 0; r{1} < many{1}; ++r{1})\n", indent, axis);

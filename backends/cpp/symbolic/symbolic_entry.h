@@ -15,6 +15,7 @@ namespace isamap {
 struct EntryNames {
   std::map<TensorId, std::string> pointers;
   std::map<std::string, std::string> sizes;  ///< by size
+  std::map<BufferId, std::string> packed;    ///< by buffer of the arguments that is packed ahead of time
   std::string copied = {};                   ///< condition of padded copies: "if (..)"
   std::string once = {};                     ///< condition of what is done for the first strip only: "if (..)"
 };
