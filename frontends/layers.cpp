@@ -172,6 +172,7 @@ std::vector<Layer> products_within(const Model& model, const Group& group) {
     layer.node = origin.name;
     layer.kernel = cut(model.kernel, s, 1, origin.kind);
     layer.kernel->tensors[layer.kernel->statements[0].write.tensor.index()].inout = false;
+    layer.kernel->repeats.clear();
     rename_tensors(*layer.kernel, origin.kind);
     layers.push_back(std::move(layer));
   }
@@ -231,6 +232,13 @@ Kernel cut_as_it_is(const Kernel& kernel, const std::vector<std::size_t>& statem
         part.tensors[renumbered.at(read.tensor).index()].output = true;
     // What others write too starts with what they left there.
     if (written.contains(other.write.tensor)) part.tensors[renumbered.at(other.write.tensor).index()].inout = true;
+  }
+  for (Repeat repeat : kernel.repeats) {
+    const auto first = std::lower_bound(statements.begin(), statements.end(), repeat.first);
+    const auto end = std::lower_bound(first, statements.end(), repeat.first + repeat.count);
+    if (static_cast<std::size_t>(end - first) != repeat.count) continue;
+    repeat.first = static_cast<std::size_t>(first - statements.begin());
+    part.repeats.push_back(repeat);
   }
   outside_of_tensors(part);
   return part;

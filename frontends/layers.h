@@ -8,8 +8,9 @@
 namespace isamap {
 
 /// These statements, ascending, as a kernel: what they read from outside are its inputs, what is read outside its
-/// outputs. Dimensions of size 1 that are indexed by 0 are left out, and channels of groups ("4*g + k") are two
-/// dimensions, so that a convolution reads as one writes it.
+/// outputs. All statements of a recurrence are one again; some of them alone are none. Dimensions of size 1 that are
+/// indexed by 0 are left out, and channels of groups ("4*g + k") are two dimensions, so that a convolution reads as one
+/// writes it.
 Kernel cut(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name);
 /// The same with the dimensions that the kernel has.
 Kernel cut_as_it_is(const Kernel& kernel, const std::vector<std::size_t>& statements, const std::string& name);

@@ -96,7 +96,8 @@ class RowFinder {
   RowFinder(const Kernel& kernel, const Part& part, const BandAxes& axes) : kernel_(kernel), part_(part), axes_(axes) {}
 
   Result<PartRows> run() {
-    if (!kernel_.repeats.empty()) return error("steps in time are in no band");
+    for (const std::size_t s : part_.statements)
+      if (repeat_of(kernel_, s)) return error("steps in time are in no band");
     if (is_sum(kernel_.statements[part_.statements.front()])) return run_sum();
     for (const std::size_t s : part_.statements)
       if (!statement(kernel_.statements[s])) return problems_;

@@ -49,10 +49,11 @@ Kernel in_order(const Kernel& kernel, const Orders& orders) {
   if (orders.empty()) return result;
   for (std::size_t t = 0; t < result.tensors.size(); ++t)
     if (!orders[t].empty()) result.tensors[t].shape = permuted(result.tensors[t].shape, orders[t]);
-  for (Computation& statement : result.statements) {
+  for (std::size_t s = 0; s < result.statements.size(); ++s) {
+    Computation& statement = result.statements[s];
     permute(statement.write, orders);
     for (Access& read : statement.reads) permute(read, orders);
-    if (kernel.repeats.empty() && !orders[statement.write.tensor.index()].empty()) follow_write(statement);
+    if (!repeat_of(kernel, s) && !orders[statement.write.tensor.index()].empty()) follow_write(statement);
   }
   return result;
 }

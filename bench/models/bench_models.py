@@ -29,6 +29,7 @@ MODELS = [
     ("classifier", "resnet50", "onnx:light_resnet50.onnx", {}),
     ("ocr", "ppocr_cls", "pypi:rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x.2": 48, "x.3": 192}),
     ("ocr", "ppocr_rec", "pypi:rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", {"x.2": 48, "x.3": 320}),
+    ("ocr", "ddddocr", "pypi:ddddocr/common.onnx", {"input1.3": 160}),
     ("ocr", "ddddocr_old", "pypi:ddddocr/common_old.onnx", {"input1.3": 160}),
     ("detector", "ppocr_det", "pypi:rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", {"x.2": 640, "x.3": 640}),
     ("detector", "nudenet_320", "pypi:nudenet/320n.onnx", {"images.2": 320, "images.3": 320}),

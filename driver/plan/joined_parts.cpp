@@ -124,6 +124,7 @@ class PartJoins {
 
   /// Why none of the tensors between the two can stay inside of the machine; empty: one can.
   std::string why_apart(std::size_t one, std::size_t other) const {
+    if (steps_in_time(one) || steps_in_time(other)) return "steps in time fuse with nothing outside of them";
     std::string all;
     for (const TensorId id : tensors_between(one, other)) {
       const std::string why = why_not_kept(in_.kernel, id, in_.chains[other].statements, store_.machine());
@@ -139,7 +140,12 @@ class PartJoins {
         if (const std::string why = why_apart(b, c); !why.empty()) refuse(b, c, why, 0);
   }
 
+  bool steps_in_time(std::size_t chain) const {
+    return repeat_of(in_.kernel, in_.chains[chain].statements.front()) != nullptr;
+  }
+
   bool may_gain(std::size_t one, std::size_t other) const {
+    if (steps_in_time(one) || steps_in_time(other)) return false;
     return keeps_tensors_
                ? why_apart(one, other).empty()
                : in_.chains[one].statements.size() + in_.chains[other].statements.size() <= options_.joined_statements;

@@ -320,7 +320,7 @@ class BandPlanner {
 PricedBands price_bands(const Kernel& kernel, const std::vector<Part>& chains, const std::vector<double>& price,
                         PartStore& store, const PlanOptions& options) {
   const auto caches = prints_bands(store.machine()) ? band_caches(store.machine()) : std::nullopt;
-  if (!caches || !kernel.repeats.empty()) return {};
+  if (!caches) return {};
   return BandPlanner(kernel, chains, price, store, options, *caches).run();
 }
 

@@ -57,7 +57,7 @@ class ModelPlanner {
     ModelPlan plan = chain_plan(kernel_);
     plan.order = best_orders(plan, plan.orders_priced);
     plan.cost = plan.bound = cost(plan);
-    if (kernel_.repeats.empty() && plan.parts.size() > 1) join(plan);
+    if (plan.parts.size() > 1) join(plan);
     return plan;
   }
 
@@ -223,17 +223,13 @@ ModelPlan chain_plan(const Kernel& kernel) {
   constexpr std::size_t most_statements = 12;
   ModelPlan plan;
   const std::size_t count = kernel.statements.size();
-  if (!kernel.repeats.empty()) {
-    plan.parts.emplace_back().statements.resize(count);
-    std::iota(plan.parts.back().statements.begin(), plan.parts.back().statements.end(), std::size_t{0});
-    return plan;
-  }
   const auto before = predecessors(kernel);
   std::vector<bool> taken(count, false);
   // Statements of other branches may be written in between: those that do not need each other change places.
   const auto next = [&](std::size_t last) {
     for (std::size_t t = last + 1; t < count; ++t)
-      if (!taken[t] && std::all_of(before[t].begin(), before[t].end(), [&](std::size_t b) { return taken[b]; }) &&
+      if (!taken[t] && !repeat_of(kernel, t) &&
+          std::all_of(before[t].begin(), before[t].end(), [&](std::size_t b) { return taken[b]; }) &&
           (continues(kernel, t, last) || is_begun_by(kernel, t, last)))
         return t;
     return count;
@@ -241,6 +237,10 @@ ModelPlan chain_plan(const Kernel& kernel) {
   for (std::size_t s = 0; s < count; ++s) {
     if (taken[s]) continue;
     std::vector<std::size_t>& chain = plan.parts.emplace_back().statements;
+    if (const Repeat* repeat = repeat_of(kernel, s)) {
+      for (std::size_t t = s; repeat->contains(t); ++t) taken[t] = true, chain.push_back(t);
+      continue;
+    }
     for (std::size_t t = s; t < count; t = chain.size() < most_statements ? next(t) : count) {
       taken[t] = true;
       chain.push_back(t);

@@ -208,7 +208,7 @@ class CacheModel {
 double prefetched_share(const ResolvedNest& view, const TileCounts& counts, int access) {
   double share = 0;
   for (const Prefetch& prefetch : view.prefetches)
-    if (prefetch.access == access && prefetch.loops > 0)
+    if (prefetch.access == access && prefetch.loops > 0 && !prefetch.spread)
       share = std::max(share, 1 - prefetch.steps / std::max(1.0, static_cast<double>(counts.trip(prefetch.loops - 1))));
   return std::max(0.0, share);
 }

@@ -15,6 +15,7 @@
 #include "scheduler/lowering/circular_buffer.h"
 #include "scheduler/lowering/lower_pipelined.h"
 #include "scheduler/lowering/parallel_loop_checks.h"
+#include "scheduler/lowering/spread_prefetch.h"
 #include "scheduler/nest/split_reduction.h"
 #include "scheduler/nest/tile_rasterization.h"
 #include "support/arithmetic.h"
@@ -197,7 +198,12 @@ class NestLowering final : public PipelineLowering {
   }
 
   Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
-    if (which == f.loops.size()) return lines(at + 1, scope);
+    if (which == f.loops.size()) {
+      Nodes prefetches = spread_prefetches_at(at, *this, scope);
+      auto below = lines(at + 1, scope);
+      if (below) append(prefetches, std::move(*below));
+      return below ? Result<Nodes>(std::move(prefetches)) : std::move(below);
+    }
     if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return split_reduction(f, at, scope);
     if (which == 0 && f.orders_all_loops()) return rasterized_loop(f, at, scope);
     if (which == 0 && f.unroll && !completes_outside_ &&

@@ -24,6 +24,19 @@ struct PrefetchRequest {
   std::int64_t distance = 0;  ///< in points of the dim
 };
 
+/// A stage in a cache with `ahead` below loops that do not use its tensor: the steps of the first loop below that does
+/// prefetch the next tile line by line, spread over the passes over this one (scheduler/lowering/spread_prefetch.h).
+struct SpreadPrefetch {
+  InstructionId move;
+  BufferId from;
+  std::vector<AffineExpr> next;  ///< index of the first element of the next tile, which is contiguous
+  AffineExpr pass;               ///< number of this pass
+  std::size_t line = 0;          ///< of the loop whose steps prefetch
+  std::int64_t steps = 1;        ///< of that loop
+  std::int64_t moves = 1;        ///< in each step
+  std::int64_t elements = 1;     ///< of each move
+};
+
 /// State of lowering at one line of the nest.
 struct Scope {
   Tiles tiles;
@@ -35,6 +48,7 @@ struct Scope {
   InstructionId combine = {};
   std::optional<Tiles> combined;  ///< the tiles at the stage of the partial sums, complete sums for the lines below
   std::multimap<int, PrefetchRequest> prefetches;  ///< by access number
+  std::vector<SpreadPrefetch> spread_prefetches;
 };
 
 struct NestParts {

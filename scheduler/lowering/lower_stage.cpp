@@ -14,6 +14,7 @@
 #include "scheduler/lowering/distributed_tile.h"
 #include "scheduler/lowering/lower_prefetch.h"
 #include "scheduler/lowering/share_copy.h"
+#include "scheduler/lowering/spread_prefetch.h"
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/split_reduction.h"
 #include "support/arithmetic.h"
@@ -111,6 +112,13 @@ Result<Scope> StageLowering::with_prefetch(const Stage& s, std::size_t at, Memor
   std::size_t above = at;
   while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
   const auto* loop = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
+  if (loop != nullptr && loop->loops.size() == 1 && !uses(access, loop->loops.front().dim)) {
+    const auto spread = spread_prefetch(*this, at, accesses->front(), scope);
+    if (!spread) return at_stage(s, spread.diagnostics());
+    Scope below = scope;
+    if (*spread) below.spread_prefetches.push_back(**spread);
+    return below;
+  }
   if (loop == nullptr || loop->loops.empty() || !uses(access, loop->loops.back().dim))
     return at_stage(s, {error(fmt::format("ahead {} counts the steps of the loop right above, which is no loop of {}",
                                           s.ahead, s.tensor),

@@ -87,7 +87,8 @@ class Resolver {
     const Memory& memory = view_.model->memory(known->memory);
     for (const int a : known->accesses) {
       if (memory.kind == MemoryKind::cache) {  // filled by accesses, not by moves
-        if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
+        if (s.ahead > 0)
+          view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead, !used_right_above(a)});
         continue;
       }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
@@ -101,6 +102,12 @@ class Resolver {
               fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
     if (s.ahead_of_time && !view_.loops.empty())
       problem("aot: tiles packed ahead of time must be staged above all loops");
+  }
+
+  bool used_right_above(int access) const {
+    if (view_.loops.empty()) return true;
+    const auto dim = static_cast<std::size_t>(view_.loops.back().dim);
+    return uses(access_of(view_.statement, access), view_.statement.domain.dims[dim].name);
   }
 
   /// Is the next loop above sequential and unrolled, with only multi-buffered register stages in between?

@@ -40,9 +40,11 @@ struct StagedTile {
   const Stage& stage = facts->stage;
 };
 
-/// Cache lines of an access are prefetched `steps` steps ahead, of the last of the first `loops` loops.
+/// Cache lines of an access are prefetched `steps` steps ahead, of the last of the first `loops` loops. `spread`: of
+/// the last that uses the access, and the lines are spread over the steps of the others.
 struct Prefetch {
   int access = 0, loops = 0, steps = 0;
+  bool spread = false;
 };
 
 struct ResolvedNest {

@@ -108,7 +108,59 @@ std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
   return ways * sets / apart / std::max<std::int64_t>(1, ceil_div(rows.part, line) / apart);
 }
 
+/// The smallest cache that a prefetch from home reaches and that holds so many bytes.
+const Memory* prefetched_cache(const HardwareModel& model, DType dtype, double held) {
+  const Memory* smallest = nullptr;
+  for (const Instruction& i : model.instructions()) {
+    if (!is_prefetch(i, model) || !type_refusal(i, 1, dtype).empty() ||
+        i.operands[operand_of_access(i, 1).index()].memory != model.home())
+      continue;
+    const Memory& cache = model.memory(i.operands[operand_of_access(i, 0).index()].memory);
+    if (static_cast<double>(cache.capacity) >= held && (smallest == nullptr || cache.capacity < smallest->capacity))
+      smallest = &cache;
+  }
+  return smallest;
+}
+
+/// The least bandwidth on the way of a tensor of this size into the cache; bytes per cycle.
+double bandwidth_to(const HardwareModel& model, const Memory& cache, double size) {
+  double least = bandwidth_into(model, cache);
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache && m.capacity > cache.capacity && static_cast<double>(m.capacity) < size)
+      least = std::min(least, bandwidth_into(model, m));
+  return least;
+}
+
+/// Is the tile one digit after the other in the packed copy, the dim outermost?
+bool contiguous(const CpuTemplate& form, int access, const TilePasses& over) {
+  const auto outermost = over.layout.empty() ? std::nullopt : split_digit(over.layout.front().index);
+  if (!outermost || outermost->form.as_dim() != over.dim || outermost->modulo > 0) return false;
+  std::int64_t elements = over.points;
+  const Access& read = access_of(*form.statement, access);
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.name != over.dim && uses(read, dim.name)) elements *= dim.extent;
+  return outermost->divide == over.points &&
+         elements * bytes(form.kernel->tensors[read.tensor.index()].dtype) == over.tile_bytes;
+}
+
 }  // namespace
+
+std::optional<PrefetchChoice> choose_spread_prefetch(const CpuTemplate& form, int access, const TilePasses& over) {
+  const HardwareModel& model = *form.model;
+  const Tensor& tensor = form.kernel->tensors[access_of(*form.statement, access).tensor.index()];
+  if (over.passes < 2 || !in_registers(form, access) || !contiguous(form, access, over)) return std::nullopt;
+  const auto tile = static_cast<double>(over.tile_bytes), passes = static_cast<double>(over.passes);
+  const Memory* cache = prefetched_cache(model, tensor.dtype, tile * (1 + 1 / passes));
+  const auto size = static_cast<double>(byte_count(tensor));
+  if (cache == nullptr || size <= static_cast<double>(cache->capacity)) return std::nullopt;
+  const auto steps = static_cast<double>(over.steps);
+  const double cycles = cycles_of_step(form) * steps * static_cast<double>(over.inside);
+  if (tile / bandwidth_to(model, *cache, size) <= cycles) return std::nullopt;
+  const auto line = static_cast<double>(std::max<std::int64_t>(1, cache->line));
+  const double prefetched = std::ceil(tile / line / passes / steps) * line * passes * steps;
+  if (prefetched > static_cast<double>(cache->capacity)) return std::nullopt;
+  return PrefetchChoice{cache->name, 1};
+}
 
 std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostLoop& loop) {
   const HardwareModel& model = *form.model;

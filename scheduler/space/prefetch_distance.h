@@ -33,4 +33,21 @@ struct InnermostLoop {
 /// reads.
 std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostLoop& loop);
 
+/// Passes over a tile of an input, by loops that do not use it.
+struct TilePasses {
+  std::string dim;              ///< of the loop around them, which goes from tile to tile
+  std::int64_t points = 1;      ///< of that dim in a tile
+  std::int64_t tile_bytes = 0;  ///< of the access
+  std::int64_t passes = 1;
+  std::int64_t steps = 1;                ///< of the outermost reduction loop, in one pass
+  std::int64_t inside = 1;               ///< steps of the reduction loops inside it, all together
+  std::vector<LayoutDigit> layout = {};  ///< of the packed copy
+};
+
+/// The first pass over a tile fetches it; the others find it in a cache and leave the link idle. Where fetching takes
+/// longer than a pass, the next tile is prefetched meanwhile, spread over all passes. Nothing: no such link, tiles that
+/// are not contiguous, no prefetch instruction into a cache that holds a tile and what one pass prefetches, or so many
+/// passes that one line in each step is more than the cache holds.
+std::optional<PrefetchChoice> choose_spread_prefetch(const CpuTemplate& form, int access, const TilePasses& over);
+
 }  // namespace isamap

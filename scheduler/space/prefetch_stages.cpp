@@ -48,6 +48,53 @@ void count_passes(const CpuTemplate& form, int a, const Nest& nest, std::size_t 
     if (!loops.back().used) innermost.reread_bytes = loops.back().bytes;
 }
 
+/// The layout of a packed copy above.
+std::vector<LayoutDigit> packed_layout(const Nest& nest, const std::string& tensor) {
+  for (const Line& line : nest.lines)
+    if (const auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && stage->tensor == tensor)
+      return stage->layout;
+  return {};
+}
+
+/// A prefetch of the next tile right below the loops that pass over this one again, which end the first lines.
+/// `outermost`: of the reduction loops.
+void add_spread_prefetch(const CpuTemplate& form, int a, std::size_t lines, const InnermostLoop& outermost,
+                         Nest& nest) {
+  const Access& access = access_of(*form.statement, a);
+  const std::string tensor = access_name(form.kernel->tensors, *form.statement, a);
+  TilePasses over;
+  std::size_t below = 0;
+  bool on_unit = true;
+  DimTiles tiles;
+  for (const Dim& dim : form.statement->domain.dims) tiles[dim.name] = dim.extent;
+  for (std::size_t l = 0; l < lines; ++l) {
+    const auto* loop = std::get_if<For>(&nest.lines[l].is);
+    if (loop == nullptr || loop->loops.size() != 1) continue;
+    const TiledLoop& w = loop->loops.front();
+    const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
+    tiles[w.dim] = w.tile;
+    if (uses(access, w.dim)) {
+      over = {w.dim, w.tile, bytes_in_tile(form, access, tiles)};
+      on_unit = !loop->unit.empty();
+    } else {
+      on_unit = on_unit || !loop->unit.empty();
+      over.passes *= steps;
+      below = l + 1;
+    }
+  }
+  if (on_unit || over.passes < 2 || !uses(access, outermost.dim)) return;
+  over.steps = outermost.steps;
+  over.inside = outermost.inside;
+  over.layout = packed_layout(nest, tensor);
+  const auto prefetch = choose_spread_prefetch(form, a, over);
+  if (!prefetch) return;
+  Stage stage;
+  stage.tensor = tensor;
+  stage.memory = prefetch->cache;
+  stage.ahead = prefetch->ahead;
+  nest.lines.insert(nest.lines.begin() + static_cast<std::ptrdiff_t>(below), Line{stage});
+}
+
 }  // namespace
 
 void add_prefetch_stages(const CpuTemplate& form, const DimTiles& tile_before, Nest& nest) {
@@ -76,6 +123,9 @@ void add_prefetch_stages(const CpuTemplate& form, const DimTiles& tile_before, N
   for (auto at = below.rbegin(); at != below.rend(); ++at)
     for (std::size_t s = 0; s < at->second.size(); ++s)
       nest.lines.insert(nest.lines.begin() + static_cast<std::ptrdiff_t>(at->first + 1 + s), {at->second[s]});
+  if (around.empty()) return;
+  for (int a = 1; a < access_count(*form.statement); ++a)
+    add_spread_prefetch(form, a, around.back().first, around.back().second, nest);
 }
 
 }  // namespace isamap

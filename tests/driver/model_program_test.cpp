@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "frontends/layers.h"
 #include "ir/text/parse.h"
+#include "isamap/backend.h"
 #include "tests/driver/on_machine.h"
 #include "tests/models_of_text.h"
 
@@ -95,6 +97,52 @@ both: Y[i,j] = R[i,j] + S[i,j] over i: 7, j: 9
   const ModelPlan plan = chain_plan(kernel);
   EXPECT_TRUE(verify(plan, kernel).empty());
   EXPECT_EQ(plan.parts, (std::vector<Part>{{{0, 2}}, {{1, 3, 4}}}));
+}
+
+/// A product ahead of the steps, a recurrence over states that begin as another statement says, and what reads them.
+Model recurrent_model() {
+  return model_of(R"(kernel recurrent
+tensor X: f32[5,7]
+tensor W: f32[7,7] constant
+tensor G: f32[5,7]
+tensor U: f32[5,7]
+tensor S: f32[6,7]
+tensor R: f32[5,7]
+tensor Y: f32[5]
+ahead: G[i,j] += X[i,k] * W[k,j] over i: 5, j: 7, k: 7
+relu: U[i,j] = max(G[i,j], 0) over i: 5, j: 7
+begin: S[0,j] = X[0,j] over j: 7
+repeat t: 5 of 2 statements
+state: R[t,j] += S[t,k] * W[k,j] over t: 5, j: 7, k: 7
+next: S[t + 1,j] = max(R[t,j] + U[t,j], 0) over t: 5, j: 7
+rows: Y[i] += S[i + 1,j] * X[i,j] over i: 5, j: 7
+)");
+}
+
+TEST(ChainPlan, RecurrencesArePartsOfTheirOwn) {
+  const Model model = recurrent_model();
+  const ModelPlan plan = chain_plan(model.kernel);
+  EXPECT_TRUE(verify(plan, model.kernel).empty());
+  EXPECT_EQ(plan.parts, (std::vector<Part>{{{0, 1}}, {{2}}, {{3, 4}}, {{5}}}));
+  const Kernel steps = cut(model.kernel, plan.parts[2].statements, "steps");
+  EXPECT_EQ(steps.repeats, (std::vector<Repeat>{{"t", 5, 0, 2}}));
+  EXPECT_TRUE(cut(model.kernel, std::vector<std::size_t>{4}, "half").repeats.empty());
+}
+
+TEST(ChainPlan, ModelsCutAtTheirRecurrencesComputeWhatTheInterpreterDoes) {
+  for (const char* machine : {"scalar_c", "x86_avx512"}) {
+    const Model model = recurrent_model();
+    const OnMachine on(model, described(machine), chain_plan(model.kernel), Fill::real, 20);
+    if (availability(on.machine).how != ExecutionMode::native) continue;
+    const ModelRun run = on.run();
+    ASSERT_EQ(run.code, Exit::ok) << machine << (run.problems.empty() ? "" : run.problems.front().message);
+    EXPECT_EQ(run.parts.size(), 4u);
+    const std::vector<TensorData> expected = on.expected();
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_NEAR(run.data[6].get(i).real, expected[6].get(i).real, 1e-4);
+    PartStore store(on.machine, OnMachine::searched_for(20));
+    const ModelPlan searched = plan_model(model, store, {});
+    EXPECT_TRUE(verify(searched, model.kernel).empty());
+  }
 }
 
 TEST_F(ModelPrograms, ResultsDoNotDependOnTheNumberOfJobs) {

@@ -51,6 +51,29 @@ TEST(SoftwarePrefetch, StandsBesideTheLoadsAndCountsTheLoopAbove) {
   EXPECT_EQ(text_of(prefetching("stage B in l2", ""), "i=8,j=64,k=10").find("prefetch"), std::string::npos);
 }
 
+/// Below the loop of i, which passes over a panel of B again.
+std::vector<std::string> spread_over_passes() {
+  auto lines = prefetching("", "stage B in l1 ahead 2");
+  lines.insert(lines.begin() + 3, "stage B in l2 ahead 1");
+  return lines;
+}
+
+TEST(SoftwarePrefetch, SpreadOverPassesChangesNoValue) {
+  for (const std::string dims : {"i=28,j=96,k=8", "i=29,j=37,k=7", "i=1,j=1,k=1", "i=13,j=65,k=5", "i=3,j=40,k=0"})
+    expect_right(formula(a_product, dims), machine("x86_avx512"), spread_over_passes());
+}
+
+/// Four passes of ten steps over a panel of 10 rows of 32 elements, 20 lines: one line in each step, none in the last
+/// panel's tail.
+TEST(SoftwarePrefetch, EachPassPrefetchesAnotherPartOfTheNextTile) {
+  const std::string text = text_of(spread_over_passes(), "i=16,j=80,k=10");
+  EXPECT_NE(text.find("160*i"), std::string::npos) << text;
+  std::size_t count = 0;
+  for (std::size_t at = text.find("_MM_HINT_T1"); at != std::string::npos; at = text.find("_MM_HINT_T1", at + 1))
+    ++count;
+  EXPECT_EQ(count, 1u) << text;
+}
+
 /// Of the default schedule, with constant W: the loop right around each stage ahead.
 std::string prefetched_along(const std::string& text, const std::string& dims) {
   const HardwareModel model = machine("x86_avx512");
@@ -73,15 +96,36 @@ TEST(SoftwarePrefetch, RunsAlongTheChannelsAroundAWindow) {
   EXPECT_EQ(prefetched_along("O[p,k] += I[p,c] * W[k,c]", "p=14,k=512,c=1536"), "W c");
 }
 
+/// Of seven passes over a panel the first takes longer to fetch it than to compute; of 62 the prefetches of all would
+/// fetch more than the cache holds.
+TEST(SoftwarePrefetch, SpreadsOverFewPassesThatTheLinkBounds) {
+  EXPECT_EQ(prefetched_along("O[p,k] += I[p,c] * W[k,c]", "p=49,k=1024,c=1024"), "W pW c");
+  EXPECT_EQ(prefetched_along("O[p,k] += I[p,c] * W[k,c]", "p=490,k=1024,c=1024"), "W c");
+}
+
 TEST(SoftwarePrefetch, RefusalsSayWhy) {
   const auto expect_words = [](const std::vector<std::string>& lines, const std::string& what) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
     EXPECT_NE(text.find(what), std::string::npos) << text;
   };
   expect_words(prefetching("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
-  auto below_i = prefetching("", "");
-  below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
-  expect_words(below_i, "ahead 1 counts the steps of the loop right above, which is no loop of B");
+  const auto spread = [](const std::string& copy, const std::string& outer, const std::string& inner) {
+    return std::vector<std::string>{copy,
+                                    outer,
+                                    inner,
+                                    "stage B in l2 ahead 1",
+                                    "stage C in vec",
+                                    "for k by 1",
+                                    "stage B in vec",
+                                    "for i by 1 unroll",
+                                    "for j by 16 unroll",
+                                    "do s0 with fma_f32_bcast(j=j)"};
+  };
+  expect_words(spread("stage B in ram as [j/32, k, j%32]", "for i by 8", "for i by 4"),
+               "ahead 1 counts the steps of the nearest loop of B above, and there is none in time");
+  expect_words(spread("stage B in ram as [k, j/32, j%32]", "for j by 32", "for i by 4"),
+               "ahead 1: tiles of B are not contiguous in B_ram");
+  expect_words(spread("stage B in ram as [j/32, k, j%32]", "for j by 32", "for i by 4 on core"), "none in time");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below loads A");

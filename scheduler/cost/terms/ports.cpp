@@ -58,7 +58,7 @@ void port_times(const TermContext& at, std::vector<TermTime>& times) {
     const double calls =
         registers ? at.counts.refills(t.access, s.loops) * at.counts.slots(t.access, s.loops) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
-    const auto prefetched = [&](const Prefetch& p) { return p.access == t.access; };
+    const auto prefetched = [&](const Prefetch& p) { return p.access == t.access && !p.spread; };
     if (registers && std::any_of(view.prefetches.begin(), view.prefetches.end(), prefetched))  // takes a load slot each
       ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
     if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
