@@ -60,11 +60,16 @@ sigset_t ending_signals() {
   return set;
 }
 
-/// A child process, killed at a signal while this lives.
+/// A child process, killed at a signal while this lives. It is made under the mutex: no signal finds it unknown.
 class KnownChild {
  public:
-  explicit KnownChild(pid_t child) : child_(child) {
+  /// `make` forks; what it returns below 1 is no child.
+  template <class Make>
+  explicit KnownChild(const Make& make) {
     const std::lock_guard lock(cleanup().mutex);
+    child_ = make();
+    if (child_ < 1) return;
+    setpgid(child_, child_);  // in parent and child: whichever runs first
     cleanup().children.insert(child_);
     if (cleanup().interrupted) kill(-child_, SIGKILL);
   }
@@ -74,9 +79,10 @@ class KnownChild {
   }
   KnownChild(const KnownChild&) = delete;
   KnownChild& operator=(const KnownChild&) = delete;
+  pid_t id() const { return child_; }
 
  private:
-  pid_t child_;
+  pid_t child_ = -1;
 };
 
 /// The mutex is held.
@@ -97,7 +103,9 @@ void signal_children(int number) {
   nanosleep(&nap, nullptr);
   signal_children(SIGKILL);
   std::error_code ignored;
-  for (const auto& folder : cleanup().folders) std::filesystem::remove_all(folder, ignored);
+  for (const auto& folder : cleanup().folders)  // again where another thread has written a file meanwhile
+    for (int tries = 0; tries < 10 && std::filesystem::exists(folder, ignored); ++tries)
+      std::filesystem::remove_all(folder, ignored);
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   raise(number);
@@ -177,16 +185,17 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
     if (output >= 0) close(output);
     return result;
   }
-  const pid_t child = fork();
-  if (child == 0) exec_child(arguments.data(), environment.data(), limits, output, report[1]);
+  const KnownChild child([&] {
+    const pid_t forked = fork();
+    if (forked == 0) exec_child(arguments.data(), environment.data(), limits, output, report[1]);
+    return forked;
+  });
   close(output);
   close(report[1]);
-  if (child > 0) {
-    setpgid(child, child);  // in parent and child: whichever runs first
+  if (child.id() > 0) {
     char mark = 0;
     result.started = ::read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
-    const KnownChild known(child);
-    const int status = wait_until(child, now() + limits.seconds, result.timed_out);
+    const int status = wait_until(child.id(), now() + limits.seconds, result.timed_out);
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   }
