@@ -96,7 +96,6 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& 
 
 Compared compare_with_files(const Model& model, const std::vector<TensorData>& data, const ModelFiles& files) {
   Compared result;
-  const OutputTolerance tolerance = tolerance_of_others(model.kernel);
   for (std::size_t o = 0; o < model.outputs.size(); ++o) {
     const TensorId id = model.outputs[o];
     const std::string& name = model.file_names.at(id);
@@ -105,8 +104,9 @@ Compared compare_with_files(const Model& model, const std::vector<TensorData>& d
       if (array.name == name && files.outputs.empty()) expected = &array;
     if (expected == nullptr) continue;
     ++result.outputs;
-    const OutputDifference difference =
-        compare_outputs(name, as_type(expected->data, data[id.index()].dtype), data[id.index()], tolerance);
+    const TensorData& found = data[id.index()];
+    const OutputDifference difference = compare_outputs(name, as_type(expected->data, found.dtype), found,
+                                                        tolerance_of_others(model.kernel, found.dtype));
     result.max_error = std::max(result.max_error, difference.max_error);
     if (difference.first.empty()) continue;
     result.correct = false;

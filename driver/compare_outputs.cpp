@@ -19,7 +19,8 @@ double coarsest_unit(const Kernel& kernel) {
 }
 
 bool rounds_to_bytes(const ScalarExpr& e) {
-  if (std::holds_alternative<Cast>(e.op) && bytes(e.type) == 1 && is_float(e.args[0].type)) return true;
+  if (std::holds_alternative<Cast>(e.op) && (e.type == DType::s8 || e.type == DType::u8) && is_float(e.args[0].type))
+    return true;
   return std::any_of(e.args.begin(), e.args.end(), rounds_to_bytes);
 }
 
@@ -36,9 +37,9 @@ OutputTolerance tolerance_of(const Kernel& kernel) {
   return result;
 }
 
-OutputTolerance tolerance_of_others(const Kernel& kernel) {
+OutputTolerance tolerance_of_others(const Kernel& kernel, DType output) {
   OutputTolerance result = tolerance_of(kernel);
-  result.least = 4 * coarsest_unit(kernel);
+  if (output == DType::f32) result.least = 4 * 0x1p-23;
   return result;
 }
 

@@ -21,13 +21,14 @@ struct OutputTolerance {
 };
 
 /// With the rounding unit u of floats, 2^(1 - bits of the significand): at least 8 u and 4 u of the coarsest type.
-/// Where floats are rounded to bytes while the model runs, at least a step of 255: another order of a sum, or floats in
-/// place of integers, rounds some of them to the byte beside.
+/// Where floats are rounded to s8 or u8 while the model runs, at least a step of 255: another order of a sum, or floats
+/// in place of integers, rounds some of them to the byte beside.
 OutputTolerance tolerance_of(const Kernel& kernel);
 
-/// Of results of another runtime, whose functions have few digits near 0: differences below 4 u are none. (One of them
-/// adds 1/2 to a part of its logistic function, so that 4.2e-7 is the nearest that it has to 4.5e-7.)
-OutputTolerance tolerance_of_others(const Kernel& kernel);
+/// Of results of another runtime, whose functions have few digits near 0: differences of an f32 below 4 of its units at
+/// one, 4.8e-7, are none. (One of them adds 1/2 to a part of its logistic function, so that 4.2e-7 is the nearest that
+/// it has to 4.5e-7.)
+OutputTolerance tolerance_of_others(const Kernel& kernel, DType output);
 
 OutputDifference compare_outputs(const std::string& name, const TensorData& expected, const TensorData& found,
                                  const OutputTolerance& tolerance);

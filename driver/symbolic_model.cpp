@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 
@@ -268,6 +269,12 @@ SymbolicModelPart described_part(const Model& model, const Part& part) {
   return made;
 }
 
+/// Parts without schedules are loops, which recurrences have not (backends/cpp/plain_loops.h).
+Diagnostic no_loops_of(const SymbolicModelPart& recurrence, const std::string& why) {
+  return error(fmt::format("{}: a recurrence has no program for all sizes: {}", recurrence.name, why),
+               "bind its size with --sizes");
+}
+
 /// By tensor of the whole model.
 Result<std::vector<std::vector<AffineExpr>>> lifted_shapes(const std::vector<Model>& models, SizeFit& fit) {
   std::vector<std::vector<AffineExpr>> shapes;
@@ -329,6 +336,7 @@ Result<CompiledSymbolicModelParts> compile_symbolic_model(const SampledModel& sa
       for (Diagnostic& problem : problems) problem.message = one.name + ": " + problem.message;
       return problems;
     }
+    if (!kernel->sample.repeats.empty() && is_sized(*kernel)) return no_loops_of(one, "its steps are rows of a size");
     const auto [place, is_new] = known.try_emplace(key_of(*kernel), first_of.size());
     if (is_new) first_of.push_back(kernels.size());
     one.program = place->second;
@@ -339,11 +347,15 @@ Result<CompiledSymbolicModelParts> compile_symbolic_model(const SampledModel& sa
   made.program.strict_float = options.compile.strict_float;
   made.program.programs.resize(first_of.size());
   Workers workers(static_cast<int>(options.jobs));
-  std::size_t done = 0;
+  std::atomic<std::size_t> done = 0;
   workers.for_each(first_of.size(), [&](std::size_t p) {
     made.program.programs[p] = compiled_part(kernels[first_of[p]], machine, options.compile);
     options.progress(fmt::format("{} of {} parts compiled", ++done, first_of.size()));
   });
+  for (const SymbolicModelPart& part : made.parts) {
+    const SymbolicPartProgram& code = made.program.programs[part.program];
+    if (!code.kernel.sample.repeats.empty() && !code.fixed) return no_loops_of(part, code.why_loops);
+  }
   std::vector<TensorData> constants = sampled.constants;
   for (std::size_t t = 0; t < made.plan.order.size() && t < constants.size(); ++t)
     if (models[0].kernel.tensors[t].constant) constants[t] = in_order(constants[t], made.plan.order[t]);

@@ -144,13 +144,23 @@ struct BytesOperand {
   std::optional<Access> zero;
 };
 
+/// Its number among reads, which have none twice.
+int place_of(std::vector<Access>& reads, const Access& access) {
+  const auto same = std::find(reads.begin(), reads.end(), access);
+  const auto place = static_cast<int>(same - reads.begin());
+  if (same == reads.end()) reads.push_back(access);
+  return place;
+}
+
 /// A factor of a sum: s32(value) - (s32(zero) + offset).
 struct Factor {
   Access value;
-  std::optional<Access> zero;
-  int offset = 0;  ///< of its other sign
+  std::optional<Access> zero = {};
+  int offset = 0;         ///< of its other sign
+  bool constant = false;  ///< the value as the model has it
 };
 
+bool is_byte(DType type) { return type == DType::s8 || type == DType::u8; }
 DType other_sign(DType type) { return type == DType::u8 ? DType::s8 : DType::u8; }
 
 ScalarExpr shifted(ScalarExpr value, int by) {
@@ -259,15 +269,17 @@ class Signs {
  public:
   Signs(Rewritten& draft, const MultipliesBytes& multiplies) : draft_(draft), multiplies_(multiplies) {}
 
-  bool takes(DType a, DType b) const { return bytes(a) != 1 || bytes(b) != 1 || multiplies_(a, b); }
+  bool takes(DType a, DType b) const { return !is_byte(a) || !is_byte(b) || multiplies_(a, b); }
 
   /// In types that the machine multiplies. A factor of another sign is corrected by the sums of the other factor: first
-  /// the one beside a constant, whose sums are computed ahead, then the smaller one.
+  /// a constant with a zero point, which takes these sums anyway, then the one beside a constant, whose sums are
+  /// computed ahead, then the smaller one.
   bool fit(Factor& a, Factor& b) {
     const DType type_a = draft_.tensor(a.value.tensor).dtype, type_b = draft_.tensor(b.value.tensor).dtype;
     if (takes(type_a, type_b)) return true;
     const auto cost = [&](const Factor& one, const Factor& other) {
-      return std::pair(draft_.is_constant(other.value.tensor) ? 0 : 1, element_count(draft_.tensor(one.value.tensor)));
+      const int sums = one.constant && one.zero ? 0 : other.constant ? 1 : 2;
+      return std::pair(sums, element_count(draft_.tensor(one.value.tensor)));
     };
     const bool a_first = cost(a, b) <= cost(b, a);
     const bool other_a = takes(other_sign(type_a), type_b), other_b = takes(type_a, other_sign(type_b));
@@ -334,7 +346,8 @@ class ZeroPoints {
 
  private:
   Factor factor_of(const Computation& product, const CentredFactor& factor) {
-    Factor result{product.reads[static_cast<std::size_t>(factor.value)], std::nullopt, 0};
+    Factor result{product.reads[static_cast<std::size_t>(factor.value)]};
+    result.constant = draft_.is_constant(result.value.tensor);
     if (factor.zero >= 0) result.zero = product.reads[static_cast<std::size_t>(factor.zero)];
     return result;
   }
@@ -343,7 +356,7 @@ class ZeroPoints {
   void centre_constant(const Computation& product, Factor& factor) {
     if (!factor.zero || !draft_.is_constant(factor.value.tensor)) return;
     const auto centred = centred_weights(product, factor.value, *factor.zero);
-    if (centred) factor = {*centred, std::nullopt, 0};
+    if (centred) factor = {*centred, std::nullopt, 0, true};
   }
 
   /// W - zw as s8, if every value fits.
@@ -374,12 +387,13 @@ class ZeroPoints {
 
   /// I += x * w; S += w; R += x - zx; to = I - zx * S - zw * R, a constant factor as the second one.
   bool add_corrected(const Computation& product, const Factor& x, const Factor& w, const Access& to) {
-    const bool constant_first = draft_.is_constant(x.value.tensor);
+    const bool constant_first = x.constant && !w.constant;
     const Factor &rows = constant_first ? w : x, &weights = constant_first ? x : w;
     Computation sum = product;
-    sum.reads = {rows.value, weights.value};
+    sum.reads = {rows.value};
+    const int second = place_of(sum.reads, weights.value);
     const std::vector<DType> types = types_of(sum, draft_.tensors());
-    sum.body = binary(BinaryOp::mul, centred_text(0, -1, types), centred_text(1, -1, types));
+    sum.body = binary(BinaryOp::mul, centred_text(0, -1, types), centred_text(second, -1, types));
     if (is_centred(x) && is_centred(w)) {
       sum.write = to;
       if (!is_sound_statement(sum, draft_.tensors())) return false;
@@ -392,7 +406,7 @@ class ZeroPoints {
     corrected.reads = {sum.write};
     corrected.body = read(0, DType::s32);
     std::vector<Computation> made;
-    if (!subtract(product, rows, {weights.value, std::nullopt, 0}, "_weights", corrected, made)) return false;
+    if (!subtract(product, rows, {weights.value}, "_weights", corrected, made)) return false;
     if (!subtract(product, weights, rows, "_rows", corrected, made)) return false;
     made.push_back(std::move(sum));
     made.push_back(std::move(corrected));
@@ -412,12 +426,9 @@ class ZeroPoints {
       if (dim.kind == DimKind::reduction && !uses(other.value, dim.name)) return false;
     auto sums = sums_of(product, other, suffix);
     if (!sums) return false;
-    const int zero = static_cast<int>(from.reads.size());
-    if (one.zero) from.reads.push_back(*one.zero);
-    from.reads.push_back(sums->write);
+    const int zero = one.zero ? place_of(from.reads, *one.zero) : -1, sum = place_of(from.reads, sums->write);
     const ScalarExpr factor = zero_text(one, zero, types_of(from, draft_.tensors()));
-    from.body =
-        binary(BinaryOp::sub, from.body, binary(BinaryOp::mul, factor, read(zero + (one.zero ? 1 : 0), DType::s32)));
+    from.body = binary(BinaryOp::sub, from.body, binary(BinaryOp::mul, factor, read(sum, DType::s32)));
     made.push_back(std::move(*sums));
     return true;
   }
@@ -513,13 +524,8 @@ class IntegerProducts {
     if (!uses_only(a->scale, kept) || !uses_only(b->scale, kept)) return false;
     Computation sum = product;
     sum.reads = {a->value};
-    const auto place = [&](const Access& access) {
-      const auto same = std::find(sum.reads.begin(), sum.reads.end(), access);
-      if (same == sum.reads.end()) sum.reads.push_back(access);
-      return static_cast<int>(std::find(sum.reads.begin(), sum.reads.end(), access) - sum.reads.begin());
-    };
-    const int zero_a = a->zero ? place(*a->zero) : -1;
-    const int value_b = place(b->value), zero_b = b->zero ? place(*b->zero) : -1;
+    const int zero_a = a->zero ? place_of(sum.reads, *a->zero) : -1;
+    const int value_b = place_of(sum.reads, b->value), zero_b = b->zero ? place_of(sum.reads, *b->zero) : -1;
     const std::vector<DType> types = types_of(sum, draft_.tensors());
     sum.body = binary(BinaryOp::mul, centred_text(0, zero_a, types), centred_text(value_b, zero_b, types));
     Computation scaled = over_parallel(product);

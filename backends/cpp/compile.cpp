@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/common/process.h"
 #include "backends/cpp/compile/compiler.h"
@@ -96,11 +97,17 @@ struct ObjectSource {
   std::string header = {};         ///< precompiled; empty: none
 };
 
-/// Made side by side. Empty: one does not compile.
-std::vector<std::string> objects_of(const std::vector<ObjectSource>& sources, const HeaderUse& use,
-                                    const fs::path& folder) {
+struct Objects {
+  std::vector<std::string> files;       ///< empty: the whole is compiled at once
+  std::optional<ProcessResult> failed;  ///< of the compiler, where the whole at once would end alike
+};
+
+/// Made side by side.
+Objects objects_of(const std::vector<ObjectSource>& sources, const HeaderUse& use, const fs::path& folder) {
   const auto all = static_cast<int>(sources.size());
-  std::vector<std::string> objects = for_each_in_parallel(sources.size(), all, [&](std::size_t i) {
+  std::vector<ProcessResult> results(sources.size());
+  Objects made;
+  made.files = for_each_in_parallel(sources.size(), all, [&](std::size_t i) {
     const ObjectSource& source = sources[i];
     const std::string object = (folder / (source.name + ".o")).string();
     auto command = use.command((folder / source.file).string(), object);
@@ -109,17 +116,19 @@ std::vector<std::string> objects_of(const std::vector<ObjectSource>& sources, co
         std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
     if (!source.header.empty()) command.insert(first_flag, {"-include", source.header});
     command.insert(command.end(), source.flags.begin(), source.flags.end());
-    const auto made = run_process(command, compile_limits, folder / (source.name + ".log"));
-    return made.started && made.exit_code == 0 ? object : std::string();
+    results[i] = run_process(command, compile_limits, folder / (source.name + ".log"));
+    return object;
   });
-  if (std::find(objects.begin(), objects.end(), "") != objects.end()) return {};
-  return objects;
+  const auto failed = std::find_if(results.begin(), results.end(),
+                                   [](const ProcessResult& one) { return !one.started || one.exit_code != 0; });
+  if (failed == results.end()) return made;
+  return {{}, *failed};
 }
 
 /// All sources as object files: the kernel with precompiled headers where there are any, in several units where it is
-/// long, and the driver beside it. Empty: there is one source and neither, or one does not compile; then the whole is
-/// compiled at once, and its diagnostics are those of the user's command.
-std::vector<std::string> all_objects(const Build& build, const std::vector<std::string>& defined) {
+/// long, and the driver beside it. No files: there is one source and neither, or one does not compile with them; then
+/// the whole is compiled at once, and its diagnostics are those of the user's command.
+Objects all_objects(const Build& build, const std::vector<std::string>& defined) {
   const fs::path folder = build.folder();
   HeaderUse use;
   use.command = [&](const std::string& source, const std::string& made) {
@@ -143,7 +152,9 @@ std::vector<std::string> all_objects(const Build& build, const std::vector<std::
   }
   for (std::size_t s = 1; s < build.sources.size(); ++s)
     sources.push_back({build.sources[s].first, fmt::format("source_{}", s), {}});
-  return objects_of(sources, use, folder);
+  Objects made = objects_of(sources, use, folder);
+  if (made.failed && !made.failed->timed_out && (!header.empty() || units > 1)) made.failed.reset();
+  return made;
 }
 
 Result<CompilerCommand> run(const Build& build) {
@@ -164,11 +175,12 @@ Result<CompilerCommand> run(const Build& build) {
       defined.push_back("-D" + part.declared);
       objects.push_back(object);
     }
-  if (std::vector<std::string> made = all_objects(build, defined); !made.empty()) inputs = std::move(made);
+  Objects made = all_objects(build, defined);
+  if (!made.files.empty()) inputs = std::move(made.files);
   auto command = build.command(inputs, build.file.string());
   command.insert(command.end(), defined.begin(), defined.end());
   command.insert(command.end(), objects.begin(), objects.end());
-  const auto result = run_process(command, compile_limits, folder / "compiler.log");
+  const auto result = made.failed ? *made.failed : run_process(command, compile_limits, folder / "compiler.log");
   if (!result.started)
     return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
                  model.program.compilers.empty() ? "install g++, or name another one in $CXX" : "");

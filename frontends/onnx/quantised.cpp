@@ -101,7 +101,8 @@ void make_dequantize(Maker& m) {
   m.say(access("Y", i) + " = " + text, extents_of(i, m.shape(0)));
 }
 
-/// y = round(x / scale) + zero with the range of x widened to hold 0.
+/// y = round(x / scale) + zero with the range of x widened to hold 0. Where that is empty the scale is 1, as in ONNX
+/// Runtime: the standard's 0 / 0 is no byte.
 void make_dynamic_quantize(Maker& m) {
   const Names i = iterators(m.shape(0).size());
   const Extents all = extents_of(i, m.shape(0));
@@ -113,7 +114,7 @@ void make_dynamic_quantize(Maker& m) {
   m.result("Z", 2, DType::u8, {});
   m.say("H[] max= max(" + x + ", 0)", all);
   m.say("L[] min= min(" + x + ", 0)", all);
-  m.say("S[] = (H[] - L[]) / 255", {});
+  m.say("S[] = select(H[] > L[], (H[] - L[]) / 255, 1)", {});
   m.say("Z[] = sat_u8(round(-L[] / S[]))", {});
   m.say(access("Y", i) + " = sat_u8(round(" + x + " / S[]) + f32(Z[]))", all);
 }

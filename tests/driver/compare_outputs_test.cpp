@@ -65,9 +65,13 @@ s0: q[i] = sat_u8(round(x[i] / 0.5)) over i: 4
 )");
   ASSERT_TRUE(model);
   EXPECT_EQ(tolerance_of(*model).of_largest, 1.0 / 255);
-  Kernel floats = *model;
-  floats.statements.clear();
-  EXPECT_EQ(tolerance_of(floats).of_largest, 1e-4);
+  const auto masked = parse_kernel(R"(kernel masked
+tensor x: f32[4]
+tensor m: bool[4]
+s0: m[i] = bool(x[i]) over i: 4
+)");
+  ASSERT_TRUE(masked) << render(masked.diagnostics());
+  EXPECT_EQ(tolerance_of(*masked).of_largest, 1e-4);
 }
 
 TEST(CompareOutputs, OtherRuntimesHaveFewDigitsNearZero) {
@@ -77,8 +81,11 @@ TEST(CompareOutputs, OtherRuntimesHaveFewDigitsNearZero) {
     return !compare_outputs("y", reals({4.17e-7, 0}), reals({found, 0}), tolerance).first.empty();
   };
   EXPECT_TRUE(differs(4.47e-7, tolerance_of(kernel)));
-  EXPECT_FALSE(differs(4.47e-7, tolerance_of_others(kernel)));
-  EXPECT_TRUE(differs(1e-6, tolerance_of_others(kernel)));
+  EXPECT_FALSE(differs(4.47e-7, tolerance_of_others(kernel, DType::f32)));
+  EXPECT_TRUE(differs(1e-6, tolerance_of_others(kernel, DType::f32)));
+  kernel.tensors[0].dtype = DType::f16;
+  EXPECT_NE(compare_outputs("y", reals({0, 0}), reals({1e-3, 0}), tolerance_of_others(kernel, DType::f32)).first, "");
+  EXPECT_EQ(tolerance_of_others(kernel, DType::f16).least, 0);
 }
 
 }  // namespace

@@ -111,6 +111,41 @@ TEST(SymbolicModels, WindowsThatDoNotDivideEverySize) {
   }
 }
 
+/// A state that N steps change.
+Model stepped_at(std::int64_t n) {
+  Model model = model_of(fmt::format(R"(kernel stepped
+tensor X: f32[{0},4]
+tensor A: f32[{0},4]
+tensor H: f32[{1},4]
+tensor Y: f32[{0},4]
+add: A[i,k] = X[i,k] + 1 over i: {0}, k: 4
+repeat t: {0} of 1 statements
+step: H[t + 1,k] = H[t,k] * 0.5 + A[t,k] over t: {0}, k: 4
+last: Y[i,k] = H[i + 1,k] + 1 over i: {0}, k: 4
+)",
+                                     n, n + 1));
+  for (const Computation& statement : model.kernel.statements) {
+    Origin origin;
+    origin.nodes = {statement.name};
+    model.origins.push_back(origin);
+  }
+  return model;
+}
+
+TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {
+  const auto sampled =
+      sample_model(*size_facts_of("N=1..40@9"), [](const Bindings& at) { return stepped_at(at.at("N")); });
+  ASSERT_TRUE(sampled) << render(sampled.diagnostics());
+  SymbolicModelOptions options;
+  options.compile.schedule.max_evaluations = 20;
+  const auto made =
+      compile_symbolic_model(*sampled, single_statements(sampled->models[0].kernel), portable_machine(), options);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.diagnostics().front().message,
+            "step: a recurrence has no program for all sizes: its steps are rows of a size");
+  EXPECT_EQ(made.diagnostics().front().hint, "bind its size with --sizes");
+}
+
 TEST(SymbolicModels, AnotherImportAtASizeIsFound) {
   Compiled compiled("N=1..40@9");
   for (const std::int64_t n : {1, 5}) {

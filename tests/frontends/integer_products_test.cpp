@@ -116,6 +116,53 @@ TEST(IntegerProducts, ZeroPointsOfTwoComputedOperands) {
             "T[i,j] = T_sum[i,j] - s32(z[]) * W_sums[j] - s32(w[]) * A_sums[i]\n");
 }
 
+TEST(IntegerProducts, OneZeroPointOfBothOperands) {
+  const std::string shared = R"(kernel matmul
+tensor A: u8[5,7]
+tensor z: u8[]
+tensor W: u8[7,6]
+tensor T: s32[5,6]
+s0: T[i,j] += (s32(A[i,k]) - s32(z[])) * (s32(W[k,j]) - s32(z[])) over i: 5, j: 6, k: 7
+)";
+  EXPECT_EQ(integers(quantised_model(shared, {}), true),
+            "W_sums[j] += s32(W[k,j])\n"
+            "A_sums[i] += s32(A[i,k]) - s32(z[])\n"
+            "T_sum[i,j] += s32(A[i,k]) * s32(W[k,j])\n"
+            "T[i,j] = T_sum[i,j] - s32(z[]) * W_sums[j] - s32(z[]) * A_sums[i]\n");
+  const std::string square = R"(kernel norms
+tensor A: u8[5,7]
+tensor z: u8[]
+tensor T: s32[5]
+s0: T[i] += (s32(A[i,k]) - s32(z[])) * (s32(A[i,k]) - s32(z[])) over i: 5, k: 7
+)";
+  EXPECT_EQ(integers(quantised_model(square, {{"z", {7}}}), true),
+            "A_sums[i] += s32(A[i,k])\n"
+            "A_sums_1[i] += s32(A[i,k]) - s32(z[])\n"
+            "T_sum[i] += s32(A[i,k]) * s32(A[i,k])\n"
+            "T[i] = T_sum[i] - s32(z[]) * A_sums[i] - s32(z[]) * A_sums_1[i]\n");
+}
+
+TEST(IntegerProducts, ConstantsAreTurnedWhereThatCostsNothing) {
+  // Larger activations than weights, and weights whose zero point fits: sums of weights are computed ahead.
+  const std::string wide = R"(kernel wide
+tensor A: s8[50,7]
+tensor W: u8[7,2]
+tensor w: u8[]
+tensor T: s32[50,2]
+s0: T[i,j] += s32(A[i,k]) * (s32(W[k,j]) - s32(w[])) over i: 50, j: 2, k: 7
+)";
+  EXPECT_EQ(integers(quantised_model(wide, {{"W", {3, 250, 130}}, {"w", {128}}}), true, 0, only(DType::u8, DType::s8)),
+            "A_other_sign[i0,i1] = u8(s32(A[i0,i1]) + 128)\n"
+            "T_sum[i,j] += s32(A_other_sign[i,k]) * s32(W_centred[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[j]\n");
+  // Weights that keep their zero point take the sums of the rows anyway.
+  const Model kept = quantised_model(matmul, {{"W", {3, 250}}, {"w", {5}}, {"z", {0}}});
+  EXPECT_EQ(integers(kept, true, 0, only(DType::u8, DType::s8)),
+            "A_sums[i] += s32(A[i,k])\n"
+            "T_sum[i,j] += s32(A[i,k]) * s32(W_other_sign[k,j])\n"
+            "T[i,j] = T_sum[i,j] - T_constant[] * A_sums[i]\n");
+}
+
 TEST(IntegerProducts, OtherSignsWhereTheMachineHasNoProductOfTheseBytes) {
   const Model computed = quantised_model(matmul, {{"z", {7}}, {"w", {0}}});
   EXPECT_EQ(integers(computed, true, 0, only(DType::u8, DType::s8)),

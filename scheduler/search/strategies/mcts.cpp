@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Monte-Carlo tree search over the decisions in order. Selection by upper confidence bounds: Kocsis, Szepesvari,
 // "Bandit based Monte-Carlo planning", ECML 2006; for schedules Haj-Ali et al., "ProTuner", 2020. A node has at most as
-// many children as the square root of its visits (progressive widening: Coulom 2007), since some decisions have
-// hundreds of values. Undecided choices copy the best known point, each redrawn with a small probability: random
-// completions are nearly always illegal. Reward: best / cost.
+// many children that are not yet decided to the end as the square root of its visits, and at least one while there are
+// values (progressive widening: Coulom 2007), since some decisions have hundreds of values. Undecided choices copy the
+// best known point, each redrawn with a small probability: random completions are nearly always illegal. Reward: best /
+// cost.
 
 #include <algorithm>
 #include <cmath>
