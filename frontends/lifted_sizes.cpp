@@ -12,7 +12,8 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMostDivisor = 64;  ///< of strided windows, one behind the other
+constexpr std::int64_t kMostRemainder = 4;  ///< strides of windows that keep a size
+constexpr std::int64_t kMostDivisor = 64;   ///< of strided windows, one behind the other
 
 /// A place where the samples do not agree.
 struct NotLifted {
@@ -308,6 +309,8 @@ std::optional<AffineExpr> SizeFit::fit(const std::vector<std::int64_t>& values) 
   std::optional<AffineExpr> e = affine(values);
   for (const auto& [size, value] : samples_[0])
     if (!e) e = divided(values, size);
+  for (const auto& [size, value] : samples_[0])
+    if (!e) e = remainder(values, size);
   return known_[values] = e;
 }
 
@@ -338,9 +341,10 @@ std::optional<AffineExpr> SizeFit::affine(const std::vector<std::int64_t>& value
 std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& values, const std::string& size) const {
   std::size_t far = 0;
   for (std::size_t n = 1; n < samples_.size(); ++n)
-    if (samples_[n].at(size) - samples_[0].at(size) > samples_[far].at(size) - samples_[0].at(size)) far = n;
+    if (std::abs(samples_[n].at(size) - samples_[0].at(size)) > std::abs(samples_[far].at(size) - samples_[0].at(size)))
+      far = n;
   const std::int64_t steps = samples_[far].at(size) - samples_[0].at(size);
-  if (steps <= 0) return std::nullopt;
+  if (steps == 0) return std::nullopt;
   const double slope = double(values[far] - values[0]) / double(steps);
   for (std::int64_t c = 2; c <= kMostDivisor; ++c)
     for (const std::int64_t a :
@@ -354,6 +358,22 @@ std::optional<AffineExpr> SizeFit::divided(const std::vector<std::int64_t>& valu
       const AffineExpr e = floordiv(AffineExpr::dim(size) * a + high, c);
       if (agrees(e, values)) return e;
     }
+  return std::nullopt;
+}
+
+/// b + k*(size mod c), as paddings are where windows with strides shall have the same size: 3 with the stride 2 starts
+/// one before the tensor at odd sizes only.
+std::optional<AffineExpr> SizeFit::remainder(const std::vector<std::int64_t>& values, const std::string& size) const {
+  for (std::int64_t c = 2; c <= kMostRemainder; ++c) {
+    const auto rest = [&](std::size_t n) { return samples_[n].at(size) % c; };
+    std::size_t other = 0;
+    while (other < values.size() && rest(other) == rest(0)) ++other;
+    if (other == values.size() || (values[other] - values[0]) % (rest(other) - rest(0)) != 0) continue;
+    const std::int64_t k = (values[other] - values[0]) / (rest(other) - rest(0));
+    const AffineExpr whole = AffineExpr::dim(size);
+    const AffineExpr e = (whole - floordiv(whole, c) * c) * k + (values[0] - k * rest(0));
+    if (agrees(e, values)) return e;
+  }
   return std::nullopt;
 }
 

@@ -6,8 +6,9 @@
 //   seq = 65:  S[h,i,j] += Q[i,h,d] * K[j,h,d]   over 12 x 65 x 65 x 32    gives   over 12 x seq x seq x 32
 //
 // Importers compute with numbers: a model is imported at some sizes, and every number in which the kernels differ is
-// fitted by `a*seq + b` or `(a*seq + b)/c`, rounded down (strided windows). All samples must agree with the fit. What
-// this does not prove is that other sizes agree as well, so whoever runs a size compares with its own import.
+// fitted by `a*seq + b`, by `(a*seq + b)/c`, rounded down (strided windows), or by `b + k*(seq mod c)` (their
+// paddings). All samples must agree with the fit. What this does not prove is that other sizes agree as well, so
+// whoever runs a size compares with its own import.
 
 #include "isamap/symbolic.h"
 
@@ -31,6 +32,7 @@ class SizeFit {
  private:
   std::optional<AffineExpr> affine(const std::vector<std::int64_t>& values) const;
   std::optional<AffineExpr> divided(const std::vector<std::int64_t>& values, const std::string& size) const;
+  std::optional<AffineExpr> remainder(const std::vector<std::int64_t>& values, const std::string& size) const;
   bool agrees(const AffineExpr& e, const std::vector<std::int64_t>& values) const;
 
   std::vector<Bindings> samples_;

@@ -27,6 +27,9 @@ TEST(LiftedSizes, NumbersAreFittedByExpressions) {
   EXPECT_EQ(fitted({32, 33, 34, 40}, {95, 98, 101, 119}), "3*H - 1");
   EXPECT_EQ(fitted({32, 33, 34, 35, 96}, {16, 17, 17, 18, 48}), "(H + 1)/2");
   EXPECT_EQ(fitted({32, 36, 40, 64}, {8, 9, 10, 16}), "(H + 3)/4");
+  EXPECT_EQ(fitted({96, 32, 33, 34, 35}, {48, 16, 17, 17, 18}), "(H + 1)/2") << "the first size is the largest";
+  EXPECT_EQ(fitted({96, 32, 33, 34, 35}, {0, 0, -1, 0, -1}), "-(H%2)");
+  EXPECT_EQ(fitted({9, 10, 11, 12, 30}, {5, 7, 9, 5, 5}), "2*(H%3) + 5");
   EXPECT_EQ(fitted({32, 33, 34, 40}, {1024, 1089, 1156, 1600}), "none");
   const std::vector<Bindings> two{
       {{"B", 2}, {"S", 8}}, {{"B", 3}, {"S", 8}}, {{"B", 2}, {"S", 9}}, {{"B", 5}, {"S", 30}}};
