@@ -17,6 +17,8 @@ bool is_integer_text(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
 }
 
+bool has_leading_zero(const std::string& digits) { return digits[digits[0] == '-' ? 1 : 0] == '0'; }
+
 std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node, const std::string& what,
                                        AffineExpr& exact) {
   if (node.kind != yaml::Kind::scalar) {
@@ -25,7 +27,7 @@ std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node,
   }
   if (is_integer_text(node.scalar) && !yaml::to_integer(node)) {
     file.report(node.where, what + " is " + node.scalar.substr(0, 64) + ", which is no integer of 64 bits",
-                "write decimal digits without a leading zero");
+                has_leading_zero(node.scalar) ? "write decimal digits without a leading zero" : "sizes are below 2^63");
     return std::nullopt;
   }
   const Result<IntExpr> parsed = parse_int_expr(node.scalar, text_place(node));

@@ -30,13 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_reasons = 12;
-constexpr std::size_t most_rejections = 3;            ///< of instructions, in the reason why there is no schedule
-constexpr std::int64_t greedy_fallback = 1'000;       // evaluations of the greedy fallback
-constexpr std::int64_t exhaustive_fallback = 20'000;  // limit of the exhaustive fallback
-// Of a fallback without a schedule: attention in f16 on tensor cores lowered 22 800 nests in vain, 1 ms each (no tile
-// of 4 rows can be stored by an instruction for 8), and ended as scalar code either way.
-constexpr std::int64_t most_refused = 500;
-constexpr std::int64_t least_evaluations = 2000;  // for a statement without a schedule, beyond the time limit
+constexpr std::size_t most_rejections = 3;  ///< of instructions, in the reason why there is no schedule
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -106,12 +100,13 @@ std::int64_t evaluations_for(const Kernel& kernel, StatementId id, const Schedul
   return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.max_evaluations)));
 }
 
-/// Points of the statement bound the exhaustive fallback: small statements have little to gain.
-std::int64_t points_of(const SearchSpace& space) {
+/// Of the fallback in order. Points of the statement bound it: small statements have little to gain.
+std::int64_t evaluations_in_order(const SearchSpace& space, const FallbackOptions& fallback) {
   double points = 1;
   for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
     points *= static_cast<double>(dim.extent);
-  return static_cast<std::int64_t>(std::min(points, static_cast<double>(exhaustive_fallback)));
+  const double most = static_cast<double>(fallback.in_order), least = static_cast<double>(fallback.greedy);
+  return static_cast<std::int64_t>(std::max(least, std::min(points, most)));
 }
 
 /// Why a search ended without a schedule.
@@ -135,7 +130,7 @@ Diagnostics nothing_legal(const Computation& statement, const HardwareModel& mod
 void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order, const ScheduleOptions& options,
                      const CostModelFactory& costs) {
   in_order.known.clear();
-  in_order.max_refused = most_refused;
+  in_order.max_refused = options.fallback.most_refused;
   const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
     if (found.stopped) return;
     in_order.max_evaluations = std::max(options.max_evaluations, evaluations);
@@ -146,10 +141,10 @@ void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_orde
     remember(again.refusals, found.refusals);
     found = std::move(again);
   };
-  if (auto constructive = strategy_named("greedy", space, {}, options.seed)) look(**constructive, greedy_fallback);
+  if (auto constructive = strategy_named("greedy", space, {}, options.seed))
+    look(**constructive, options.fallback.greedy);
   if (found.best || found.exhausted) return;
-  if (const auto strategy = exhaustive(space))
-    look(*strategy, std::clamp(points_of(space), greedy_fallback, exhaustive_fallback));
+  if (const auto strategy = exhaustive(space)) look(*strategy, evaluations_in_order(space, options.fallback));
 }
 
 /// Were mappings left without a schedule?
@@ -362,7 +357,7 @@ class ScheduleRun {
     loop.max_evaluations = evaluations_for(kernel_, id, options_);
     if (id.index() < options_.stop_after.size())
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
-    loop.min_evaluations = least_evaluations;
+    loop.min_evaluations = options_.fallback.beyond_time;
     loop.out_of_time = out_of_time;
     loop.workers = workers_;
     loop.executor = options_.executor;

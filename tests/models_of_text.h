@@ -35,6 +35,16 @@ inline Model model_of(Kernel kernel) {
 }
 inline Model model_of(const std::string& text) { return model_of(*parse_kernel(text)); }
 
+/// Each statement is a node of its name.
+inline Model with_origins(Model model) {
+  for (const Computation& statement : model.kernel.statements) {
+    Origin origin;
+    origin.nodes = {statement.name};
+    model.origins.push_back(origin);
+  }
+  return model;
+}
+
 /// Every statement is a part.
 inline ModelPlan single_statements(const Kernel& kernel) {
   ModelPlan plan;

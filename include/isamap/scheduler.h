@@ -72,6 +72,16 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
 
 // The search: the best point of every statement that lowers makes the schedule.
 
+/// What a search does that has found no schedule yet.
+struct FallbackOptions {
+  std::int64_t greedy = 1'000;     ///< evaluations of the greedy strategy, which is tried next
+  std::int64_t in_order = 20'000;  ///< of the points in order behind it, in a space that has more
+  /// Refused points end either: attention in f16 on tensor cores lowered 22 800 nests in vain, 1 ms each (no tile of 4
+  /// rows can be stored by an instruction for 8), and ended as scalar code all the same.
+  std::int64_t most_refused = 500;
+  std::int64_t beyond_time = 2'000;  ///< evaluations of a statement without a schedule, whatever `max_seconds` is
+};
+
 struct ScheduleOptions {
   Objective objective = Objective::edp;
   std::string strategy = "genetic";  ///< nearest to known optima at this budget (docs/laboratory.md)
@@ -90,6 +100,7 @@ struct ScheduleOptions {
   ExecutorFactory executor;               ///< in place of both (scheduler/search/executor.h)
   std::vector<std::vector<Point>> known;  ///< per statement: starting points from earlier searches
   std::vector<std::int64_t> stop_after;   ///< per statement: evaluations, in place of a time limit
+  FallbackOptions fallback;
   CostModelFactory costs = make_cost_model_closed_form;
   /// After each evaluation of a statement, and every few tens of milliseconds of a long one: their number and the best
   /// objective so far (infinity: none). False ends the search with the best so far; statements not yet searched take

@@ -42,12 +42,7 @@ mean: Y[k] = T[k] / {1} over k: 6
   weight.tensor = make_id<TensorId>(1);
   weight.values = table;
   model.weights = {weight};
-  for (const Computation& statement : model.kernel.statements) {
-    Origin origin;
-    origin.nodes = {statement.name};
-    model.origins.push_back(origin);
-  }
-  return model;
+  return with_origins(std::move(model));
 }
 
 struct Compiled {
@@ -94,12 +89,7 @@ add: A[i,k] = X[i,k] + 1 over i: {0}, k: 4
 pool: Y[p,k] max= A[2*p + r,k]{2} over p: {1}, k: 4, r: 2
 )",
                                      n, (n + 1) / 2, n % 2 == 0 ? "" : " outside -100"));
-  for (const Computation& statement : model.kernel.statements) {
-    Origin origin;
-    origin.nodes = {statement.name};
-    model.origins.push_back(origin);
-  }
-  return model;
+  return with_origins(std::move(model));
 }
 
 TEST(SymbolicModels, WindowsThatDoNotDivideEverySize) {
@@ -124,12 +114,7 @@ step: H[t + 1,k] = H[t,k] * 0.5 + A[t,k] over t: {0}, k: 4
 last: Y[i,k] = H[i + 1,k] + 1 over i: {0}, k: 4
 )",
                                      n, n + 1));
-  for (const Computation& statement : model.kernel.statements) {
-    Origin origin;
-    origin.nodes = {statement.name};
-    model.origins.push_back(origin);
-  }
-  return model;
+  return with_origins(std::move(model));
 }
 
 TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {

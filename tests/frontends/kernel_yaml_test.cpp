@@ -172,7 +172,7 @@ TEST(KernelYaml, SizeZeroIsLegal) {
 
 TEST(KernelYaml, AllProblemsInOneRun) {
   EXPECT_EQ(problems(R"(kernel: bad one
-dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
+dims: {N: 4, M: -3, K: 010, L: {mn: 1}, B: 99999999999999999999}
 tensors:
   A: {shape: [N, K], dtype: f23, outsid: 0}
   B: {shape: [N, Q], dtype: u8, range: [3, 1]}
@@ -185,18 +185,22 @@ compute:
     kernel: bad one
             ^
 k.yaml:2:17: the size of dim 'M' is -3: sizes must not be negative
-    dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
+    dims: {N: 4, M: -3, K: 010, L: {mn: 1}, B: 99999999999999999999}
                     ^
   hint: write 0 or more
 k.yaml:2:24: the size of dim 'K' is 010, which is no integer of 64 bits
-    dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
+    dims: {N: 4, M: -3, K: 010, L: {mn: 1}, B: 99999999999999999999}
                            ^
   hint: write decimal digits without a leading zero
 k.yaml:2:33: unknown key 'mn' in size 'L'
-    dims: {N: 4, M: -3, K: 010, L: {mn: 1}}
+    dims: {N: 4, M: -3, K: 010, L: {mn: 1}, B: 99999999999999999999}
                                     ^
   note: known keys: min, max, multiple_of, likely
   hint: did you mean 'min'?
+k.yaml:2:44: the size of dim 'B' is 99999999999999999999, which is no integer of 64 bits
+    dims: {N: 4, M: -3, K: 010, L: {mn: 1}, B: 99999999999999999999}
+                                               ^
+  hint: sizes are below 2^63
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                 ^
