@@ -69,8 +69,9 @@ View view_of(const Kernel& kernel, std::size_t tensor, std::size_t d) {
     for (int a = 0; a < access_count(statement); ++a) {
       const Access& access = access_of(statement, a);
       if (access.tensor.index() != tensor) continue;
-      view.dropped = view.dropped && size == 1 && access.index[d] == AffineExpr(0);
-      view.split = view.split && is_pair(access.index[d], statement, size, view);
+      const bool computed = access.computed && access.computed->axis == static_cast<int>(d);
+      view.dropped = view.dropped && !computed && size == 1 && access.index[d] == AffineExpr(0);
+      view.split = view.split && !computed && is_pair(access.index[d], statement, size, view);
     }
   return view;
 }
@@ -83,19 +84,23 @@ std::pair<AffineExpr, AffineExpr> parts_of(const AffineExpr& e) {
   return {AffineExpr::of(outer), AffineExpr::of(inner)};
 }
 
-std::vector<AffineExpr> seen(const std::vector<AffineExpr>& index, const std::vector<View>& views) {
-  std::vector<AffineExpr> result;
-  for (std::size_t d = 0; d < index.size(); ++d) {
+/// The access of a tensor that is seen so.
+void see(Access& access, const std::vector<View>& views) {
+  std::vector<AffineExpr> index;
+  std::optional<int> computed_axis;
+  for (std::size_t d = 0; d < access.index.size(); ++d) {
     if (views[d].dropped) continue;
+    if (access.computed && access.computed->axis == static_cast<int>(d)) computed_axis = static_cast<int>(index.size());
     if (!views[d].split) {
-      result.push_back(index[d]);
+      index.push_back(access.index[d]);
       continue;
     }
-    const auto [outer, inner] = parts_of(index[d]);
-    result.push_back(outer);
-    result.push_back(inner);
+    const auto [outer, inner] = parts_of(access.index[d]);
+    index.push_back(outer);
+    index.push_back(inner);
   }
-  return result;
+  access.index = std::move(index);
+  if (computed_axis) access.computed->axis = *computed_axis;
 }
 
 void simplify_views(Kernel& kernel) {
@@ -116,9 +121,9 @@ void simplify_views(Kernel& kernel) {
       tensor.strides.push_back(before.strides[d]);
     }
     for (Computation& statement : kernel.statements) {
-      if (statement.write.tensor.index() == t) statement.write.index = seen(statement.write.index, views);
+      if (statement.write.tensor.index() == t) see(statement.write, views);
       for (Access& read : statement.reads)
-        if (read.tensor.index() == t) read.index = seen(read.index, views);
+        if (read.tensor.index() == t) see(read, views);
     }
   }
 }

@@ -40,7 +40,7 @@ void make_gather_values(Maker& m) {
 void make_gather_elements(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const Sizes& shape = m.shape(1);
-  if (shape.size() != m.shape(0).size() || m.shape(0)[axis] == 0)
+  if (shape.size() != m.shape(0).size() || (m.shape(0)[axis] == 0 && product_of(shape) > 0))
     throw contradiction("positions of " + sizes_text(shape) + " do not fit " + sizes_text(m.shape(0)));
   say_positions_from_start(m, "J", 1, m.shape(0)[axis]);
   const Names to = iterators(shape.size());
@@ -147,7 +147,10 @@ void say_position(Maker& m, std::size_t axis, bool largest, bool last, bool keep
 void make_arg(Maker& m) {
   const std::size_t axis = m.axis(m.integer("axis", 0), m.shape(0).size());
   const bool keep = m.integer("keepdims", 1) != 0;
-  if (m.shape(0)[axis] == 0) throw contradiction("a dimension of size 0 has no largest element");
+  Sizes rows = m.shape(0);
+  rows[axis] = 1;
+  if (m.shape(0)[axis] == 0 && product_of(rows) > 0)
+    throw contradiction("a dimension of size 0 has no largest element");
   say_position(m, axis, m.node.op == "ArgMax", m.integer("select_last_index", 0) != 0, keep);
   const Sizes shape = m.shape_of("P");
   const Names i = iterators(shape.size());

@@ -183,7 +183,11 @@ std::vector<Axis> axes_of_resize(const Maker& m, std::size_t scales_input, std::
   const double common = by_sizes && policy != "stretch" ? common_scale(axes, sizes, policy == "not_larger") : 0;
   for (std::size_t n = 0; n < axes.size(); ++n) {
     Axis& a = axes[n];
-    if (a.input < 1) throw contradiction("a dimension of size 0 has no elements to resize: it does not fit");
+    if (a.input < 1) {
+      if (by_sizes && sizes[n] != 0)
+        throw contradiction("a dimension of size 0 has no elements to resize: it does not fit");
+      continue;
+    }
     a.scale = common != 0 ? common
               : by_sizes  ? static_cast<double>(sizes[n]) / static_cast<double>(a.input)
                           : scales[n];

@@ -224,18 +224,21 @@ std::vector<Taps> phases_of(const Window& w) {
   return phases;
 }
 
+/// The outputs of one phase of each dimension; those that no tap of the window reaches are 0.
 void say_phase(Maker& m, const Convolution& c, const std::vector<Window>& windows, const std::vector<Taps>& taps) {
   Names in{"n", c.groups == 1 ? "c" : fmt::format("{}*g + c", c.in_channels)}, out{"n"};
   Names filter{in[1], "k"};
   out.push_back(c.groups == 1 ? "k" : fmt::format("{}*g + k", c.out_channels));
-  Extents extents{{"n", c.batch}, {"c", c.in_channels}, {"k", c.out_channels}};
+  Extents extents{{"n", c.batch}, {"k", c.out_channels}};
   if (c.groups > 1) extents["g"] = c.groups;
+  bool reached = true;
   for (std::size_t d = 0; d < windows.size(); ++d) {
     const Window& w = windows[d];
     const Taps& t = taps[d];
-    if (t.count == 0) return;  // nothing reaches these positions: they stay 0
+    reached = reached && t.count > 0;
     extents[w.out_name] = t.outputs;
     out.push_back(fmt::format("{}*{} + {}", w.stride, w.out_name, t.phase));
+    if (!reached) continue;
     if (t.count > 1) {
       extents[w.filter_name] = t.count;
       filter.push_back(fmt::format("{}*{} + {}", t.step, w.filter_name, t.first));
@@ -245,6 +248,8 @@ void say_phase(Maker& m, const Convolution& c, const std::vector<Window>& window
       in.push_back(fmt::format("{} + {}", w.out_name, t.shift));
     }
   }
+  if (!reached) return m.say(access(c.out, out) + " = 0", extents);
+  extents["c"] = c.in_channels;
   m.say(fmt::format("{} += {} * {}", access(c.out, out), access(c.in, in), access(c.filter, filter)), extents);
 }
 

@@ -165,6 +165,59 @@ TEST_F(ModelTest, TransposedConvolution) {
       expected);
 }
 
+TEST_F(ModelTest, OutputsThatNoTapOfATransposedWindowReachesAreTheBias) {
+  const TensorData x = data_like({1, 2, 3}), w = data_like({2, 1, 2}, 1), b = data_like({1}, 2);
+  Reals expected(3 * 2 + 2, b.get(0).real);  // stride 3: outputs 2 and 5 lie between the windows
+  for (std::int64_t c = 0; c < 2; ++c)
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t r = 0; r < 2; ++r)
+        expected[static_cast<std::size_t>(3 * i + r)] += x.get(c * 3 + i).real * w.get(c * 2 + r).real;
+  expect_near(
+      run(one("ConvTranspose", {{"x", {1, 2, 3}}, {"w", {2, 1, 2}}, {"b", {1}}}, ints("strides", {3})), {x, w, b}),
+      expected);
+}
+
+TEST_F(ModelTest, NothingIsTakenFromNothing) {
+  const TensorData x = data_like({0, 2, 0}), j = integers_of({0, 2, 0}, {}), map = data_like({1, 0, 2, 2});
+  expect_near(run(input("x", {0, 2, 0}) + input("j", {0, 2, 0}, 7) +
+                      node("GatherElements", {"x", "j"}, "y", integer("axis", 2)) + output("y", {}),
+                  {x, j}),
+              {});
+  EXPECT_EQ(shape_, (Shape{0, 2, 0}));
+  expect_near(run(one("ArgMax", {{"x", {0, 2, 0}}}, integer("axis", 2)), {x}), {});
+  EXPECT_EQ(shape_, (Shape{0, 2, 1}));
+  const std::string sizes = constant("s", {4}, {1, 0, 4, 4});
+  expect_near(run(input("x", {1, 0, 2, 2}) + sizes + node("Resize", {"x", "", "", "s"}, "y") + output("y", {}), {map}),
+              {});
+  EXPECT_EQ(shape_, (Shape{1, 0, 4, 4}));
+}
+
+TEST_F(ModelTest, APartKeepsTheAxisReadAtComputedPlaces) {
+  const auto kernel = parse_kernel(R"(kernel gather
+tensor X: f32[3, 1, 1, 2]
+tensor J: s64[3, 2]
+tensor Y: f32[3, 2]
+s0: Y[i,k] = X[i,0,0,at(J[i,k])] over i: 3, k: 2
+)");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const Kernel part = cut(*kernel, 0, 1, "part");
+  EXPECT_EQ(part.statements[0].reads[1].computed->axis, 1) << print(part);
+  EXPECT_EQ(render(verify(part)), "");
+}
+
+TEST_F(ModelTest, APartKeepsADimensionReadAtComputedPlaces) {
+  const auto kernel = parse_kernel(R"(kernel gather
+tensor X: f32[3, 1]
+tensor J: s64[3]
+tensor Y: f32[3]
+s0: Y[i] = X[i,at(J[i])] over i: 3
+)");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const Kernel part = cut(*kernel, 0, 1, "part");
+  EXPECT_EQ(part.statements[0].reads[1].index.size(), 2U) << print(part);
+  EXPECT_EQ(render(verify(part)), "");
+}
+
 TEST_F(ModelTest, Pools) {
   const TensorData x = data_like({1, 1, 6});
   Reals largest, mean;
