@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "scheduler/nest/fusion_chains.h"
 #include "scheduler/nest/kept_whole.h"
 #include "scheduler/nest/matched_dims.h"
 #include "scheduler/nest/resolved_nest.h"
@@ -276,6 +277,7 @@ class FusionCheck {
     if (!own || !theirs) return;  // reported where each nest is checked
     TileFusion pair{make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()};
     auto no = order_problem(kernel_, s, *to);
+    if (!no) no = chain_problem(schedule_, kernel_, found_, pair);
     if (!no) no = tile_mismatch(*own, l, *theirs, lines.front());
     if (no) {
       pair.whole = !not_kept_whole(schedule_, kernel_, model_, pair);

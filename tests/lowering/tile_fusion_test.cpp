@@ -157,7 +157,68 @@ TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
             "'stage T in vec then again': then again: it reads Y, which bias writes after mm");
 }
 
-/// The search fuses by itself, on machines with vectors and with scalar code, and the result is right.
+/// Rows of B, their sums C, and `last`, which goes on with them; `other` stands between and belongs to no chain.
+Kernel rows(const std::string& last) {
+  const std::string tensors =
+      last[0] == 'Z' ? "  Z: {shape: [I], inout: true}\n" : "  Z: {shape: [I]}\n  D: {shape: [I]}\n";
+  const auto kernel = parse_kernel_yaml(
+      "kernel: rows\ndims: {I: 12, K: 9}\ntensors:\n  X: {shape: [I, K]}\n"
+      "  B: {shape: [I, K]}\n  E: {shape: [I]}\n  C: {shape: [I]}\n" +
+          tensors +
+          "compute:\n"
+          "  - {name: twice, compute: \"B[i,k] = X[i,k] * 2 + Z[i]\"}\n"
+          "  - {name: other, compute: \"E[i] = Z[i] + 1\"}\n"
+          "  - {name: sums, compute: \"C[i] += B[i,k]\"}\n"
+          "  - {name: last, compute: \"" +
+          last + "\"}\n",
+      "rows.yaml");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return *kernel;
+}
+
+TEST(TileFusion, AChainReadsAndOverwritesOnlyItsOwnTiles) {
+  const Nests nests = {{"for i by 4", "stage B in ram then sums", "for i by 1", "for k by 1", "do twice with scalar"},
+                       {"for i by 1", "do other with scalar"},
+                       {"for i by 4", "stage B in ram from twice", "stage C in ram then last", "for i by 1",
+                        "for k by 1", "do sums with scalar"},
+                       {"for i by 4", "stage C in ram from sums", "for i by 1", "do last with scalar"}};
+  const auto said = [&](const std::string& last) {
+    const auto program = lower(schedule_of(nests), rows(last), machine("x86_avx512"));
+    return program ? "lowered" : program.diagnostics()[0].message;
+  };
+  for (const char* last : {"D[i] = C[i] * B[i,0]", "D[i] = C[i] + B[i,8 - 2]", "D[i] = C[i] + X[11 - i,0]"})
+    expect_schedule_right(rows(last), machine("x86_avx512"), schedule_of(nests));
+  const std::string line = "'stage C in ram then last': then last: ";
+  EXPECT_EQ(said("D[i] = C[i] + B[11 - i,0]"),
+            line + "it reads elements of B that belong to other tiles than that of C");
+  EXPECT_EQ(said("D[i] = C[i] + E[i]"), line + "it is computed with the tiles of twice, before other, which writes E");
+  EXPECT_EQ(said("Z[i] = C[i] + 1"), line + "twice accesses Z, which it overwrites tile by tile");
+  Nests whole = nests;  // one tile holds all of B
+  for (const std::size_t nest : {0, 2, 3}) whole[nest][0] = "for i by 12";
+  expect_schedule_right(rows("D[i] = C[i] + B[11 - i,0]"), machine("x86_avx512"), schedule_of(whole));
+}
+
+TEST(TileFusion, ConsumersOfATileRunInTheOrderOfTheirNames) {
+  const auto kernel = parse_kernel_yaml(
+      "kernel: two\ndims: {I: 12}\ntensors:\n  X: {shape: [I]}\n  B: {shape: [I]}\n  C: {shape: [I]}\n"
+      "  E: {shape: [I]}\n  D: {shape: [I]}\ncompute:\n  - {name: twice, compute: \"B[i] = X[i] * 2\"}\n"
+      "  - {name: plus, compute: \"C[i] = B[i] + 1\"}\n  - {name: minus, compute: \"E[i] = B[i] - 1\"}\n"
+      "  - {name: last, compute: \"D[i] = E[i] + C[i]\"}\n",
+      "two.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  Nests nests = {
+      {"for i by 4", "stage B in ram then plus.minus", "for i by 1", "do twice with scalar"},
+      {"for i by 4", "stage B in ram from twice", "for i by 1", "do plus with scalar"},
+      {"for i by 4", "stage B in ram from twice", "stage E in ram then last", "for i by 1", "do minus with scalar"},
+      {"for i by 4", "stage E in ram from minus", "for i by 1", "do last with scalar"}};
+  expect_schedule_right(*kernel, machine("x86_avx512"), schedule_of(nests));
+  nests[0][1] = "stage B in ram then minus.plus";
+  const auto program = lower(schedule_of(nests), *kernel, machine("x86_avx512"));
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.diagnostics()[0].message,
+            "'stage E in ram then last': then last: it reads C, which plus writes later in the tile");
+}
+
 /// 28 sums leave too few registers for the operands of a long body: the search fuses a smaller tile of sums.
 TEST(TileFusion, TheSearchShrinksTheTileForAConsumerWithManyOperands) {
   const HardwareModel model = machine("x86_avx512");
@@ -179,6 +240,7 @@ TEST(TileFusion, TheSearchShrinksTheTileForAConsumerWithManyOperands) {
   EXPECT_NE(text.find("stage X in vec from bias"), std::string::npos) << text;
 }
 
+/// The search fuses by itself, on machines with vectors and with scalar code, and the result is right.
 TEST(TileFusion, TheSearchHandsTilesOn) {
   const Kernel kernel = linear(61, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
                                "  V: {shape: [M, N], dtype: f32}\n");
