@@ -37,8 +37,6 @@ class Request {
   Asked* asked_ = nullptr;
 };
 
-/// The tensors of a launch: where each begins.
-EMULATION_API std::map<std::uintptr_t, std::string>& tensors();
 EMULATION_API void forget_arguments();
 /// The first of the names is of the tensor that begins there, if it is one; what follows it.
 EMULATION_API const char* name_argument(const char* names, std::uintptr_t at);
@@ -91,6 +89,7 @@ EMULATION_API std::map<RequestKey, Asked>& asked() {
   return all;
 }
 
+/// The tensors of a launch: where each begins.
 EMULATION_API std::map<std::uintptr_t, std::string>& tensors() {
   static std::map<std::uintptr_t, std::string> all;
   return all;
