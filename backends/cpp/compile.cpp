@@ -157,6 +157,16 @@ Objects all_objects(const Build& build, const std::vector<std::string>& defined)
   return made;
 }
 
+/// Of object files: `command` with the flags that make it quick, and without where they fail.
+ProcessResult run_link(const HardwareModel& model, const std::vector<std::string>& command, const fs::path& log) {
+  const auto flags = quick_link_flags(model);
+  auto quick = command;
+  quick.insert(quick.end(), flags.begin(), flags.end());
+  ProcessResult result = run_process(quick, compile_limits, log);
+  const bool failed = !result.started || result.exit_code != 0;
+  return failed && !flags.empty() ? run_process(command, compile_limits, log) : result;
+}
+
 Result<CompilerCommand> run(const Build& build) {
   const HardwareModel& model = build.model;
   const fs::path folder = build.folder();
@@ -176,11 +186,15 @@ Result<CompilerCommand> run(const Build& build) {
       objects.push_back(object);
     }
   Objects made = all_objects(build, defined);
-  if (!made.files.empty()) inputs = std::move(made.files);
+  const bool links = !made.files.empty();
+  if (links) inputs = std::move(made.files);
   auto command = build.command(inputs, build.file.string());
   command.insert(command.end(), defined.begin(), defined.end());
   command.insert(command.end(), objects.begin(), objects.end());
-  const auto result = made.failed ? *made.failed : run_process(command, compile_limits, folder / "compiler.log");
+  const fs::path log = folder / "compiler.log";
+  const auto result = made.failed ? *made.failed
+                      : links     ? run_link(model, command, log)
+                                  : run_process(command, compile_limits, log);
   if (!result.started)
     return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
                  model.program.compilers.empty() ? "install g++, or name another one in $CXX" : "");

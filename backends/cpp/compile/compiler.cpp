@@ -163,6 +163,13 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
 }
 
+std::vector<std::string> quick_link_flags(const HardwareModel& model) {
+  // A program with the emulation's object, which refers to much of the C++ library, links in 18 ms instead of 46
+  // (gold and ld of binutils 2.40); one without it in 18 instead of 22.
+  static const bool has_gold = command_exists("ld.gold");
+  return has_gold && has_thread_blocks(model) ? Command{"-fuse-ld=gold"} : Command{};
+}
+
 /// "17": the last -std flag wins, and the machine's follow ours.
 static std::string standard_of(const Command& flags) {
   std::string standard;

@@ -29,6 +29,10 @@ const Compiler& compiler_for(const HardwareModel& model);
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
                                          const std::string& executable);
 
+/// Flags that make the link of a program's object files quick, where they are known here; a link that fails with them
+/// may succeed without.
+std::vector<std::string> quick_link_flags(const HardwareModel& model);
+
 /// The compile flags stated in an emitted file: "C++17: -std=c++17 -O3 ... -mavx2 -mfma; g++ also: ...".
 /// `for_threads`: in place of the flags of the machine's parallel loops; empty: none.
 std::string needed_flags(const HardwareModel& model, const std::optional<std::string>& for_threads = std::nullopt);
