@@ -11,7 +11,7 @@ trap 'rm -rf "$place"' EXIT
 mv "$place/first" "$place/prefix"  # an installed tree may be moved
 flags=""
 [ -z "$sanitize" ] || flags="-fsanitize=${sanitize//;/,}"
-"$cmake" -G Ninja -S "$source/examples/library" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
+"$cmake" -G Ninja -S "$source/examples/library" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" >"$place/configured"
 models=$(sed -n 's/^-- hardware models: //p' "$place/configured")
 [ "$models" = "$place/prefix/share/isamap/hardware_models" ] || { echo "isamap_MODELS is '$models'" >&2; exit 1; }
