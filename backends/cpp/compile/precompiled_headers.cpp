@@ -142,7 +142,7 @@ std::string precompiled_headers(const HeaderUse& use, const fs::path& folder) {
   const auto made =
       run_process(use.command(header.string(), precompiled.string()), header_limits, folder / "headers.log");
   if (!made.started || made.exit_code != 0) return "";
-  put_into_cache(key, precompiled);
+  put_flushed_into_cache(key, precompiled);
   return header.string();
 }
 

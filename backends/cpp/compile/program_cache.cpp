@@ -60,9 +60,10 @@ std::optional<KeptProgram> read_kept(const fs::path& entry) {
   return found;
 }
 
-/// Flushed to disk (fsync) before returning, so that after a crash no entry refers to lost data.
-bool written_safely(const fs::path& path, const std::string& content) {
+/// Flushed to disk (fsync) before returning, if asked.
+bool written(const fs::path& path, const std::string& content, bool flushed) {
   if (!write_file(path, content.data(), content.size())) return false;
+  if (!flushed) return true;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool safe = file >= 0 && fsync(file) == 0;
   if (file >= 0) close(file);
@@ -105,16 +106,18 @@ void prune(const fs::path& cache) {
   for (std::size_t i = 0; i < entries.size() - max_entries * 3 / 4; ++i) fs::remove_all(entries[i].second, failed);
 }
 
-/// Concurrent processes may do the same: the last rename wins, and both entries are complete.
-void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made_of, bool replace) {
+/// Concurrent processes may do the same: the last rename wins, and both entries are complete. After a crash data may be
+/// lost that are not flushed: whoever reads an entry sees it by the sums, so only entries whose content is not summed
+/// are `flushed` (three times 12 ms on a loaded disk, for each program).
+void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made_of, bool replace, bool flushed) {
   std::string pattern = (cache / "new-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return;
   const fs::path folder = pattern, made = folder / "entry";
   std::error_code failed;
   const std::string sums = sum_of("key", made_of.key) + sum_of("program", made_of.content);
-  if (fs::create_directory(made, failed) && written_safely(made / "program", made_of.content) &&
-      executable_now(made / "program") && written_safely(made / "key", made_of.key) &&
-      written_safely(made / "sums", sums)) {
+  if (fs::create_directory(made, failed) && written(made / "program", made_of.content, flushed) &&
+      executable_now(made / "program") && written(made / "key", made_of.key, flushed) &&
+      written(made / "sums", sums, flushed)) {
     fs::rename(made, entry, failed);
     if (failed && (replace || !read_kept(entry))) {
       // rename cannot replace a non-empty directory: the old one is moved aside first.
@@ -127,6 +130,15 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
 }
 
 std::string place_of(const std::string& key) { return fmt::format("{:016x}", fnv1a(key)); }
+
+void put(const std::string& key, const fs::path& file, bool flushed) {
+  std::error_code failed;
+  const auto size = fs::file_size(file, failed);
+  const auto cache = cache_directory();
+  if (!cache || failed || size >= max_text) return;
+  std::string content = read_file(file, max_text);
+  if (content.size() == size) store(*cache, *cache / place_of(key), {key, std::move(content)}, false, flushed);
+}
 
 }  // namespace
 
@@ -142,7 +154,7 @@ std::optional<std::string> read_from_cache(const std::string& key) {
 }
 
 void write_to_cache(const std::string& key, const std::string& content) {
-  if (const auto cache = cache_directory()) store(*cache, *cache / place_of(key), {key, content}, true);
+  if (const auto cache = cache_directory()) store(*cache, *cache / place_of(key), {key, content}, true, false);
 }
 
 bool take_from_cache(const std::string& key, const fs::path& executable) {
@@ -165,13 +177,8 @@ std::optional<fs::path> find_in_cache(const std::string& key) {
   return program;
 }
 
-void put_into_cache(const std::string& key, const fs::path& executable) {
-  std::error_code failed;
-  const auto size = fs::file_size(executable, failed);
-  const auto cache = cache_directory();
-  if (!cache || failed || size >= max_text) return;
-  std::string content = read_file(executable, max_text);
-  if (content.size() == size) store(*cache, *cache / place_of(key), {key, std::move(content)}, false);
-}
+void put_into_cache(const std::string& key, const fs::path& executable) { put(key, executable, false); }
+
+void put_flushed_into_cache(const std::string& key, const fs::path& file) { put(key, file, true); }
 
 }  // namespace isamap

@@ -20,7 +20,10 @@ bool take_from_cache(const std::string& key, const std::filesystem::path& execut
 /// Keeps an existing intact entry.
 void put_into_cache(const std::string& key, const std::filesystem::path& executable);
 
-/// Where the program of this key lies, to be read there: intact by its size; its content is not summed.
+/// The same for what find_in_cache is to find.
+void put_flushed_into_cache(const std::string& key, const std::filesystem::path& file);
+/// Where the file of this key lies, to be read there: intact by its size. Its content is not summed, which is why it
+/// was flushed to disk.
 std::optional<std::filesystem::path> find_in_cache(const std::string& key);
 
 /// The same for a text; replaces an existing entry.
