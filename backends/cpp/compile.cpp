@@ -127,13 +127,15 @@ Objects objects_of(const std::vector<ObjectSource>& sources, const HeaderUse& us
 
 /// All sources as object files: the kernel with precompiled headers where there are any, in several units where it is
 /// long, and the driver beside it. No files: there is one source and neither, or one does not compile with them; then
-/// the whole is compiled at once, and its diagnostics are those of the user's command.
-Objects all_objects(const Build& build, const std::vector<std::string>& defined) {
+/// the whole is compiled at once, and its diagnostics are those of the user's command. `defined`: of the parts that are
+/// objects already. The kernel has the macros of those that it includes: with or without a driver it is the same.
+Objects all_objects(const Build& build, const std::vector<const SharedPart*>& defined) {
   const fs::path folder = build.folder();
   HeaderUse use;
   use.command = [&](const std::string& source, const std::string& made) {
     auto command = build.command({source}, made);
-    command.insert(command.end(), defined.begin(), defined.end());
+    for (const SharedPart* part : defined)
+      if (use.text.find(part->header) != std::string::npos) command.push_back("-D" + part->declared);
     command.emplace_back("-c");
     return command;
   };
@@ -150,8 +152,10 @@ Objects all_objects(const Build& build, const std::vector<std::string>& defined)
       sources.back().flags = {fmt::format("-D{}_UNITS={}", build.units_of, units),
                               fmt::format("-D{}_UNIT={}", build.units_of, unit)};
   }
-  for (std::size_t s = 1; s < build.sources.size(); ++s)
+  for (std::size_t s = 1; s < build.sources.size(); ++s) {
     sources.push_back({build.sources[s].first, fmt::format("source_{}", s), {}});
+    for (const SharedPart* part : defined) sources.back().flags.push_back("-D" + part->declared);
+  }
   Objects made = objects_of(sources, use, folder);
   if (made.failed && !made.failed->timed_out && (!header.empty() || units > 1)) made.failed.reset();
   return made;
@@ -179,17 +183,18 @@ Result<CompilerCommand> run(const Build& build) {
         return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
       if (files == &build.sources) inputs.push_back((folder / name).string());
     }
-  std::vector<std::string> defined, objects;
+  std::vector<const SharedPart*> defined;
+  std::vector<std::string> objects;
   for (const SharedPart& part : build.shared)
     if (const std::string object = shared_object(model, part, folder); !object.empty()) {
-      defined.push_back("-D" + part.declared);
+      defined.push_back(&part);
       objects.push_back(object);
     }
   Objects made = all_objects(build, defined);
   const bool links = !made.files.empty();
   if (links) inputs = std::move(made.files);
   auto command = build.command(inputs, build.file.string());
-  command.insert(command.end(), defined.begin(), defined.end());
+  for (const SharedPart* part : defined) command.push_back("-D" + part->declared);
   command.insert(command.end(), objects.begin(), objects.end());
   const fs::path log = folder / "compiler.log";
   const auto result = made.failed ? *made.failed

@@ -68,6 +68,20 @@ class PrecompiledHeaders : public testing::Test {
     EXPECT_TRUE(compiled) << render(compiled.diagnostics());
     return run_process({(made.path() / "program").string()}, {60, 0, 0}, made.path() / "log").exit_code;
   }
+  /// A kernel that writes the number, with the driver of kernels.
+  void expect_written(int number, const std::string& headers) const {
+    const HardwareModel model = machine("scalar_c");
+    const TemporaryDirectory made;
+    const std::string kernel =
+        headers + fmt::format("extern \"C\" void fill(void* out) {{ *static_cast<int*>(out) = {}; }}\n", number);
+    const auto compiled =
+        compile(model, kernel, driver_text({{4, 64, false, true}}, {}, {"fill", {0}}), {}, made.path() / "program");
+    ASSERT_TRUE(compiled) << render(compiled.diagnostics());
+    const auto ran =
+        run_process({(made.path() / "program").string(), made.path().string(), "0"}, {60, 0, 0}, made.path() / "log");
+    ASSERT_EQ(ran.exit_code, 0) << ran.output;
+    EXPECT_EQ(read_file(made.path() / "0.out", 100), std::string({static_cast<char>(number), 0, 0, 0}));
+  }
   int commands_with(const std::string& part) const {
     std::ifstream file(log());
     int found = 0;
@@ -131,21 +145,16 @@ TEST_F(PrecompiledHeaders, AreNotMadeOfShortOnes) {
 }
 
 TEST_F(PrecompiledHeaders, TheDriverOfKernelsIsCompiledOnce) {
-  const HardwareModel model = machine("scalar_c");
-  for (const int number : {3, 4}) {
-    const TemporaryDirectory made;
-    const std::string kernel =
-        fmt::format("extern \"C\" void fill(void* out) {{ *static_cast<int*>(out) = {}; }}\n", number);
-    const auto compiled =
-        compile(model, kernel, driver_text({{4, 64, false, true}}, {}, {"fill", {0}}), {}, made.path() / "program");
-    ASSERT_TRUE(compiled) << render(compiled.diagnostics());
-    const auto ran =
-        run_process({(made.path() / "program").string(), made.path().string(), "0"}, {60, 0, 0}, made.path() / "log");
-    ASSERT_EQ(ran.exit_code, 0) << ran.output;
-    EXPECT_EQ(read_file(made.path() / "0.out", 100), std::string({static_cast<char>(number), 0, 0, 0}));
-  }
+  for (const int number : {3, 4}) expect_written(number, "");
   EXPECT_EQ(commands_with("isamap_driver.h.cpp"), 1);
   EXPECT_EQ(commands_with("isamap_driver.h.o"), 3) << "made by one command, linked by two";
+}
+
+TEST_F(PrecompiledHeaders, AreTheSameForEveryDriver) {
+  returned(1), returned(2);  // with a driver of their own
+  expect_written(3, "#include <vector>\n");
+  EXPECT_EQ(commands_with("headers.hpp -o"), 1);
+  EXPECT_EQ(commands_with("-include"), 2);
 }
 
 TEST_F(PrecompiledHeaders, HoldTheShimOfAMachine) {
