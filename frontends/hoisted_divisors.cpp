@@ -50,11 +50,10 @@ class Hoisting {
   }
 
   Model run() {
-    if (!kernel().repeats.empty()) return std::move(model_);
     for (std::size_t s = 0; s < kernel().statements.size(); ++s) {
       const Computation& statement = kernel().statements[s];
-      if (statement.reduction != Reduction::assign || is_irregular(statement) || !statement.domain.faces.empty() ||
-          leads_to_a_step(statement))
+      if (repeat_of(kernel(), s) != nullptr || statement.reduction != Reduction::assign || is_irregular(statement) ||
+          !statement.domain.faces.empty() || leads_to_a_step(statement))
         continue;
       s += multiply_all(s);
     }
@@ -161,6 +160,8 @@ class Hoisting {
     const auto at = static_cast<std::ptrdiff_t>(s);
     kernel().statements.insert(kernel().statements.begin() + at, std::move(reciprocal));
     model_.origins.insert(model_.origins.begin() + at, Origin(model_.origins[s]));
+    for (Repeat& repeat : kernel().repeats)
+      if (repeat.first > s) ++repeat.first;
     return true;
   }
 

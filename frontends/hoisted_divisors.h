@@ -20,7 +20,7 @@ namespace isamap {
 using CyclesOfCall = std::function<std::optional<double>(const Computation&, const std::vector<Tensor>&)>;
 
 /// Divisors that at least eight points share, and those that are numbers, where the machine multiplies faster than it
-/// divides. Models with recurrences are left as they are.
+/// divides. Statements of recurrences stay as they are.
 Model hoisted_divisors(Model model, const CyclesOfCall& cycles_of);
 
 }  // namespace isamap

@@ -43,13 +43,12 @@ class Inlining {
         gone_(kernel().statements.size(), false) {}
 
   Model run() {
-    if (!kernel().repeats.empty()) return std::move(model_);
     for (std::size_t s = 0; s < gone_.size(); ++s) {
       writers_[statement(s).write.tensor.index()].push_back(s);
       for (const Access& read : statement(s).reads) ++readers_[read.tensor.index()];
     }
     for (std::size_t s = 0; s < gone_.size(); ++s) {
-      if (!is_element_wise(statement(s))) continue;
+      if (repeat_of(kernel(), s) != nullptr || !is_element_wise(statement(s))) continue;
       literal_bounds(s);
       while (take_in_a_producer(s)) {
       }
@@ -67,7 +66,9 @@ class Inlining {
   std::optional<std::size_t> only_producer(const Access& read, std::size_t before) {
     const std::size_t t = read.tensor.index();
     const bool kept = roles_[t] != Role::intermediate || tensor(read.tensor).inout || tensor(read.tensor).output;
-    if (kept || writers_[t].size() != 1 || readers_[t] != 1 || writers_[t][0] >= before) return std::nullopt;
+    if (kept || writers_[t].size() != 1 || readers_[t] != 1 || writers_[t][0] >= before ||
+        repeat_of(kernel(), writers_[t][0]) != nullptr)
+      return std::nullopt;
     return writers_[t][0];
   }
 

@@ -19,7 +19,7 @@ namespace isamap {
 using ComputesWhole = std::function<bool(const Computation&, const std::vector<Tensor>&)>;
 
 /// Inlines an intermediate that one statement reads at one access and mentions once, point by point. Bounds of `min`
-/// and `max` that are weights of one element with known values become numbers. Models with recurrences are left as they
+/// and `max` that are weights of one element with known values become numbers. Statements of recurrences stay as they
 /// are.
 Model inlined_producers(Model model, const ComputesWhole& computes_whole);
 

@@ -192,15 +192,20 @@ class Rewritten {
   bool is_constant(TensorId id) const { return weight_of_.contains(id); }
 
   void keep(Computation statement) {
+    if (recurrence_ != nullptr) ++repeats_.back().count;
     statements_.push_back(std::move(statement));
     origins_.push_back(origin_);
   }
 
+  /// In front of a recurrence what is the same in all of its steps.
   void add(Computation statement) {
     const std::string wanted = statement.name;
     for (int n = 1; !statement_names_.insert(statement.name).second; ++n)
       statement.name = wanted + "_" + std::to_string(n);
-    keep(std::move(statement));
+    if (recurrence_ == nullptr || statement.domain.find(recurrence_->dim) >= 0) return keep(std::move(statement));
+    const auto place = static_cast<std::ptrdiff_t>(repeats_.back().first++);
+    statements_.insert(statements_.begin() + place, std::move(statement));
+    origins_.insert(origins_.begin() + place, origin_);
   }
 
   TensorId new_tensor(const std::string& wanted, DType dtype, std::vector<std::int64_t> shape) {
@@ -212,8 +217,18 @@ class Rewritten {
 
   /// Statements of the model before that write it.
   const std::vector<std::size_t>& writers_of(TensorId id) { return writers_[id]; }
-  void from(const Origin& origin) { origin_ = origin; }
-  std::size_t statement_count() const { return statements_.size(); }
+
+  /// Statements that are written from here on are in place of this one.
+  void begin(std::size_t statement) {
+    origin_ = model_.origins[statement];
+    const Repeat* const in = repeat_of(model_.kernel, statement);
+    if (in != nullptr && in != recurrence_) {
+      repeats_.push_back(*in);
+      repeats_.back().first = statements_.size();
+      repeats_.back().count = 0;
+    }
+    recurrence_ = in;
+  }
 
   /// Smallest and largest value of a constant of integers.
   std::optional<std::pair<std::int64_t, std::int64_t>> range_of(TensorId id) {
@@ -244,12 +259,11 @@ class Rewritten {
     return access;
   }
 
-  /// `number`: of the first statement of each one before.
-  Result<Model> result(const std::vector<std::size_t>& number) {
+  Result<Model> result() {
     if (!problems_.empty()) return problems_;
     model_.kernel.statements = std::move(statements_);
+    model_.kernel.repeats = std::move(repeats_);
     model_.origins = std::move(origins_);
-    for (Repeat& repeat : model_.kernel.repeats) repeat.first = number[repeat.first];
     return std::move(model_);
   }
 
@@ -260,7 +274,9 @@ class Rewritten {
   std::map<TensorId, std::vector<std::size_t>> writers_;
   std::vector<Computation> statements_;
   std::vector<Origin> origins_;
+  std::vector<Repeat> repeats_;
   Origin origin_;
+  const Repeat* recurrence_ = nullptr;  ///< of the model before, around the statement that is written
   Diagnostics problems_;
 };
 
@@ -473,17 +489,30 @@ class IntegerProducts {
 
   Result<Model> run() {
     const std::vector<Computation> before = draft_.before().kernel.statements;
-    std::vector<std::size_t> number(before.size() + 1, 0);
     for (std::size_t s = 0; s < before.size(); ++s) {
-      draft_.from(draft_.before().origins[s]);
-      const bool apart = repeat_of(draft_.before().kernel, s) == nullptr && is_plain_product(before[s]);
-      if (!apart || !(by_scales(before, s) || zeros_.leave(before[s], before[s].write))) draft_.keep(before[s]);
-      number[s + 1] = draft_.statement_count();
+      draft_.begin(s);
+      if (!rewrites(before, s)) draft_.keep(before[s]);
     }
-    return draft_.result(number);
+    return draft_.result();
   }
 
  private:
+  bool rewrites(const std::vector<Computation>& all, std::size_t s) {
+    if (!is_plain_product(all[s])) return false;
+    if (const Repeat* repeat = repeat_of(draft_.before().kernel, s))
+      return reads_same_in_all_steps(all[s], *repeat) && zeros_.leave(all[s], all[s].write);
+    return by_scales(all, s) || zeros_.leave(all[s], all[s].write);
+  }
+
+  /// Does what it reads without the recurrence's dim stay as it is in all steps?
+  bool reads_same_in_all_steps(const Computation& product, const Repeat& repeat) {
+    return std::all_of(product.reads.begin(), product.reads.end(), [&](const Access& read) {
+      const auto& writers = draft_.writers_of(read.tensor);
+      return uses(read, repeat.dim) ||
+             std::none_of(writers.begin(), writers.end(), [&](std::size_t s) { return repeat.contains(s); });
+    });
+  }
+
   /// What the read of a dequantised tensor reads instead; 0 outside is the zero point there.
   std::optional<BytesOperand> operand_of(const std::vector<Computation>& all, const Computation& product, int r) {
     const Access& read = product.reads[static_cast<std::size_t>(r)];

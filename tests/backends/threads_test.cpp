@@ -127,7 +127,7 @@ TEST(Threads, EachSetsTheStateOfItsCore) {
   const std::string packed = "  - - stage B in ram as [k/4, j, k%4]\n",
                     rest =
                         "    - for j by 16\n    - stage C in tile\n    - for k by 64\n    - stage A in tile\n"
-                        "    - stage B in tile\n    - do s0 with dpbusd(i=i, j=j, k=k)\n";
+                        "    - stage B in tile\n    - do s0 with tdpbusd(i=i, j=j, k=k)\n";
   const auto second = [&] {
     std::string text = rest;
     text.replace(text.find("stage C"), 7, "stage D");

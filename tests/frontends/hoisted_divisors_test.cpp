@@ -75,6 +75,28 @@ TEST(HoistedDivisors, ARowIsMultipliedByOneReciprocal) {
             "s1: Y[i,j] = E[i,j] * Y_R[i]\n");
 }
 
+const std::string divided_in_front = R"(kernel rows
+tensor E: f32[3,16]
+tensor L: f32[3]
+tensor Y: f32[3,16]
+tensor H: f32[4,16] inout
+s0: L[i] += E[i,j] * E[i,j] over i: 3, j: 16
+s1: Y[i,j] = E[i,j] / (L[i] + 1) over i: 3, j: 16
+repeat t: 3 of 1 statements
+s2: H[t + 1,j] = H[t,j] / (Y[t,0] + 2) over t: 3, j: 16
+)";
+
+TEST(HoistedDivisors, StatementsOfRecurrencesStay) {
+  EXPECT_EQ(hoisted(divided_in_front),
+            "s0: L[i] += E[i,j] * E[i,j]\n"
+            "s1_reciprocal: Y_R[i] = 1 / (L[i] + 1)\n"
+            "s1: Y[i,j] = E[i,j] * Y_R[i]\n"
+            "s2: H[t + 1,j] = H[t,j] / (Y[t,0] + 2)\n");
+  const Model less = hoisted_divisors(model_of_lines(divided_in_front), slow_divider);
+  ASSERT_EQ(less.kernel.repeats.size(), 1u);
+  EXPECT_EQ(less.kernel.repeats[0].first, 3u);
+}
+
 TEST(HoistedDivisors, OnlyWhereTheMachineMultipliesFasterAndDividesAtAll) {
   const std::string as_it_was =
       "s0: L[i] += E[i,j] * E[i,j]\n"

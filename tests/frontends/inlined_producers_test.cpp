@@ -66,6 +66,35 @@ TEST(InlinedProducers, OnlyIntoWhatTheTargetComputesWhole) {
             "Y[j,i] = A[i,j] * C[i,j]\n");
 }
 
+const std::string around_a_recurrence = R"(kernel around
+tensor X: f32[3,5]
+tensor A: f32[3,5]
+tensor G: f32[3,5]
+tensor H: f32[4,5] inout
+tensor U: f32[3,5]
+tensor P: f32[3,5]
+tensor Y: f32[3,5]
+s0: A[t,j] = X[t,j] + 1 over t: 3, j: 5
+s1: G[t,j] = A[t,j] * 4 over t: 3, j: 5
+repeat t: 3 of 2 statements
+s2: U[t,j] = H[t,j] * G[t,j] over t: 3, j: 5
+s3: H[t + 1,j] = U[t,j] + 1 over t: 3, j: 5
+s4: P[t,j] = U[t,j] * 2 over t: 3, j: 5
+s5: Y[t,j] = P[t,j] + 3 over t: 3, j: 5
+)";
+
+TEST(InlinedProducers, StatementsOfRecurrencesStay) {
+  EXPECT_EQ(inlined(model_in(around_a_recurrence), whole_always),
+            "G[t,j] = (X[t,j] + 1) * 4\n"
+            "U[t,j] = H[t,j] * G[t,j]\n"
+            "H[t + 1,j] = U[t,j] + 1\n"
+            "Y[t,j] = U[t,j] * 2 + 3\n");
+  const Model less = inlined_producers(model_in(around_a_recurrence), whole_always);
+  ASSERT_EQ(less.kernel.repeats.size(), 1u);
+  EXPECT_EQ(less.kernel.repeats[0].first, 1u);
+  EXPECT_EQ(less.kernel.repeats[0].count, 2u);
+}
+
 TEST(InlinedProducers, OriginsAreThoseOfAllStatements) {
   const Model less = inlined_producers(model_in(hard_swish), whole_always);
   ASSERT_EQ(less.origins.size(), 2u);

@@ -102,6 +102,32 @@ TEST(IntegerProducts, WeightsThatNeedNineBitsKeepTheirZeroPoint) {
             "T[i,j] = T_sum[i,j] - T_constant[j] - s32(w[]) * A_sums[i]\n");
 }
 
+TEST(IntegerProducts, SumsOfConstantsLeaveTheirRecurrence) {
+  const std::string recurrence = R"(kernel recurrence
+tensor H: f32[4,1,7] inout output
+tensor z: u8[3]
+tensor B: u8[3,1,7]
+tensor W: s8[7,7]
+tensor w: s8[]
+tensor T: s32[3,7,1]
+repeat t: 3 of 3 statements
+s0: B[t,b,k] = sat_u8(round(H[t,b,k]) + f32(z[t])) over t: 3, b: 1, k: 7
+s1: T[t,j,b] += (s32(B[t,b,k]) - s32(z[t])) * (s32(W[k,j]) - s32(w[])) over t: 3, b: 1, j: 7, k: 7
+s2: H[t + 1,b,j] = f32(T[t,j,b]) over t: 3, b: 1, j: 7
+)";
+  const Model model = quantised_model(recurrence, {{"W", {3, -2, 1}}, {"w", {1}}});
+  EXPECT_EQ(integers(model, true),
+            "B[t,b,k] = sat_u8(round(H[t,b,k]) + f32(z[t]))\n"
+            "T_sum[t,b,j] += s32(B[t,b,k]) * s32(W_centred[k,j])\n"
+            "T[t,j,b] = T_sum[t,b,j] - s32(z[t]) * W_centred_sums[j]\n"
+            "H[t + 1,b,j] = f32(T[t,j,b])\n");
+  const auto made = integer_products(model);
+  ASSERT_TRUE(made);
+  ASSERT_EQ(made->kernel.repeats.size(), 1u);
+  EXPECT_EQ(made->kernel.repeats[0].first, 2u);
+  EXPECT_EQ(made->kernel.repeats[0].count, 4u);
+}
+
 /// Of these two types and no others.
 MultipliesBytes only(DType x, DType y) {
   return [=](DType a, DType b) { return (a == x && b == y) || (a == y && b == x); };

@@ -173,6 +173,23 @@ TEST(Compare, AcceptsReorderingAndNothingMore) {
   EXPECT_FALSE(compare(kernel, expected, found).equal);
 }
 
+// The padding of a maximum is infinite, but no result; times a weight of zero it would be no number.
+TEST(Compare, InfinitePaddingOfAMaximumBoundsNothing) {
+  const Kernel kernel = kernel_of(
+      "kernel k\ntensor A: f32[4] outside -inf\ntensor W: f32[4,2]\ntensor M: f32[4]\ntensor O: f32[2] output\n"
+      "s0: M[i] max= A[i + r - 1] over i: 4, r: 3\n"
+      "s1: O[j] += M[i] * W[i,j] over j: 2, i: 4\n");
+  auto expected = random_inputs(kernel, Fill::real, 3);
+  expected[1].set(0, {0, 0});
+  interpret(kernel, expected);
+  auto found = expected;
+  const double value = expected[3].get(0).real;
+  found[3].set(0, {value + 0x1p-23 * std::fabs(value), 0});
+  EXPECT_TRUE(compare(kernel, expected, found).equal);
+  found[3].set(0, {value + 0.01 * std::fabs(value), 0});
+  EXPECT_FALSE(compare(kernel, expected, found).equal);
+}
+
 TEST(Compare, IntegersMustBeEqualAndSaysWhere) {
   const Kernel kernel =
       kernel_of("kernel k\ntensor A: s8[2,3]\ntensor O: s32[2,3]\ns0: O[i,j] = s32(A[i,j]) over i: 2, j: 3\n");

@@ -106,10 +106,10 @@ TEST(Routes, GroupsOfBytesNeedPanels) {
 /// A panel has the digits of the operand's layout: 4 neighbours along k, 16 columns, 16 such groups, then the next 64.
 TEST(Routes, APanelOfSeveralGroupsIsPackedAsTheTileHasIt) {
   const FoundRoutes b =
-      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 2);
+      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "tdpbssd", 2);
   EXPECT_EQ(b.routes, (Texts{"ram [j/16, k/64, k/4%16, j%16, k%4] -> tile"}));
   const FoundRoutes a =
-      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 1);
+      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "tdpbssd", 1);
   EXPECT_EQ(a.routes.back(), "ram [i/16, k/64, i%16, k%64] -> tile");
 }
 

@@ -21,7 +21,7 @@ struct Case {
 };
 
 const std::vector<std::string> tiles{"stage C in tile",    "for k by 32",     "stage A in tile",
-                                     "for j by 16 unroll", "stage B in tile", "do s0 with dpbf16ps(i=i, j=j, k=k)"};
+                                     "for j by 16 unroll", "stage B in tile", "do s0 with tdpbf16ps(i=i, j=j, k=k)"};
 const std::vector<std::string> vectors{"stage C in vec",    "for k by 1",         "stage B in vec",
                                        "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"};
 
