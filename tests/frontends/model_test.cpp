@@ -267,6 +267,18 @@ TEST_F(ModelTest, PoolsOfWideWindows) {
   }
 }
 
+TEST_F(ModelTest, WideUnsignedIntegers) {
+  TensorData x = make_data({"", {3}, DType::u64}), z = x;
+  for (const auto& [i, a, b] : {std::tuple(0, -1, 2), std::tuple(1, 3, -4), std::tuple(2, 5, 5)})  // -1: 2^64 - 1
+    x.set(i, {0, a}), z.set(i, {0, b});
+  constexpr int u64 = 13;
+  const auto of = [&](const char* op) { return run(one(op, {{"x", {3}}, {"z", {3}}}, "", u64), {x, z}); };
+  EXPECT_EQ(of("Less"), (Reals{0, 1, 0}));
+  EXPECT_EQ(of("Max"), (Reals{0x1p64, 0x1p64, 5}));
+  EXPECT_EQ(of("Div"), (Reals{0x1p63, 0, 1}));
+  EXPECT_EQ(of("Sub"), (Reals{0x1p64, 7, 0}));  // 2^64 - 3, and wrapped
+}
+
 TEST_F(ModelTest, Softmax) {
   const TensorData x = data_like({3, 4});
   Reals expected;
