@@ -51,10 +51,7 @@ OutputDifference compare_outputs(const std::string& name, const TensorData& expe
     return result;
   }
   const bool reals = is_float(found.dtype);
-  const auto value = [&](const TensorData& data, std::int64_t i) {
-    const Scalar one = data.get(i);
-    return reals ? one.real : static_cast<double>(one.integer);
-  };
+  const auto value = [](const TensorData& data, std::int64_t i) { return as_double(data.dtype, data.get(i)); };
   double largest = 0;
   for (std::int64_t i = 0; reals && i < expected.count(); ++i)
     if (const double a = std::fabs(value(expected, i)); std::isfinite(a)) largest = std::max(largest, a);

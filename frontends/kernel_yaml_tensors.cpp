@@ -66,9 +66,7 @@ std::optional<double> real_or_infinite(const yaml::Node& node) {
 /// Can this type represent the value?
 bool representable(DType type, double value) {
   if (is_float(type)) return true;
-  if (is_bits(type)) return false;
-  return value == std::floor(value) && value >= static_cast<double>(integer_min(type)) &&
-         value <= static_cast<double>(integer_max(type));
+  return !is_bits(type) && is_value_of(type, value);
 }
 
 std::string number_text(double value) {

@@ -21,9 +21,9 @@ struct NpyType {
   const char* text;  ///< numpy's name behind the byte order
   DType dtype;
 };
-constexpr NpyType npy_types[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16},    {"i8", DType::s64},
-                                 {"i4", DType::s32}, {"i2", DType::s16}, {"i1", DType::s8},     {"u4", DType::u32},
-                                 {"u2", DType::u16}, {"u1", DType::u8},  {"b1", DType::boolean}};
+constexpr NpyType npy_types[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::s64},
+                                 {"i4", DType::s32}, {"i2", DType::s16}, {"i1", DType::s8},  {"u8", DType::u64},
+                                 {"u4", DType::u32}, {"u2", DType::u16}, {"u1", DType::u8},  {"b1", DType::boolean}};
 
 /// What the header says: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 struct NpyHeader {

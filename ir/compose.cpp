@@ -157,7 +157,7 @@ class Composing {
       std::optional<double> outside = pads ? padding : std::nullopt;
       if (!lies_inside(read, reader, tensor(target))) {
         outside = outside_of(read, kernel_.tensors);
-        if (pads || !outside || !same_outside(copy, dims)) return std::nullopt;
+        if (pads || !outside || !same_outside(copy, dims, read, reader)) return std::nullopt;
       }
       std::optional<ComputedIndex> computed;
       if (read.computed) {
@@ -189,13 +189,17 @@ class Composing {
     return dim.empty() ? -1 : found;
   }
 
-  /// Is a place outside the copy outside its source, too? Each axis must be one of the source, of the same size.
-  bool same_outside(const Computation& copy, const std::vector<std::string>& dims) const {
+  /// Is a place outside the copy outside its source, too, and only then? An axis along which the reader may leave the
+  /// copy must be one of the source, of the same size: `T[c,p+1]` of `T[c,p] = X[c/4 + 34*(c%4),p]`.
+  bool same_outside(const Computation& copy, const std::vector<std::string>& dims, const Access& read,
+                    const Computation& reader) const {
+    const Ranges ranges = ranges_of(reader.domain);
     for (std::size_t d = 0; d < dims.size(); ++d) {
+      const std::int64_t size = tensor(copy.write.tensor).shape[d];
+      const auto found = bounds(read.index[d], ranges);
+      if (found && found->low >= 0 && found->high < size) continue;
       const int axis = axis_of(copy.reads[0], dims[d]);
-      if (axis < 0 ||
-          tensor(copy.reads[0].tensor).shape[static_cast<std::size_t>(axis)] != tensor(copy.write.tensor).shape[d])
-        return false;
+      if (axis < 0 || tensor(copy.reads[0].tensor).shape[static_cast<std::size_t>(axis)] != size) return false;
     }
     return true;
   }

@@ -15,6 +15,8 @@ Scalar extreme(DType type, bool largest) {
   Scalar result;
   if (is_float(type))
     result.real = (largest ? 1 : -1) * (format_of(type).has_infinity ? infinity : largest_finite(type));
+  else if (is_wide_unsigned(type))
+    result.integer = largest ? -1 : 0;  // all bits
   else
     result.integer = largest ? integer_max(type) : integer_min(type);
   return result;
@@ -22,6 +24,11 @@ Scalar extreme(DType type, bool largest) {
 
 std::int64_t saturated_sum(DType type, std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
+  if (is_wide_unsigned(type)) {
+    std::uint64_t wide = 0;
+    const bool overflows = __builtin_add_overflow(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b), &wide);
+    return overflows ? -1 : static_cast<std::int64_t>(wide);
+  }
   if (__builtin_add_overflow(a, b, &sum)) sum = a < 0 ? INT64_MIN : INT64_MAX;
   return std::clamp(sum, integer_min(type), integer_max(type));
 }
@@ -79,7 +86,7 @@ Scalar combine(Reduction reduction, DType type, Scalar old_value, Scalar value) 
   else if (is_float(type))
     result.real = round_to(type, apply_real(op, old_value.real, value.real));
   else
-    result.integer = wrap_to(type, apply_integer(op, old_value.integer, value.integer));
+    result.integer = wrap_to(type, apply_integer(op, type, old_value.integer, value.integer));
   return result;
 }
 

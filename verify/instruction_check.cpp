@@ -27,7 +27,7 @@ void flush(TensorData& data) {
 }
 
 std::string text_of(DType type, Scalar value) {
-  if (!is_float(type)) return std::to_string(value.integer);
+  if (!is_float(type)) return integer_text(type, value);
   if (std::isnan(value.real)) return "NaN";
   const std::string text = fmt::format("{:.9g}", value.real);
   return value.real == 0 && std::signbit(value.real) ? "-0" : text;
@@ -181,8 +181,8 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
                                           : a.integer == b.integer;
     if (same && exact && is_float(reference.dtype) && a.real == 0) same = std::signbit(a.real) == std::signbit(b.real);
     if (!same && !exact) {
-      const double x = is_float(reference.dtype) ? a.real : static_cast<double>(a.integer);
-      const double y = is_float(reference.dtype) ? b.real : static_cast<double>(b.integer);
+      const double x = as_double(reference.dtype, a);
+      const double y = as_double(reference.dtype, b);
       const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)] * factor;
       if (!std::isfinite(x) || !std::isfinite(y))
         same = huge[static_cast<std::size_t>(i / each)];

@@ -161,8 +161,7 @@ class StreamJoiner {
     Element element;
     element.unit = *unit;
     element.write = {add(std::move(buffer)), {AffineExpr::dim(variable)}};
-    element.body =
-        constant(is_float(fill.dtype) ? fill.value.real : static_cast<double>(fill.value.integer), fill.dtype);
+    element.body = constant(as_double(fill.dtype, fill.value), fill.dtype);
     Loop loop;
     loop.variable = variable;
     loop.trip = fill.count;

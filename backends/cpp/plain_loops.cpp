@@ -188,8 +188,7 @@ Result<std::string> print_plain_loops(const SymbolicKernel& kernel, const Hardwa
       const Tensor& tensor = kernel.sample.tensors[to];
       text += comment(print_formula(statement, kernel.sample.tensors), "   ");
       if (!begun[to] && !tensor.inout && (statement.reduction != Reduction::assign || !writes_all(kernel, s))) {
-        const Scalar start = identity(statement.reduction, tensor.dtype);
-        const double value = is_float(tensor.dtype) ? start.real : double(start.integer);
+        const double value = as_double(tensor.dtype, identity(statement.reduction, tensor.dtype));
         text += fmt::format("  for (long e = 0; e < {}; ++e) {}\n", count_text(kernel.shapes[to], sizes),
                             elements.statement(Reduction::assign, tensor.dtype, tensors[to] + "[e]",
                                                constant(value, tensor.dtype), {}));

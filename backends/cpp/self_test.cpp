@@ -177,8 +177,7 @@ class PlainLoops {
     const Tensor& tensor = kernel_.tensors[t];
     if (tensor.inout) return "";
     const Scalar value = identity(s.reduction, tensor.dtype);
-    const ScalarExpr number =
-        constant(is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer), tensor.dtype);
+    const ScalarExpr number = constant(as_double(tensor.dtype, value), tensor.dtype);
     std::vector<AffineExpr> index;
     Nest nest = nest_of(tensor, index);
     nest.line(elements_.statement(Reduction::assign, tensor.dtype, element(t, index, nest), number, {}));

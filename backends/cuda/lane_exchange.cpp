@@ -25,7 +25,7 @@ Element start_partial(const Element& element, const Partial& partial, DType type
   start.write = {partial.own, {}};
   start.reduction = Reduction::assign;
   const Scalar nothing = identity(element.reduction, type);
-  start.body = constant(is_float(type) ? nothing.real : static_cast<double>(nothing.integer), type);
+  start.body = constant(as_double(type, nothing), type);
   return start;
 }
 

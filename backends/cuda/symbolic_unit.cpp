@@ -75,9 +75,8 @@ class StatementKernels {
 
   std::string start() const {
     const Scalar value = identity(statement_.reduction, output().dtype);
-    return file_.elements.statement(
-        Reduction::assign, output().dtype, "sum",
-        constant(is_float(output().dtype) ? value.real : double(value.integer), output().dtype), {});
+    return file_.elements.statement(Reduction::assign, output().dtype, "sum",
+                                    constant(as_double(output().dtype, value), output().dtype), {});
   }
 
   /// "  if (there are enough terms and elements) {" and the launch of tiles.

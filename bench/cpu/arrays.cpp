@@ -25,10 +25,7 @@ const TensorData& TensorArrays::data(TensorId t) {
 double difference(const TensorData& a, const TensorData& b) {
   double largest = 0, off = 0;
   for (std::int64_t i = 0; i < a.count(); ++i) {
-    const auto value = [&](const TensorData& d) {
-      const Scalar v = d.get(i);
-      return is_float(d.dtype) ? v.real : static_cast<double>(v.integer);
-    };
+    const auto value = [&](const TensorData& d) { return as_double(d.dtype, d.get(i)); };
     const double x = value(a), y = value(b);
     largest = std::max(largest, std::fabs(x));
     // NaN differs from everything, which std::max would ignore.

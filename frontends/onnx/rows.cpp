@@ -124,9 +124,8 @@ void make_reduce(Maker& m) {
   const std::string sum_name = direct ? "Y" : "T";
   if (rows.count == 0) {
     const Scalar start = identity_of(how.op, sum);
-    m.say(
-        fmt::format("{}[{}] = {}", sum_name, index, is_float(sum) ? number(start.real) : std::to_string(start.integer)),
-        rows.kept());
+    m.say(fmt::format("{}[{}] = {}", sum_name, index, is_float(sum) ? number(start.real) : integer_text(sum, start)),
+          rows.kept());
   } else {
     m.say(fmt::format("{}[{}] {} {}", sum_name, index, how.op, term), rows.all());
   }

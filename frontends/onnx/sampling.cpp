@@ -378,7 +378,7 @@ void make_scatter_nd(Maker& m) {
     const Scalar s = identity(way->second.second, m.dtype(0));
     m.say(y + " = " + access("X0", all), points);
     m.say(fmt::format("{} {} select({}, {}, {})", y, way->second.first, hit, access("U", update),
-                      is_float(m.dtype(0)) ? number(s.real) : std::to_string(s.integer)),
+                      is_float(m.dtype(0)) ? number(s.real) : integer_text(m.dtype(0), s)),
           with_updates);
     return;
   }

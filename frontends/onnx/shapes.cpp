@@ -50,7 +50,7 @@ void make_constant_of_shape(Maker& m) {
     if (size < 0) throw contradiction("the shape " + sizes_text(shape) + " has no meaning", "");
   const Names i = iterators(shape.size());
   m.result("Y", 0, type, shape);
-  const std::string text = is_float(type) ? number(value.real) : std::to_string(value.integer);
+  const std::string text = is_float(type) ? number(value.real) : integer_text(type, value);
   m.say(access("Y", i) + " = " + text, extents_of(i, shape));
 }
 

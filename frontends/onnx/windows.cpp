@@ -75,7 +75,8 @@ void set_outputs(const Maker& m, std::vector<Window>& windows) {
     }
     if (mode == "VALID") w.before = w.after = 0;
     const std::int64_t padded = w.input + w.before + w.after;
-    if (padded < w.span())
+    // Rounded up, a window that begins inside counts, however far it reaches beyond the end: one, or none.
+    if (padded < w.span() - (ceil_mode ? 2 * w.stride - 1 : 0))
       throw contradiction(fmt::format("the filter spans {} elements, the padded input has {}", w.span(), padded), "");
     w.output = (ceil_mode ? ceil_div(padded - w.span(), w.stride) : (padded - w.span()) / w.stride) + 1;
     // The last window starts inside the input or the padding before it.

@@ -34,6 +34,7 @@ enum class DType {
   s32,
   s16,
   s8,
+  u64,
   u32,
   u16,
   u8,
@@ -72,9 +73,11 @@ std::optional<DType> dtype_of_onnx(int element_type);
 
 bool is_float(DType type);
 bool is_integer(DType type);  ///< s64..u8
-bool is_truth(DType type);    ///< boolean, b1
-bool is_bits(DType type);     ///< b8..b64
-int bits(DType type);         ///< storage: tf32 32, b1 1
+/// u64, whose values Scalar::integer has as their 64 bits.
+bool is_wide_unsigned(DType type);
+bool is_truth(DType type);  ///< boolean, b1
+bool is_bits(DType type);   ///< b8..b64
+int bits(DType type);       ///< storage: tf32 32, b1 1
 /// The integer format of this size; nothing: there is none.
 std::optional<DType> integer_of(int bits, bool is_signed);
 /// The largest finite number of a float type.
@@ -83,7 +86,7 @@ double largest_finite(DType type);
 bool saturates(DType type);
 inline int bytes(DType type) { return (bits(type) + 7) / 8; }
 
-/// Smallest and largest value of an integer type.
+/// Smallest and largest value of an integer type; of u64 the largest that a std::int64_t has.
 std::int64_t integer_min(DType type);
 std::int64_t integer_max(DType type);
 
@@ -96,12 +99,20 @@ bool same_ring(DType a, DType b);
 /// Can `to` represent every value of `from`?
 bool widens(DType from, DType to);
 
-/// One number. `real` is meaningful for float types, `integer` for the others.
+/// One number. `real` is meaningful for float types, `integer` for the others; a value of u64 above 2^63 - 1 is
+/// negative there (its 64 bits).
 struct Scalar {
   double real = 0;
   std::int64_t integer = 0;
   bool operator==(const Scalar&) const = default;
 };
+
+/// The number as a double, the nearest one to integers of more than 53 bits.
+double as_double(DType type, Scalar value);
+/// An integer in digits.
+std::string integer_text(DType type, Scalar value);
+/// Is it a value of this integer type? Types of 64 bits have the ends of their range as doubles, too: 2^63, 2^64.
+bool is_value_of(DType type, double number);
 
 /// Rounds a double to the nearest value of a float type, ties to even; overflow gives infinity
 /// (e4m3 has none: NaN). Subnormals are kept.

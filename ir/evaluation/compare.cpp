@@ -53,7 +53,7 @@ void compare_tensor(const Tensor& tensor, const TensorData& expected, const Tens
       d = difference_of(a.real, b.real, bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)]);
     } else if (a.integer != b.integer) {
       const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)];
-      d = difference_of(static_cast<double>(a.integer), static_cast<double>(b.integer), std::floor(bound));
+      d = difference_of(as_double(tensor.dtype, a), as_double(tensor.dtype, b), std::floor(bound));
       if (d.error == 0) d = {1, INFINITY};  // differ beyond 53 bits
     }
     result.max_error = std::max(result.max_error, d.error);
@@ -61,8 +61,10 @@ void compare_tensor(const Tensor& tensor, const TensorData& expected, const Tens
     if (d.ratio <= 1 || !result.equal) continue;
     result.equal = false;
     const std::string name = element_name(tensor, i);
-    result.first_difference = is_float(tensor.dtype) ? fmt::format("{}: {} instead of {}", name, b.real, a.real)
-                                                     : fmt::format("{}: {} instead of {}", name, b.integer, a.integer);
+    result.first_difference =
+        is_float(tensor.dtype)
+            ? fmt::format("{}: {} instead of {}", name, b.real, a.real)
+            : fmt::format("{}: {} instead of {}", name, integer_text(tensor.dtype, b), integer_text(tensor.dtype, a));
   }
 }
 

@@ -87,8 +87,7 @@ class Bounds {
 
  private:
   static double magnitude(const TensorData& data, std::int64_t i) {
-    const Scalar x = data.get(i);
-    return std::fabs(is_float(data.dtype) ? x.real : static_cast<double>(x.integer));
+    return std::fabs(as_double(data.dtype, data.get(i)));
   }
 
   // An infinite value around a tensor is never the finite result of a maximum or a minimum.

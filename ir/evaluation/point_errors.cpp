@@ -152,8 +152,7 @@ class PointErrors {
     if (at < 0) return {place.outside, 0};
     const Scalar value = data_[place.tensor].get(at);
     const std::vector<double>& error = errors_[place.tensor];
-    return {is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer),
-            error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
+    return {as_double(tensor.dtype, value), error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
   }
 
   // Both results round: twice the unit.
@@ -164,22 +163,23 @@ class PointErrors {
     return {value, error + 2 * units * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
   }
 
-  static std::int64_t integer_of(const Estimate& a) {
-    return convert({a.value, 0}, DType::f64, DType::s64, true).integer;
+  static std::int64_t integer_of(const Estimate& a, DType type) {
+    const DType held = is_wide_unsigned(type) ? type : DType::s64;
+    return convert({a.value, 0}, DType::f64, held, true).integer;
   }
-  static double wrapped(DType type, std::int64_t value) { return static_cast<double>(wrap_to(type, value)); }
+  static double wrapped(DType type, std::int64_t value) { return as_double(type, {0, wrap_to(type, value)}); }
 
   Estimate cast(const ScalarExpr& e, const Estimate& a) const {
     const DType from = e.args[0].type;
     if (widens(from, e.type)) return a;
     Scalar in;
     in.real = a.value;
-    in.integer = is_float(from) ? 0 : static_cast<std::int64_t>(a.value);
+    in.integer = is_float(from) ? 0 : integer_of(a, from);
     const Scalar out = convert(in, from, e.type, std::get<Cast>(e.op).saturate);
     if (is_float(e.type)) return rounded(e.type, out.real, a.error, 1);
     if (is_truth(e.type))
       return {static_cast<double>(out.integer), a.error == 0 || std::fabs(a.value) > a.error ? 0.0 : 1.0};
-    return {static_cast<double>(out.integer), a.error == 0 ? 0 : std::floor(a.error) + 1};
+    return {as_double(e.type, out), a.error == 0 ? 0 : std::floor(a.error) + 1};
   }
 
   Estimate select(const ScalarExpr& e) const {
@@ -200,17 +200,21 @@ class PointErrors {
                    [&](const Unary& u) {
                      const Estimate a = estimate(e.args[0]);
                      const UnaryFunction& f = function_of(u.op);
-                     const double value =
-                         is_float(e.args[0].type) ? f.real(a.value) : wrapped(e.type, f.integer(integer_of(a)));
+                     const DType type = e.args[0].type;
+                     const double value = is_float(type)
+                                              ? f.real(a.value)
+                                              : wrapped(e.type, apply_integer(u.op, type, integer_of(a, type)));
                      return rounded(e.type, value, propagated(f, a), slack(f.common.accuracy));
                    },
                    [&](const Binary& b) {
                      const Estimate x = estimate(e.args[0]);
                      const Estimate y = estimate(e.args[1]);
                      const BinaryFunction& f = function_of(b.op);
-                     const double value = is_float(e.args[0].type)
-                                              ? f.real(x.value, y.value)
-                                              : wrapped(e.type, f.integer(integer_of(x), integer_of(y)));
+                     const DType type = e.args[0].type;
+                     const double value =
+                         is_float(type)
+                             ? f.real(x.value, y.value)
+                             : wrapped(e.type, apply_integer(b.op, type, integer_of(x, type), integer_of(y, type)));
                      return rounded(e.type, value, propagated(f, x, y, value), slack(f.common.accuracy));
                    },
                    [&](const Select&) { return select(e); }, [&](const Cast&) { return cast(e, estimate(e.args[0])); }},

@@ -53,7 +53,7 @@ void binary_row(BinaryOp op, const Row& a, const Row& b, double* out, std::int64
   }
 }
 
-void binary_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std::int64_t length) {
+void binary_row(BinaryOp op, DType operands, const Row& a, const Row& b, std::int64_t* out, std::int64_t length) {
   switch (op) {
     case BinaryOp::add:
       return for_each_pair(a, b, out, length, wrapping::add);
@@ -62,7 +62,7 @@ void binary_row(BinaryOp op, const Row& a, const Row& b, std::int64_t* out, std:
     case BinaryOp::mul:
       return for_each_pair(a, b, out, length, wrapping::mul);
     default:
-      return for_each_pair(a, b, out, length, function_of(op).integer);
+      return for_each_pair(a, b, out, length, integer_function(function_of(op), operands));
   }
 }
 
@@ -146,7 +146,8 @@ void RowExpr::run(Node& node, const std::vector<Row>& reads, std::int64_t length
                    const Row& a = argument(node, 0);
                    const UnaryFunction& f = function_of(u.op);
                    if (!is_float(node.arg_types[0]))
-                     std::transform(a.integer, a.integer + n, node.integer.begin(), f.integer);
+                     std::transform(a.integer, a.integer + n, node.integer.begin(),
+                                    integer_function(f, node.arg_types[0]));
                    else if (is_real)
                      std::transform(a.real, a.real + n, node.real.begin(), f.real);
                    else
@@ -159,7 +160,7 @@ void RowExpr::run(Node& node, const std::vector<Row>& reads, std::int64_t length
                    else if (is_float(node.arg_types[0]))
                      truth_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
                    else
-                     binary_row(b.op, argument(node, 0), argument(node, 1), node.integer.data(), n);
+                     binary_row(b.op, node.arg_types[0], argument(node, 0), argument(node, 1), node.integer.data(), n);
                    finish();
                  },
                  [&](const Select&) { run_select(node, n); }, [&](const Cast& c) { run_cast(node, c.saturate, n); }},

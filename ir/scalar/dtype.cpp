@@ -31,6 +31,7 @@ constexpr auto formats = std::to_array<Format>({
     {DType::s32, "s32", integers, 32, true, 31, 0, 0, false, "std::int32_t", 6},
     {DType::s16, "s16", integers, 16, true, 15, 0, 0, false, "std::int16_t", 5},
     {DType::s8, "s8", integers, 8, true, 7, 0, 0, false, "std::int8_t", 3},
+    {DType::u64, "u64", integers, 64, false, 64, 0, 0, false, "std::uint64_t", 13},
     {DType::u32, "u32", integers, 32, false, 32, 0, 0, false, "std::uint32_t", 12},
     {DType::u16, "u16", integers, 16, false, 16, 0, 0, false, "std::uint16_t", 4},
     {DType::u8, "u8", integers, 8, false, 8, 0, 0, false, "std::uint8_t", 2},
@@ -84,8 +85,8 @@ double round_small(const Format& f, double value) {
 // A 64-bit integer as a double whose last bit is sticky (round to odd), so that a second rounding to at most 24 bits of
 // significand equals a single rounding: Boldo, Melquiond, "Emulation of FMA and correctly rounded sums: proved
 // algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008.
-double to_odd_double(std::int64_t value) {
-  const bool negative = value < 0;
+double to_odd_double(std::int64_t value, DType type) {
+  const bool negative = value < 0 && !is_wide_unsigned(type);
   std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
   const int excess = 11 - std::countl_zero(magnitude | 1);
   if (excess > 0) {
@@ -105,6 +106,8 @@ std::int64_t truncate_and_wrap(double value, DType to) {
 std::int64_t truncate_and_clamp(double value, DType to) {
   if (std::isnan(value)) return 0;
   const double whole = std::trunc(value);
+  if (is_wide_unsigned(to) && whole > 0)
+    return whole >= 0x1p64 ? -1 : static_cast<std::int64_t>(static_cast<std::uint64_t>(whole));
   if (whole <= static_cast<double>(integer_min(to))) return integer_min(to);
   if (whole >= static_cast<double>(integer_max(to))) return integer_max(to);
   return static_cast<std::int64_t>(whole);
@@ -149,6 +152,12 @@ bool real_holds(const Format& real, const Format& from) {
 
 bool integer_holds(const Format& to, const Format& from) {
   return from.kind == DTypeKind::integer && to.precision >= from.precision && (to.is_signed || !from.is_signed);
+}
+
+/// The nearest value of `to`.
+std::int64_t clamp(std::int64_t value, DType from, DType to) {
+  if (value < 0 && is_wide_unsigned(from)) return is_wide_unsigned(to) ? value : integer_max(to);
+  return std::clamp(value, integer_min(to), integer_max(to));
 }
 
 constexpr std::uint64_t tf32_mask = ~((1ULL << 13) - 1);  // tf32 lives in the upper 19 bits of an f32
@@ -222,6 +231,10 @@ std::vector<std::string> dtype_names() {
 
 bool is_float(DType type) { return format(type).kind == DTypeKind::real; }
 bool is_integer(DType type) { return format(type).kind == DTypeKind::integer; }
+bool is_wide_unsigned(DType type) {
+  const Format& f = format(type);
+  return f.kind == DTypeKind::integer && !f.is_signed && f.storage == 64;
+}
 bool is_truth(DType type) { return format(type).kind == DTypeKind::truth; }
 bool is_bits(DType type) { return format(type).kind == DTypeKind::bits; }
 int bits(DType type) { return format(type).storage; }
@@ -267,6 +280,22 @@ std::optional<DType> join(DType a, DType b) {
   return std::nullopt;
 }
 
+double as_double(DType type, Scalar value) {
+  if (is_float(type)) return value.real;
+  return is_wide_unsigned(type) ? static_cast<double>(static_cast<std::uint64_t>(value.integer))
+                                : static_cast<double>(value.integer);
+}
+
+std::string integer_text(DType type, Scalar value) {
+  return is_wide_unsigned(type) ? std::to_string(static_cast<std::uint64_t>(value.integer))
+                                : std::to_string(value.integer);
+}
+
+bool is_value_of(DType type, double number) {
+  const double largest = is_wide_unsigned(type) ? 0x1p64 : static_cast<double>(integer_max(type));
+  return number == std::trunc(number) && number >= static_cast<double>(integer_min(type)) && number <= largest;
+}
+
 double round_to(DType type, double value) {
   if (type == DType::f32) return static_cast<double>(static_cast<float>(value));
   if (type == DType::f64) return value;
@@ -285,9 +314,7 @@ std::int64_t wrap_to(DType type, std::int64_t value) {
 Scalar convert(Scalar value, DType from, DType to, bool saturate) {
   Scalar result;
   if (!is_float(from) && !is_float(to)) {
-    const bool clamps = saturate && is_integer(to) && to != DType::s64;
-    const std::int64_t low = clamps ? std::max(value.integer, integer_min(to)) : value.integer;
-    result.integer = clamps ? std::min(low, integer_max(to)) : wrap_to(to, value.integer);
+    result.integer = saturate && is_integer(to) ? clamp(value.integer, from, to) : wrap_to(to, value.integer);
   } else if (!is_float(to)) {
     if (is_truth(to))
       result.integer = value.real != 0 ? 1 : 0;
@@ -296,7 +323,7 @@ Scalar convert(Scalar value, DType from, DType to, bool saturate) {
           saturate && is_integer(to) ? truncate_and_clamp(value.real, to) : truncate_and_wrap(value.real, to);
   } else {
     double exact = value.real;
-    if (!is_float(from)) exact = to == DType::f64 ? static_cast<double>(value.integer) : to_odd_double(value.integer);
+    if (!is_float(from)) exact = to == DType::f64 ? as_double(from, value) : to_odd_double(value.integer, from);
     const bool clamps = saturate && saturates(to) && !std::isnan(exact);
     const double limit = clamps ? largest(format(to)) : 0;
     result.real = round_to(to, clamps ? std::min(std::max(exact, -limit), limit) : exact);

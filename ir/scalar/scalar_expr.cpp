@@ -37,14 +37,14 @@ Scalar constant_value(double value, DType type) { return convert({value, 0}, DTy
 
 Scalar evaluate_unary(const ScalarExpr& e, UnaryOp op, const Scalar* operands) {
   const Scalar a = evaluate(e.args[0], operands);
-  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, a.integer));
+  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, e.args[0].type, a.integer));
   return of_real(e.type, apply_real(op, a.real));
 }
 
 Scalar evaluate_binary(const ScalarExpr& e, BinaryOp op, const Scalar* operands) {
   const Scalar a = evaluate(e.args[0], operands);
   const Scalar b = evaluate(e.args[1], operands);
-  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, a.integer, b.integer));
+  if (!is_float(e.args[0].type)) return wrapped(e.type, apply_integer(op, e.args[0].type, a.integer, b.integer));
   return of_real(e.type, apply_real(op, a.real, b.real));
 }
 

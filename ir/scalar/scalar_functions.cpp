@@ -9,6 +9,13 @@ namespace isamap {
 namespace {
 
 using Integer = std::int64_t;
+using Bits = std::uint64_t;
+
+/// A function of integers without sign, of their bits.
+template <auto function>
+Integer of_bits(Integer a, Integer b) {
+  return static_cast<Integer>(function(static_cast<Bits>(a), static_cast<Bits>(b)));
+}
 
 /// A function of the C library, computed in double.
 constexpr ScalarFunction library(std::string_view name, std::string_view text) { return {.name = name, .text = text}; }
@@ -97,7 +104,16 @@ Integer power(Integer a, Integer n) {
   return result;
 }
 
+Bits bit_power(Bits a, Bits n) {
+  Bits result = 1;
+  for (; n > 0; n >>= 1, a *= a)
+    if (n % 2 == 1) result *= a;
+  return result;
+}
+
 Integer remainder(Integer a, Integer b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+Bits bit_remainder(Bits a, Bits b) { return b == 0 ? 0 : a % b; }
 
 Integer floored_remainder(Integer a, Integer b) {
   const Integer r = remainder(a, b);
@@ -206,6 +222,7 @@ constexpr auto unary_rows = std::to_array<UnaryFunction>({
                 .smt = "abs"},
      .real = [](double a) { return std::fabs(a); },
      .integer = [](Integer a) { return a < 0 ? wrapping::sub(0, a) : a; },
+     .wide = [](Integer a) { return a; },
      .propagated = own_error,
      .keeps_magnitude = true},
     {.op = UnaryOp::round,
@@ -233,7 +250,8 @@ constexpr auto unary_rows = std::to_array<UnaryFunction>({
                 .helper = "sign_of",
                 .integer_helper = "sign_of"},
      .real = [](double a) { return a != a ? a : static_cast<double>((a > 0) - (a < 0)); },
-     .integer = [](Integer a) { return static_cast<Integer>((a > 0) - (a < 0)); }},
+     .integer = [](Integer a) { return static_cast<Integer>((a > 0) - (a < 0)); },
+     .wide = [](Integer a) { return static_cast<Integer>(a != 0); }},
     {.op = UnaryOp::sin,
      .common = library("sin", "std::sin({a})"),
      .real = [](double a) { return std::sin(a); },
@@ -324,11 +342,13 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
      .common = arithmetic("/", binding::product, "{a} / {b}", "wrap_div<{T}>({a}, {b})", "wrap_div", ""),
      .real = [](double a, double b) { return a / b; },
      .integer = wrapping::div,
+     .wide = of_bits<[](Bits a, Bits b) { return b == 0 ? 0 : a / b; }>,
      .propagated = error_of_quotient},
     {.op = BinaryOp::min,
      .common = of_two("min", "smaller({a}, {b})", "smaller"),
      .real = minimum,
      .integer = [](Integer a, Integer b) { return std::min(a, b); },
+     .wide = of_bits<[](Bits a, Bits b) { return std::min(a, b); }>,
      .propagated = larger_error,
      .commutative = true,
      .of_magnitudes = BinaryOp::max},
@@ -336,6 +356,7 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
      .common = of_two("max", "larger({a}, {b})", "larger"),
      .real = maximum,
      .integer = [](Integer a, Integer b) { return std::max(a, b); },
+     .wide = of_bits<[](Bits a, Bits b) { return std::max(a, b); }>,
      .propagated = larger_error,
      .commutative = true,
      .of_magnitudes = BinaryOp::max},
@@ -346,6 +367,7 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
                 .integer_helper = "wrap_pow"},
      .real = [](double a, double b) { return std::pow(a, b); },
      .integer = power,
+     .wide = of_bits<bit_power>,
      .propagated = error_of_power},
     {.op = BinaryOp::mod,
      .common = {.name = "mod",
@@ -357,6 +379,7 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
                 .integer_helper = "floored_remainder"},
      .real = floored_remainder,
      .integer = floored_remainder,
+     .wide = of_bits<bit_remainder>,
      .propagated = error_of_remainder},
     {.op = BinaryOp::fmod,
      .common = {.name = "fmod",
@@ -367,26 +390,31 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
                 .integer_helper = "wrap_rem"},
      .real = [](double a, double b) { return std::fmod(a, b); },
      .integer = remainder,
+     .wide = of_bits<bit_remainder>,
      .propagated = error_of_remainder},
     {.op = BinaryOp::less_equal,
      .common = comparison("<=", "{a} <= {b}"),
      .real = [](double a, double b) { return a <= b ? 1.0 : 0.0; },
      .integer = [](Integer a, Integer b) { return static_cast<Integer>(a <= b); },
+     .wide = of_bits<[](Bits a, Bits b) { return a <= b; }>,
      .propagated = error_of_comparison},
     {.op = BinaryOp::less,
      .common = comparison("<", "{a} < {b}"),
      .real = [](double a, double b) { return a < b ? 1.0 : 0.0; },
      .integer = [](Integer a, Integer b) { return static_cast<Integer>(a < b); },
+     .wide = of_bits<[](Bits a, Bits b) { return a < b; }>,
      .propagated = error_of_comparison},
     {.op = BinaryOp::greater_equal,
      .common = comparison(">=", "{a} >= {b}"),
      .real = [](double a, double b) { return a >= b ? 1.0 : 0.0; },
      .integer = [](Integer a, Integer b) { return static_cast<Integer>(a >= b); },
+     .wide = of_bits<[](Bits a, Bits b) { return a >= b; }>,
      .propagated = error_of_comparison},
     {.op = BinaryOp::greater,
      .common = comparison(">", "{a} > {b}"),
      .real = [](double a, double b) { return a > b ? 1.0 : 0.0; },
      .integer = [](Integer a, Integer b) { return static_cast<Integer>(a > b); },
+     .wide = of_bits<([](Bits a, Bits b) { return a > b; })>,
      .propagated = error_of_comparison},
     {.op = BinaryOp::equal,
      .common = comparison("==", "{a} == {b}"),
@@ -434,6 +462,7 @@ constexpr auto binary_rows = std::to_array<BinaryFunction>({
     {.op = BinaryOp::shift_right,
      .common = of_integers("shr", "wrap_shr<{T}>({a}, {b})", "wrap_shr"),
      .integer = [](Integer a, Integer b) { return a >> (moves_all_out(b) ? 63 : b); },
+     .wide = of_bits<([](Bits a, Bits b) { return b < 64 ? a >> b : 0; })>,
      .propagated = error_of_bits},
 });
 

@@ -5,10 +5,10 @@
 // (ir/scalar/scalar_functions.cpp). Where printed code shall be vectorizable, a helper `float_NAME` is added
 // (backends/cpp/text/helpers.cpp), which is then used by its name.
 //
-// Integers are computed in 64 bits that wrap. max, min and sign of a NaN are NaN (IEEE 754-2019 maximum,
-// minimum); `round` rounds to the nearest integer, ties to even; integer division truncates, and a division or
-// remainder by zero gives 0. `mod` has the sign of the divisor, `fmod` that of the dividend. A shift by 64 or more, or
-// by less than 0, moves all bits out.
+// Integers are computed in 64 bits that wrap; u64 has functions of its own where its upper half is no negative number.
+// max, min and sign of a NaN are NaN (IEEE 754-2019 maximum, minimum); `round` rounds to the nearest integer, ties to
+// even; integer division truncates, and a division or remainder by zero gives 0. `mod` has the sign of the divisor,
+// `fmod` that of the dividend. A shift by 64 or more, or by less than 0, moves all bits out.
 
 #include <cstdint>
 #include <limits>
@@ -70,6 +70,7 @@ struct UnaryFunction {
   ScalarFunction common;
   double (*real)(double) = nullptr;                 ///< a truth value is 0 or 1; nullptr: not defined
   std::int64_t (*integer)(std::int64_t) = nullptr;  ///< nullptr: not defined
+  std::int64_t (*wide)(std::int64_t) = nullptr;     ///< of the bits of u64; nullptr: as `integer`
   /// Bound on the difference of results for arguments within the estimate; nullptr: the function is monotone on its
   /// domain [lowest, highest], so the ends of the interval have it.
   double (*propagated)(const Estimate& a) = nullptr;
@@ -82,6 +83,7 @@ struct BinaryFunction {
   ScalarFunction common;
   double (*real)(double, double) = nullptr;
   std::int64_t (*integer)(std::int64_t, std::int64_t) = nullptr;
+  std::int64_t (*wide)(std::int64_t, std::int64_t) = nullptr;  ///< of the bits of u64; nullptr: as `integer`
   double (*propagated)(const Estimate& a, const Estimate& b, double value) = nullptr;
   bool commutative = false;
   /// |f(a, b)| <= g(|a|, |b|), and so for its derivatives: the g; nothing: there is none in the table.
@@ -105,8 +107,17 @@ bool approximates(const ScalarExpr& e);
 /// Before the rounding to the node's type.
 inline double apply_real(UnaryOp op, double a) { return function_of(op).real(a); }
 inline double apply_real(BinaryOp op, double a, double b) { return function_of(op).real(a, b); }
-inline std::int64_t apply_integer(UnaryOp op, std::int64_t a) { return function_of(op).integer(a); }
-inline std::int64_t apply_integer(BinaryOp op, std::int64_t a, std::int64_t b) { return function_of(op).integer(a, b); }
+/// The function of integers of this type.
+template <class Function>
+auto integer_function(const Function& f, DType operands) {
+  return f.wide != nullptr && is_wide_unsigned(operands) ? f.wide : f.integer;
+}
+inline std::int64_t apply_integer(UnaryOp op, DType operands, std::int64_t a) {
+  return integer_function(function_of(op), operands)(a);
+}
+inline std::int64_t apply_integer(BinaryOp op, DType operands, std::int64_t a, std::int64_t b) {
+  return integer_function(function_of(op), operands)(a, b);
+}
 
 /// Bounds on the error of the exact function of erroneous arguments; infinity where it is steep or undefined there.
 double propagated(const UnaryFunction& function, const Estimate& a);

@@ -96,9 +96,9 @@ class Typing {
 
   ScalarExpr typed_constant(double value, DType type) {
     if (is_float(type)) return constant(round_to(type, value), type);
-    const bool extreme = type == DType::s64 && std::fabs(value) == 0x1p63;  // the identities of max and min
-    const bool fits = extreme || (value == std::trunc(value) && std::fabs(value) <= 0x1p53 &&
-                                  wrap_to(type, static_cast<std::int64_t>(value)) == static_cast<std::int64_t>(value));
+    const bool extreme = std::fabs(value) == (is_wide_unsigned(type) ? 0x1p64 : 0x1p63);  // identities of max and min
+    const bool fits =
+        is_truth(type) ? value == 0 || value == 1 : is_value_of(type, value) && (extreme || std::fabs(value) <= 0x1p53);
     if (!fits) {
       fail({}, "the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
            "write it inside a cast, or compute in a type that holds it");
@@ -216,7 +216,7 @@ class Typing {
 
   static ScalarExpr folded(const ScalarExpr& e) {
     const Scalar value = evaluate(e, nullptr);
-    return constant(is_float(e.type) ? value.real : static_cast<double>(value.integer), e.type);
+    return constant(as_double(e.type, value), e.type);
   }
 
   Places places_;

@@ -42,11 +42,7 @@ std::optional<std::int64_t> product(const std::vector<std::int64_t>& factors) {
   return result;
 }
 
-bool holds(DType type, double value) {
-  if (is_float(type)) return !std::isnan(value);
-  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
-         value <= static_cast<double>(integer_max(type));
-}
+bool holds(DType type, double value) { return is_float(type) ? !std::isnan(value) : is_value_of(type, value); }
 
 bool is_test(const ScalarExpr& e) {
   if (const auto* u = std::get_if<Unary>(&e.op)) return function_of(u->op).common.operands == Operands::of_any;

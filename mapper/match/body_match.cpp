@@ -29,8 +29,7 @@ const ScalarExpr& without_casts(const ScalarExpr& e) {
 bool representable(double value, DType type) {
   if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : format_of(type).has_infinity;
   if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
-  return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type)) &&
-         value == __builtin_trunc(value);
+  return is_value_of(type, value);
 }
 
 /// The read below casts, or nothing: s32(B).
@@ -208,7 +207,8 @@ std::vector<Annihilator> reaching_unary(UnaryOp op, const ScalarExpr& a, double 
     return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Annihilator>{};
   const UnaryFunction& f = function_of(op);
   if (f.real == nullptr)
-    return static_cast<double>(f.integer(0)) == target ? reaching(a, 0) : std::vector<Annihilator>{};
+    return as_double(result_type(op, a.type), {0, apply_integer(op, a.type, 0)}) == target ? reaching(a, 0)
+                                                                                           : std::vector<Annihilator>{};
   for (const double argument : {0.0, -kInfinity})
     if (f.real(argument) == target) return reaching(a, argument);
   return {};
@@ -297,10 +297,10 @@ std::vector<Annihilator> annihilators(const Computation& instruction) {
       all = reaching(instruction.body, 1);
       break;
     case Reduction::max:
-      all = reaching(instruction.body, is_float(type) ? -kInfinity : static_cast<double>(integer_min(type)));
+      all = reaching(instruction.body, is_float(type) ? -kInfinity : as_double(type, identity(Reduction::max, type)));
       break;
     case Reduction::min:
-      all = reaching(instruction.body, is_float(type) ? kInfinity : static_cast<double>(integer_max(type)));
+      all = reaching(instruction.body, is_float(type) ? kInfinity : as_double(type, identity(Reduction::min, type)));
       break;
     case Reduction::assign:
       break;

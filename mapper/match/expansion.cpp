@@ -95,7 +95,7 @@ class Expander {
   explicit Expander(const std::vector<Interval>& ranges) : ranges_(ranges) {}
 
   std::optional<Node> expand(const ScalarExpr& e) {
-    if (!is_integer(e.type)) return std::nullopt;
+    if (!is_integer(e.type) || is_wide_unsigned(e.type)) return std::nullopt;  // u64 fits no Interval
     if (const auto* r = std::get_if<Read>(&e.op)) {
       const Values values = ranges_[static_cast<std::size_t>(r->access)];  // perhaps of the other signedness
       return Node{{{{r->access}, 1}}, fits(values, e.type) ? values : Values{}};
@@ -181,7 +181,9 @@ void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vecto
       .push_back({std::move(argument), true, body.type, sums.value_or(Interval{1, 0})});
 }
 
-Interval values_of(DType type) { return {integer_min(type), integer_max(type)}; }
+Interval values_of(DType type) {
+  return {is_wide_unsigned(type) ? integer_min(DType::s64) : integer_min(type), integer_max(type)};
+}
 
 std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interval>& ranges) {
   Expander expander(ranges);

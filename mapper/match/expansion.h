@@ -44,7 +44,7 @@ std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interv
 void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vector<Interval>& ranges, std::int64_t count,
                   const Interval& before);
 
-/// The values of an integer type.
+/// The values of an integer type; of u64 those of its bits as s64.
 Interval values_of(DType type);
 
 }  // namespace isamap

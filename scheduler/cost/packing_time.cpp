@@ -2,6 +2,7 @@
 #include "scheduler/cost/packing_time.h"
 
 #include <algorithm>
+#include <set>
 
 #include "hwdesc/model/parallel_units.h"
 #include "scheduler/cost/cache_traffic.h"
@@ -42,7 +43,24 @@ std::vector<SplitDigit> digits_in_copy_order(const StagedTile& s, const AffineEx
   return digits;
 }
 
-/// Cycles per element of a scalar loop that makes the copy, times the replication in the layout.
+/// Are these dims inside divisions of the place?
+bool divides(const AffineExpr& offset, const std::set<std::string>& dims) {
+  return std::any_of(offset.terms().begin(), offset.terms().end(), [&](const AffineTerm& term) {
+    const FloorDiv* const by = division(term);
+    const std::set<std::string> names = by != nullptr ? by->numerator->names() : std::set<std::string>();
+    return std::any_of(dims.begin(), dims.end(), [&](const std::string& dim) { return names.contains(dim); });
+  });
+}
+
+/// Elements of the innermost loop of a copy: 1 along a replicated dim.
+std::int64_t row_of(const SplitDigit& innermost, const Tiles& whole) {
+  const std::set<std::string> names = innermost.form.names();
+  if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole.contains(name); })) return 1;
+  return std::max<std::int64_t>(digit_extent(innermost, range_over(innermost.form, whole).extent), 1);
+}
+
+/// Cycles per element of a scalar loop that makes the copy, times the replication in the layout. Divisions by dims of
+/// outer loops are done once for each row of the innermost digit: of `[c, q]`, `X[c/4 + 34*(c%4),q]` is contiguous.
 double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
   const Access& access = access_of(view.statement, s.access);
   const AffineExpr offset =
@@ -70,14 +88,16 @@ double cycles_by_element(const ResolvedNest& view, const StagedTile& s) {
     if (const auto range = bounds(e, ranges_of(view.statement.domain)))
       natural *= static_cast<double>(range->high - range->low + 1);
   double each = timing.copy_divided;
-  if (offset.is_linear()) {
+  const auto split = split_digit(s.stage.layout.back().index);
+  const std::set<std::string> innermost = s.stage.layout.back().index.names();
+  if (offset.is_linear() || (split && !divides(offset, innermost))) {
     std::int64_t stride = 0;
-    const auto split = split_digit(s.stage.layout.back().index);
-    for (const std::string& name : s.stage.layout.back().index.names()) {  // of 2*q + s, one step of 2*q is two of it
+    for (const std::string& name : innermost) {  // of 2*q + s, one step of 2*q is two of it
       const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
       stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
     }
     each = stride == 1 ? timing.copy_contiguous : timing.copy_strided;
+    if (!offset.is_linear()) each += timing.copy_divided / static_cast<double>(row_of(*split, whole));
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }

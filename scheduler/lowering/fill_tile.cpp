@@ -16,7 +16,7 @@ std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId uni
   Element element;
   element.unit = unit;
   element.write.buffer = tile.buffer;
-  element.body = constant(is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer), buffer.dtype);
+  element.body = constant(as_double(buffer.dtype, value), buffer.dtype);
   std::vector<std::pair<std::string, std::int64_t>> loops;
   for (std::size_t axis = 0; axis < buffer.extents.size(); ++axis) {
     const std::int64_t extent = buffer.extents[axis];
@@ -116,7 +116,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
                                     const TileLayout* part) {
   const Buffer buffer = lowering.buffer(tile.buffer);
   const bool registers = lowering.model.memory(buffer.memory).is_register();
-  const double wanted = is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer);
+  const double wanted = as_double(buffer.dtype, value);
   const TileLayout elements = part != nullptr ? *part : tile;  // without padding
   TileLayout visited = elements;
   for (Coordinate& c : visited.coordinates) c.extent = c.padded;

@@ -80,7 +80,7 @@ Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& elem
   Element otherwise = element;
   otherwise.reads.clear();
   const Scalar stored = convert({value, 0}, DType::f64, type, true);
-  otherwise.body = constant(is_float(type) ? stored.real : static_cast<double>(stored.integer), type);
+  otherwise.body = constant(as_double(type, stored), type);
   Guard guard;
   guard.conditions = std::move(conditions);
   guard.then = {std::move(then)};

@@ -111,6 +111,8 @@ TEST(Elements, AreExactInEveryFormat) {
       {"u16", "u16", "u16", "O[x] = A[x] * B[x] + A[x] / B[x]"},
       {"s64", "s64", "s64", "O[x] max= min(A[x] * B[x], -A[x])"},
       {"s64", "s64", "f32", "O[x] = f32(A[x]) + f32(B[x])"},
+      {"u64", "u64", "u64", "O[x] max= A[x] / B[x] - min(A[x], B[x])"},
+      {"u64", "u64", "u64", "O[x] min= A[x] - B[x]"},
       {"s64", "s64", "bf16", "O[x] = bf16(A[x])*bf16(B[x])"},
       {"f32", "f64", "s8", "O[x] = sat_s8(round(A[x])) + s8(B[x])"},
       {"f32", "f64", "s32", "O[x] = sat_s32(A[x]) - s32(B[x])"},

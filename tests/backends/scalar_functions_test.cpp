@@ -132,7 +132,7 @@ TEST_P(FunctionsOf, AreTheInterpretersInCpp) {
 
 INSTANTIATE_TEST_SUITE_P(Type, FunctionsOf,
                          testing::Values("f32", "f64", "bf16", "f16", "tf32", "e4m3", "e5m2", "s8", "u8", "s16", "u16",
-                                         "s32", "u32", "s64", "bool"),
+                                         "s32", "u32", "s64", "u64", "bool"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST(ScalarFunctions, OfOneElementAndOfNone) {

@@ -41,10 +41,11 @@ TEST(Formula, WrongSettings) {
             "--dims: 'n=4x' needs an integer\n");
   EXPECT_EQ(tensors("C[i] += A[i,k]", "i=4,z=3"),
             "--dims: iterator 'k' has no extent\n  hint: add k=64, say\n--dims: 'z' does not occur in the formula\n");
-  EXPECT_EQ(tensors("C[i] = A[i]", "i=4", "Q=f32,A=f99"),
-            "--dtypes: the formula has no tensor 'Q'\n"
-            "--dtypes: tensor 'A' has an unknown dtype 'f99'\n"
-            "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool\n");
+  EXPECT_EQ(
+      tensors("C[i] = A[i]", "i=4", "Q=f32,A=f99"),
+      "--dtypes: the formula has no tensor 'Q'\n"
+      "--dtypes: tensor 'A' has an unknown dtype 'f99'\n"
+      "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u64, u32, u16, u8, bool\n");
 }
 
 TEST(Formula, SumsOfKernelsDoNotSaturate) {

@@ -204,7 +204,7 @@ k.yaml:2:44: the size of dim 'B' is 99999999999999999999, which is no integer of
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                 ^
-  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u64, u32, u16, u8, bool
 k.yaml:4:34: unknown key 'outsid' in tensor 'A'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                      ^
@@ -264,7 +264,7 @@ compute:
 k.yaml:4:29: tensor 'A' has an unknown dtype 'f99'
       A: {shape: [N, K], dtype: f99}
                                 ^
-  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8, bool
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u64, u32, u16, u8, bool
 k.yaml:9:15: kernel 'a': statement s1: reads B[n + 1], whose subscript n + 1 runs from 1 to 4, but dimension 0 of 'B' has size 4
       - C[n] += B[n+1]
                   ^

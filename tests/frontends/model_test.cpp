@@ -40,8 +40,7 @@ TensorData integers_of(const Shape& shape, const Shape& values) {
 
 Reals reals_of(const TensorData& data) {
   Reals result;
-  for (std::int64_t i = 0; i < data.count(); ++i)
-    result.push_back(is_float(data.dtype) ? data.get(i).real : static_cast<double>(data.get(i).integer));
+  for (std::int64_t i = 0; i < data.count(); ++i) result.push_back(as_double(data.dtype, data.get(i)));
   return result;
 }
 
@@ -233,6 +232,51 @@ TEST_F(ModelTest, Pools) {
   const std::string attributes = ints("kernel_shape", {3}) + ints("strides", {2}) + ints("pads", {1, 0});
   expect_near(run(one("MaxPool", {{"x", {1, 1, 6}}}, attributes), {x}), largest);
   expect_near(run(one("AveragePool", {{"x", {1, 1, 6}}}, attributes), {x}), mean);
+}
+
+/// Windows that are longer than the padded input, rounded up: as ONNX Runtime 1.32 computes them.
+TEST_F(ModelTest, PoolsOfWideWindows) {
+  struct Wide {
+    std::int64_t size, filter, stride, before, after, dilation;
+    Reals largest, mean, with_pads;
+  };
+  const std::vector<Wide> cases = {
+      {2, 3, 2, 0, 0, 1, {2}, {1.5}, {1.5}},
+      {2, 3, 2, 1, 0, 1, {2}, {1.5}, {1}},
+      {2, 4, 3, 0, 1, 1, {2}, {1.5}, {1}},
+      {2, 5, 4, 0, 0, 1, {2}, {1.5}, {1.5}},
+      {1, 4, 4, 0, 0, 1, {1}, {1}, {1}},
+      {3, 3, 3, 0, 0, 2, {3}, {2}, {2}},
+      {5, 3, 2, 0, 0, 1, {3, 5}, {2, 4}, {2, 4}},
+      {6, 3, 2, 1, 1, 1, {2, 4, 6, 6}, {1.5, 3, 5, 6}, {1, 3, 5, 3}},
+      {2, 3, 1, 0, 0, 1, {}, {}, {}},
+  };
+  for (const Wide& w : cases) {
+    SCOPED_TRACE(std::to_string(w.size) + " by " + std::to_string(w.filter));
+    TensorData x = make_data({"", {1, 1, w.size}, DType::f32});
+    for (std::int64_t i = 0; i < w.size; ++i) x.set(i, {static_cast<double>(i + 1), 0});
+    const std::string attributes = ints("kernel_shape", {w.filter}) + ints("strides", {w.stride}) +
+                                   ints("pads", {w.before, w.after}) + ints("dilations", {w.dilation}) +
+                                   integer("ceil_mode", 1);
+    const auto pool = [&](const std::string& op, const std::string& more) {
+      return run(one(op, {{"x", {1, 1, w.size}}}, attributes + more), {x});
+    };
+    expect_near(pool("MaxPool", ""), w.largest);
+    expect_near(pool("AveragePool", ""), w.mean);
+    expect_near(pool("AveragePool", integer("count_include_pad", 1)), w.with_pads);
+  }
+}
+
+TEST_F(ModelTest, WideUnsignedIntegers) {
+  TensorData x = make_data({"", {3}, DType::u64}), z = x;
+  for (const auto& [i, a, b] : {std::tuple(0, -1, 2), std::tuple(1, 3, -4), std::tuple(2, 5, 5)})  // -1: 2^64 - 1
+    x.set(i, {0, a}), z.set(i, {0, b});
+  constexpr int u64 = 13;
+  const auto of = [&](const char* op) { return run(one(op, {{"x", {3}}, {"z", {3}}}, "", u64), {x, z}); };
+  EXPECT_EQ(of("Less"), (Reals{0, 1, 0}));
+  EXPECT_EQ(of("Max"), (Reals{0x1p64, 0x1p64, 5}));
+  EXPECT_EQ(of("Div"), (Reals{0x1p63, 0, 1}));
+  EXPECT_EQ(of("Sub"), (Reals{0x1p64, 7, 0}));  // 2^64 - 3, and wrapped
 }
 
 TEST_F(ModelTest, Softmax) {

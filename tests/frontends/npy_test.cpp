@@ -50,8 +50,8 @@ class Arrays : public testing::Test {
   std::filesystem::path folder_;
 };
 
-const std::vector<DType> numpy_dtypes = {DType::f64, DType::f32, DType::f16, DType::s64, DType::s32,    DType::s16,
-                                         DType::s8,  DType::u32, DType::u16, DType::u8,  DType::boolean};
+const std::vector<DType> numpy_dtypes = {DType::f64, DType::f32, DType::f16, DType::s64, DType::s32, DType::s16,
+                                         DType::s8,  DType::u64, DType::u32, DType::u16, DType::u8,  DType::boolean};
 
 TEST_F(Arrays, WhatIsWrittenReadsBack) {
   std::vector<NamedData> arrays;

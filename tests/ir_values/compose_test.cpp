@@ -52,6 +52,23 @@ TEST(Compose, PaddingBecomesAValueOutside) {
             "b: Y[p] += X[p + r - 1] outside 0 * W[r] over p: 6, r: 3\n");
 }
 
+/// A channel shuffle before a window: only the axis of the window leaves the copy, and it is one of the source.
+TEST(Compose, AWindowReadsShuffledChannels) {
+  const auto shuffled = [](const std::string& index, const std::string& outside) {
+    return "kernel k\ntensor X: f32[6,5]\ntensor W: f32[6,3]\ntensor T: f32[6,5]\ntensor Y: f32[6,5]\n"
+           "a: T[c,p] = X[" +
+           index + "] over c: 6, p: 5\nb: Y[c,p] += T[" + outside +
+           ",p + r - 1] outside 0 * W[c,r] over c: 6, p: 5, r: 3\n";
+  };
+  EXPECT_EQ(without_copies(shuffled("c/2 + 3*(c%2),p", "c")),
+            "b: Y[c,p] += X[c/2 + 3*(c%2),p + r - 1] outside 0 * W[c,r] over c: 6, p: 5, r: 3\n");
+  for (const auto& [index, outside] :
+       {std::pair("c/2 + 3*(c%2),p", "c + 1"), std::pair("c/2 + 3*(c%2),4 - p", "c"), std::pair("c,(p + c)%5", "c")}) {
+    const std::string text = shuffled(index, outside);  // beyond T lies an element of X
+    EXPECT_EQ(without_copies(text).find("X[") < without_copies(text).find("b:"), true) << text;
+  }
+}
+
 TEST(Compose, WhatIsWantedOrOverwrittenStays) {
   // T is an output too; X is written again before Y reads T.
   const std::string wanted = "a: T[i] = X[i] over i: 4\nb: Y[i] = exp(X[i]) over i: 4\n";

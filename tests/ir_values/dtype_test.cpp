@@ -152,6 +152,25 @@ TEST(DType, IntegersBecomeFloatsWithOneRounding) {
   EXPECT_EQ(convert({0, above_middle}, DType::s64, DType::bf16, false).real, 0x1.02p60);
 }
 
+TEST(DType, HalfOfTheWideUnsignedValuesAreNegativeBits) {
+  const Scalar largest{0, -1}, middle{0, std::numeric_limits<std::int64_t>::min()};
+  EXPECT_EQ(as_double(DType::u64, largest), 0x1p64);
+  EXPECT_EQ(integer_text(DType::u64, largest), "18446744073709551615");
+  EXPECT_EQ(integer_text(DType::s64, largest), "-1");
+  const auto cast = [](double x, bool saturate) { return convert({x, 0}, DType::f64, DType::u64, saturate).integer; };
+  EXPECT_EQ(cast(0x1p63, true), middle.integer);
+  EXPECT_EQ(cast(0x1p63, false), middle.integer);
+  EXPECT_EQ(cast(1e30, true), -1);
+  EXPECT_EQ(cast(-1, true), 0);
+  EXPECT_EQ(cast(-1, false), -1);
+  EXPECT_EQ(convert(largest, DType::u64, DType::s32, true).integer, 2147483647);
+  EXPECT_EQ(convert(largest, DType::u64, DType::u64, true).integer, -1);
+  EXPECT_EQ(convert({0, -1}, DType::s64, DType::u64, true).integer, 0);
+  EXPECT_EQ(convert(largest, DType::u64, DType::f64, false).real, 0x1p64);
+  EXPECT_EQ(convert(middle, DType::u64, DType::f32, false).real, 0x1p63);
+  EXPECT_TRUE(is_value_of(DType::u64, 0x1p64) && !is_value_of(DType::u64, -1) && !is_value_of(DType::u64, 0x1p65));
+}
+
 TEST(DType, JoinIsTheSmallestTypeThatHoldsBoth) {
   const auto shown = [](DType a, DType b) {
     const auto j = join(a, b);
@@ -163,6 +182,8 @@ TEST(DType, JoinIsTheSmallestTypeThatHoldsBoth) {
   EXPECT_EQ(shown(DType::f32, DType::s32), "f64");
   EXPECT_EQ(shown(DType::s64, DType::f64), "none");
   EXPECT_EQ(shown(DType::u32, DType::s32), "s64");
+  EXPECT_EQ(shown(DType::u64, DType::u32), "u64");
+  EXPECT_EQ(shown(DType::u64, DType::s64), "none");
   EXPECT_EQ(shown(DType::e4m3, DType::e5m2), "f16");
   EXPECT_EQ(shown(DType::tf32, DType::bf16), "tf32");
   EXPECT_EQ(shown(DType::b32, DType::f32), "none");
@@ -179,8 +200,7 @@ TEST(DType, WidensIffEveryValueSurvives) {
       for (std::uint64_t raw = 0; raw < (1ULL << bits(from)) && survives; ++raw) {
         const Scalar value = decode(from, raw);
         const Scalar there = convert(value, from, to, false);
-        const double x = is_float(from) ? value.real : static_cast<double>(value.integer);
-        const double y = is_float(to) ? there.real : static_cast<double>(there.integer);
+        const double x = as_double(from, value), y = as_double(to, there);
         survives = x == y || (std::isnan(x) && std::isnan(y));
       }
       EXPECT_EQ(widens(from, to), survives) << name(from) << " to " << name(to);

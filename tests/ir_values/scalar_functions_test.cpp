@@ -202,6 +202,19 @@ TEST(ScalarFunctions, HaveTheValuesOfTheDocumentation) {
   EXPECT_EQ(value("f64(shl(a[], b[]))", DType::s32, 1, 64), 0);
   EXPECT_EQ(value("f64(shr(a[], b[]))", DType::s32, -5, 1), -3);
   EXPECT_EQ(value("f64(shr(a[], b[]))", DType::s8, -5, 100), -1);
+  EXPECT_EQ(value("f64(shr(a[], b[]))", DType::u64, 0x1p63, 62), 2);
+  EXPECT_EQ(value("f64(shr(a[], b[]))", DType::u64, 0x1p63, 64), 0);
+  EXPECT_EQ(value("f64(a[] / b[])", DType::u64, 0x1p63, 2), 0x1p62);
+  EXPECT_EQ(value("f64(a[] / b[])", DType::u64, 0x1p63, 0), 0);
+  EXPECT_EQ(value("f64(mod(a[], b[]))", DType::u64, 0x1p63, 3), 2);
+  EXPECT_EQ(value("f64(fmod(a[], b[]))", DType::u64, 0x1p63, 3), 2);
+  EXPECT_EQ(value("f64(pow(a[], b[]))", DType::u64, 2, 63), 0x1p63);
+  EXPECT_EQ(value("f64(max(a[], b[]))", DType::u64, 0x1p63, 1), 0x1p63);
+  EXPECT_EQ(value("f64(min(a[], b[]))", DType::u64, 0x1p63, 1), 1);
+  EXPECT_EQ(value("f64(abs(a[]))", DType::u64, 0x1p63 + 0x1p60), 0x1p63 + 0x1p60);
+  EXPECT_EQ(value("f64(sign(a[]))", DType::u64, 0x1p63), 1);
+  EXPECT_EQ(value("a[] < b[]", DType::u64, 0x1p63, 1), 0);
+  EXPECT_EQ(value("a[] >= b[]", DType::u64, 0x1p63, 1), 1);
   EXPECT_EQ(value("f64(bitxor(a[], b[]))", DType::u8, 12, 10), 6);
   EXPECT_EQ(value("f64(bitnot(a[]))", DType::u8, 12), 243);
   EXPECT_EQ(value("a[] == b[]", DType::f32, nan, nan), 0);
@@ -212,8 +225,8 @@ TEST(ScalarFunctions, HaveTheValuesOfTheDocumentation) {
   EXPECT_EQ(value("isnan(a[]) or isinf(b[])", DType::bf16, 1, -infinity), 1);
 }
 
-constexpr DType types[] = {DType::f32, DType::f64, DType::bf16, DType::e4m3,   DType::s8,
-                           DType::u8,  DType::s32, DType::s64,  DType::boolean};
+constexpr DType types[] = {DType::f32, DType::f64, DType::bf16, DType::e4m3, DType::s8,
+                           DType::u8,  DType::s32, DType::s64,  DType::u64,  DType::boolean};
 
 bool is_defined(const ScalarFunction& f, DType type) {
   if (f.operands == Operands::truth || (type == DType::boolean && !f.of_truth)) return f.of_truth && is_truth(type);
@@ -308,7 +321,8 @@ TEST(ScalarFunctions, ErrorsAreWithinTheirBounds) {
 TEST(ScalarFunctions, LogicIsCertainWhereOneOperandDecides) {
   const Estimate yes{1, 0}, no{0, 0}, perhaps{1, 1};
   const auto error = [](BinaryOp op, const Estimate& a, const Estimate& b) {
-    return propagated(function_of(op), a, b, static_cast<double>(apply_integer(op, a.value != 0, b.value != 0)));
+    const std::int64_t value = apply_integer(op, DType::boolean, a.value != 0, b.value != 0);
+    return propagated(function_of(op), a, b, static_cast<double>(value));
   };
   EXPECT_EQ(error(BinaryOp::logical_and, no, perhaps), 0);
   EXPECT_EQ(error(BinaryOp::logical_and, yes, perhaps), 1);

@@ -27,10 +27,10 @@ TEST(Elaborate, WidensLeavesToTheContext) {
 }
 
 TEST(Constant, TheEndsOfEveryIntegerTypeAreWhatReductionsStartAt) {
-  for (const DType type : {DType::s64, DType::s32, DType::u32, DType::s16, DType::s8, DType::u8})
+  for (const DType type : {DType::s64, DType::u64, DType::s32, DType::u32, DType::s16, DType::s8, DType::u8})
     for (const Reduction reduction : {Reduction::min, Reduction::max}) {
-      const std::int64_t start = identity(reduction, type).integer;
-      EXPECT_EQ(evaluate(constant(static_cast<double>(start), type), nullptr).integer, start) << name(type);
+      const Scalar start = identity(reduction, type);
+      EXPECT_EQ(evaluate(constant(as_double(type, start), type), nullptr), start) << name(type);
     }
 }
 
@@ -46,6 +46,8 @@ TEST(Elaborate, RefusesWhatWouldLoseValues) {
   EXPECT_EQ(typed(unary(UnaryOp::exp, a(DType::s8)), DType::s32), "exp is computed in s32, but needs a float type");
   EXPECT_EQ(typed(binary(BinaryOp::add, a(DType::s8), constant(0.5, DType::f32)), DType::s8),
             "the constant 0.5 is not a value of s8");
+  EXPECT_EQ(typed(binary(BinaryOp::add, a(DType::u64), constant(-1, DType::f32)), DType::u64),
+            "the constant -1 is not a value of u64");
   EXPECT_EQ(typed(cast(DType::f32, product(DType::s64, DType::f64)), DType::f32),
             "no type holds every value of both s64 and f64");
   EXPECT_EQ(typed(product(DType::b32, DType::b32), DType::b32), "no arithmetic is defined on b32");
@@ -84,7 +86,8 @@ TEST(ReadsOf, InOrderOfFirstOccurrence) {
 }
 
 TEST(ReductionIdentity, LeavesEveryValueUnchanged) {
-  for (const DType type : {DType::f32, DType::e4m3, DType::e5m2, DType::f16, DType::s8, DType::u8, DType::s64}) {
+  for (const DType type :
+       {DType::f32, DType::e4m3, DType::e5m2, DType::f16, DType::s8, DType::u8, DType::s64, DType::u64}) {
     for (const Reduction r : {Reduction::add, Reduction::mul, Reduction::max, Reduction::min}) {
       for (const double x : {0.0, 1.0, 112.0}) {
         const Scalar value = convert({x, 0}, DType::f64, type, false);
@@ -94,6 +97,9 @@ TEST(ReductionIdentity, LeavesEveryValueUnchanged) {
   }
   EXPECT_EQ(identity(Reduction::max, DType::e4m3).real, -448);
   EXPECT_EQ(identity(Reduction::min, DType::u8).integer, 255);
+  EXPECT_EQ(combine(Reduction::max, DType::u64, {0, 1}, {0, -1}), (Scalar{0, -1}));  // 2^64 - 1
+  EXPECT_EQ(combine(Reduction::saturating_add, DType::u64, {0, -2}, {0, 5}), (Scalar{0, -1}));
+  EXPECT_EQ(combine(Reduction::saturating_add, DType::u64, {0, -7}, {0, 5}), (Scalar{0, -2}));
 }
 
 }  // namespace

@@ -63,6 +63,23 @@ TEST(SoftwarePrefetch, SpreadOverPassesChangesNoValue) {
     expect_right(formula(a_product, dims), machine("x86_avx512"), spread_over_passes());
 }
 
+/// A loop of one step between two others is no pass, and one in two loops is counted once.
+TEST(SoftwarePrefetch, PassesAreThoseOfLoopsWithSeveralSteps) {
+  const auto passes = [](const std::vector<std::string>& between) {
+    auto lines = prefetching("", "");
+    lines.erase(lines.begin() + 2);
+    lines.insert(lines.begin() + 2, between.begin(), between.end());
+    lines.insert(lines.begin() + 2 + static_cast<std::ptrdiff_t>(between.size()), "stage B in l2 ahead 1");
+    return lines;
+  };
+  const auto one = passes({"for i by 16", "for i by 4"}), two = passes({"for i by 8", "for i by 4"});
+  EXPECT_EQ(text_of(one, "i=16,j=80,k=10").find("160*i") != std::string::npos, true);
+  for (const std::string dims : {"i=16,j=80,k=10", "i=29,j=37,k=7", "i=16,j=32,k=3", "i=3,j=40,k=5"}) {
+    expect_right(formula(a_product, dims), machine("x86_avx512"), one);
+    expect_right(formula(a_product, dims), machine("x86_avx512"), two);
+  }
+}
+
 /// Four passes of ten steps over a panel of 10 rows of 32 elements, 20 lines: one line in each step, none in the last
 /// panel's tail.
 TEST(SoftwarePrefetch, EachPassPrefetchesAnotherPartOfTheNextTile) {
@@ -126,6 +143,10 @@ TEST(SoftwarePrefetch, RefusalsSayWhy) {
   expect_words(spread("stage B in ram as [k, j/32, j%32]", "for j by 32", "for i by 4"),
                "ahead 1: tiles of B are not contiguous in B_ram");
   expect_words(spread("stage B in ram as [j/32, k, j%32]", "for j by 32", "for i by 4 on core"), "none in time");
+  expect_words(spread("stage B in ram as [j/32, k, j%32]", "for j by 32, i by 8", "for i by 4"), "none in time");
+  expect_words({"stage B in ram as [j/16, k, j%16]", "for j by 16", "for k by 1", "for i by 4", "stage B in l2 ahead 1",
+                "stage C in vec", "stage B in vec", "for i by 1 unroll", "do s0 with fma_f32_bcast(j=j)"},
+               "ahead 1: no loop of B below, whose steps would prefetch");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below loads A");

@@ -318,6 +318,22 @@ TEST(Terms, PackedCopiesComeBeforeTheCalls) {
   EXPECT_EQ(nest.cycles("packed copy", "packed copy of B"), 32 * 16 * 0.5 + 2048 * (2048.0 / (1 << 20)) / 4);
 }
 
+/// A division by the row of the copy is made once a row, one inside the row for each element.
+TEST(Terms, PackedCopiesDivideWhereTheyMust) {
+  const HardwareModel model = vector8();
+  const TimingParameters& timing = model.timing;
+  const auto copy_of = [&](const std::string& index) {
+    const Priced nest{formula("O[c,q] += W[c] * X[" + index + "]", "c=6,q=64"),
+                      model,
+                      {"stage X in ram as [c, q]", "for c by 1", "for q by 8", "stage O in vec", "stage X in vec",
+                       "do s0 with fma(j=q)"}};
+    return nest.cycles("packed copy", "packed copy of X") / (6 * 64);
+  };
+  const double plain = copy_of("c,q");
+  EXPECT_DOUBLE_EQ(copy_of("c/2 + 3*(c%2),q") - plain, timing.copy_divided / 64);
+  EXPECT_DOUBLE_EQ(copy_of("c,q/2 + 32*(q%2)") - plain, timing.copy_divided - timing.copy_contiguous);
+}
+
 /// 64 x 32 x 64 in four blocks of four warps, which share no tile.
 Priced blocks() {
   return {formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=32,k=64", "A=f16,B=f16,C=f32"),

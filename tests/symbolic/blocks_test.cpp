@@ -10,11 +10,13 @@
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/edge_grids.h"
 #include "driver/execute.h"
+#include "driver/grid_builder.h"
 #include "driver/grid_versions.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/masked_blocks.h"
+#include "program/packed_constants.h"
 #include "program/shared_copies.h"
 #include "program/tile_loops.h"
 #include "tests/symbolic/kernels.h"
@@ -437,6 +439,48 @@ TEST(PackedConstants, ServeImagesOfAnySize) {
   ASSERT_GT(unpacked.arguments.prepack.size(), 1U);
   unpacked.arguments.prepack.resize(1);
   EXPECT_FALSE(right_at(unpacked, 2, 9, 9));
+}
+
+/// Blocks of rests by a schedule of their own, whose panels are half as wide: each block reads the copy of its
+/// schedule.
+TEST(PackedConstants, EachBlockReadsTheCopyOfItsSchedule) {
+  const SymbolicKernel kernel = symbolic_kernel(weights);
+  const auto sample = bind(kernel, {{"N", 2}, {"H", 24}, {"W", 24}});
+  const auto schedule_of = [&](const std::string& text) {
+    auto schedule = parse_schedule(text, "s.yaml", *sample, vector_machine());
+    EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+    return *schedule;
+  };
+  std::string half = packed_weights;
+  for (std::size_t at; (at = half.find("16")) != std::string::npos;) half.replace(at, 2, "8");
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape) << render(shape.diagnostics());
+  const Schedule narrow = schedule_of(half);
+  auto grid = build_grid(*shape, vector_machine(), {}, {schedule_of(packed_weights), {narrow}, {}, narrow});
+  ASSERT_TRUE(grid) << render(grid.diagnostics());
+  SymbolicProgram program = *weights_grid().program;
+  program.grids = {std::move(*grid)};
+  program.arguments.prepack.clear();
+  std::vector<Buffer>& buffers = program.arguments.buffers;
+  const auto is_packed = [](const Buffer& buffer) { return buffer.ahead_of_time; };
+  buffers.erase(std::find_if(buffers.begin(), buffers.end(), is_packed), buffers.end());
+  share_packed_constants(program);
+  EXPECT_EQ(std::count_if(buffers.begin(), buffers.end(), is_packed), 2);
+  const auto unit = print_symbolic_cpp(program, vector_machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_NE(unit->text.find("F_packed_copies[F_packed_of[block]]"), std::string::npos) << unit->text;
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const auto right_at = [&](const SymbolicProgram& tried, std::int64_t n, std::int64_t h, std::int64_t w) {
+    const auto checked = run_at(*make_symbolic_runner(tried, vector_machine()), kernel, {{"N", n}, {"H", h}, {"W", w}},
+                                availability(vector_machine()).how);
+    EXPECT_TRUE(checked) << render(checked.diagnostics());
+    return checked && checked->correct;
+  };
+  for (const auto& [n, h, w] : {std::tuple(1, 1, 1), std::tuple(2, 3, 4), std::tuple(3, 5, 7), std::tuple(2, 9, 33)})
+    EXPECT_TRUE(right_at(program, n, h, w)) << n << " " << h << " " << w;
+  for (Block& block : program.grids[0].blocks)  // mutant: all blocks read the first copy
+    for (auto& [own, shared] : block.constants) shared = program.grids[0].blocks[0].constants.begin()->second;
+  EXPECT_FALSE(right_at(program, 2, 9, 33));
 }
 
 /// A kernel that is loaded packs once, and again where the constants are others.

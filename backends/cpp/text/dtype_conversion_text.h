@@ -15,8 +15,8 @@ inline constexpr const char* ends_text =
 
 inline constexpr const char* clamp_to_text =
     R"(template <class T, class S> inline T clamp_to(S x) {  // the nearest of T
-  constexpr std::int64_t t0 = std::int64_t(ends<T>::low), t1 = std::int64_t(ends<T>::high);
-  constexpr std::int64_t s0 = std::int64_t(ends<S>::low), s1 = std::int64_t(ends<S>::high);
+  constexpr std::int64_t t0 = std::int64_t(ends<T>::low), s0 = std::int64_t(ends<S>::low);
+  constexpr std::uint64_t t1 = std::uint64_t(ends<T>::high), s1 = std::uint64_t(ends<S>::high);
   constexpr S low = S(t0 > s0 ? t0 : s0), high = S(t1 < s1 ? t1 : s1);
   x = x < low ? low : x;
   return T(x > high ? high : x);

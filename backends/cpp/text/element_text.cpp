@@ -75,7 +75,9 @@ std::string ElementText::rounded(DType type, const std::string& value) {
 
 std::string ElementText::constant(double value, DType type) {
   if (!is_float(type)) {
-    const std::int64_t whole = evaluate(isamap::constant(value, type), nullptr).integer;
+    const Scalar number = evaluate(isamap::constant(value, type), nullptr);
+    if (is_wide_unsigned(type)) return call(portable_type(type), integer_text(type, number) + "u");
+    const std::int64_t whole = number.integer;
     const bool lowest = whole == std::numeric_limits<std::int64_t>::min();  // -2^63 is not expressible as a literal
     return call(portable_type(type), lowest ? std::to_string(whole + 1) + " - 1" : std::to_string(whole));
   }
@@ -102,13 +104,14 @@ std::string ElementText::cast(const Cast& how, DType from, DType to, const std::
   }
   if (is_float(to)) {
     if (!is_small_float(to)) return call(computed_type(to), value);
-    const std::string exact = from == DType::s64 ? call(helper("odd_double"), value) : call("double", value);
+    const std::string exact =
+        is_integer(from) && bits(from) == 64 ? call(helper("odd_double"), value) : call("double", value);
     const bool clamps = how.saturate && saturates(to);
     return clamps ? call(helper("clamp_" + std::string(name(to))), exact) : rounded(to, exact);
   }
   const bool clamps = how.saturate && is_integer(to);
   if (is_float(from)) return call(helper(clamps ? "truncate_clamped" : "truncate_wrapped") + "<" + type + ">", value);
-  if (!clamps || to == DType::s64) return call(type, value);
+  if (!clamps || (to == DType::s64 && widens(from, to))) return call(type, value);
   return call(helper("clamp_to") + "<" + type + ">", value);
 }
 

@@ -95,10 +95,9 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
        {},
        {},
        R"(template <class T> inline T wrap_pow(T a, T n) {  // a negative power of other than 1 and -1 is 0
-  const std::int64_t base = std::int64_t(a), power = std::int64_t(n);
-  if (power < 0) return T(base == 1 ? 1 : base == -1 ? (power % 2 == 0 ? 1 : -1) : 0);
-  std::uint64_t result = 1, factor = std::uint64_t(base);
-  for (std::int64_t left = power; left > 0; left >>= 1, factor *= factor)
+  if (n < T(0)) return T(a == T(1) ? 1 : a == T(-1) ? (n % 2 == 0 ? 1 : -1) : 0);
+  std::uint64_t result = 1, factor = std::uint64_t(a);
+  for (std::uint64_t left = std::uint64_t(n); left > 0; left >>= 1, factor *= factor)
     if (left % 2 == 1) result *= factor;
   return T(result);
 }
@@ -110,8 +109,9 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
 )"},
       {"wrap_shr",
        {},
-       {},
+       {"<type_traits>"},
        R"(template <class T> inline T wrap_shr(T a, T n) {  // rounds down
+  if constexpr (std::is_unsigned_v<T>) return std::uint64_t(n) >= 64 ? T(0) : T(std::uint64_t(a) >> n);
   return T(std::int64_t(a) >> (std::uint64_t(n) >= 64 ? 63 : int(n)));
 }
 )"},
@@ -155,7 +155,7 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
        {},
        {},
        R"(// A 64-bit integer as a double with a sticky last bit, so that a second rounding is right.
-inline double odd_double(std::int64_t x) {
+template <class T> inline double odd_double(T x) {
   std::uint64_t m = x < 0 ? 0 - std::uint64_t(x) : std::uint64_t(x);
   int excess = 0;
   while (m >> excess >= std::uint64_t(1) << 53) ++excess;
