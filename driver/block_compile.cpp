@@ -24,7 +24,7 @@ constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, wh
 constexpr std::int64_t kMostPositions = 2048;
 constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 
-constexpr double kLikelyBlocks = 50;    // of a grid that is not lowered yet
+constexpr double kMaskedRuns = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
 constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
 
 constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
@@ -76,19 +76,50 @@ Kernel searched_kernel(const GridShape& shape, const BlockCounts& counts) {
   return kernel;
 }
 
+/// The tiles of a dim in the loops of a schedule, the outermost first.
+std::vector<std::int64_t> loop_tiles(const Schedule& schedule, const std::string& dim) {
+  std::vector<std::int64_t> tiles;
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
+        for (const TiledLoop& tiled : loop->loops)
+          if (tiled.dim == dim) tiles.push_back(tiled.tile);
+  return tiles;
+}
+
 /// Of a grid that is not lowered yet: along each axis the tiles, and what they leave.
 double likely_cells(const Grid& grid, const BlockCounts& counts) {
   double cells = 1;
   for (std::size_t a = 0; a < counts.size(); ++a) {
-    std::int64_t largest = 1;
-    for (const Nest& nest : grid.schedule.nests)
-      for (const Line& line : nest.lines)
-        if (const auto* loop = std::get_if<For>(&line.is))
-          for (const TiledLoop& tiled : loop->loops)
-            if (tiled.dim == grid.shape.axes[a].dim) largest = std::max(largest, tiled.tile);
-    if (counts[a] > largest && counts[a] % largest != 0) cells *= 2;
+    const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, grid.shape.axes[a].dim);
+    if (!tiles.empty() && counts[a] > tiles.front() && counts[a] % tiles.front() != 0) cells *= 2;
   }
   return cells;
+}
+
+bool is_in_lanes(const Schedule& schedule, const std::string& dim) {
+  const auto has = [&](const Digit& digit) { return digit.column.names().contains(dim); };
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* instruction = std::get_if<Do>(&line.is))
+        for (const auto& [name, digits] : instruction->dims)
+          if (std::any_of(digits.begin(), digits.end(), has)) return true;
+  return false;
+}
+
+/// Of a grid that is not lowered yet: along each axis a block of tiles, and one for each number of positions they
+/// leave.
+double likely_blocks(const Grid& grid) {
+  double blocks = 1;
+  for (const GridAxis& axis : grid.shape.axes) {
+    if (axis.reduced) continue;  // their rests are summed up one by one, or rounded up
+    const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, axis.dim);
+    if (is_in_lanes(grid.schedule, axis.dim))
+      blocks *= kMaskedRuns;
+    else if (!tiles.empty())
+      blocks *= static_cast<double>(tiles.back());
+  }
+  return blocks;
 }
 
 /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
@@ -370,7 +401,8 @@ class BlockCompiler {
     question.costs[candidate] = prices_.of(candidates_[candidate]);
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
-      question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
+      question.blocks[candidate] +=
+          plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : likely_blocks(plan->grid);
   }
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {

@@ -36,14 +36,16 @@ class VersionChoice {
   std::vector<GuardedSchedule> run() {
     for (std::size_t c = 0; c < question_.costs.size(); ++c)
       if (chosen_.empty() || regret({{c}}) < regret(chosen_)) chosen_ = {{c}};
-    while (static_cast<int>(chosen_.size()) < options_.most && add_best()) {
-    }
+    do {
+      while (static_cast<int>(chosen_.size()) < options_.most && add_best()) {
+      }
+    } while (replace_last());
     return std::move(chosen_);
   }
 
  private:
-  /// The mean over the samples with its share of the worst, and what the code is worth.
-  double regret(const std::vector<GuardedSchedule>& versions) const {
+  /// The mean over the samples with its share of the worst.
+  double sampled_regret(const std::vector<GuardedSchedule>& versions) const {
     const std::size_t count = question_.samples.size();
     const bool weighted = question_.begins_likely && count > 1;
     const double others =
@@ -54,10 +56,28 @@ class VersionChoice {
       mean += one * (s == 0 && weighted ? options_.likely_share : others);
       worst = std::max(worst, one);
     }
+    return mean + options_.worst_share * (worst - 1);
+  }
+
+  /// With what the code is worth.
+  double regret(const std::vector<GuardedSchedule>& versions) const {
     double code = 0;
     for (std::size_t v = 0; v < versions.size() && !question_.blocks.empty(); ++v)
       code += options_.block_worth * question_.blocks[versions[v].schedule];
-    return mean + options_.worst_share * (worst - 1) + code;
+    return sampled_regret(versions) + code;
+  }
+
+  /// Beside guarded versions another schedule may be better for all other sizes, not only shorter. False: none is.
+  bool replace_last() {
+    std::vector<GuardedSchedule> best = chosen_;
+    for (std::size_t c = 0; c < question_.costs.size(); ++c) {
+      std::vector<GuardedSchedule> tried = chosen_;
+      tried.back().schedule = c;
+      if (sampled_regret(tried) < sampled_regret(chosen_) && regret(tried) < regret(best)) best = std::move(tried);
+    }
+    if (!(regret(best) < regret(chosen_))) return false;
+    chosen_ = std::move(best);
+    return true;
   }
 
   /// The guarded schedule that lowers the regret most; false: none is worth its code.

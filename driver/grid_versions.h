@@ -6,7 +6,8 @@
 // cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
 // smallest regret, the mean (half of it at the likely sizes) with a share of the worst, for every size, and puts
 // guarded ones before it as long as one is worth its code (each block of code counts like a bit of regret, since it has
-// to be compiled): a guard is `extent <= c` or `extent > c`, c the crossover of the cost model.
+// to be compiled): a guard is `extent <= c` or `extent > c`, c the crossover of the cost model. The schedule of the
+// other sizes is chosen again then.
 
 #include <functional>
 

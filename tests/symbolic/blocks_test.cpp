@@ -575,6 +575,24 @@ TEST(GridVersions, GuardsAreCrossoversOfTheModel) {
   EXPECT_EQ(choose_versions(alike, {.most = 4}).size(), 1U);
 }
 
+/// The first schedule is never far from the best, and best nowhere: beside a version for many columns it is not needed.
+TEST(GridVersions, TheLastOneIsChosenAgainBesideGuardedOnes) {
+  VersionQuestion question = two_schedules();
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const bool few = sizes.at("N") <= 20;
+    return schedule == 0 ? 105.0 : few == (schedule == 1) ? 100.0 : 300.0;
+  };
+  question.costs.assign(3, {});
+  for (std::size_t c = 0; c < 3; ++c)
+    for (const Bindings& sizes : question.samples) question.costs[c].push_back(question.price(c, sizes));
+  EXPECT_EQ(choose_versions(question, {.most = 1})[0].schedule, 0U);
+  const auto versions = choose_versions(question, {.most = 2});
+  ASSERT_EQ(versions.size(), 2U);
+  EXPECT_EQ(versions[0].schedule, 2U);
+  EXPECT_EQ(versions[0].when[0].text, "N > 20");
+  EXPECT_EQ(versions[1].schedule, 1U);
+}
+
 TEST(GridVersions, SamplesSatisfyTheFacts) {
   const SymbolicKernel kernel = symbolic_kernel(
       "kernel: k\ndims: {S: {min: 2, max: 90, multiple_of: 2, likely: [30, 8]}, T: {max: 400}}\nfacts: [\"S <= T\"]\n"
