@@ -2,13 +2,14 @@
 """Programs for all sizes against our own code made for each size (docs/dynamic_sizes.md).
 
 For each kernel: one program with symbolic sizes, and one for each of the sizes, which are drawn from a printed seed, by
-kernel, and are none that the kernel calls likely. Both are loaded into this process and called in turns, so that what else runs
-on the machine disturbs both; the shortest of the rounds counts. Arrays begin at a cache line, as those of frameworks
-do. Prints the ratio by size, and a table: geometric mean and worst ratio, versions, blocks, and the time to print and
-compile the one program against that of one size. --peers adds ONNX Runtime's session of the same kernel with open axes,
-through its binding of arrays, where it is installed: how many times as long it takes. --lock FILE holds that file and
-one processor at real-time priority during the calls, so that a machine that others use stands still for them. Exit code
-1: results differ.
+kernel, and are none that the kernel calls likely. Both are loaded into this process and called in turns, so that what
+else runs on the machine disturbs both; the shortest of the rounds counts. Arrays begin at a cache line, as those of
+frameworks do. Prints the ratio by size, and a table: geometric mean and worst ratio, versions, blocks, and the time to
+print and compile the one program against that of one size. --peers adds ONNX Runtime's session of the same kernel with
+open axes, through its binding of arrays, where it is installed: how many times as long it takes. --model FILE measures
+a model over --sizes drawn lengths instead, each also compiled for itself (--dims batch_size=1 states its other sizes).
+--lock FILE holds that file and one processor at real-time priority during the calls, so that a machine that others use
+stands still for them. Exit code 1: results differ.
 """
 
 import argparse
@@ -356,6 +357,58 @@ def measure(arguments, name, text, ranges, draw, timer):
     return good, row
 
 
+def model_seconds(arguments, sizes):
+    """Of each run: the model with these sizes, a list of them in one compilation."""
+    words = [arguments.isamap, "run", arguments.model, "--target", arguments.target, "--json", "--sizes", sizes]
+    said = subprocess.run(words + (["--dims", arguments.dims] if arguments.dims else []), capture_output=True, text=True)
+    if said.returncode != 0:
+        sys.exit(f"{' '.join(words)}\n{said.stderr}")
+    answer = json.loads(said.stdout)
+    return [run["seconds"] for run in answer.get("runs", [answer])]
+
+
+def peer_session(arguments):
+    """ONNX Runtime on the model with open axes, by the length: seconds of a call."""
+    import numpy
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(arguments.model, options)
+    numbers = {"tensor(int64)": numpy.int64, "tensor(float)": numpy.float32, "tensor(int32)": numpy.int32}
+
+    def seconds(length):
+        feeds = {}
+        for port in session.get_inputs():
+            shape = [axis if isinstance(axis, int) else length if axis == arguments.size else 1 for axis in port.shape]
+            feeds[port.name] = numpy.ones(shape, numbers[port.type])
+        shortest = math.inf
+        for _ in range(arguments.rounds):
+            begin = time.perf_counter()
+            session.run(None, feeds)
+            shortest = min(shortest, time.perf_counter() - begin)
+        return shortest
+
+    return seconds
+
+
+def measure_model(arguments, draw):
+    """A model over drawn lengths: one program for all of them against a program for each."""
+    lengths = sorted(draw.sample(range(1, 513), arguments.sizes))
+    at_all = model_seconds(arguments, f"{arguments.size}=" + ",".join(map(str, lengths)))
+    peer = peer_session(arguments) if arguments.peers else None
+    ratios, peer_ratios = [], []
+    for length, seconds in zip(lengths, at_all):
+        at_size, = model_seconds(arguments, f"{arguments.size}={length}")
+        ratios.append(seconds / at_size)
+        if peer:
+            peer_ratios.append(peer(length) / seconds)
+        print(f"  {arguments.size}={length}: {seconds:.3g} s, static {at_size:.3g} s, {ratios[-1]:.3f}"
+              f"{f', ONNX Runtime {peer_ratios[-1]:.2f}' if peer else ''}", flush=True)
+    theirs = f", ONNX Runtime {geometric_mean(peer_ratios):.2f} ({min(peer_ratios):.2f})" if peer else ""
+    print(f"{pathlib.Path(arguments.model).stem}: {len(ratios)} lengths, geometric mean {geometric_mean(ratios):.3f}, "
+          f"worst {max(ratios):.3f}{theirs}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--isamap", required=True)
@@ -368,8 +421,13 @@ def main():
     parser.add_argument("--lock", help="a file that measurements on this machine hold; takes real-time priority")
     parser.add_argument("--evaluations", type=int, default=0, help="of each search; 0: as many as `run` takes")
     parser.add_argument("--family", nargs="*", default=[], help="kernels whose names contain one of these")
+    parser.add_argument("--model", help="an ONNX model over drawn lengths in place of the kernels")
+    parser.add_argument("--size", default="sequence_length", help="the free size of the model that is its length")
+    parser.add_argument("--dims", default="", help="of the model: its other sizes, and the range of the length")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}, {arguments.target}")
+    if arguments.model:
+        return measure_model(arguments, random.Random(f"{arguments.seed} model"))
     good, rows = True, []
     with tempfile.TemporaryDirectory() as folder:
         timer = compiled(CALLS, pathlib.Path(folder) / "calls", ["-O2"]).time_calls

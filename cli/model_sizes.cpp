@@ -49,6 +49,7 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
   code = Exit::ok;
   const auto not_possible = [&](const Diagnostics& why) {
     made.why_not = why;
+    fmt::print(stderr, "note: each size is compiled for itself: {}\n", why.front().message);
     return true;
   };
   if (sizes.facts.sizes.empty()) return not_possible({error("no size is symbolic")});
@@ -433,12 +434,12 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
   }
   std::string text = table_of(answers);
   if (!model.compiled)
-    text +=
-        fmt::format("{} sizes, each compiled for itself ({}): {}\n", answers.size(), recompilations(recompiles), why);
+    text += fmt::format("{}, each compiled for itself ({}): {}\n", size_count(answers.size()),
+                        recompilations(recompiles), why);
   else
     text += fmt::format(
-        "one compilation, {} sizes; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",
-        answers.size(), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
+        "one compilation, {}; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",
+        size_count(answers.size()), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
         parts_with(*model.compiled, "fixed"), parts_with(*model.compiled, "loops"));
   return deliver(options, text, code);
 }

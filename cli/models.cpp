@@ -147,12 +147,23 @@ std::string printed(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+/// Is all that stands against it that the command line gives some sizes no value?
+bool only_lacks_sizes(const Model& model) {
+  return std::all_of(model.refused.begin(), model.refused.end(), [](const RefusedNode& one) {
+    return one.follows || (one.op == "input" && one.help.starts_with("--sizes "));
+  });
+}
+
+}  // namespace
+
 std::optional<Prepared> prepare(const Options& options, Exit& code, const HardwareModel* machine, const Fit& fit) {
   const auto model = load_model(options, code);
   if (!model) return std::nullopt;
   if (!model->refused.empty()) {
     fmt::print(stderr, "{}", refusals_of(*model));
-    code = Exit::no_answer;
+    code = only_lacks_sizes(*model) ? Exit::wrong_input : Exit::no_answer;
     if (options.json)
       deliver(options,
               printed({{"schema_version", 1}, {"model", model->kernel.name}, {"refused", json_of(model->refused)}}));

@@ -183,7 +183,10 @@ bool make_one_program(const Options& options, const std::vector<Bindings>& sizes
   one.why_not = one.compiled->problems.empty()
                     ? "no program for all sizes: not every block of it lowers; bind sizes with --sizes"
                     : one.compiled->problems.front().message;
-  if (is_host_code(*one.model)) return true;
+  if (is_host_code(*one.model)) {
+    fmt::print(stderr, "note: each size is compiled for itself: {}\n", one.why_not);
+    return true;
+  }
   if (one.with.hand_written || !one.with.versions.empty()) {
     one.schedule = one.with.hand_written ? *one.with.hand_written : one.with.versions.back().schedules.front();
   } else if (const Compilation likely = compile(kernel->sample, *one.model, one.with); likely.program) {
@@ -285,11 +288,11 @@ SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& progr
 }
 
 std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
-  if (program.runner) return fmt::format("one compilation, {} sizes\n", runs.size());
+  if (program.runner) return fmt::format("one compilation, {}\n", size_count(runs.size()));
   if (!program.schedule)
-    return fmt::format("{} sizes, each compiled for itself ({}): {}\n", runs.size(), recompilations(summary.recompiles),
-                       program.why_not);
-  std::string text = fmt::format("{} sizes, one search: its schedule is bound at each size ({})\n", runs.size(),
+    return fmt::format("{}, each compiled for itself ({}): {}\n", size_count(runs.size()),
+                       recompilations(summary.recompiles), program.why_not);
+  std::string text = fmt::format("{}, one search: its schedule is bound at each size ({})\n", size_count(runs.size()),
                                  recompilations(summary.recompiles));
   for (const SizeRun& run : runs)
     if (!run.searched_because.empty())

@@ -85,6 +85,8 @@ std::vector<Bindings> common_sizes(const SymbolicKernel& kernel) {
 
 }  // namespace
 
+std::string size_count(std::size_t count) { return fmt::format("{} size{}", count, count == 1 ? "" : "s"); }
+
 std::string recompilations(int count) { return fmt::format("{} recompilation{}", count, count == 1 ? "" : "s"); }
 
 std::string sizes_text(const Bindings& sizes) {

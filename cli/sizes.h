@@ -20,6 +20,9 @@ std::optional<SymbolicKernel> load_symbolic_of(const Options& options, const Bin
 /// "M=37,N=8", as --sizes reads it; and for tables "37 8".
 std::string sizes_text(const Bindings& sizes);
 
+/// "1 size", "2 sizes"
+std::string size_count(std::size_t count);
+
 /// "1 recompilation", "2 recompilations"
 std::string recompilations(int count);
 

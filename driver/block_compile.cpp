@@ -24,8 +24,7 @@ constexpr std::int64_t kLeastPositions[] = {1, 192, 509};  // along each dim, wh
 constexpr std::int64_t kMostPositions = 2048;
 constexpr std::int64_t kLeastEvaluations = 200;  // of searches after the first
 
-constexpr double kLikelyBlocks = 50;    // of a grid that is not lowered yet
-constexpr double kGridCycles = 100;     // of the calls of some cells
+constexpr double kMaskedRuns = 3;       // of an axis in lanes: tiles, and masks of a half and of a whole vector
 constexpr double kUnknownRegret = 1.2;  // of blocks that are not lowered yet
 
 constexpr double kIllegal = std::numeric_limits<double>::infinity();  // cycles
@@ -45,7 +44,8 @@ struct GridCandidate {
 };
 
 /// Of several search points: the extents of `kernel.at`, and few positions along one dim or all.
-std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, bool several) {
+std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, const std::vector<std::int64_t>& few_positions,
+                                       bool several) {
   std::vector<SearchPoint> points;
   for (const std::int64_t least : kLeastPositions) points.push_back({kernel.at, least});
   if (!several) return points;
@@ -57,7 +57,7 @@ std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, bool severa
       sizes[size.name] = few;
       if (kernel.facts.sizes.size() > 1) points.push_back({sizes, 1});
     }
-    if (few == few_positions[0]) points.push_back({all, 1});
+    if (few == few_positions.front()) points.push_back({all, 1});
   }
   return points;
 }
@@ -67,6 +67,59 @@ BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
     counts.push_back(
         std::max(point.least, std::clamp<std::int64_t>(evaluate(axis.extent, point.sizes), 1, kMostPositions)));
   return counts;
+}
+
+/// Copies of constants cost nothing in it, also of those that blocks pack.
+Kernel searched_kernel(const GridShape& shape, const BlockCounts& counts) {
+  Kernel kernel = block_kernel(shape, counts, false);
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) kernel.tensors[t].constant = shape.kernel.tensors[t].constant;
+  return kernel;
+}
+
+/// The tiles of a dim in the loops of a schedule, the outermost first.
+std::vector<std::int64_t> loop_tiles(const Schedule& schedule, const std::string& dim) {
+  std::vector<std::int64_t> tiles;
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unroll)
+        for (const TiledLoop& tiled : loop->loops)
+          if (tiled.dim == dim) tiles.push_back(tiled.tile);
+  return tiles;
+}
+
+/// Of a grid that is not lowered yet: along each axis the tiles, and what they leave.
+double likely_cells(const Grid& grid, const BlockCounts& counts) {
+  double cells = 1;
+  for (std::size_t a = 0; a < counts.size(); ++a) {
+    const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, grid.shape.axes[a].dim);
+    if (!tiles.empty() && counts[a] > tiles.front() && counts[a] % tiles.front() != 0) cells *= 2;
+  }
+  return cells;
+}
+
+bool is_in_lanes(const Schedule& schedule, const std::string& dim) {
+  const auto has = [&](const Digit& digit) { return digit.column.names().contains(dim); };
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* instruction = std::get_if<Do>(&line.is))
+        for (const auto& [name, digits] : instruction->dims)
+          if (std::any_of(digits.begin(), digits.end(), has)) return true;
+  return false;
+}
+
+/// Of a grid that is not lowered yet: along each axis a block of tiles, and one for each number of positions they
+/// leave.
+double likely_blocks(const Grid& grid) {
+  double blocks = 1;
+  for (const GridAxis& axis : grid.shape.axes) {
+    if (axis.reduced) continue;  // their rests are summed up one by one, or rounded up
+    const std::vector<std::int64_t> tiles = loop_tiles(grid.schedule, axis.dim);
+    if (is_in_lanes(grid.schedule, axis.dim))
+      blocks *= kMaskedRuns;
+    else if (!tiles.empty())
+      blocks *= static_cast<double>(tiles.back());
+  }
+  return blocks;
 }
 
 /// Of a grid that is not lowered yet: of its schedule for these very sizes, which is less.
@@ -79,8 +132,9 @@ double price_of_whole(const Grid& grid, const Bindings& sizes, const HardwareMod
   }
   const Kernel kernel = block_kernel(grid.shape, counts, false);
   if (has_errors(verify(grid.schedule, kernel, model))) return kIllegal;
-  const auto cost = block_cost(grid.shape, grid.schedule, kernel, model, options.schedule.costs);
-  return cost ? cost->cycles + kGridCycles : kIllegal;
+  const PricedBlock block = priced_block(grid.shape, counts, false, grid.schedule);
+  const auto cost = block_cost(grid.shape, block.schedule, block.kernel, model, options.schedule.costs);
+  return cost ? cost->cycles + kCellCycles * likely_cells(grid, counts) : kIllegal;
 }
 
 /// By axis, under the guard of a version.
@@ -130,6 +184,7 @@ VersionQuestion comparable(VersionQuestion question, const std::vector<GridCandi
           question.costs[c][s] = kUnknownRegret * best;
       continue;
     }
+    question.begins_likely = question.begins_likely && s > 0;
     question.samples.erase(question.samples.begin() + static_cast<std::ptrdiff_t>(s));
     for (auto& costs : question.costs) costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(s));
   }
@@ -189,7 +244,11 @@ std::vector<GridCandidate> find_candidates(std::vector<std::vector<PlannedGrid>>
 class BlockCompiler {
  public:
   BlockCompiler(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options)
-      : kernel_(kernel), model_(model), options_(options), prices_(sample_sizes(kernel), model, options) {}
+      : kernel_(kernel),
+        model_(model),
+        options_(options),
+        versions_({.most = options.most_versions}),
+        prices_(sample_sizes(kernel, versions_), model, options) {}
 
   SymbolicCompilation run() {
     for (std::size_t s = 0; s < kernel_.sample.statements.size(); ++s) {
@@ -200,7 +259,7 @@ class BlockCompiler {
       }
       shapes_.push_back(std::move(*shape));
     }
-    points_ = search_points(kernel_, options_.most_versions >= 2 && !is_written());
+    points_ = search_points(kernel_, versions_.few, options_.most_versions >= 2 && !is_written());
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (!find_grids(s)) return std::move(result_);
     candidates_ = find_candidates(grids_, prices_);
@@ -230,12 +289,12 @@ class BlockCompiler {
       if (!searched.empty())
         options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
       searched.push_back(counts);
-      const Compilation compiled = compile(block_kernel(shape, counts, false), model_, options);
+      const Compilation compiled = compile(searched_kernel(shape, counts), model_, options);
       if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;
       }
-      const Schedule& found = compiled.scheduled->schedule;
+      const Schedule found = with_kept_copies(shape, compiled.scheduled->schedule);
       if (std::find(schedules.begin(), schedules.end(), found) != schedules.end()) continue;
       schedules.push_back(found);
       if (enough(found)) break;
@@ -342,7 +401,8 @@ class BlockCompiler {
     question.costs[candidate] = prices_.of(candidates_[candidate]);
     question.blocks[candidate] = 0;
     for (const PlannedGrid* plan : candidates_[candidate].grids)
-      question.blocks[candidate] += plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : kLikelyBlocks;
+      question.blocks[candidate] +=
+          plan->lowered ? static_cast<double>(plan->grid.blocks.size()) : likely_blocks(plan->grid);
   }
   /// Only the grids of versions are lowered; where that changes what they cost, the choice is made again.
   bool choose() {
@@ -350,7 +410,7 @@ class BlockCompiler {
     if (!options_.versions.empty()) return link(comparable(all, candidates_), written_versions());
     while (std::any_of(candidates_.begin(), candidates_.end(), [](const GridCandidate& one) { return one.legal; })) {
       const VersionQuestion asked = comparable(all, candidates_);
-      auto versions = choose_versions(asked, options_.most_versions);
+      auto versions = choose_versions(asked, versions_);
       const auto is_legal = [&](const GuardedSchedule& version) { return candidates_[version.schedule].legal; };
       if (asked.samples.empty() || !std::all_of(versions.begin(), versions.end(), is_legal)) versions = any_version();
       bool changed = false;
@@ -421,6 +481,7 @@ class BlockCompiler {
   const SymbolicKernel& kernel_;
   const HardwareModel& model_;
   const CompileOptions& options_;
+  VersionOptions versions_;
   std::vector<SearchPoint> points_;
   std::vector<GridShape> shapes_;                ///< by statement
   std::vector<std::vector<PlannedGrid>> grids_;  ///< by statement

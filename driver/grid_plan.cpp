@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "isamap/scheduler.h"
+#include "program/shared_copies.h"
 #include "scheduler/nest/scalar_nest.h"
 
 namespace isamap {
@@ -128,6 +129,27 @@ Schedule with_early_copies(const GridShape& shape, Schedule schedule, const Hard
   return schedule;
 }
 
+Schedule with_kept_copies(const GridShape& shape, Schedule schedule) {
+  const auto is_kept = [&](const Stage& stage) {
+    const std::vector<Tensor>& tensors = shape.kernel.tensors;
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      if (tensors[t].name == stage.tensor) return stage.ahead_of_time && is_kept_constant(shape, make_id<TensorId>(t));
+    return false;
+  };
+  for (Nest& nest : schedule.nests) {
+    std::vector<Line> kept;
+    std::erase_if(nest.lines, [&](const Line& line) {
+      const auto* stage = std::get_if<Stage>(&line.is);
+      if (stage == nullptr || !is_kept(*stage)) return false;
+      kept.push_back(line);
+      std::get<Stage>(kept.back().is).ahead_of_time = false;
+      return true;
+    });
+    nest.lines.insert(nest.lines.begin(), kept.begin(), kept.end());
+  }
+  return schedule;
+}
+
 Schedule with_separate_lanes(const Schedule& schedule) {
   Schedule separate = schedule;
   for (const VectorizedReduction& lanes : schedule.lanes) {
@@ -213,10 +235,11 @@ std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule&
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model) {
   const Schedule schedule = with_unit_loops(shape, with_separate_lanes(found));
   const Schedule inner = with_inner_outputs(shape, schedule, model);
-  std::vector<Schedule> planned{schedule, with_early_copies(shape, schedule, model), inner,
-                                with_early_copies(shape, inner, model)};
+  const Schedule early = with_early_copies(shape, inner, model);
+  std::vector<Schedule> planned{schedule, with_early_copies(shape, schedule, model), inner, early,
+                                reduced(schedule, true, model)};
   if (inner == schedule) return planned;
-  for (const Schedule& one : {inner, planned.back()})
+  for (const Schedule& one : {inner, early})
     if (auto larger = with_larger_tile(shape, one, model)) planned.push_back(std::move(*larger));
   return planned;
 }

@@ -27,6 +27,10 @@ Diagnostics complete(PlannedGrid& plan, const GridShape& shape, const HardwareMo
 /// Copies of inputs are packed before all loops: cells of the grid share those (program/shared_copies.h).
 Schedule with_early_copies(const GridShape& shape, Schedule schedule, const HardwareModel& model);
 
+/// Copies of constants that a search made ahead of time and blocks pack themselves (`is_kept_constant`): before all
+/// loops.
+Schedule with_kept_copies(const GridShape& shape, Schedule schedule);
+
 /// Loops over rows and lanes together, `i.j_lane by 128`, become loops over rows, `i by 8`: rows are what is symbolic.
 Schedule with_separate_lanes(const Schedule& schedule);
 
@@ -40,8 +44,8 @@ Schedule with_inner_outputs(const GridShape& shape, Schedule schedule, const Har
 /// over a symbolic dim has the largest legal tile, up to twice its own. Nothing: there is none.
 std::optional<Schedule> with_larger_tile(const GridShape& shape, const Schedule& schedule, const HardwareModel& model);
 
-/// A schedule that was found at one size with loops over each symbolic dim alone, with copies at other places, and with
-/// larger tiles where each one has a copy of the output.
+/// A schedule that was found at one size with loops over each symbolic dim alone, with copies at other places, without
+/// copies, which few rows do not repay, and with larger tiles where each one has a copy of the output.
 std::vector<Schedule> schedules_to_plan(const GridShape& shape, const Schedule& found, const HardwareModel& model);
 
 /// Does it use no instruction?

@@ -11,8 +11,6 @@
 namespace isamap {
 namespace {
 
-constexpr double kCellCycles = 25;  // of a call through the table of blocks
-
 using CellCounts = std::vector<std::int64_t>;
 
 /// Does each tile of registers have a copy of the output of its own?
@@ -41,7 +39,8 @@ class BlockPrices {
 
   Result<Cost> cost(const Schedule& schedule, const CellCounts& counts, bool adds,
                     const std::optional<PositionsBefore>& before) const {
-    auto own = block_cost(grid_.shape, schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    const PricedBlock block = priced_block(grid_.shape, counts, adds, schedule);
+    auto own = block_cost(grid_.shape, block.schedule, block.kernel, model_, costs_);
     if (!own) return own.diagnostics();
     if (before && schedule == grid_.schedule)
       own->cycles = std::min(own->cycles, cycles_after(schedule, counts, adds, *before));
@@ -51,9 +50,11 @@ class BlockPrices {
  private:
   double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
     counts[before.axis] += before.count;
-    const auto both = evaluate(schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    const PricedBlock together = priced_block(grid_.shape, counts, adds, schedule);
+    const auto both = evaluate(together.schedule, together.kernel, model_, costs_);
     counts[before.axis] = before.count;
-    const auto first = evaluate(schedule, block_kernel(grid_.shape, counts, adds), model_, costs_);
+    const PricedBlock one = priced_block(grid_.shape, counts, adds, schedule);
+    const auto first = evaluate(one.schedule, one.kernel, model_, costs_);
     return both && first ? std::max(0.0, both->total.cycles - first->total.cycles)
                          : std::numeric_limits<double>::infinity();
   }
@@ -92,12 +93,29 @@ Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const 
                         const HardwareModel& model, const CostModelFactory& costs) {
   auto own = evaluate(schedule, kernel, model, costs);
   if (!own) return own.diagnostics();
-  const Kernel likely = block_kernel(shape, likely_counts(shape), false);
+  Kernel likely = block_kernel(shape, likely_counts(shape), false);
+  for (std::size_t t = 0; t < likely.tensors.size(); ++t) likely.tensors[t].constant = kernel.tensors[t].constant;
   if (!copies_output_by_tile(shape, schedule, model) || points_of(kernel) <= points_of(likely))
     return std::move(own->total);
   if (const auto tiles = evaluate(schedule, likely, model, costs); tiles)
     own->total.cycles = std::min(own->total.cycles, tiles->total.cycles * points_of(kernel) / points_of(likely));
   return std::move(own->total);
+}
+
+PricedBlock priced_block(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds,
+                         const Schedule& schedule) {
+  PricedBlock block{block_kernel(shape, counts, adds), schedule};
+  for (std::size_t t = 0; t < block.kernel.tensors.size(); ++t) {
+    if (!is_kept_constant(shape, make_id<TensorId>(t))) continue;
+    for (Nest& nest : block.schedule.nests)
+      for (Line& line : nest.lines) {
+        auto* stage = std::get_if<Stage>(&line.is);
+        if (stage == nullptr) break;  // copies before all loops are kept
+        if (stage->tensor != block.kernel.tensors[t].name || stage->layout.empty()) continue;
+        stage->ahead_of_time = block.kernel.tensors[t].constant = true;
+      }
+  }
+  return block;
 }
 
 std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model) {

@@ -10,6 +10,8 @@
 
 namespace isamap {
 
+inline constexpr double kCellCycles = 25;  ///< of a call through the table of blocks
+
 /// Positions of an axis in the cell whose copies are used.
 struct PositionsBefore {
   std::size_t axis = 0;
@@ -21,6 +23,15 @@ struct PositionsBefore {
 /// So many tiles cost no more than their share of the likely sizes.
 Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const Kernel& kernel,
                         const HardwareModel& model, const CostModelFactory& costs);
+
+/// A block with the copies that are kept from call to call (`is_kept_constant`) as copies of constants: made ahead of
+/// time, they cost nothing.
+struct PricedBlock {
+  Kernel kernel;
+  Schedule schedule;
+};
+PricedBlock priced_block(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds,
+                         const Schedule& schedule);
 
 /// Axes along which the copies that the schedule packs first are the same.
 std::vector<bool> shared_axes(const Schedule& schedule, const GridShape& shape, const HardwareModel& model);

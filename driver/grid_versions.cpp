@@ -12,11 +12,7 @@
 namespace isamap {
 namespace {
 
-constexpr double kWorthwhile = 0.01;    // of the mean regret: the model is not surer than that
-constexpr double kWorstShare = 0.1;     // of the worst regret: 10 % of it count like 1 % of the mean
-constexpr double kBlockWorth = 0.0004;  // of the mean regret: what a block of code costs its compilation
 constexpr int kBisections = 6;
-constexpr std::size_t kMostSamples = 18;
 constexpr std::int64_t kSampledSizes[] = {1, 8, 37, 192, 509};
 constexpr std::int64_t kLargestSample = 1024;
 
@@ -28,7 +24,8 @@ SizeFact size_guard(const AffineExpr& measure, std::int64_t bound, bool at_most)
 
 class VersionChoice {
  public:
-  VersionChoice(const VersionQuestion& question, int most) : question_(question), most_(most) {
+  VersionChoice(const VersionQuestion& question, const VersionOptions& options)
+      : question_(question), options_(options) {
     for (std::size_t s = 0; s < question.samples.size(); ++s) {
       double best = std::numeric_limits<double>::max();
       for (const auto& costs : question.costs) best = std::min(best, costs[s]);
@@ -39,24 +36,48 @@ class VersionChoice {
   std::vector<GuardedSchedule> run() {
     for (std::size_t c = 0; c < question_.costs.size(); ++c)
       if (chosen_.empty() || regret({{c}}) < regret(chosen_)) chosen_ = {{c}};
-    while (static_cast<int>(chosen_.size()) < most_ && add_best()) {
-    }
+    do {
+      while (static_cast<int>(chosen_.size()) < options_.most && add_best()) {
+      }
+    } while (replace_last());
     return std::move(chosen_);
   }
 
  private:
-  /// The mean over the samples with its share of the worst, and what the code is worth.
-  double regret(const std::vector<GuardedSchedule>& versions) const {
-    double sum = 0, worst = 1;
-    for (std::size_t s = 0; s < question_.samples.size(); ++s) {
+  /// The mean over the samples with its share of the worst.
+  double sampled_regret(const std::vector<GuardedSchedule>& versions) const {
+    const std::size_t count = question_.samples.size();
+    const bool weighted = question_.begins_likely && count > 1;
+    const double others =
+        weighted ? (1 - options_.likely_share) / static_cast<double>(count - 1) : 1.0 / static_cast<double>(count);
+    double mean = 0, worst = 1;
+    for (std::size_t s = 0; s < count; ++s) {
       const double one = question_.costs[versions[serving(versions, question_.samples[s])].schedule][s] / best_[s];
-      sum += one;
+      mean += one * (s == 0 && weighted ? options_.likely_share : others);
       worst = std::max(worst, one);
     }
+    return mean + options_.worst_share * (worst - 1);
+  }
+
+  /// With what the code is worth.
+  double regret(const std::vector<GuardedSchedule>& versions) const {
     double code = 0;
     for (std::size_t v = 0; v < versions.size() && !question_.blocks.empty(); ++v)
-      code += kBlockWorth * question_.blocks[versions[v].schedule];
-    return sum / static_cast<double>(question_.samples.size()) + kWorstShare * (worst - 1) + code;
+      code += options_.block_worth * question_.blocks[versions[v].schedule];
+    return sampled_regret(versions) + code;
+  }
+
+  /// Beside guarded versions another schedule may be better for all other sizes, not only shorter. False: none is.
+  bool replace_last() {
+    std::vector<GuardedSchedule> best = chosen_;
+    for (std::size_t c = 0; c < question_.costs.size(); ++c) {
+      std::vector<GuardedSchedule> tried = chosen_;
+      tried.back().schedule = c;
+      if (sampled_regret(tried) < sampled_regret(chosen_) && regret(tried) < regret(best)) best = std::move(tried);
+    }
+    if (!(regret(best) < regret(chosen_))) return false;
+    chosen_ = std::move(best);
+    return true;
   }
 
   /// The guarded schedule that lowers the regret most; false: none is worth its code.
@@ -67,7 +88,7 @@ class VersionChoice {
       std::int64_t below = 0, above = 0;
       bool at_most = true;
     } best;
-    double least = regret(chosen_) - kWorthwhile;
+    double least = regret(chosen_) - options_.worthwhile;
     bool found = false;
     for (const AffineExpr& measure : question_.measures) {
       std::set<std::int64_t> values;
@@ -109,7 +130,7 @@ class VersionChoice {
   }
 
   const VersionQuestion& question_;
-  int most_;
+  const VersionOptions& options_;
   std::vector<double> best_;
   std::vector<GuardedSchedule> chosen_;
 };
@@ -123,11 +144,11 @@ std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings
   return v;
 }
 
-std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, int most) {
-  return VersionChoice(question, most).run();
+std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, const VersionOptions& options) {
+  return VersionChoice(question, options).run();
 }
 
-std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel) {
+std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOptions& options) {
   const Facts facts(kernel.facts);
   std::vector<Bindings> samples;
   const auto add = [&](Bindings sizes) {
@@ -136,7 +157,7 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel) {
       value = std::clamp(value / size.multiple_of * size.multiple_of, size.min, size.max);
     }
     if (broken_fact(kernel.facts, sizes)) sizes = facts.example(sizes).value_or(kernel.at);
-    if (samples.size() < kMostSamples && std::find(samples.begin(), samples.end(), sizes) == samples.end())
+    if (samples.size() < options.most_samples && std::find(samples.begin(), samples.end(), sizes) == samples.end())
       samples.push_back(sizes);
   };
   add(kernel.at);
@@ -151,7 +172,9 @@ std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel) {
     for (const SymbolicSize& size : kernel.facts.sizes) sizes[size.name] = value;
     add(sizes);
   }
-  for (const std::int64_t value : {few_positions[0], few_positions[1], kLargestSample})
+  std::vector<std::int64_t> single = options.few;
+  single.push_back(kLargestSample);
+  for (const std::int64_t value : single)
     for (const SymbolicSize& size : kernel.facts.sizes) {
       Bindings sizes = kernel.at;
       sizes[size.name] = value;

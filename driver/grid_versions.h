@@ -4,9 +4,10 @@
 //
 // Each schedule found for some sizes is priced at all samples. The regret of a set of guarded versions at a sample is
 // cost(the version that serves it) / cost(the best schedule there). A greedy choice begins with the schedule of the
-// smallest regret, the mean with a share of the worst, for every size, and puts guarded ones before it as long as one
-// is worth its code (each block of code counts like a bit of regret, since it has to be compiled): a guard is `extent
-// <= c` or `extent > c`, c the crossover of the cost model.
+// smallest regret, the mean (half of it at the likely sizes) with a share of the worst, for every size, and puts
+// guarded ones before it as long as one is worth its code (each block of code counts like a bit of regret, since it has
+// to be compiled): a guard is `extent <= c` or `extent > c`, c the crossover of the cost model. The schedule of the
+// other sizes is chosen again then.
 
 #include <functional>
 
@@ -14,11 +15,24 @@
 
 namespace isamap {
 
-/// Positions along a symbolic dim that are fewer than tiles of registers have: some of one, then a rest of it alone.
-inline constexpr std::int64_t few_positions[] = {8, 3};
+/// What versions are chosen by.
+struct VersionOptions {
+  int most = 4;
+  double likely_share = 0.5;  ///< of the mean regret is that at the likely sizes, which matter most
+  double worst_share = 0.1;   ///< of the worst regret, beside the mean: 10 % of it count like 1 % of the mean
+  double worthwhile = 0.01;   ///< of the mean regret: the cost model is not surer than that
+  double block_worth =
+      4e-4;  ///< of the mean regret: what the compilation of a block costs (fitted, docs/dynamic_sizes.md)
+  /// Each candidate is priced at all samples, some 0.3 ms each: a tenth of a second for 20 candidates.
+  std::size_t most_samples = 18;
+  /// Positions along a symbolic dim, where schedules are searched and priced, too: fewer than a tile of registers has,
+  /// and so few that their sums do not hide the latency of an instruction.
+  std::vector<std::int64_t> few = {8, 3};
+};
 
 struct VersionQuestion {
-  std::vector<Bindings> samples;           ///< the first is the likely one
+  std::vector<Bindings> samples;  ///< the first is the likely one where `begins_likely`
+  bool begins_likely = true;
   std::vector<std::vector<double>> costs;  ///< by schedule and sample, in cycles; infinite: illegal there
   std::vector<double> blocks;              ///< by schedule: bodies of code; empty: none count
   std::vector<AffineExpr> measures;        ///< over the sizes: what guards compare
@@ -30,14 +44,14 @@ struct GuardedSchedule {
   std::vector<SizeFact> when = {};
 };
 
-/// At most `most`, in order of their guards; the last one has none.
-std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, int most);
+/// At most `options.most`, in order of their guards; the last one has none.
+std::vector<GuardedSchedule> choose_versions(const VersionQuestion& question, const VersionOptions& options);
 
 /// Which of the versions serves a sample.
 std::size_t serving(const std::vector<GuardedSchedule>& versions, const Bindings& sizes);
 
 /// Sizes where versions are priced: the likely ones, small, middle and large ones, and each size small or large while
 /// the others are likely. All satisfy the facts.
-std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel);
+std::vector<Bindings> sample_sizes(const SymbolicKernel& kernel, const VersionOptions& options);
 
 }  // namespace isamap

@@ -88,6 +88,12 @@ std::vector<int> axes_of(const GridShape& shape, TensorId tensor) {
   return {axes.begin(), axes.end()};
 }
 
+bool is_kept_constant(const GridShape& shape, TensorId tensor) {
+  const std::vector<std::int64_t> ones(shape.axes.size(), 1);
+  return shape.kernel.tensors[tensor.index()].constant &&
+         !block_kernel(shape, ones, false).tensors[tensor.index()].constant;
+}
+
 std::vector<SharedCopy> shared_copies(const Block& block, const GridShape& shape) {
   return CopyFinder(block, shape).run();
 }

@@ -20,6 +20,10 @@ struct SharedCopy {
 /// At most one for each input.
 std::vector<SharedCopy> shared_copies(const Block& block, const GridShape& shape);
 
+/// Is it a constant of which blocks pack copies, since its shape or place has a symbolic size? Those that are packed
+/// before all loops are kept from call to call.
+bool is_kept_constant(const GridShape& shape, TensorId tensor);
+
 /// The axes along which an input moves.
 std::vector<int> axes_of(const GridShape& shape, TensorId tensor);
 

@@ -27,6 +27,17 @@ std::vector<SizeProduct> dense_strides(const std::vector<AffineExpr>& extents) {
   return found;
 }
 
+/// No size says where its elements are, and it is read as it is: a copy can be packed ahead of time.
+bool is_same_in_all_cells(const GridShape& shape, std::size_t t) {
+  const auto moves = [](const AxisMove& move) { return move.axis >= 0; };
+  const auto is_number = [](const SizeProduct& stride) { return stride.is_number(); };
+  const std::vector<bool>& symbolic = shape.symbolic_extent[t];
+  return std::none_of(shape.moves[t].begin(), shape.moves[t].end(), moves) &&
+         std::all_of(shape.strides[t].begin(), shape.strides[t].end(), is_number) &&
+         std::find(symbolic.begin(), symbolic.end(), true) == symbolic.end() &&
+         !shape.padded.contains(make_id<TensorId>(t));
+}
+
 /// The value is 0, never NaN, where all of these reads are 0.
 bool vanishes(const ScalarExpr& e, const std::set<int>& reads) {
   const auto all = [&] {
@@ -52,7 +63,7 @@ class GridFinder {
     for (std::size_t a = 0; a < symbolic_.index.size(); ++a)
       if (auto problem = check_access(a)) return std::move(*problem);
     for (std::size_t t = 0; t < shape_.kernel.tensors.size(); ++t)
-      shape_.kernel.tensors[t].constant = shape_.kernel.tensors[t].constant && is_same_in_all_cells(t);
+      if (shape_.padded.contains(make_id<TensorId>(t))) shape_.kernel.tensors[t].constant = false;
     return std::move(shape_);
   }
 
@@ -121,17 +132,6 @@ class GridFinder {
     Computation& own = kernel.statements[0];
     own.write.tensor = renamed.at(own.write.tensor);
     for (Access& read : own.reads) read.tensor = renamed.at(read.tensor);
-  }
-
-  /// No size says where its elements are, and it is read as it is: a copy can be packed ahead of time.
-  bool is_same_in_all_cells(std::size_t t) const {
-    const auto moves = [](const AxisMove& move) { return move.axis >= 0; };
-    const auto is_number = [](const SizeProduct& stride) { return stride.is_number(); };
-    const std::vector<bool>& symbolic = shape_.symbolic_extent[t];
-    return std::none_of(shape_.moves[t].begin(), shape_.moves[t].end(), moves) &&
-           std::all_of(shape_.strides[t].begin(), shape_.strides[t].end(), is_number) &&
-           std::find(symbolic.begin(), symbolic.end(), true) == symbolic.end() &&
-           !shape_.padded.contains(make_id<TensorId>(t));
   }
 
   std::vector<SizeProduct> strides(std::size_t t) const {
@@ -299,6 +299,7 @@ Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& cou
   const Ranges ranges = ranges_of(statement.domain);
   for (std::size_t t = 0; t < block.tensors.size(); ++t) {
     Tensor& tensor = block.tensors[t];
+    tensor.constant = tensor.constant && is_same_in_all_cells(shape, t);
     for (std::size_t d = 0; d < tensor.shape.size(); ++d)
       if (shape.symbolic_extent[t][d]) tensor.shape[d] = 1;
     for (int a = 0; a < access_count(statement); ++a) {
@@ -312,7 +313,8 @@ Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& cou
     tensor.strides.assign(tensor.shape.size(), 1);
     for (std::size_t d = tensor.shape.size(); d-- > 0;) {
       const std::int64_t inner = d + 1 < tensor.shape.size() ? tensor.shape[d + 1] * tensor.strides[d + 1] : 1;
-      tensor.strides[d] = strides[d].is_number() ? strides[d].number : inner + 1 + inner % 2;
+      const std::int64_t number = strides[d].number;  // divides the stride at every size
+      tensor.strides[d] = strides[d].is_number() ? number : (inner / number + 1 + inner / number % 2) * number;
     }
   }
   return block;

@@ -126,6 +126,7 @@ TEST(DynamicSizes, OtherKernelsAreCompiledForEachSizeAndSaySo) {
   const Json json = parsed(said);
   EXPECT_EQ(json["recompiles"], 1);
   EXPECT_EQ(json["recompiled_because"], "no program for all sizes: statement s0 uses value(i)");
+  EXPECT_TRUE(said.err.starts_with("note: each size is compiled for itself: no program for all sizes: ")) << said.err;
   const Said refused = isamap({"emit", kernel, "--target", "x86_avx2"});
   EXPECT_EQ(refused.code, 3);
   EXPECT_NE(refused.err.find("hint: bind sizes: --sizes M=8"), std::string::npos) << refused.err;

@@ -40,6 +40,9 @@ TEST_F(Models, OpenSizesAreNamedAndGiven) {
   const auto json = nlohmann::json::parse(open.out);
   EXPECT_EQ(json["refused"][0]["reason"], "sizes of it are not known: 'N'");
   EXPECT_EQ(json["refused"][0]["help"], "--sizes N=32");
+  const Said run = isamap({"run", path, "--target", "scalar_c"});
+  EXPECT_EQ(run.code, 1) << run.err;  // nothing but a size is missing
+  EXPECT_NE(run.err.find("--sizes N=32"), std::string::npos) << run.err;
   EXPECT_EQ(isamap({"explain", path, "--target", "scalar_c", "--sizes", "N=8"}).code, 0);
   const Said unknown_size = isamap({"explain", path, "--target", "scalar_c", "--sizes", "M=8"});
   EXPECT_EQ(unknown_size.code, 1);

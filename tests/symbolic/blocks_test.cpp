@@ -2,11 +2,14 @@
 // Grids of blocks: any dim may be symbolic. The oracle (a block with trips is the program that lowering makes for these
 // numbers), runs at many sizes with one compilation at the edge of guard pages, and mutants that must be caught.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "backends/common/process.h"
 #include "backends/compiled_runner.h"
+#include "backends/cpp/compile.h"
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/edge_grids.h"
 #include "driver/execute.h"
@@ -357,6 +360,83 @@ TEST(SharedCopies, ArePackedOnceForEachPanel) {
   EXPECT_NE(unit->text.find("GrowingArray& B_copy"), std::string::npos);
 }
 
+/// The sum over two terms of a product with a constant of any size, by its own entries.
+struct ConstantProduct {
+  using Pack = void (*)(const float*);
+  using Entry = int (*)(const float*, const float*, float*, long, long, long);
+  TemporaryDirectory folder;
+  Pack pack = nullptr;
+  Entry entry = nullptr;
+
+  explicit ConstantProduct(const std::string& text) {
+    const auto file = folder.path() / "gemm.so";
+    const auto made = compile_library(vector_machine(), text, "", file);
+    EXPECT_TRUE(made) << render(made.diagnostics());
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    pack = reinterpret_cast<Pack>(dlsym(library, "gemm_pack"));
+    entry = reinterpret_cast<Entry>(dlsym(library, "gemm"));
+  }
+  float first(const std::vector<float>& b, long n) const {
+    const std::vector<float> a(9 * 2, 1);
+    std::vector<float> c(static_cast<std::size_t>(9 * n));
+    EXPECT_EQ(entry(a.data(), b.data(), c.data(), 9, n, 2), 0);
+    return c.front();
+  }
+};
+
+/// A constant whose shape is known at the call: its copies are kept for its sizes, once NAME_pack was called.
+TEST(SharedCopies, OfConstantsAreKeptFromCallToCall) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  std::string text = symbolic_product;
+  text.replace(text.find("[K, N]"), 6, "[K, N], constant: true");
+  const auto bound = bind(symbolic_kernel(text), {{"M", 60}, {"N", 60}, {"K", 60}});
+  CompileOptions options;
+  const auto schedule = parse_schedule(packed_product, "s.yaml", *bound, vector_machine());
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  options.hand_written = *schedule;
+  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const auto unit = print_symbolic_cpp(*compiled.program, vector_machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  ASSERT_EQ(unit->pack.size(), 1U);
+  const ConstantProduct product(unit->text);
+  ASSERT_TRUE(product.pack != nullptr && product.entry != nullptr);
+  std::vector<float> b(2 * 40, 1), other(2 * 40, 5);
+  EXPECT_EQ(product.first(b, 40), 2);
+  std::fill(b.begin(), b.end(), 2.0F);
+  EXPECT_EQ(product.first(b, 40), 4);  // NAME_pack was never called: nothing is kept
+  product.pack(b.data());
+  EXPECT_EQ(product.first(b, 40), 4);
+  std::fill(b.begin(), b.end(), 3.0F);
+  EXPECT_EQ(product.first(b, 40), 4);       // kept
+  EXPECT_EQ(product.first(b, 37), 6);       // another size
+  EXPECT_EQ(product.first(b, 40), 6);       // again
+  EXPECT_EQ(product.first(other, 40), 10);  // another array
+  product.pack(b.data());
+  std::fill(b.begin(), b.end(), 7.0F);
+  EXPECT_EQ(product.first(b, 40), 14);
+  const auto runner = make_symbolic_runner(*compiled.program, vector_machine());
+  for (const auto& [m, n, k] : {std::tuple(0, 5, 3), std::tuple(5, 0, 3), std::tuple(7, 50, 0), std::tuple(1, 1, 1),
+                                std::tuple(9, 67, 33), std::tuple(4, 16, 7), std::tuple(61, 15, 5)}) {
+    const auto checked =
+        run_at(*runner, symbolic_kernel(text), {{"M", m}, {"N", n}, {"K", k}}, availability(vector_machine()).how);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
+  }
+}
+
+/// Rows of 24*D elements begin at multiples of 24 at every size: so they do in what is searched, priced and lowered.
+TEST(SymbolicBlocks, StridesKeepTheNumberThatDividesThem) {
+  ASSERT_TRUE(grid_of(values).program);
+  const Grid& grid = grid_of(values).program->grids[0];
+  const Kernel kernel = block_kernel(grid.shape, {7, 9}, false);  // S, T
+  for (const Tensor& tensor : kernel.tensors) {
+    if (tensor.name == "P") continue;
+    EXPECT_EQ(tensor.strides[0] % 24, 0) << tensor.name;
+    EXPECT_EQ(tensor.strides[0] / 24 % 2, 1) << tensor.name;
+  }
+}
+
 // Constants that are packed ahead of time ----------------------------------------------------------------------------
 
 /// Weights of images of any size.
@@ -524,7 +604,7 @@ VersionQuestion two_schedules() {
 }
 
 TEST(GridVersions, GuardsAreCrossoversOfTheModel) {
-  const auto versions = choose_versions(two_schedules(), 4);
+  const auto versions = choose_versions(two_schedules(), {.most = 4});
   ASSERT_EQ(versions.size(), 2U);
   EXPECT_EQ(versions[0].schedule, 1U);
   ASSERT_EQ(versions[0].when.size(), 1U);
@@ -533,17 +613,35 @@ TEST(GridVersions, GuardsAreCrossoversOfTheModel) {
   EXPECT_TRUE(versions[1].when.empty());
   EXPECT_EQ(serving(versions, {{"M", 60}, {"N", 20}}), 0U);
   EXPECT_EQ(serving(versions, {{"M", 60}, {"N", 21}}), 1U);
-  EXPECT_EQ(choose_versions(two_schedules(), 1).size(), 1U);
+  EXPECT_EQ(choose_versions(two_schedules(), {.most = 1}).size(), 1U);
   VersionQuestion alike = two_schedules();
   alike.costs[1] = alike.costs[0];
-  EXPECT_EQ(choose_versions(alike, 4).size(), 1U);
+  EXPECT_EQ(choose_versions(alike, {.most = 4}).size(), 1U);
+}
+
+/// The first schedule is never far from the best, and best nowhere: beside a version for many columns it is not needed.
+TEST(GridVersions, TheLastOneIsChosenAgainBesideGuardedOnes) {
+  VersionQuestion question = two_schedules();
+  question.price = [](std::size_t schedule, const Bindings& sizes) {
+    const bool few = sizes.at("N") <= 20;
+    return schedule == 0 ? 105.0 : few == (schedule == 1) ? 100.0 : 300.0;
+  };
+  question.costs.assign(3, {});
+  for (std::size_t c = 0; c < 3; ++c)
+    for (const Bindings& sizes : question.samples) question.costs[c].push_back(question.price(c, sizes));
+  EXPECT_EQ(choose_versions(question, {.most = 1})[0].schedule, 0U);
+  const auto versions = choose_versions(question, {.most = 2});
+  ASSERT_EQ(versions.size(), 2U);
+  EXPECT_EQ(versions[0].schedule, 2U);
+  EXPECT_EQ(versions[0].when[0].text, "N > 20");
+  EXPECT_EQ(versions[1].schedule, 1U);
 }
 
 TEST(GridVersions, SamplesSatisfyTheFacts) {
   const SymbolicKernel kernel = symbolic_kernel(
       "kernel: k\ndims: {S: {min: 2, max: 90, multiple_of: 2, likely: [30, 8]}, T: {max: 400}}\nfacts: [\"S <= T\"]\n"
       "tensors: {A: {shape: [S, T]}, C: {shape: [S, T]}}\ncompute: ['C[i,j] = A[i,j]']\n");
-  const auto samples = sample_sizes(kernel);
+  const auto samples = sample_sizes(kernel, {});
   EXPECT_GE(samples.size(), 6U);
   for (const Bindings& sizes : samples) EXPECT_FALSE(broken_fact(kernel.facts, sizes)) << sizes.at("S");
 }

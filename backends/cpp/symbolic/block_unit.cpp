@@ -12,6 +12,7 @@
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
 #include "program/row_strips.h"
+#include "program/shared_copies.h"
 
 namespace isamap {
 namespace {
@@ -221,6 +222,26 @@ std::string entry_head(const SymbolicProgram& program, const HardwareModel& mode
   return text;
 }
 
+/// Copies of constants whose shape has a symbolic size are kept from call to call once NAME_pack was called: it counts
+/// its calls. Empty: the program has no such constants, or NAME_pack packs others.
+std::string keeping_text(const SymbolicProgram& program, BlockEntry& entry, TranslationUnit& unit) {
+  std::set<TensorId> kept;
+  for (const Grid& grid : program.grids)
+    for (std::size_t t = 0; t < grid.shape.tensors.size(); ++t)
+      if (is_kept_constant(grid.shape, make_id<TensorId>(t))) kept.insert(grid.shape.tensors[t]);
+  for (const EntryArgument& argument : entry.arguments)
+    if (kept.contains(program.arguments.buffers[argument.buffer.index()].tensor)) unit.pack.push_back(argument);
+  if (!program.arguments.prepack.empty()) unit.pack.clear();
+  if (unit.pack.empty()) return "";
+  entry.names.packings = entry.name + "_packings";
+  std::string unused;
+  for (const EntryArgument& argument : unit.pack) unused += fmt::format("  (void){};\n", argument.name);
+  return fmt::format(
+      "static long {0} = 0;\n\n// The constants have their values now: copies that calls pack are kept for calls with "
+      "the same arrays and sizes.\nextern \"C\" void {1}_pack({2}) {{\n{3}  ++{0};\n}}\n\n",
+      entry.names.packings, entry.name, parameter_list(unit.pack), unused);
+}
+
 /// The grids of a version, under its guard.
 std::string guarded_text(const RowVersion& version, const std::string& grids, const EntryNames& names) {
   if (version.when.empty()) return grids;
@@ -315,16 +336,17 @@ Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model) {
 }
 
 Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model) {
-  const BlockEntry entry = entry_of(program, model);
+  BlockEntry entry = entry_of(program, model);
   auto functions = print_block_functions(program, model, entry.name);
   if (!functions) return functions.diagnostics();
+  TranslationUnit unit;
+  const std::string packings = keeping_text(program, entry, unit);
   const VersionPrinter versions(program, model, entry.names, *functions);
   std::string text = entry_head(program, model, entry, versions.local());
   for (std::size_t v = 0; v < program.versions.size(); ++v)
     text += guarded_text(program.versions[v], versions.print(v), entry.names);
   const std::string &tiles = functions->tiles, &rests = functions->rests;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
-  TranslationUnit unit;
   if (!program.arguments.prepack.empty()) {
     auto pack = print_pack_function(program.arguments, model, entry.name, "extern \"C\"", functions->around);
     if (!pack) return pack.diagnostics();
@@ -334,8 +356,8 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   unit.name = entry.name;
   unit.arguments = entry.arguments;
   unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests) +
-              symbolic_helpers + growing_array + tiles + (rests.empty() ? "" : begin_rests + rests + end_rests) + text +
-              "  return 0;\n}\n";
+              symbolic_helpers + growing_array + packings + tiles +
+              (rests.empty() ? "" : begin_rests + rests + end_rests) + text + "  return 0;\n}\n";
   return unit;
 }
 

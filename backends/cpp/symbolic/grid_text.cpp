@@ -99,6 +99,34 @@ std::string runs_text(const GridPlace& place, std::size_t a) {
          cut_text(axis, a, "        ", ", edge") + "      }\n    }\n";
 }
 
+/// Whether the copies of a constant are those of the call before: of the same array, at the same sizes, and NAME_pack
+/// was not called since.
+std::string kept_text(const GridPlace& place) {
+  std::string text;
+  const GridShape& shape = place.grid.shape;
+  for (std::size_t t = 0; t < shape.tensors.size() && !place.names.packings.empty(); ++t) {
+    const auto id = make_id<TensorId>(t);
+    if (!is_kept_constant(shape, id)) continue;
+    std::set<std::string> sizes;
+    for (const AffineExpr& extent : place.kernel.shapes[shape.tensors[t].index()]) sizes.merge(extent.names());
+    for (const int axis : axes_of(shape, id)) sizes.merge(shape.axes[static_cast<std::size_t>(axis)].extent.names());
+    const std::string name = kept_name(shape, id), &array = place.names.pointers.at(shape.tensors[t]),
+                      &packings = place.names.packings;
+    std::string same = fmt::format("{0} > 0 && {1}_packing == {0} && {1}_of == {2}", packings, name, array), set;
+    std::size_t n = 0;
+    for (const std::string& size : sizes) {
+      same += fmt::format(" && {}_sizes[{}] == {}", name, n, place.names.sizes.at(size));
+      set += fmt::format(", {}_sizes[{}] = {}", name, n++, place.names.sizes.at(size));
+    }
+    text += fmt::format(
+        "    static thread_local const void* {0}_of = nullptr;\n"
+        "    static thread_local long {0}_packing = 0, {0}_sizes[{1}] = {{}};\n"
+        "    const bool {0} = {2};\n    if (!{0}) {0}_of = {3}, {0}_packing = {4}{5};\n",
+        name, std::max<std::size_t>(n, 1), same, array, packings, set);
+  }
+  return text;
+}
+
 /// Where the zones of an axis end.
 std::string zones_text(const GridPlace& place) {
   std::string text;
@@ -142,12 +170,16 @@ std::string copy_tables(const GridPlace& place, const GridFunctions& functions) 
         "    static const unsigned short {0}_of[{1}] = {{{2}}};\n    static thread_local GrowingArray "
         "{0}_memory[{3}];\n",
         name, numbers.size(), list, places);
-    text += place.strip == nullptr || is_cut
-                ? fmt::format("    long {}_there[{}] = {{}};\n", name, places)
-                : fmt::format(
-                      "    static thread_local long {0}_there[{1}];\n    if (strip0 == 0) std::memset({0}_there, 0, "
-                      "sizeof {0}_there);\n",
-                      name, places);
+    const bool kept = !place.names.packings.empty() && is_kept_constant(grid.shape, tensor) && !is_cut;
+    if (!kept && (place.strip == nullptr || is_cut)) {
+      text += fmt::format("    long {}_there[{}] = {{}};\n", name, places);
+      continue;
+    }
+    std::string anew = place.strip != nullptr ? "strip0 == 0" : "";
+    if (kept) anew += (anew.empty() ? "!" : " && !") + kept_name(grid.shape, tensor);
+    text += fmt::format(
+        "    static thread_local long {0}_there[{1}];\n    if ({2}) std::memset({0}_there, 0, sizeof {0}_there);\n",
+        name, places, anew);
   }
   return text;
 }
@@ -321,7 +353,7 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
   for (const auto& [t, d] : stride_arguments(shape))
     text += fmt::format("    const long {} = {};\n", stride_name(shape.kernel.tensors[t], d),
                         size_product(shape.strides[t][d], names));
-  text += zones_text(place);
+  text += kept_text(place) + zones_text(place);
   EntryNames with_copies = names;
   if (place.has_edges()) with_copies.copied = "    if (!by_edges)\n";
   for (const auto& [id, copy] : shape.padded)

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "backends/cpp/symbolic/block_arguments.h"
 #include "backends/cpp/text/types.h"
+#include "program/shared_copies.h"
 
 namespace isamap {
 namespace {
@@ -41,6 +43,8 @@ std::string rounded_text(const GridShape& shape, TensorId id, const SymbolicKern
       "        char* const copy = static_cast<char*>({3}_memory.at({4} * padded + slack));\n"
       "        const char *const all = reinterpret_cast<const char*>({3}), *const end = all + {5} * row;\n",
       same, last, element, name, to_rows, rows);
+  const bool kept = !names.packings.empty() && is_kept_constant(shape, id);
+  if (kept) text += fmt::format("        if (!{})\n", kept_name(shape, id));
   text += fmt::format(
       "{0} {{\n          const long n = {1} ? row : 0;\n"
       "          copy_row(copy + ({2}) * padded, n > 0 ? all + ({3}) * row : all, n, padded, end);\n"

@@ -17,6 +17,7 @@ struct EntryNames {
   std::map<std::string, std::string> sizes;  ///< by size
   std::map<BufferId, std::string> packed;    ///< by buffer of the arguments that is packed ahead of time
   std::string copied = {};                   ///< condition of padded copies: "if (..)"
+  std::string packings = {};                 ///< counts calls of NAME_pack; empty: copies of constants are not kept
   std::string once = {};                     ///< condition of what is done for the first strip only: "if (..)"
 };
 
