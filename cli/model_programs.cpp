@@ -552,13 +552,15 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   return ModelAnswer{json_of(report), shapes_of(model) + text_of(report, options.onnx.profile)};
 }
 
-Exit compile_and_run_model(const Options& options) {
+Exit compile_and_run_model(const Options& given) {
   Exit code = Exit::ok;
-  if (const auto sizes = model_sizes(options, code)) return run_model_sizes(options, *sizes);
+  const auto options = with_sizes_of_inputs(given, code);
+  if (!options) return code;
+  if (const auto sizes = model_sizes(*options, code)) return run_model_sizes(*options, *sizes);
   if (code != Exit::ok) return code;
-  const auto answer = run_model_once(options, code);
+  const auto answer = run_model_once(*options, code);
   if (!answer) return code;
-  return deliver(options, options.json ? printed(answer->json) : answer->text, code);
+  return deliver(*options, options->json ? printed(answer->json) : answer->text, code);
 }
 
 Exit emit_model(const Options& options) {
