@@ -33,7 +33,8 @@ const ProcessLimits run_limits{600, std::int64_t{16} << 30, most_file_bytes};
 /// A model's program in a folder of its own, executed in others.
 class CompiledModel {
  public:
-  CompiledModel(const std::string& name, const HardwareModel& machine) : name_(name), machine_(machine) {}
+  CompiledModel(const std::string& name, const HardwareModel& machine, int jobs = 0)
+      : name_(name), machine_(machine), jobs_(jobs) {}
 
   /// Compiles it and writes its weights. False: the outcome says what is missing.
   Result<bool> compile(const ModelUnit& unit, const std::string& driver, const std::string& weights,
@@ -57,6 +58,7 @@ class CompiledModel {
 
   const std::string& name_;
   const HardwareModel& machine_;
+  int jobs_;  ///< compilers at a time; 0: one for each processor
   TemporaryDirectory home_;
 };
 
@@ -132,7 +134,9 @@ Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& dr
   TextFiles headers = unit.others;
   headers.emplace_back(unit.name + ".h", unit.header);
   KernelText text(fmt::format("#define {}_PROFILE\n", unit.name) + unit.text);
-  if (unit.in_units) text.units_of = unit.name;
+  text.parts = unit.part_files;
+  text.flags_for_parts = unit.flags_for_part_files;
+  text.jobs = jobs_;
   const auto made = isamap::compile(machine_, text, driver, headers, program(),
                                     has_thread_blocks(machine_) ? emulation_part() : SharedPart{});
   outcome.compiling = watch.seconds();
@@ -336,7 +340,7 @@ Result<Workspace> workspace_of_part(const Program& part, const HardwareModel& ma
 
 Result<ModelOutcome> run_model_program(const ModelProgram& model, const HardwareModel& machine,
                                        const std::vector<TensorData>& inputs,
-                                       const std::vector<std::vector<TracedArray>>& traced, double min_seconds,
+                                       const std::vector<std::vector<TracedArray>>& traced, const ModelProgramRun& how,
                                        const TraceReader& read) {
   if (is_command_stream(machine)) return simulate_model_program(model, machine, inputs, traced, read);
   ModelOutcome outcome;
@@ -346,7 +350,8 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
   outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
   outcome.arena_bytes = unit->arena_bytes;
   outcome.launches = unit->launches;
-  CompiledModel compiled(model.name, machine);
+  CompiledModel compiled(model.name, machine, how.jobs);
+  double min_seconds = how.min_seconds;
   std::vector<std::vector<TracedArray>> placed = traced;
   if (has_thread_blocks(machine)) {
     outcome.executed = ExecutionMode::emulated;

@@ -30,10 +30,15 @@ struct ModelOutcome {
 /// Takes what a part wrote, in the order of its traced arrays; false: no more are wanted.
 using TraceReader = std::function<bool(std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays)>;
 
+struct ModelProgramRun {
+  double min_seconds = 0;  ///< the whole is repeated for so long; 0: once
+  int jobs = 0;            ///< compilers at a time; 0: one for each processor
+};
+
 /// `inputs`: by input of the model.
 Result<ModelOutcome> run_model_program(const ModelProgram& model, const HardwareModel& machine,
                                        const std::vector<TensorData>& inputs,
-                                       const std::vector<std::vector<TracedArray>>& traced, double min_seconds,
+                                       const std::vector<std::vector<TracedArray>>& traced, const ModelProgramRun& how,
                                        const TraceReader& read);
 
 /// A model for all sizes, compiled at the first run.

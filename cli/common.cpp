@@ -263,11 +263,22 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code) {
   return Inputs{std::move(*kernel), std::move(*model)};
 }
 
-std::optional<Diagnostic> no_folder_for(const std::string& path) {
+std::optional<Diagnostic> why_not_written(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
-  if (folder.empty() || fs::is_directory(folder, ignored)) return std::nullopt;
-  return error_at({path, 0, 0}, fmt::format("cannot be written: there is no folder '{}'", folder.string()));
+  if (!folder.empty() && !fs::is_directory(folder, ignored))
+    return error_at({path, 0, 0}, fmt::format("cannot be written: there is no folder '{}'", folder.string()),
+                    fmt::format("mkdir -p {}", folder.string()));
+  if (path.empty() || fs::exists(path, ignored)) return std::nullopt;  // what is there may be a folder, or a device
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return std::nullopt;
+  return error_at({path, 0, 0}, fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+std::optional<Diagnostic> why_no_file(const std::string& path) {
+  std::error_code ignored;
+  if (!path.empty() && (fs::is_directory(path, ignored) || path.ends_with('/')))
+    return error_at({path, 0, 0}, "is a folder; a file name is expected", "name a file in it");
+  return why_not_written(path);
 }
 
 Result<bool> write_file(const std::string& path, const std::string& text) {

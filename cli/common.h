@@ -46,8 +46,10 @@ Exit deliver(const Options& options, const std::string& text, Exit code = Exit::
 /// Prints the files of a program, or writes them where -o says. A file has the program's extension; a folder exists,
 /// ends with a slash or has no extension.
 Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files);
-/// Early check before hours of work: the diagnostic if the folder of an output file is missing.
-std::optional<Diagnostic> no_folder_for(const std::string& path);
+/// Early checks before hours of work: why no output can be written there. Its folder is missing or read-only; of a
+/// file, the path is a folder.
+std::optional<Diagnostic> why_not_written(const std::string& path);
+std::optional<Diagnostic> why_no_file(const std::string& path);
 /// Writes a temporary file in the same folder and renames it.
 Result<bool> write_file(const std::string& path, const std::string& text);
 

@@ -22,8 +22,11 @@ Exit main_of(int argc, char** argv) {
   const Options& options = given.options;
   if (const auto problem = environment_problem())
     return close_json(options, fail(Exit::usage, problem->message, problem->hint));
-  for (const std::string& path : {options.output, options.report, options.trace, options.record})
-    if (const auto problem = no_folder_for(path); problem && !given.verb->makes_folders)
+  // Before the work, which may take hours.
+  for (const std::string& path : {options.report, options.trace, options.record, options.onnx.outputs})
+    if (const auto problem = why_no_file(path)) return close_json(options, fail(Exit::wrong_input, {*problem}));
+  for (const std::string& path : {options.output, options.lab.store})
+    if (const auto problem = why_not_written(path); problem && !(given.verb->makes_folders && path == options.output))
       return close_json(options, fail(Exit::wrong_input, {*problem}));
   return close_json(options, given.verb->run(options));
 }

@@ -94,6 +94,27 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& 
   return inputs;
 }
 
+Result<Bindings> sizes_of_inputs(const Options& options) {
+  Bindings found;
+  if (options.onnx.inputs.empty()) return found;
+  const auto files = load_model_files(options);
+  if (!files) return files.diagnostics();
+  const auto free = free_sizes(options.kernel_file);
+  if (!free) return free.diagnostics();
+  for (const FreeSize& size : *free)
+    for (const FreeSize::Axis& at : size.axes) {
+      const NamedData* array = named(files->inputs, at.input, at.position);
+      if (array == nullptr || at.axis >= array->data.shape.size()) continue;  // told when the arrays are read
+      const std::int64_t extent = array->data.shape[at.axis];
+      const auto [known, is_new] = found.try_emplace(size.name, extent);
+      if (!is_new && known->second != extent)
+        return error_at({options.onnx.inputs, 0, 0},
+                        fmt::format("size {} is {} by other arrays and {} by axis {} of '{}'", size.name, known->second,
+                                    extent, at.axis, at.input));
+    }
+  return found;
+}
+
 Compared compare_with_files(const Model& model, const std::vector<TensorData>& data, const ModelFiles& files) {
   Compared result;
   for (std::size_t o = 0; o < model.outputs.size(); ++o) {
@@ -105,8 +126,8 @@ Compared compare_with_files(const Model& model, const std::vector<TensorData>& d
     if (expected == nullptr) continue;
     ++result.outputs;
     const TensorData& found = data[id.index()];
-    const OutputDifference difference = compare_outputs(name, as_type(expected->data, found.dtype), found,
-                                                        tolerance_of_others(model.kernel, found.dtype));
+    const OutputDifference difference =
+        compare_outputs(name, as_type(expected->data, found.dtype), found, tolerance_of_others(model.kernel, id));
     result.max_error = std::max(result.max_error, difference.max_error);
     if (difference.first.empty()) continue;
     result.correct = false;

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "frontends/model.h"
+#include "isamap/symbolic.h"
 
 namespace isamap::cli {
 
@@ -17,6 +18,9 @@ Result<ModelFiles> load_model_files(const Options& options);
 
 /// By name where the files have names of the model, else in order; without files random ones from --seed.
 Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& files, const Options& options);
+
+/// Sizes that the model leaves open and --sizes does not give, by the shapes of the arrays; none without --inputs.
+Result<Bindings> sizes_of_inputs(const Options& options);
 
 struct Compared {
   std::size_t outputs = 0;  ///< that were compared

@@ -15,6 +15,7 @@
 #include "backends/cpp/compile/program_cache.h"
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_unit.h"
+#include "backends/cpp/model/units_ahead.h"
 #include "backends/model_runner.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -335,7 +336,8 @@ class Builder {
   Builder(const Options& options, Exit& code, Possible printed = nullptr)
       : options_(options), code_(code), printed_(printed) {}
 
-  std::optional<Built> build() {
+  /// `runs`: the program will be compiled here, so parts are while others are searched.
+  std::optional<Built> build(bool runs = false) {
     if (!set_threads(options_, code_)) return std::nullopt;
     machine_ = load_target(options_);
     code_ = Exit::wrong_input;
@@ -373,7 +375,8 @@ class Builder {
     built.prepared.model = in_order(built.prepared.model, plan->order);
     built.prepared.data = in_order(std::move(built.prepared.data), plan->order);
     if (!has_plan(options_)) *plan = with_fewer_launches(built.prepared.model, std::move(*plan), store);
-    built.compiled = compile_model(built.prepared.model, std::move(*plan), store);
+    built.compiled = compile_model(built.prepared.model, std::move(*plan), store,
+                                   runs ? compiled_ahead(built.prepared.model.kernel.name) : ProgramReader{});
     if (built.compiled.code != Exit::ok) return reported(built.compiled.code, built.compiled.problems);
     return built;
   }
@@ -385,6 +388,14 @@ class Builder {
     PartStoreOptions with = part_options(options_, *machine_);
     with.progress = [this](const std::string& text) { progress_(text); };
     return with;
+  }
+
+  ProgramReader compiled_ahead(const std::string& model) const {
+    if (!is_host_code(*machine_) || availability(*machine_).how == ExecutionMode::unavailable) return {};
+    const auto units = std::make_shared<UnitsAhead>(*machine_, model);
+    return [units](std::size_t number, const Program& program, const std::set<BufferId>& overlapping) {
+      units->add(number, program, overlapping);
+    };
   }
 
   /// One for the fit and the plan, so that no part is priced twice.
@@ -514,7 +525,7 @@ bool set_threads(Options& options, Exit& code) {
 
 std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   Builder builder(options, code);
-  auto built = builder.build();
+  auto built = builder.build(true);
   if (!built) return std::nullopt;
   const Model& model = built->prepared.model;
   const ModelRun run =
@@ -552,13 +563,15 @@ std::optional<ModelAnswer> run_model_once(const Options& options, Exit& code) {
   return ModelAnswer{json_of(report), shapes_of(model) + text_of(report, options.onnx.profile)};
 }
 
-Exit compile_and_run_model(const Options& options) {
+Exit compile_and_run_model(const Options& given) {
   Exit code = Exit::ok;
-  if (const auto sizes = model_sizes(options, code)) return run_model_sizes(options, *sizes);
+  const auto options = with_sizes_of_inputs(given, code);
+  if (!options) return code;
+  if (const auto sizes = model_sizes(*options, code)) return run_model_sizes(*options, *sizes);
   if (code != Exit::ok) return code;
-  const auto answer = run_model_once(options, code);
+  const auto answer = run_model_once(*options, code);
   if (!answer) return code;
-  return deliver(options, options.json ? printed(answer->json) : answer->text, code);
+  return deliver(*options, options->json ? printed(answer->json) : answer->text, code);
 }
 
 Exit emit_model(const Options& options) {

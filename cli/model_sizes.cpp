@@ -159,7 +159,13 @@ SizedAnswer run_at(const Options& options, const ModelSizes& asked, const Bindin
       run_symbolic_model(*model.compiled, runner, *model.sampled, {symbols, prepared->model, std::move(prepared->data)},
                          {.min_seconds = 0.2, .jobs = options.schedule.jobs});
   if (run.code != Exit::ok) return failed(std::move(answer), run.code, run.problems);
+  if (const auto saved = save_outputs(prepared->model, run.data, options); !saved)
+    return failed(std::move(answer), Exit::wrong_input, saved.diagnostics());
+  const Compared compared = compare_with_files(prepared->model, run.data, prepared->files);
+  if (!compared.correct)
+    return failed(std::move(answer), Exit::wrong_result, {error("outputs " + verdict_of(compared))});
   answer.fields = fields_of_run(run, *model.compiled, importing);
+  if (!options.onnx.inputs.empty()) answer.fields["compared"] = compared.outputs;
   answer.cells = {std::string(name(run.executed)), "yes", fmt::format("{:.3g}", run.max_error),
                   fmt::format("{:.4g}", run.seconds), std::to_string(run.arena_bytes)};
   return answer;
@@ -229,12 +235,14 @@ Document json_of(const std::vector<SizedAnswer>& answers, const SizedModel& mode
 }
 
 /// What is of one size, or of one file.
-bool only_for_one_size(const Options& options) {
-  for (const auto& [flag, given] :
-       {std::pair("--outputs", !options.onnx.outputs.empty()), std::pair("--inputs", !options.onnx.inputs.empty()),
-        std::pair("--report", !options.report.empty())}) {
+bool only_for_one_size(const Options& options, const ModelSizes& sizes) {
+  const bool several = sizes.runs.size() > 1;
+  for (const auto& [flag, given] : {std::pair("--outputs", several && !options.onnx.outputs.empty()),
+                                    std::pair("--inputs", several && !options.onnx.inputs.empty()),
+                                    std::pair("--report", !options.report.empty())}) {
     if (!given) continue;
-    fail(Exit::usage, fmt::format("{} is for one size", flag), "give one value each with --sizes, and no --dims");
+    fail(Exit::usage, fmt::format("{} is for one size", flag),
+         several ? "give one value each with --sizes" : "give one value each with --sizes, and no --dims");
     return true;
   }
   return false;
@@ -366,6 +374,24 @@ bool tie_others(const Options& options, ModelSizes& made, Exit& code) {
 
 }  // namespace
 
+std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code) {
+  Options with = options;
+  if (options.onnx.inputs.empty() || !is_onnx(options.kernel_file)) return with;
+  const auto runs = combinations_of_sizes(options, code);
+  if (!runs) return std::nullopt;
+  if (runs->size() > 1) return with;  // which is refused
+  code = Exit::ok;
+  const auto shown = sizes_of_inputs(options);
+  if (!shown) {
+    code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, shown.diagnostics());
+    return std::nullopt;
+  }
+  Bindings all = runs->front();
+  all.insert(shown->begin(), shown->end());
+  if (!all.empty()) with.onnx.sizes = sizes_text(all);
+  return with;
+}
+
 std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
   auto runs = combinations_of_sizes(options, code);
   if (!runs) return std::nullopt;
@@ -403,7 +429,7 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
 }
 
 Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
-  if (only_for_one_size(options)) return Exit::usage;
+  if (only_for_one_size(options, sizes)) return Exit::usage;
   Exit code = Exit::ok;
   if (!importable(options, sizes, code)) return code;
   SizedModel model;

@@ -25,6 +25,10 @@ struct ModelSizes {
 /// runs are those at min, likely and max.
 std::optional<ModelSizes> model_sizes(const Options& options, Exit& code);
 
+/// The options with the open sizes of the model that its --inputs show, where --sizes does not say them. Empty: an
+/// error was reported and `code` set.
+std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code);
+
 /// One program for all sizes where there is one, else one for each size, and why.
 Exit run_model_sizes(const Options& options, const ModelSizes& sizes);
 Exit emit_model_sizes(const Options& options, const ModelSizes& sizes);

@@ -380,7 +380,9 @@ Exit explain_model(const Options& options) {
 
 Exit interpret_model(const Options& options) {
   Exit code = Exit::ok;
-  auto prepared = prepare(options, code);
+  const auto sized = with_sizes_of_inputs(options, code);
+  if (!sized) return code;
+  auto prepared = prepare(*sized, code);
   if (!prepared) return code;
   auto& [model, data, files] = *prepared;
   const auto start = std::chrono::steady_clock::now();

@@ -206,7 +206,6 @@ Measurer by_running(const MeasureOptions& options) {
     const auto runner = make_runner(model);
     MeasureOptions with = options;
     with.make_another = runners_side_by_side(model);
-    const jobs::DeviceLock alone;  // of all timings on this machine
     return measure(programs, *runner, with);
   };
 }

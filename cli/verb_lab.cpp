@@ -20,6 +20,7 @@
 #include "lab/optima.h"
 #include "lab/trial_store.h"
 #include "report/lab_report.h"
+#include "support/yaml.h"
 
 namespace isamap::cli {
 namespace {
@@ -113,7 +114,8 @@ std::vector<std::string> suite_folders() {
 
 std::optional<std::string> read_lab_file(const std::string& path) {
   const auto cannot = [&](int why) {
-    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)))});
+    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)),
+                                      why == ENOENT ? yaml::nearest_file(path) : "")});
     return std::nullopt;
   };
   std::FILE* file = std::fopen(path.c_str(), "rb");

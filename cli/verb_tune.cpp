@@ -5,6 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/models.h"
 #include "cli/search_answer.h"
+#include "jobs/device.h"
 
 namespace isamap::cli {
 namespace {
@@ -23,6 +24,7 @@ Exit verb_tune(const Options& given) {
   measure.seed = options.seed;
   measure.jobs = options.schedule.jobs;
   measure.stopped = interrupted;
+  measure.alone = [] { return std::make_shared<jobs::DeviceLock>(); };  // of all timings on this machine
   const SearchAnswer answer =
       tune_answer(options, recorder, by_running(measure), by_every_compiler(measure), std::nullopt);
   if (answer.text.empty()) return answer.code;

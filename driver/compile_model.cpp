@@ -9,6 +9,7 @@
 
 #include "backends/model_runner.h"
 #include "driver/execute.h"
+#include "driver/overwritten_in_place.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
 
@@ -41,7 +42,8 @@ std::size_t instructions_in(const Schedule& schedule) {
 
 class ModelCompiler {
  public:
-  ModelCompiler(const Model& model, ModelPlan plan, PartStore& store) : model_(model), store_(store) {
+  ModelCompiler(const Model& model, ModelPlan plan, PartStore& store, const ProgramReader& read)
+      : model_(model), store_(store), read_(read) {
     made_.plan = std::move(plan);
   }
 
@@ -69,12 +71,18 @@ class ModelCompiler {
     return known->second;
   }
 
+  /// Those of bands first, as they are numbered: so the programs that are known have the smallest numbers.
   void compile_all() {
-    for (const Between between : {Between::model, Between::bands}) {
+    for (const Between between : {Between::bands, Between::model}) {
       std::vector<Kernel> some;
-      for (const auto& [kernel, runs_between] : kernels_)
-        if (runs_between == between) some.push_back(kernel);
-      store_.add(some, between);
+      std::vector<std::size_t> numbers;
+      for (std::size_t n = 0; n < kernels_.size(); ++n)
+        if (kernels_[n].second == between) some.push_back(kernels_[n].first), numbers.push_back(n);
+      store_.add(some, between, [&](std::size_t i, const Compilation& made) {
+        if (!read_ || !made.program) return;
+        read_(numbers[i], *made.program,
+              overlapping_arguments(model_.kernel, made_, numbers[i], *made.program, store_.machine()));
+      });
     }
     for (const auto& [kernel, between] : kernels_) made_.programs.push_back(store_.find(kernel, between));
   }
@@ -135,6 +143,7 @@ class ModelCompiler {
 
   const Model& model_;
   PartStore& store_;
+  const ProgramReader& read_;
   CompiledModel made_;
   std::map<std::pair<std::string, Between>, std::size_t> programs_;  ///< by canonical text
   std::vector<std::size_t> first_of_;                                ///< by program: the part that it is compiled for
@@ -171,8 +180,8 @@ const CompiledBands* bands_of(const CompiledModel& compiled, std::size_t part) {
   return nullptr;
 }
 
-CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store) {
-  return ModelCompiler(model, std::move(plan), store).run();
+CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store, const ProgramReader& read) {
+  return ModelCompiler(model, std::move(plan), store, read).run();
 }
 
 }  // namespace isamap

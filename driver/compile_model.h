@@ -9,8 +9,10 @@
 //   const CompiledModel compiled = compile_model(stored, plan, store);
 //   const auto program = link_model(model, compiled, data, machine);
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,9 +58,14 @@ struct CompiledModel {
   Diagnostics problems;  ///< of the parts without a program, by their names
 };
 
+/// Takes program `number` of a model as soon as it is known, while others are searched, by any thread. `overlapping` as
+/// in print_part (backends/cpp/model/fixed_parts.h).
+using ProgramReader =
+    std::function<void(std::size_t number, const Program& program, const std::set<BufferId>& overlapping)>;
+
 /// The plan must be verified, and the model stored in its orders. Parts that `store` does not have are compiled; all
 /// that have no program are told.
-CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store);
+CompiledModel compile_model(const Model& model, ModelPlan plan, PartStore& store, const ProgramReader& read = {});
 
 /// The group that a part is in; null: it runs on all rows at once.
 const CompiledBands* bands_of(const CompiledModel& compiled, std::size_t part);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/overwritten_in_place.h"
 
+#include <optional>
+
 #include "backends/model_runner.h"
 #include "planner/in_place.h"
 #include "program/overwriting.h"
@@ -27,14 +29,47 @@ BufferId argument_named(const Program& program, const Kernel& kernel, const std:
   return {};
 }
 
-/// `part`: what the program computes.
-bool may_overwrite(const Program& program, const Kernel& part, const HardwareModel& machine, const std::string& read,
-                   const std::string& written) {
-  const BufferId from = argument_named(program, part, read), to = argument_named(program, part, written);
-  if (!from.valid() || !to.valid()) return false;
-  const Buffer &a = program.buffers[from.index()], &b = program.buffers[to.index()];
-  return a.dtype == b.dtype && a.extents == b.extents && a.strides == b.strides &&
-         reads_before_overwriting(program, machine, from, to);
+/// A program reads `id` last and writes `by`, which lies in the storage of `id` if the program reads it before.
+struct Overwriting {
+  TensorId id, by;
+  std::size_t program = 0;
+  const Kernel* part;  ///< what the program computes
+};
+
+/// By plan and bands.
+std::vector<Overwriting> all_overwriting(const Kernel& kernel, const CompiledModel& compiled) {
+  std::vector<Overwriting> found;
+  const std::vector<Part>& parts = compiled.plan.parts;
+  for (const CompiledBands& bands : compiled.bands)
+    for (const auto& [id, by] : bands.schedule.in_place) {
+      const std::size_t part = writer_of(kernel, parts, by) - bands.group.first;
+      for (std::size_t k = 0; k < bands.programs.size(); ++k)
+        if (bands.schedule.kernels[k].part == part) found.push_back({id, by, bands.programs[k], &bands.kernels[k]});
+    }
+  for (const auto& [id, by] : overwritten_tensors(kernel, parts)) {
+    const std::size_t p = writer_of(kernel, parts, by);
+    if (bands_of(compiled, p) == nullptr)
+      found.push_back({id, by, compiled.parts[p].program, &compiled.parts[p].kernel});
+  }
+  return found;
+}
+
+struct Arguments {
+  BufferId read, written;
+};
+
+/// Nothing: it does not read before, or the arrays differ.
+std::optional<Arguments> overlapping_in(const Overwriting& one, const Program& program, const Kernel& kernel,
+                                        const HardwareModel& machine) {
+  const auto argument = [&](TensorId id) {
+    return argument_named(program, *one.part, kernel.tensors[id.index()].name);
+  };
+  const Arguments found{argument(one.id), argument(one.by)};
+  if (!found.read.valid() || !found.written.valid()) return std::nullopt;
+  const Buffer &a = program.buffers[found.read.index()], &b = program.buffers[found.written.index()];
+  const bool may = a.dtype == b.dtype && a.extents == b.extents && a.strides == b.strides &&
+                   reads_before_overwriting(program, machine, found.read, found.written);
+  return may ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace
@@ -43,24 +78,22 @@ std::map<TensorId, TensorId> overwritten_in_place(const Kernel& kernel, const Co
                                                   const std::vector<Program>& programs, const HardwareModel& machine) {
   std::map<TensorId, TensorId> found;
   if (!prints_bands(machine)) return found;
-  const std::vector<Part>& parts = compiled.plan.parts;
-  const auto name = [&](TensorId id) { return kernel.tensors[id.index()].name; };
-  for (const CompiledBands& bands : compiled.bands)
-    for (const auto& [id, by] : bands.schedule.in_place) {
-      const std::size_t part = writer_of(kernel, parts, by) - bands.group.first;
-      bool may = true;
-      for (std::size_t k = 0; k < bands.programs.size(); ++k)
-        if (bands.schedule.kernels[k].part == part)
-          may &= may_overwrite(programs[bands.programs[k]], bands.kernels[k], machine, name(id), name(by));
-      if (may) found[id] = by;
-    }
-  for (const auto& [id, by] : overwritten_tensors(kernel, parts)) {
-    const std::size_t p = writer_of(kernel, parts, by);
-    const CompiledPart& part = compiled.parts[p];
-    if (bands_of(compiled, p) == nullptr &&
-        may_overwrite(programs[part.program], part.kernel, machine, name(id), name(by)))
-      found[id] = by;
+  std::set<TensorId> kept;  // some program of its reader needs it after it has written
+  for (const Overwriting& one : all_overwriting(kernel, compiled)) {
+    found[one.id] = one.by;
+    if (!overlapping_in(one, programs[one.program], kernel, machine)) kept.insert(one.id);
   }
+  for (const TensorId id : kept) found.erase(id);
+  return found;
+}
+
+std::set<BufferId> overlapping_arguments(const Kernel& kernel, const CompiledModel& compiled, std::size_t number,
+                                         const Program& program, const HardwareModel& machine) {
+  std::set<BufferId> found;
+  if (!prints_bands(machine)) return found;
+  for (const Overwriting& one : all_overwriting(kernel, compiled))
+    if (one.program == number)
+      if (const auto both = overlapping_in(one, program, kernel, machine)) found.insert({both->read, both->written});
   return found;
 }
 

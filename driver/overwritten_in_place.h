@@ -3,6 +3,7 @@
 // Tensors between the parts of a model that need no memory of their own.
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "driver/compile_model.h"
@@ -14,5 +15,10 @@ namespace isamap {
 /// machines whose programs are not C++: there transfers may overlap.
 std::map<TensorId, TensorId> overwritten_in_place(const Kernel& kernel, const CompiledModel& compiled,
                                                   const std::vector<Program>& programs, const HardwareModel& machine);
+
+/// Arguments of one program of `compiled` that may have the storage of another one, before all programs are known: more
+/// than in the end where another program of its part does not read before.
+std::set<BufferId> overlapping_arguments(const Kernel& kernel, const CompiledModel& compiled, std::size_t number,
+                                         const Program& program, const HardwareModel& machine);
 
 }  // namespace isamap

@@ -75,8 +75,13 @@ Result<Model> import_model(const std::string& path, const ModelOptions& options 
 
 /// A size that the file leaves open.
 struct FreeSize {
-  std::string name;                 ///< in ModelOptions::sizes
-  std::vector<std::string> places;  ///< "axis 1 of input 'ids'"
+  std::string name;  ///< in ModelOptions::sizes
+  struct Axis {
+    std::string input;
+    std::size_t position = 0, axis = 0;  ///< of the input in the file; in its shape
+  };
+  std::vector<Axis> axes;
+  std::vector<std::string> places;  ///< of them, in words: "axis 1 of input 'ids'"
   bool batch = false;               ///< the first axis of an input: 1 where nothing is said
 };
 Result<std::vector<FreeSize>> free_sizes(const std::string& path);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/yaml.h"
 #include "support/zip.h"
 
 namespace isamap {
@@ -216,7 +217,10 @@ Result<std::vector<NamedData>> load_arrays(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   const SourceLocation where{path, 0, 0};
+  if (!std::filesystem::exists(path)) return error_at(where, "there is no such file", yaml::nearest_file(path));
   if (!file || std::filesystem::is_directory(path)) return error_at(where, "cannot be read");
+  if (text.str().empty())
+    return error_at(where, "the file is empty", "numpy.savez writes an .npz file, numpy.save an .npy file");
   std::vector<ZipEntry> entries = {{"", text.str()}};
   if (!ends_with_npy(path)) {
     auto archive = read_zip(entries[0].bytes, path);

@@ -116,7 +116,7 @@ Result<Plan> parse_plan(const std::string& text, const std::string& file) {
       return error_at(where, "is no line of a plan", "each line is one JSON object");
     }
   }
-  if (number == 0) return error_at({file, 0, 0}, "is empty");
+  if (number == 0) return error_at({file, 0, 0}, "is empty", "`isamap plan lab|tune|sweep ... -o PLAN` writes a plan");
   if (plan.jobs.size() != expected)
     return error_at({file, number, 0}, fmt::format("ends after {} of {} jobs", plan.jobs.size(), expected),
                     "it was cut off: write it again with `isamap plan`");

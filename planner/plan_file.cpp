@@ -20,6 +20,10 @@ class PlanReader {
   Result<ModelPlan> read() {
     const auto root = yaml::parse_text(text_, file_, problems_);
     if (!root) return problems_;
+    if (root->kind != yaml::Kind::map)
+      return error_at({file_, root->where.line, root->where.column},
+                      "a plan is expected, found " + yaml::kind_text(*root),
+                      "`isamap explain MODEL --target HW` prints one");
     yaml::MapReader map(*root, "a plan", problems_);
     map.text("plan");
     map.text("machine");

@@ -127,6 +127,33 @@ void check_all(const std::vector<Program>& programs, Runner& runner, const Cases
   });
 }
 
+/// May a program with these times be faster than the fastest one? Two times each, and the differences between those of
+/// the fastest one, say what the noise is.
+bool may_be_fastest(const std::vector<double>& own, const std::vector<double>& fastest) {
+  if (own.size() < 2 || fastest.size() < 2) return true;
+  const auto [least, most] = std::minmax_element(fastest.begin(), fastest.end());
+  return *std::min_element(own.begin(), own.end()) <= *most * (*most / *least);
+}
+
+/// By program; programs with `timed` only.
+std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, const std::vector<bool>& timed,
+                                          const std::vector<TensorData>& inputs, Runner& runner,
+                                          const MeasureOptions& options) {
+  std::vector<std::vector<double>> times(programs.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    std::vector<double> fastest;
+    for (const std::vector<double>& one : times)
+      if (!one.empty() && (fastest.empty() || median(one) < median(fastest))) fastest = one;
+    for (std::size_t p = 0; p < programs.size() && !is_stopped(options); ++p) {
+      if (!timed[p] || !may_be_fastest(times[p], fastest)) continue;
+      std::vector<TensorData> data = inputs;
+      const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
+      if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
+    }
+  }
+  return times;
+}
+
 /// Into `results`, one for each program, as far as it comes.
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                  std::vector<Measured>& results) {
@@ -136,14 +163,11 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
-  std::vector<std::vector<double>> times(programs.size());
-  for (int round = 0; round < options.rounds; ++round)
-    for (std::size_t p = 0; p < programs.size() && !is_stopped(options); ++p) {
-      if (!results[p].correct() || results[p].executed == ExecutionMode::simulator) continue;
-      std::vector<TensorData> data = cases->back().inputs;
-      const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
-      if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
-    }
+  std::vector<bool> timed;
+  for (const Measured& one : results) timed.push_back(one.correct() && one.executed != ExecutionMode::simulator);
+  if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
+  const auto alone = options.alone ? options.alone() : nullptr;
+  const auto times = time_all(programs, timed, cases->back().inputs, runner, options);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
 }

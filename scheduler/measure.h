@@ -30,7 +30,7 @@ class ReferenceResults {
 };
 
 struct MeasureOptions {
-  int rounds = 5;             ///< timings of every program, interleaved: A B C A B C
+  int rounds = 5;             ///< timings of a program that may be the fastest, interleaved: A B C A B C
   double min_seconds = 0.02;  ///< of each timing
   std::uint64_t seed = 0;     ///< of the data
   RunLimits limits;
@@ -38,6 +38,8 @@ struct MeasureOptions {
   std::function<bool()> stopped = {};  ///< true: what is measured so far is enough
   /// Makes a runner like the one that measures, for each thread that compares; empty: one thread compares.
   std::function<std::unique_ptr<Runner>()> make_another = {};
+  /// Called before the first timing; what it returns lives until the last one, such as a lock of the machine.
+  std::function<std::shared_ptr<void>()> alone = {};
   std::shared_ptr<ReferenceResults> references = std::make_shared<ReferenceResults>();  ///< copies share them
 };
 
@@ -52,7 +54,9 @@ struct Measured {
   double value() const { return seconds > 0 ? seconds : cycles; }
 };
 
-/// Interleaved, so that transient slowdowns of the machine affect all programs and medians stay comparable.
+/// Interleaved, so that transient slowdowns of the machine affect all programs and medians stay comparable. From the
+/// third round on, programs are left out whose fastest time is above the slowest of the fastest program by more than
+/// the times of that one differ: their medians are those of fewer times.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options);
 
 /// Pins this thread, and processes it starts, to its current processor.

@@ -272,7 +272,7 @@ class ScheduleRun {
     const Schedule scalar_nests = result_.schedule;
     for_each_in_parallel(*workers_, kernel_.statements.size(), [&](std::size_t s) {
       const auto id = make_id<StatementId>(s);
-      if (lowerable_[s].empty()) return;
+      if (lowerable_[s].empty() || stopped) return;
       const SearchSpace& space = space_of(id);
       auto strategy = new_strategy(space);
       if (!strategy) return;  // told by the search in order
@@ -282,6 +282,7 @@ class ScheduleRun {
       Found found = search(space, **strategy, costs, loop);
       if (found.best || !found.stopped) ahead_[s] = std::move(found);
     });
+    result_.stopped = stopped;  // those that are left need one legal schedule each
   }
 
   /// Why the nest does not lower beside those of the other statements; empty: it does. Mappings are proved.

@@ -361,8 +361,18 @@ std::string nearest_file(const std::string& path) {
        at.increment(ended))
     names.push_back(at->path().filename().string());
   std::sort(names.begin(), names.end());
+  if (ended) return "there is no folder '" + folder.string() + "'";
   const std::string near = nearest(given.filename().string(), names);
-  return near.empty() ? "" : "did you mean '" + (given.parent_path() / near).string() + "'?";
+  if (!near.empty()) return "did you mean '" + (given.parent_path() / near).string() + "'?";
+  constexpr std::size_t shown = 4;
+  std::string alike;
+  std::size_t count = 0;
+  for (const std::string& name : names)
+    if (std::filesystem::path(name).extension() == given.extension() && ++count <= shown)
+      alike += (alike.empty() ? "" : ", ") + name;
+  const std::string where = folder == "." ? "the current folder" : "'" + folder.string() + "'";
+  if (count == 0) return where + " has no file that ends in '" + given.extension().string() + "'";
+  return where + " has " + alike + (count > shown ? ", ..." : "");
 }
 
 Result<std::string> read_text_file(const std::string& path) {

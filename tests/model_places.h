@@ -32,7 +32,7 @@ inline std::vector<std::uint8_t> bytes_after(const ModelProgram& linked, const H
   std::vector<std::vector<TracedArray>> traced(linked.calls.size());
   traced.back() = {array};
   std::vector<std::uint8_t> found;
-  const auto outcome = run_model_program(linked, machine, {input}, traced, 0,
+  const auto outcome = run_model_program(linked, machine, {input}, traced, {},
                                          [&](std::size_t call, const std::vector<std::vector<std::uint8_t>>& arrays) {
                                            if (call + 1 == linked.calls.size()) found = arrays[0];
                                            return true;

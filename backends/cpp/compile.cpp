@@ -59,7 +59,8 @@ struct Build {
   std::vector<std::string> flags;
   std::vector<SharedPart> shared;
   fs::path file;
-  std::string units_of = {};  ///< as in KernelText
+  std::vector<std::string> parts = {}, flags_for_parts = {};  ///< as in KernelText
+  int jobs = 0;
 
   fs::path folder() const { return file.parent_path(); }
   std::vector<std::string> command(const std::vector<std::string>& inputs, const std::string& made) const {
@@ -82,83 +83,106 @@ struct Build {
   }
 };
 
-/// A unit for each processor, but none that is small: all of them read the headers.
-std::size_t count_of_units(const Build& build) {
-  if (build.units_of.empty()) return 1;
-  return std::clamp<std::size_t>(build.sources[0].second.size() / least_for_units, 1,
-                                 static_cast<std::size_t>(processors()));
-}
-
-/// What is compiled to one object file: a unit of the kernel, or another source.
+/// What is compiled to one object file: a kernel, a file of parts of it, or another source.
 struct ObjectSource {
-  std::string file;                ///< in the folder of the build
-  std::string name;                ///< of the object, without its end
-  std::vector<std::string> flags;  ///< behind those of the build
-  std::string header = {};         ///< precompiled; empty: none
+  fs::path file;
+  std::string header = {};              ///< precompiled; empty: none
+  std::vector<std::string> flags = {};  ///< behind those of all
 };
 
-struct Objects {
-  std::vector<std::string> files;       ///< empty: the whole is compiled at once
-  std::optional<ProcessResult> failed;  ///< of the compiler, where the whole at once would end alike
-};
-
-/// Made side by side.
-Objects objects_of(const std::vector<ObjectSource>& sources, const HeaderUse& use, const fs::path& folder) {
-  const auto all = static_cast<int>(sources.size());
-  std::vector<ProcessResult> results(sources.size());
-  Objects made;
-  made.files = for_each_in_parallel(sources.size(), all, [&](std::size_t i) {
-    const ObjectSource& source = sources[i];
-    const std::string object = (folder / (source.name + ".o")).string();
-    auto command = use.command((folder / source.file).string(), object);
-    // Before all other headers, such as a shim, which the precompiled ones contain.
-    const auto first_flag =
-        std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
-    if (!source.header.empty()) command.insert(first_flag, {"-include", source.header});
-    command.insert(command.end(), source.flags.begin(), source.flags.end());
-    results[i] = run_process(command, compile_limits, folder / (source.name + ".log"));
-    return object;
-  });
-  const auto failed = std::find_if(results.begin(), results.end(),
-                                   [](const ProcessResult& one) { return !one.started || one.exit_code != 0; });
-  if (failed == results.end()) return made;
-  return {{}, *failed};
+ProcessResult compile_object(const ObjectSource& source, const HeaderUse& use, const fs::path& object) {
+  auto command = use.command(source.file.string(), object.string());
+  // Before all other headers, such as a shim, which the precompiled ones contain.
+  const auto first_flag =
+      std::find_if(command.begin(), command.end(), [](const std::string& word) { return word.starts_with("-"); });
+  if (!source.header.empty()) command.insert(first_flag, {"-include", source.header});
+  command.insert(command.end(), source.flags.begin(), source.flags.end());
+  return run_process(command, compile_limits, fs::path(object).replace_extension(".log"));
 }
 
-/// All sources as object files: the kernel with precompiled headers where there are any, in several units where it is
-/// long, and the driver beside it. No files: there is one source and neither, or one does not compile with them; then
-/// the whole is compiled at once, and its diagnostics are those of the user's command. `defined`: of the parts that are
-/// objects already. The kernel has the macros of those that it includes: with or without a driver it is the same.
-Objects all_objects(const Build& build, const std::vector<const SharedPart*>& defined) {
-  const fs::path folder = build.folder();
+/// `defined`: of the parts that are objects already. The kernel has the macros of those that it includes: with or
+/// without a driver it is the same.
+HeaderUse use_of_headers(const Build& build, const std::vector<const SharedPart*>& defined) {
   HeaderUse use;
-  use.command = [&](const std::string& source, const std::string& made) {
+  use.command = [&build, defined](const std::string& source, const std::string& made) {
     auto command = build.command({source}, made);
     for (const SharedPart* part : defined)
-      if (use.text.find(part->header) != std::string::npos) command.push_back("-D" + part->declared);
+      if (build.sources[0].second.find(part->header) != std::string::npos) command.push_back("-D" + part->declared);
     command.emplace_back("-c");
     return command;
   };
   use.identity = identity(build.model);
   use.text = build.sources[0].second;
   use.own_headers = {build.headers.begin(), build.headers.end()};
-  const std::string header = reads_precompiled_headers(build.model) ? precompiled_headers(use, folder) : "";
-  const std::size_t units = count_of_units(build);
-  if (header.empty() && units == 1 && build.sources.size() == 1) return {};
-  std::vector<ObjectSource> sources;
-  for (std::size_t unit = 0; unit < units; ++unit) {
-    sources.push_back({build.sources[0].first, fmt::format("kernel_{}", unit), {}, header});
-    if (units > 1)
-      sources.back().flags = {fmt::format("-D{}_UNITS={}", build.units_of, units),
-                              fmt::format("-D{}_UNIT={}", build.units_of, unit)};
-  }
-  for (std::size_t s = 1; s < build.sources.size(); ++s) {
-    sources.push_back({build.sources[s].first, fmt::format("source_{}", s), {}});
-    for (const SharedPart* part : defined) sources.back().flags.push_back("-D" + part->declared);
-  }
-  Objects made = objects_of(sources, use, folder);
-  if (made.failed && !made.failed->timed_out && (!header.empty() || units > 1)) made.failed.reset();
-  return made;
+  return use;
+}
+
+/// The headers of the first source, precompiled; empty: there are none.
+std::string headers_of(const Build& build, const HeaderUse& use) {
+  return reads_precompiled_headers(build.model) ? precompiled_headers(use, build.folder()) : "";
+}
+
+/// A file of parts, written to a folder of its own in that of the build. Its object is the same in each program that
+/// has it.
+Build build_of_part(const HardwareModel& model, const std::string& text, const fs::path& folder) {
+  return {model, {{"part.cpp", text}}, {}, {}, {}, folder / "part.o"};
+}
+ProcessResult compile_part(const Build& part) {
+  std::error_code failed;
+  fs::create_directory(part.folder(), failed);
+  const auto& [name, text] = part.sources[0];
+  const fs::path file = part.folder() / name;
+  if (!write_file(file, text.data(), text.size())) return {};
+  HeaderUse use = use_of_headers(part, {});
+  use.at_once = true;  // a program with files of parts has several
+  const std::string key =
+      "object of " + listed_command(use.command(name, "object")) + "\n" + use.identity + "\n" + text;
+  ProcessResult known;
+  known.exit_code = 0;
+  if (known.started = take_from_cache(key, part.file); known.started) return known;
+  const auto result = compile_object({file, headers_of(part, use)}, use, part.file);
+  if (result.started && result.exit_code == 0) put_into_cache(key, part.file);
+  return result;
+}
+
+struct Objects {
+  std::vector<std::string> files;       ///< empty: the whole is compiled at once
+  std::optional<ProcessResult> failed;  ///< of the compiler, where the whole at once would end alike
+};
+
+/// All sources as object files, side by side: the kernel with precompiled headers where there are any, files of its
+/// parts, and the driver. No files: there is one source and neither, or one does not compile with them; then the whole
+/// is compiled at once, and its diagnostics are those of the user's command.
+Objects all_objects(const Build& build, const std::vector<const SharedPart*>& defined) {
+  const fs::path folder = build.folder();
+  const HeaderUse use = use_of_headers(build, defined);
+  const std::string header = headers_of(build, use);
+  const std::size_t parts = build.parts.size(), sources = build.sources.size();
+  if (header.empty() && parts == 0 && sources == 1) return {};
+  std::vector<ProcessResult> results(sources + parts);
+  Objects made;
+  // Those with the longest texts first: parts, then the kernel, then its driver.
+  made.files = for_each_in_parallel(results.size(), build.jobs > 0 ? build.jobs : processors(), [&](std::size_t i) {
+    if (i < parts) {
+      const Build part = build_of_part(build.model, build.parts[i], folder / fmt::format("part_{}", i));
+      results[i] = compile_part(part);
+      return part.file.string();
+    }
+    const std::size_t s = i - parts;
+    ObjectSource source{folder / build.sources[s].first};
+    if (s == 0) source.header = header;
+    if (s == 0 && parts > 0) source.flags = build.flags_for_parts;
+    if (s > 0)
+      for (const SharedPart* part : defined) source.flags.push_back("-D" + part->declared);
+    const fs::path object = folder / fmt::format("source_{}.o", s);
+    results[i] = compile_object(source, use, object);
+    return object.string();
+  });
+  const auto failed = std::find_if(results.begin(), results.end(),
+                                   [](const ProcessResult& one) { return !one.started || one.exit_code != 0; });
+  if (failed == results.end()) return made;
+  if (!failed->timed_out && (!header.empty() || parts > 0)) return {};
+  return {{}, *failed};
 }
 
 /// Of object files: `command` with the flags that make it quick, and without where they fail.
@@ -233,7 +257,14 @@ Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& ke
               {},
               parts,
               executable,
-              kernel.units_of});
+              kernel.parts,
+              kernel.flags_for_parts,
+              kernel.jobs});
+}
+
+void compile_ahead(const HardwareModel& model, const std::string& part) {
+  const TemporaryDirectory folder;
+  if (folder.ok() && has_cache()) compile_part(build_of_part(model, part, folder.path() / "ahead"));
 }
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,

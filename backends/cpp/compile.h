@@ -26,7 +26,9 @@ struct SharedPart {
 struct KernelText {
   KernelText(std::string whole) : text(std::move(whole)) {}  // NOLINT: implicit on purpose
   std::string text;
-  std::string units_of = {};  ///< NAME: side by side, with -DNAME_UNITS=N -DNAME_UNIT=0 to N-1; empty: in one
+  std::vector<std::string> parts = {};  ///< files with functions that `text` only declares where it has these flags
+  std::vector<std::string> flags_for_parts = {};
+  int jobs = 0;  ///< compilers at a time; 0: one for each processor
 };
 
 /// Compiles two texts to `executable`, or takes it from the program cache. Compiler errors are a diagnostic with the
@@ -34,7 +36,10 @@ struct KernelText {
 Result<CompilerCommand> compile(const HardwareModel& model, const KernelText& kernel, const std::string& driver,
                                 const TextFiles& headers, const std::filesystem::path& executable,
                                 const SharedPart& shared = {});
-/// The same for a shared library. `entries` is appended to the kernel text.
+/// One of KernelText::parts, ahead of the program that will have it: compiled into the cache of programs. What fails is
+/// told when the program is compiled.
+void compile_ahead(const HardwareModel& model, const std::string& part);
+/// A shared library of one text. `entries` is appended to the kernel text.
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
                                         const std::string& entries, const std::filesystem::path& library);
 

@@ -38,6 +38,9 @@ struct TranslationUnit {
 /// Bytes of the parts from which on a model is printed for several units: a smaller one takes a compiler less time than
 /// the headers that each unit reads again.
 inline constexpr std::size_t least_for_units = 128 << 10;
+/// Of such a model, bytes from which on a file of some of its parts is full: one that can be compiled while others are
+/// searched, and which also reads the headers.
+inline constexpr std::size_t full_part_file = 2 * least_for_units;
 
 /// The header comment of a file: compile flags if `needs`, kernel, schedule, assumptions.
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs = "");

@@ -16,8 +16,9 @@ namespace {
 using DoJob = jobs::Outcome (*)(const std::string& job, JobInputs& inputs);
 
 const std::map<std::string, DoJob>& verbs_of_jobs() {
-  static const std::map<std::string, DoJob> verbs = {
-      {"lab", do_trial}, {"search", do_search}, {"measure", do_measure}, {"sweep", do_point}};
+  static const std::map<std::string, DoJob> verbs = {{"lab", do_trial},           {"search", do_search},
+                                                     {"measure", do_measure},     {"variants", do_variants},
+                                                     {"compilers", do_compilers}, {"sweep", do_point}};
   return verbs;
 }
 

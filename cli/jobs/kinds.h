@@ -65,6 +65,8 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code);
 Exit results_of_tune(const RecordedPlan& recorded);
 jobs::Outcome do_search(const std::string& job, JobInputs& inputs);
 jobs::Outcome do_measure(const std::string& job, JobInputs& inputs);
+jobs::Outcome do_variants(const std::string& job, JobInputs& inputs);
+jobs::Outcome do_compilers(const std::string& job, JobInputs& inputs);
 
 std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code);
 Exit results_of_sweep(const RecordedPlan& recorded);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning as jobs. First a search of each statement with each strategy and seed, by predicted cost; then one job for
-// each rank of the candidates that these searches found together: emitted, compiled, compared with the interpreter and
-// timed alone on its machine. What is chosen is a function of the records; times of different devices are never
-// compared.
+// Tuning as jobs, which measure what `tune` measures. First a search of each statement with each strategy and seed, by
+// predicted cost; then one job for each rank of the candidates that these searches found together: emitted, compiled,
+// compared with the interpreter and timed alone on its machine. Then one job for each statement times variants of the
+// fastest (scheduler/tuning_variants.h), and one for the kernel times what each available compiler makes of the best
+// schedule. What is chosen is a function of the records; times of different devices are never compared.
 
 #include <fmt/format.h>
 
@@ -14,11 +15,14 @@
 #include "cli/device.h"
 #include "cli/jobs/kinds.h"
 #include "cli/recorder.h"
+#include "driver/compilers.h"
 #include "driver/execute.h"
+#include "ir/verify/recurrence.h"
 #include "isamap/backend.h"
 #include "jobs/device.h"
 #include "lab/run.h"
 #include "scheduler/measure.h"
+#include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
 namespace {
@@ -81,6 +85,26 @@ std::optional<std::string> resolved_text(const Options& options) {
   return std::nullopt;
 }
 
+/// A search of statement `s`, named `of`, with each strategy and seed; their keys.
+Json add_searches(jobs::Plan& plan, const Json& common, const std::string& of, std::size_t s,
+                  const std::vector<lab::StrategyChoice>& strategies, const Options& options) {
+  Json searches = Json::array();
+  for (const lab::StrategyChoice& strategy : strategies)
+    for (std::int64_t n = 0; n < options.lab.seeds; ++n) {
+      const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(n);
+      Json job = common;
+      job["verb"] = "search";
+      job["name"] = fmt::format("{}, {}, seed {}", of, strategy.text, seed);
+      job["options"] = json_of_options(options);
+      job["statement"] = s;
+      job["strategy"] = strategy.text;
+      job["seed"] = seed;
+      job["keep"] = options.lab.measured;
+      searches.push_back(plan.add(job.dump()));
+    }
+  return searches;
+}
+
 }  // namespace
 
 std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
@@ -101,23 +125,22 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
   const std::string kernel = plan.add_text(print(inputs->kernel)), target = plan.add_text(*target_text);
   const Json common{
       {"texts", {kernel, target}}, {"kernel", kernel}, {"target", target}, {"versions", Json::parse(versions_json())}};
-  Json statements = Json::array();
+  Json statements = Json::array(), all_varied = Json::array();
+  // A job that times what follows from earlier times of these statements.
+  const auto timing = [&](const std::string& verb, const std::string& name, const Json& needs, const Json& of) {
+    Json job = common;
+    job["verb"] = verb;
+    job["name"] = name;
+    job["needs"] = needs;
+    job["statements"] = of;
+    job["seed"] = options.seed;
+    if (!request.device.empty()) job["device"] = request.device;
+    return plan.add(job.dump());
+  };
   for (std::size_t s = 0; s < inputs->kernel.statements.size(); ++s) {
     const std::string of = inputs->kernel.name + "." + inputs->kernel.statements[s].name;
-    Json searches = Json::array(), measured = Json::array();
-    for (const lab::StrategyChoice& strategy : *strategies)
-      for (std::int64_t n = 0; n < options.lab.seeds; ++n) {
-        const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(n);
-        Json job = common;
-        job["verb"] = "search";
-        job["name"] = fmt::format("{}, {}, seed {}", of, strategy.text, seed);
-        job["options"] = json_of_options(options);
-        job["statement"] = s;
-        job["strategy"] = strategy.text;
-        job["seed"] = seed;
-        job["keep"] = options.lab.measured;
-        searches.push_back(plan.add(job.dump()));
-      }
+    const Json searches = add_searches(plan, common, of, s, *strategies, options);
+    Json measured = Json::array();
     for (std::int64_t rank = 0; rank < options.lab.measured; ++rank) {
       Json job = common;
       job["verb"] = "measure";
@@ -128,9 +151,13 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
       if (!request.device.empty()) job["device"] = request.device;
       measured.push_back(plan.add(job.dump()));
     }
-    statements.push_back({{"name", of}, {"measured", measured}});
+    Json statement{{"name", of}, {"number", s}, {"measured", measured}};
+    statement["varied"] = timing("variants", of + ", variants of the fastest", measured, Json::array({statement}));
+    all_varied.push_back(statement["varied"]);
+    statements.push_back(std::move(statement));
   }
-  plan.head = Json{{"kernel", kernel}, {"target", target}, {"statements", statements}}.dump();
+  const std::string compilers = timing("compilers", inputs->kernel.name + ", each compiler", all_varied, statements);
+  plan.head = Json{{"kernel", kernel}, {"target", target}, {"statements", statements}, {"compilers", compilers}}.dump();
   return plan;
 }
 
@@ -214,32 +241,63 @@ double reference_of_process() {
   return seconds;
 }
 
-/// Alone on this machine: compiled and compared before the lock, timed under it.
-jobs::Outcome measured(const Program& program, const HardwareModel& model, const Candidate& one, std::uint64_t seed) {
-  const auto runner = make_runner(model);
-  MeasureOptions options;
-  options.seed = seed;
-  MeasureOptions check = options;
-  check.rounds = 1;
-  check.min_seconds = 0;
-  Measured found = measure({program}, *runner, check).front();
-  const jobs::DeviceLock alone;
-  const double reference = reference_of_process();
-  if (found.correct() && found.seconds > 0) found = measure({program}, *runner, options).front();
-  if (!found.correct())
-    return {static_cast<int>(found.verdict == RunVerdict::wrong_result ? Exit::wrong_result : Exit::limit), "",
-            found.problem};
-  static const std::string device = device_here();
-  return {0,
-          Json{{"schedule", one.schedule},
-               {"predicted", one.cycles},
-               {"seconds", found.seconds},
-               {"cycles", found.cycles},
-               {"executed", std::string(name(found.executed))},
-               {"device", found.seconds > 0 ? device : "simulator"},
-               {"reference", found.seconds > 0 ? reference : 0}}
-              .dump(),
-          ""};
+/// The device of a time that was measured here.
+const std::string& device_of(bool clock) {
+  static const std::string here = device_here(), none = "simulator";
+  return clock ? here : none;
+}
+
+/// Alone on this machine: compiled and compared before the lock, timed under it, behind the reference computation of
+/// this process.
+class Timing {
+ public:
+  explicit Timing(std::uint64_t seed) {
+    options_.seed = seed;
+    options_.alone = [this] {
+      auto lock = std::make_shared<jobs::DeviceLock>();
+      reference_ = reference_of_process();
+      return lock;
+    };
+  }
+  const MeasureOptions& options() const { return options_; }
+  /// One row of a result.
+  Json row(const Measured& found, const std::string& schedule, double predicted) const {
+    const bool clock = found.seconds > 0;
+    return {{"schedule", schedule},
+            {"predicted", predicted},
+            {"seconds", found.seconds},
+            {"cycles", found.cycles},
+            {"executed", std::string(name(found.executed))},
+            {"device", device_of(clock)},
+            {"reference", clock ? reference_ : 0}};
+  }
+
+ private:
+  MeasureOptions options_;
+  double reference_ = 0;
+};
+
+jobs::Outcome not_measured(const Measured& found) {
+  return {static_cast<int>(found.verdict == RunVerdict::wrong_result ? Exit::wrong_result : Exit::limit), "",
+          found.problem};
+}
+
+/// Kernel and machine of a job whose programs are timed.
+struct TimedInputs {
+  Kernel kernel;
+  std::shared_ptr<const HardwareModel> machine;
+};
+/// Nothing: `problem` says why.
+std::optional<TimedInputs> timed_inputs(const Json& job, JobInputs& inputs, jobs::Outcome& problem) {
+  auto kernel = inputs.kernel(job.at("kernel").get<std::string>());
+  if (!kernel) return problem = not_done(Exit::wrong_input, kernel.diagnostics()), std::nullopt;
+  const auto machine = inputs.machine(job.at("target").get<std::string>());
+  if (!machine) return problem = not_done(Exit::wrong_input, machine.diagnostics()), std::nullopt;
+  if (const Diagnostics large = too_large_to_run(*kernel); !large.empty())
+    return problem = not_done(Exit::limit, large), std::nullopt;
+  if (const std::string why = not_timed(**machine); !why.empty())
+    return problem = not_done(Exit::missing, {error("nothing can be measured: " + why)}), std::nullopt;
+  return TimedInputs{std::move(*kernel), *machine};
 }
 
 }  // namespace
@@ -250,20 +308,21 @@ jobs::Outcome do_measure(const std::string& text, JobInputs& inputs) {
   if (!list) return not_done(Exit::wrong_input, list.diagnostics());
   const auto rank = job.at("rank").get<std::size_t>();
   if (rank >= list->size()) return {0, R"({"absent":true})", ""};
-  auto kernel = inputs.kernel(job.at("kernel").get<std::string>());
-  if (!kernel) return not_done(Exit::wrong_input, kernel.diagnostics());
-  const auto machine = inputs.machine(job.at("target").get<std::string>());
-  if (!machine) return not_done(Exit::wrong_input, machine.diagnostics());
-  if (const Diagnostics large = too_large_to_run(*kernel); !large.empty()) return not_done(Exit::limit, large);
-  if (const std::string why = not_timed(**machine); !why.empty())
-    return not_done(Exit::missing, {error("nothing can be measured: " + why)});
-  const auto schedule_text = inputs.text((*list)[rank].schedule);
+  jobs::Outcome problem;
+  const auto with = timed_inputs(job, inputs, problem);
+  if (!with) return problem;
+  const Candidate& one = (*list)[rank];
+  const auto schedule_text = inputs.text(one.schedule);
   if (!schedule_text) return not_done(Exit::wrong_input, schedule_text.diagnostics());
-  const auto schedule = parse_schedule(*schedule_text, "candidate", *kernel, **machine);
+  const auto schedule = parse_schedule(*schedule_text, "candidate", with->kernel, *with->machine);
   if (!schedule) return not_done(Exit::wrong_input, schedule.diagnostics());
-  const auto program = lower(*schedule, *kernel, **machine);
+  const auto program = lower(*schedule, with->kernel, *with->machine);
   if (!program) return not_done(Exit::no_answer, program.diagnostics());
-  return measured(*program, **machine, (*list)[rank], job.at("seed").get<std::uint64_t>());
+  const Timing timing(job.at("seed").get<std::uint64_t>());
+  const auto runner = make_runner(*with->machine);
+  const Measured found = measure({*program}, *runner, timing.options()).front();
+  return found.correct() ? jobs::Outcome{0, timing.row(found, one.schedule, one.cycles).dump(), ""}
+                         : not_measured(found);
 }
 
 namespace {
@@ -273,9 +332,11 @@ struct Timed {
   std::size_t statement = 0;
   double predicted = 0, value = 0, reference = 0;  ///< value: seconds, or cycles of a simulator
   bool clock = false, off = false;                 ///< off: its reference is not that of its device
+  std::string variation = {};                      ///< timed with the variants of the fastest; empty: a candidate
 };
 
-/// By device; of each the times of all statements, fastest first, those that are off last.
+/// By device; of each the times of all statements: variants before candidates, since their times are of one minute, the
+/// fastest first, those that are off last.
 using Times = std::map<std::string, std::vector<Timed>>;
 
 void mark_and_rank(Times& times) {
@@ -287,76 +348,231 @@ void mark_and_rank(Times& times) {
     const double median = references[references.size() / 2];
     for (Timed& one : list) one.off = std::abs(one.reference - median) > jobs::reference_tolerance * median;
     std::stable_sort(list.begin(), list.end(), [](const Timed& a, const Timed& b) {
-      return std::tie(a.statement, a.off, a.value, a.schedule) < std::tie(b.statement, b.off, b.value, b.schedule);
+      const bool a_last = a.variation.empty(), b_last = b.variation.empty();
+      return std::tie(a.statement, a.off, a_last, a.value, a.schedule) <
+             std::tie(b.statement, b.off, b_last, b.value, b.schedule);
     });
   }
 }
 
-Result<Times> times_of(const Json& head, JobInputs& inputs) {
+/// Results of all records of a job; those that say that there was nothing to do are left out.
+Result<std::vector<Json>> results_of(const std::string& key, JobInputs& inputs) {
+  std::vector<Json> found;
+  const jobs::Known* known = inputs.store().find(key);
+  for (std::size_t r = 0; known && r < known->ok.size(); ++r) {
+    const auto record = inputs.store().read(known->ok[r]);
+    if (!record) return record.diagnostics();
+    Json result = Json::parse(record->result);
+    if (!result.contains("absent")) found.push_back(std::move(result));
+  }
+  return found;
+}
+
+void add_time(const Json& row, std::size_t statement, Times& times) {
+  const double seconds = row.at("seconds").get<double>(), cycles = row.at("cycles").get<double>();
+  times[row.at("device").get<std::string>()].push_back(
+      {row.at("schedule").get<std::string>(), row.at("executed").get<std::string>(), statement,
+       row.at("predicted").get<double>(), seconds > 0 ? seconds : cycles, row.at("reference").get<double>(),
+       seconds > 0, false, row.value("variation", "")});
+}
+
+/// `statements` of a plan or of a job; a job that times variants has none of them yet.
+Result<Times> times_of(const Json& statements, JobInputs& inputs) {
   Times times;
-  for (std::size_t s = 0; s < head.at("statements").size(); ++s)
-    for (const Json& key : head.at("statements")[s].at("measured")) {
-      const jobs::Known* known = inputs.store().find(key.get<std::string>());
-      for (std::size_t r = 0; known && r < known->ok.size(); ++r) {
-        const auto record = inputs.store().read(known->ok[r]);
-        if (!record) return record.diagnostics();
-        const Json result = Json::parse(record->result);
-        if (result.contains("absent")) continue;
-        const double seconds = result.at("seconds").get<double>(), cycles = result.at("cycles").get<double>();
-        times[result.at("device").get<std::string>()].push_back(
-            {result.at("schedule").get<std::string>(), result.at("executed").get<std::string>(), s,
-             result.at("predicted").get<double>(), seconds > 0 ? seconds : cycles, result.at("reference").get<double>(),
-             seconds > 0, false});
-      }
+  for (const Json& of : statements) {
+    const auto statement = of.at("number").get<std::size_t>();
+    for (const Json& key : of.at("measured")) {
+      const auto rows = results_of(key.get<std::string>(), inputs);
+      if (!rows) return rows.diagnostics();
+      for (const Json& row : *rows) add_time(row, statement, times);
     }
+    if (!of.contains("varied")) continue;
+    const auto lists = results_of(of.at("varied").get<std::string>(), inputs);
+    if (!lists) return lists.diagnostics();
+    for (const Json& list : *lists)
+      for (const Json& row : list.at("rows")) add_time(row, statement, times);
+  }
   mark_and_rank(times);
   return times;
 }
 
 /// The schedule with the fastest nest of each statement. Statements without one (scalar code) are as in the first.
-Result<std::string> best_schedule(const std::vector<Timed>& list, const Json& head, JobInputs& inputs) {
-  auto kernel = inputs.kernel(head.at("kernel").get<std::string>());
-  if (!kernel) return kernel.diagnostics();
-  const auto machine = inputs.machine(head.at("target").get<std::string>());
-  if (!machine) return machine.diagnostics();
+Result<Schedule> best_schedule(const std::vector<Timed>& list, const TimedInputs& with, JobInputs& inputs) {
   std::optional<Schedule> best;
   std::set<std::size_t> seen;
   for (const Timed& one : list) {
     if (!seen.insert(one.statement).second) continue;
     const auto text = inputs.text(one.schedule);
     if (!text) return text.diagnostics();
-    auto schedule = parse_schedule(*text, "candidate", *kernel, **machine);
+    auto schedule = parse_schedule(*text, "candidate", with.kernel, *with.machine);
     if (!schedule) return schedule.diagnostics();
     if (!best)
       best = std::move(*schedule);
     else
       best->nests[one.statement] = schedule->nests[one.statement];
   }
-  return print(*best);
+  return std::move(*best);
+}
+
+/// What was measured here, else on the first other device: a schedule to start from. Null: nothing was.
+const std::vector<Timed>* times_here(const Times& times) {
+  for (const bool clock : {true, false})
+    if (const auto here = times.find(device_of(clock)); here != times.end()) return &here->second;
+  return times.empty() ? nullptr : &times.begin()->second;
+}
+
+/// A program that a job times with others.
+struct Contender {
+  Program program;
+  std::string schedule, variation;  ///< the schedule by its hash
+  double predicted = 0;
+};
+
+/// The schedule and its variants that lower.
+Result<std::vector<Contender>> contenders_of(const Schedule& schedule, std::size_t statement, const TimedInputs& with,
+                                             JobInputs& inputs) {
+  std::vector<Contender> found;
+  std::vector<TuningVariant> all = tuning_variants(schedule, statement, with.kernel, *with.machine);
+  if (all.empty()) return found;
+  all.insert(all.begin(), {"the fastest again", schedule.nests[statement]});
+  const auto costs = make_cost_model_closed_form();
+  const Kernel kernel = one_step_of(with.kernel);
+  for (const TuningVariant& one : all) {
+    Schedule varied = schedule;
+    varied.nests[statement] = one.nest;
+    auto program = lower(varied, with.kernel, *with.machine);
+    const auto cost = costs->estimate({&kernel, make_id<StatementId>(statement), with.machine.get(), one.nest});
+    if (!program || !cost) continue;
+    auto hash = inputs.put(print(varied));
+    if (!hash) return hash.diagnostics();
+    found.push_back({std::move(*program), std::move(*hash), one.what, cost->cycles});
+  }
+  return found;
+}
+
+/// Kernel, machine and times of a job that follows from earlier times.
+struct TimedBefore {
+  TimedInputs with;
+  Times times;
+  const std::vector<Timed>* here = nullptr;  ///< null: nothing was measured
+};
+std::optional<TimedBefore> timed_before(const Json& job, JobInputs& inputs, jobs::Outcome& problem) {
+  auto with = timed_inputs(job, inputs, problem);
+  if (!with) return std::nullopt;
+  for (const Json& need : job.at("needs"))  // waits for records of other processes
+    if (const auto result = inputs.result(need.get<std::string>()); !result)
+      return problem = not_done(Exit::wrong_input, result.diagnostics()), std::nullopt;
+  auto times = times_of(job.at("statements"), inputs);
+  if (!times) return problem = not_done(Exit::wrong_input, times.diagnostics()), std::nullopt;
+  std::optional<TimedBefore> before({std::move(*with), std::move(*times)});
+  before->here = times_here(before->times);
+  return before;
+}
+
+}  // namespace
+
+jobs::Outcome do_variants(const std::string& text, JobInputs& inputs) {
+  const Json job = Json::parse(text);
+  jobs::Outcome problem;
+  const auto before = timed_before(job, inputs, problem);
+  if (!before) return problem;
+  if (before->here == nullptr) return {0, R"({"absent":true})", ""};
+  const auto best = best_schedule(*before->here, before->with, inputs);
+  if (!best) return not_done(Exit::wrong_input, best.diagnostics());
+  const auto statement = job.at("statements")[0].at("number").get<std::size_t>();
+  const auto contenders = contenders_of(*best, statement, before->with, inputs);
+  if (!contenders) return not_done(Exit::wrong_input, contenders.diagnostics());
+  std::vector<Program> programs;
+  for (const Contender& one : *contenders) programs.push_back(one.program);
+  if (programs.empty()) return {0, R"({"absent":true})", ""};
+  const Timing timing(job.at("seed").get<std::uint64_t>());
+  const auto runner = make_runner(*before->with.machine);
+  const std::vector<Measured> found = measure(programs, *runner, timing.options());
+  Json rows = Json::array();
+  for (std::size_t c = 0; c < found.size(); ++c) {
+    if (found[c].verdict == RunVerdict::wrong_result) return not_measured(found[c]);
+    if (!found[c].correct()) continue;
+    rows.push_back(timing.row(found[c], (*contenders)[c].schedule, (*contenders)[c].predicted));
+    rows.back()["variation"] = (*contenders)[c].variation;
+  }
+  return {0, Json{{"rows", rows}}.dump(), ""};
+}
+
+jobs::Outcome do_compilers(const std::string& text, JobInputs& inputs) {
+  const Json job = Json::parse(text);
+  jobs::Outcome problem;
+  const auto before = timed_before(job, inputs, problem);
+  if (!before) return problem;
+  if (before->here == nullptr) return {0, R"({"absent":true})", ""};
+  const auto best = best_schedule(*before->here, before->with, inputs);
+  if (!best) return not_done(Exit::wrong_input, best.diagnostics());
+  const auto program = lower(*best, before->with.kernel, *before->with.machine);
+  if (!program) return not_done(Exit::no_answer, program.diagnostics());
+  const Timing timing(job.at("seed").get<std::uint64_t>());
+  Json rows = Json::array();
+  for (const lab::CompilerRecord& one : by_every_compiler(timing.options())(*program, *before->with.machine))
+    rows.push_back({{"command", one.command}, {"version", one.version}, {"seconds", one.seconds}});
+  if (rows.empty()) return {0, R"({"absent":true})", ""};
+  return {0, Json{{"compilers", rows}, {"device", device_of(true)}}.dump(), ""};
+}
+
+namespace {
+
+/// By device.
+Result<std::map<std::string, std::vector<lab::CompilerRecord>>> compilers_of(const Json& head, JobInputs& inputs) {
+  std::map<std::string, std::vector<lab::CompilerRecord>> found;
+  const auto results = results_of(head.at("compilers").get<std::string>(), inputs);
+  if (!results) return results.diagnostics();
+  for (const Json& result : *results)
+    for (const Json& one : result.at("compilers"))
+      found[result.at("device").get<std::string>()].push_back({one.at("command").get<std::string>(),
+                                                               one.at("version").get<std::string>(),
+                                                               one.at("seconds").get<double>()});
+  return found;
 }
 
 std::string value_text(const Timed& one) {
   return one.clock ? fmt::format("{:.4g} us", one.value * 1e6) : fmt::format("{:.0f} cycles", one.value);
 }
 
-std::string text_of(const std::string& device, const std::vector<Timed>& list, const std::string& schedule) {
-  std::string text = fmt::format("# device {}\n{}\n", device, schedule);
-  for (const Timed& one : list)
-    text += fmt::format("# statement {}: {:.4g} cycles predicted, {}{}\n", one.statement, one.predicted,
-                        value_text(one), one.off ? ", marked: the reference computation was off by over 5 %" : "");
+/// What was chosen on one device.
+struct Chosen {
+  const std::string& device;
+  const std::vector<Timed>& list;
+  std::vector<lab::CompilerRecord> compilers;
+  std::string schedule;
+};
+
+std::string text_of(const Chosen& chosen) {
+  std::string text = fmt::format("# device {}\n{}\n", chosen.device, chosen.schedule);
+  for (const Timed& one : chosen.list)
+    text += fmt::format("# statement {}{}: {:.4g} cycles predicted, {}{}\n", one.statement,
+                        one.variation.empty() ? "" : " (" + one.variation + ")", one.predicted, value_text(one),
+                        one.off ? ", marked: the reference computation was off by over 5 %" : "");
+  for (const lab::CompilerRecord& one : chosen.compilers)
+    text += fmt::format("# {} ({}): {:.4g} us{}\n", one.command, one.version, one.seconds * 1e6,
+                        &one == fastest(chosen.compilers) ? ", the fastest" : "");
   return text;
 }
 
-Json json_of(const std::string& device, const std::vector<Timed>& list, const std::string& schedule) {
+Json json_of(const Chosen& chosen) {
   Json rows = Json::array();
-  for (const Timed& one : list)
+  for (const Timed& one : chosen.list) {
     rows.push_back({{"statement", one.statement},
                     {"schedule", one.schedule},
                     {"predicted", one.predicted},
                     {one.clock ? "seconds" : "cycles", one.value},
                     {"executed", one.executed},
                     {"marked", one.off}});
-  return {{"device", device}, {"best", {{"schedule", schedule}}}, {"candidates", rows}};
+    if (!one.variation.empty()) rows.back()["variation"] = one.variation;
+  }
+  Json json{{"device", chosen.device}, {"best", {{"schedule", chosen.schedule}}}, {"candidates", rows}};
+  if (const auto* best = fastest(chosen.compilers)) {
+    json["compiler"] = best->command;
+    for (const lab::CompilerRecord& one : chosen.compilers)
+      json["compilers"].push_back({{"command", one.command}, {"version", one.version}, {"seconds", one.seconds}});
+  }
+  return json;
 }
 
 }  // namespace
@@ -364,15 +580,25 @@ Json json_of(const std::string& device, const std::vector<Timed>& list, const st
 Exit results_of_tune(const RecordedPlan& recorded) {
   const Json head = Json::parse(recorded.plan.head);
   JobInputs inputs(recorded.store);
-  const auto times = times_of(head, inputs);
+  const auto times = times_of(head.at("statements"), inputs);
   if (!times) return fail(Exit::wrong_input, times.diagnostics());
+  const auto compilers = compilers_of(head, inputs);
+  if (!compilers) return fail(Exit::wrong_input, compilers.diagnostics());
+  auto kernel = inputs.kernel(head.at("kernel").get<std::string>());
+  if (!kernel) return fail(Exit::wrong_input, kernel.diagnostics());
+  const auto machine = inputs.machine(head.at("target").get<std::string>());
+  if (!machine) return fail(Exit::wrong_input, machine.diagnostics());
+  const TimedInputs with{std::move(*kernel), *machine};
   std::string text;
   Json devices = Json::array();
   for (const auto& [device, list] : *times) {
-    const auto schedule = best_schedule(list, head, inputs);
+    const auto schedule = best_schedule(list, with, inputs);
     if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
-    text += text_of(device, list, *schedule);
-    devices.push_back(json_of(device, list, *schedule));
+    const auto made = compilers->find(device);
+    const Chosen chosen{device, list, made == compilers->end() ? std::vector<lab::CompilerRecord>{} : made->second,
+                        print(*schedule)};
+    text += text_of(chosen);
+    devices.push_back(json_of(chosen));
   }
   const Exit missing = tell_missing(recorded);
   if (times->empty() && missing == Exit::ok)

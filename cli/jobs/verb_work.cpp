@@ -200,6 +200,8 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
   for (const jobs::Running& one : running) {
     const auto place = plan->places.find(one.key);
     if (place == plan->places.end() || !one.alive) continue;
+    if (const jobs::Known* known = store->find(one.key); known && !known->ok.empty())
+      continue;  // its process was killed
     text +=
         fmt::format("running for {} on {}: {}\n", age_text(now - one.since), one.host, plan->jobs[place->second].name);
     rows.push_back({"running: " + plan->jobs[place->second].name, "1"});

@@ -41,26 +41,36 @@ std::string key_of(Kernel part) {
   return print(part);
 }
 
-void PartStore::add(const std::vector<Kernel>& parts, Between between) {
-  std::vector<const Kernel*> unknown;
-  std::vector<std::string> keys;
-  for (const Kernel& part : parts) {
-    std::string key = key_of(part, between);
-    if (!by_key_.try_emplace(key, nullptr).second) continue;
-    unknown.push_back(&part);
-    keys.push_back(std::move(key));
+void PartStore::add(const std::vector<Kernel>& parts, Between between, const Reader& read) {
+  struct Unknown {
+    std::size_t part;
+    std::string key;
+  };
+  std::vector<Unknown> unknown;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::string key = key_of(parts[p], between);
+    const auto [known, is_new] = by_key_.try_emplace(key, nullptr);
+    if (!is_new && known->second != nullptr && read) read(p, *known->second);
+    if (is_new) unknown.push_back({p, std::move(key)});
   }
+  // Long ones first: at the end all workers have something to do. A reader wants them in order.
+  if (!read)
+    std::stable_sort(unknown.begin(), unknown.end(),
+                     [](const Unknown& a, const Unknown& b) { return a.key.size() > b.key.size(); });
   std::mutex lock;
   std::size_t done = 0;
   const auto workers = std::make_shared<Workers>(static_cast<int>(options_.jobs));
   options_.compile.schedule.workers = workers;  // the search of the last part has all of them
   workers->for_each(unknown.size(), [&](std::size_t p) {
     bool by_search = false;
-    auto made = std::make_shared<const Compilation>(compiled(*unknown[p], between, by_search));
-    const std::lock_guard<std::mutex> held(lock);
-    by_key_[keys[p]] = std::move(made);
-    searched += by_search ? 1 : 0;
-    options_.progress(fmt::format("{} of {} parts searched", ++done, unknown.size()));
+    const auto made = std::make_shared<const Compilation>(compiled(parts[unknown[p].part], between, by_search));
+    {
+      const std::lock_guard<std::mutex> held(lock);
+      by_key_[unknown[p].key] = made;
+      searched += by_search ? 1 : 0;
+      options_.progress(fmt::format("{} of {} parts searched", ++done, unknown.size()));
+    }
+    if (read) read(unknown[p].part, *made);
   });
 }
 

@@ -31,8 +31,10 @@ class PartStore {
   /// `machine` must outlive it.
   PartStore(const HardwareModel& machine, PartStoreOptions options);
 
-  /// Compiles those that are not known.
-  void add(const std::vector<Kernel>& parts, Between between = Between::model);
+  /// Takes part `number` once it is compiled, by any thread.
+  using Reader = std::function<void(std::size_t number, const Compilation& made)>;
+  /// Compiles those that are not known. `read` is called for each of them, also for known ones.
+  void add(const std::vector<Kernel>& parts, Between between = Between::model, const Reader& read = {});
   /// Compiles one by this schedule, if it is not known.
   void add_scheduled(const Kernel& part, Schedule schedule);
   /// Null: not added.

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "frontends/onnx/check.h"
+#include "support/yaml.h"
 
 namespace isamap::importing {
 namespace {
@@ -276,7 +277,8 @@ Result<onnx::ModelProto> read_proto(const std::string& path) {
   const SourceLocation where{path, 0, 0};
   std::error_code problem;
   const auto kind = std::filesystem::status(path, problem).type();
-  if (kind == std::filesystem::file_type::not_found) return error_at(where, "the file does not exist");
+  if (kind == std::filesystem::file_type::not_found)
+    return error_at(where, "the file does not exist", yaml::nearest_file(path));
   if (kind != std::filesystem::file_type::regular) return error_at(where, "is not a file");
   const std::uintmax_t size = std::filesystem::file_size(path, problem);
   std::ifstream stream(path, std::ios::binary);

@@ -102,16 +102,20 @@ namespace {
 
 std::vector<FreeSize> free_sizes_of(const importing::ModelFile& file) {
   std::vector<FreeSize> sizes;
-  for (const importing::Declared& input : file.graph.inputs)
+  std::size_t position = 0;
+  for (const importing::Declared& input : file.graph.inputs) {
     for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {
       if ((*input.shape)[d] >= 0) continue;
       const bool symbol = d < input.symbols.size() && !input.symbols[d].empty();
       const std::string name = symbol ? input.symbols[d] : input.name + "." + std::to_string(d);
       auto known = std::find_if(sizes.begin(), sizes.end(), [&](const FreeSize& s) { return s.name == name; });
-      if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, false});
+      if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, {}, false});
+      known->axes.push_back({input.name, position, d});
       known->places.push_back(fmt::format("axis {} of input '{}'", d, input.name));
       known->batch = known->batch || (d == 0 && input.shape->size() >= 2);
     }
+    ++position;
+  }
   return sizes;
 }
 

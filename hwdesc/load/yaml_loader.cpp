@@ -37,10 +37,12 @@ void check_top_level(const Node& root, Context& context) {
     for (const Node* item : named_items(root, list)) context.written.emplace(kind, item->find("name")->scalar);
 }
 
-/// All but tables, parameters and instructions, which are expanded row by row.
+/// All but tables, parameters and instructions, which are expanded row by row, and sections that are not known:
+/// misspelt instructions are told as such, without the parameters of their rows.
 void substitute_machine(Node& root, Parameters& parameters, Problems& problems) {
   for (auto& [key, value] : root.entries)
-    if (key != "tables" && key != "params" && key != "instructions" && key != "layouts")
+    if (key != "tables" && key != "params" && key != "instructions" && key != "layouts" &&
+        keys::find_key(keys::section("file"), key) != nullptr)
       substitute(value, parameters, problems);
   for (auto& [key, value] : root.entries)
     if (key == "layouts") substitute(value, parameters, problems);

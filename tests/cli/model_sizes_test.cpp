@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "frontends/npy.h"
 #include "tests/cli/program.h"
 #include "tests/frontends/onnx_bytes.h"
 
@@ -102,6 +104,47 @@ TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));
   EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);
   for (const char* dims : {"N", "N=a..b", "N=9..3"}) EXPECT_NE(told(dims, "N=3").find("--dims: "), std::string::npos);
+}
+
+/// Of a model with open sizes; stated outputs are compared.
+TEST(ModelSizes, ArraysShowTheirSizes) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", open_rows_model()), in = folder / "in.npz", out = folder / "out.npz";
+  const auto array = [](const std::vector<float>& values) {
+    TensorData data{DType::f32, {static_cast<std::int64_t>(values.size()) / 6, 6}, {}};
+    data.bytes.resize(values.size() * sizeof(float));
+    std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
+    return data;
+  };
+  std::vector<float> x, y;
+  for (int i = 0; i < 30; ++i) {
+    x.push_back(static_cast<float>(i - 12));
+    y.push_back(static_cast<float>(i < 12 ? i - 12 : 2 * (i - 12)));
+  }
+  ASSERT_TRUE(save_arrays(in, {{"x", array(x)}, {"y", array(y)}}));
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"--interpret"},
+                                              {"--target", "x86_avx2"},
+                                              {"--target", "x86_avx2", "--dims", "N=1..64"}}) {
+    std::vector<std::string> words{"run", model, "--inputs", in, "--outputs", out, "--json"};
+    words.insert(words.end(), how.begin(), how.end());
+    const Said said = isamap(words);
+    ASSERT_EQ(said.code, 0) << said.err;
+    const Json json = Json::parse(said.out);
+    EXPECT_EQ((json.contains("runs") ? json["runs"][0] : json)["compared"], 1) << how.back();
+    if (json.contains("runs")) EXPECT_EQ(json["runs"][0]["sizes"], (Json{{"N", 5}}));
+    EXPECT_EQ((*load_arrays(out))[0].data, array(y)) << how.back();
+  }
+  const auto code = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"run", model, "--target", "x86_avx2", "--inputs", in};
+    words.insert(words.end(), more.begin(), more.end());
+    return isamap(words).code;
+  };
+  EXPECT_EQ(code({"--dims", "N=1..4"}), 1) << "N is 5";
+  EXPECT_EQ(code({"--sizes", "N=5,6"}), 2) << "arrays are of one size";
+  y[7] += 1;
+  ASSERT_TRUE(save_arrays(in, {{"x", array(x)}, {"y", array(y)}}));
+  EXPECT_EQ(code({"--dims", "N=1..64"}), 5);
+  EXPECT_EQ(code({}), 5);
 }
 
 /// y = a + b of [2, seq] and [2, ?].

@@ -109,7 +109,21 @@ TEST_F(Models, ArraysOfNumpyGoInAndOut) {
   }
   const Said unwritable = isamap({"run", path, "--interpret", "--inputs", in, "--outputs", folder_ / "no/out.npz"});
   EXPECT_EQ(unwritable.code, 1);
-  EXPECT_NE(unwritable.err.find("cannot be written"), std::string::npos) << unwritable.err;
+  EXPECT_EQ(unwritable.err, (folder_ / "no/out.npz") + ": cannot be written: there is no folder '" + (folder_ / "no") +
+                                "'\n  hint: mkdir -p " + (folder_ / "no") + "\n")
+      << "before anything is done: the model is not even read";
+  EXPECT_NE(isamap({"run", path, "--interpret", "--outputs", folder_ / "."}).err.find("is a folder"),
+            std::string::npos);
+  EXPECT_NE(isamap({"run", "no.onnx", "--target", "scalar_c", "--report", folder_ / "no/r.html"}).err.find("no/r.html"),
+            std::string::npos);
+  const std::string none = isamap({"run", path, "--interpret", "--inputs", folder_ / "im.npz"}).err;
+  EXPECT_NE(none.find("im.npz: there is no such file\n  hint: did you mean '" + in + "'?"), std::string::npos) << none;
+  const std::string empty = isamap({"run", path, "--interpret", "--inputs", folder_.write("e.npz", "")}).err;
+  EXPECT_NE(empty.find("e.npz: the file is empty\n  hint: numpy.savez"), std::string::npos) << empty;
+  const std::string plan = folder_.write("empty.plan", "");
+  const std::string no_plan = isamap({"run", path, "--target", "scalar_c", "--plan", plan}).err;
+  EXPECT_NE(no_plan.find(plan + ":"), std::string::npos) << no_plan;
+  EXPECT_NE(no_plan.find("a plan is expected, found nothing\n  hint: `isamap explain"), std::string::npos) << no_plan;
   ASSERT_TRUE(save_arrays(in, {{"x", array({-1, 2, 3})}, {"other", array({0, 2, 0})}}));
   const Said unknown_name = isamap({"run", path, "--interpret", "--inputs", in});
   EXPECT_EQ(unknown_name.code, 1);

@@ -169,7 +169,7 @@ TEST_F(BandedModels, ARowLessOfTheHaloIsSeen) {
     for (const ModelPlace& place : linked->calls[5].arguments)
       if (place.in == ModelPlace::In::output) traced[5][0].place = place;
     std::vector<std::uint8_t> found;
-    EXPECT_TRUE(run_model_program(*linked, machine_, {data_[0], data_[9]}, traced, 0,
+    EXPECT_TRUE(run_model_program(*linked, machine_, {data_[0], data_[9]}, traced, {},
                                   [&](std::size_t part, const std::vector<std::vector<std::uint8_t>>& arrays) {
                                     if (part == 5) found = arrays[0];
                                     return true;

@@ -81,11 +81,50 @@ TEST(CompareOutputs, OtherRuntimesHaveFewDigitsNearZero) {
     return !compare_outputs("y", reals({4.17e-7, 0}), reals({found, 0}), tolerance).first.empty();
   };
   EXPECT_TRUE(differs(4.47e-7, tolerance_of(kernel)));
-  EXPECT_FALSE(differs(4.47e-7, tolerance_of_others(kernel, DType::f32)));
-  EXPECT_TRUE(differs(1e-6, tolerance_of_others(kernel, DType::f32)));
+  const TensorId output = make_id<TensorId>(0);
+  EXPECT_FALSE(differs(4.47e-7, tolerance_of_others(kernel, output)));
+  EXPECT_TRUE(differs(1e-6, tolerance_of_others(kernel, output)));
+  EXPECT_NE(compare_outputs("y", reals({0, 0}), reals({1e-3, 0}), tolerance_of_others(kernel, output)).first, "");
   kernel.tensors[0].dtype = DType::f16;
-  EXPECT_NE(compare_outputs("y", reals({0, 0}), reals({1e-3, 0}), tolerance_of_others(kernel, DType::f32)).first, "");
-  EXPECT_EQ(tolerance_of_others(kernel, DType::f16).least, 0);
+  EXPECT_EQ(tolerance_of_others(kernel, output).least, 0);
+}
+
+TensorData integers(const std::vector<std::int32_t>& values) {
+  TensorData data{DType::s32, {static_cast<std::int64_t>(values.size())}, {}};
+  data.bytes.resize(values.size() * 4);
+  for (std::size_t i = 0; i < values.size(); ++i) data.set(static_cast<std::int64_t>(i), {.integer = values[i]});
+  return data;
+}
+
+/// 19.4999997 is 19 or 20, by the order of the sum before it. An integer that no float was rounded to is exact, and so
+/// is the place of a maximum.
+TEST(CompareOutputs, RoundedRealsMayBeOnTheOtherSideOfATie) {
+  const auto model = parse_kernel(R"(kernel rounded
+tensor x: f32[4]
+tensor n: s32[4]
+tensor r: s32[4]
+tensor q: s32[4]
+tensor m: s32[]
+s0: r[i] = s32(round(x[i])) over i: 4
+s1: q[i] = r[3 - i] + 1 over i: 4
+s2: m[] max= r[i] over i: 4
+s3: n[i] = r[i] * 0 over i: 4
+)");
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  const auto tolerance = [&](std::size_t t) { return tolerance_of_others(*model, make_id<TensorId>(t)); };
+  EXPECT_TRUE(tolerance(2).rounded);
+  EXPECT_TRUE(tolerance(3).rounded) << "moved, and changed one by one";
+  EXPECT_FALSE(tolerance(4).rounded) << "a reduction";
+  const auto first = [&](const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b) {
+    return compare_outputs("y", integers(a), integers(b), tolerance(2)).first;
+  };
+  EXPECT_EQ(first({20}, {19}), "");
+  EXPECT_EQ(first({20}, {18}), "element 0 of output 'y' is 18, not 20");
+  EXPECT_EQ(first({20, 7, 3, 4}, {19, 7, 3, 4}), "");
+  EXPECT_EQ(first({20, 7, 3, 4}, {19, 6, 2, 3}),
+            "4 elements of output 'y' are rounded otherwise; of nearly equal reals about 0 are");
+  EXPECT_NE(compare_outputs("y", integers({20}), integers({19}), tolerance(4)).first, "");
+  EXPECT_NE(compare_outputs("y", integers({20}), integers({19}), tolerance_of(*model)).first, "");
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+
+#include "backends/cpp/model/fixed_units.h"
 #include "backends/cpp/model/model_unit.h"
 #include "planner/traffic.h"
 #include "tests/driver/on_machine.h"
@@ -54,6 +58,38 @@ TEST(InPlaceModels, ExponentsLieInTheOutputOfASoftmax) {
       if (run.code == Exit::missing) GTEST_SKIP() << message(run.problems);
       EXPECT_EQ(run.code, Exit::ok) << rows << "x" << columns << ", bands of " << by << ": " << message(run.problems);
     }
+}
+
+/// What is compiled ahead is what the program has: also where arguments share their storage, which is known of each
+/// part when it is scheduled. The order in which parts are found decides nothing.
+TEST(InPlaceModels, FilesOfPartsAreKnownBeforeTheWhole) {
+  for (const std::int64_t by : {0, 2}) {
+    const Model model = softmax(9, 37);
+    const ModelPlan plan =
+        each_statement(model, by == 0 ? std::vector<BandGroup>{} : std::vector<BandGroup>{{0, 4, by}});
+    const OnMachine on(model, described("x86_avx512"), plan, Fill::real, 10);
+    const auto linked = on.link();
+    ASSERT_TRUE(linked) << message(linked.diagnostics());
+    const auto unit = print_model(*linked, on.machine, 0);
+    ASSERT_TRUE(unit);
+    ASSERT_EQ(unit->part_files.size(), linked->programs.size()) << "a file for each";
+    std::map<std::size_t, FixedPart> found;
+    std::mutex lock;
+    PartStoreOptions options = OnMachine::searched_for(10);
+    options.jobs = 3;
+    PartStore store(on.machine, options);
+    const auto read = [&](std::size_t number, const Program& program, const std::set<BufferId>& overlapping) {
+      const std::lock_guard held(lock);
+      found.emplace(number, *print_part(program, number, overlapping, on.machine, "softmax"));
+    };
+    ASSERT_EQ(compile_model(model, plan, store, read).code, Exit::ok);
+    PartFiles files(on.machine, "softmax", 0);
+    for (std::size_t p = 0; p < unit->part_files.size(); ++p) {
+      ASSERT_TRUE(found.contains(p));
+      EXPECT_EQ(files.add(found.at(p)), unit->part_files[p]) << p << ", bands of " << by;
+    }
+    EXPECT_EQ(files.rest(), "");
+  }
 }
 
 /// A chain of element-wise parts has one tensor between them, and its input keeps its values.

@@ -149,6 +149,16 @@ TEST_F(ModelThreads, UnitsLinkToOneProgram) {
           {source}, {"-c", "-fPIC", "-D" + unit->name + "_UNITS=3", "-D" + unit->name + "_UNIT=" + std::to_string(u)},
           "unit" + std::to_string(u) + ".o"));
     make(objects, {"-shared", "-Wl,--no-undefined"}, "model.so");
+    // The same with each part in a file of its own.
+    std::vector<std::string> flags = unit->flags_for_part_files;
+    flags.insert(flags.end(), {"-c", "-fPIC"});
+    objects = {make({source}, flags, "rest.o")};
+    for (std::size_t f = 0; f < unit->part_files.size(); ++f) {
+      const std::string part = "part" + std::to_string(f);
+      objects.push_back(make({write(part + ".cpp", unit->part_files[f])}, {"-c", "-fPIC"}, part + ".o"));
+    }
+    EXPECT_EQ(unit->part_files.size(), linked->programs.size());
+    make(objects, {"-shared", "-Wl,--no-undefined"}, "parts.so");
     make({source}, {"-c"}, "whole.o");
   }
 }

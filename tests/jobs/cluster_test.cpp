@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/cli/program.h"
 
@@ -173,10 +174,48 @@ TEST(Cluster, TuningMeasuresTheCandidatesOfAllSearches) {
   const std::string schedule = folder.write("best.yaml", best.out);
   const Said json = isamap({"results", plan, "--store", two, "--json"});
   EXPECT_EQ(parsed(json)["devices"][0]["device"], "simulator");
-  EXPECT_EQ(parsed(json)["devices"][0]["candidates"].size(), 3u);
-  const double fastest = parsed(json)["devices"][0]["candidates"][0]["cycles"].get<double>();
-  for (const auto& candidate : parsed(json)["devices"][0]["candidates"])
-    EXPECT_LE(fastest, candidate["cycles"].get<double>());
+  const auto candidates = parsed(json)["devices"][0]["candidates"];
+  std::size_t without = 0;
+  for (const auto& candidate : candidates) {
+    without += candidate.contains("variation") ? 0 : 1;
+    EXPECT_LE(candidates[0]["cycles"].get<double>(), candidate["cycles"].get<double>());
+  }
+  EXPECT_EQ(without, 3u) << "--measured 3";
+  EXPECT_GT(candidates.size(), without) << "and variants of the fastest";
+}
+
+/// The plan measures what `tune` does: candidates, then variants of the fastest, then each compiler.
+TEST(Cluster, TuningOnThisMachineMeasuresVariantsAndCompilers) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  const std::vector<std::string> words{"--compute",  "C[i,j] += A[i,k] * B[k,j]",
+                                       "--dims",     "i=24,j=37,k=200",
+                                       "--target",   "x86_avx512",
+                                       "--budget",   "evals=200",
+                                       "--measured", "2"};
+  const auto with = [&](std::vector<std::string> begun, const std::vector<std::string>& more) {
+    begun.insert(begun.end(), words.begin(), words.end());
+    begun.insert(begun.end(), more.begin(), more.end());
+    return isamap(begun);
+  };
+  const Said tuned = with({"tune"}, {"--json"});
+  if (tuned.code == 77) GTEST_SKIP() << tuned.err;
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  ASSERT_EQ(with({"plan", "tune"}, {"--seeds", "1", "-o", plan}).code, 0);
+  ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+  const Said found = isamap({"results", plan, "--store", store, "--json"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const auto device = parsed(found)["devices"][0], alone = parsed(tuned);
+  std::set<std::string> variations, of_tune;
+  for (const auto& one : device["candidates"]) variations.insert(one.value("variation", ""));
+  for (const auto& one : alone["candidates"]) of_tune.insert(one.value("variation", ""));
+  EXPECT_EQ(variations.size(), of_tune.size()) << found.out << tuned.out;
+  EXPECT_TRUE(variations.contains("tail of j masked") == of_tune.contains("tail of j masked")) << found.out;
+  ASSERT_TRUE(device.contains("compilers")) << found.out;
+  EXPECT_EQ(device["compilers"].size(), alone["compilers"].size());
+  EXPECT_EQ(device["compilers"][0]["command"], alone["compilers"][0]["command"]);
+  const Said text = isamap({"results", plan, "--store", store});
+  EXPECT_NE(text.out.find(", the fastest\n"), std::string::npos) << text.out;
 }
 
 TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -171,6 +173,76 @@ class Counting final : public Runner {
  private:
   Counts& counts_;
 };
+
+/// Says by its script how long each program takes, and counts how often it was timed.
+class Scripted final : public Runner {
+ public:
+  explicit Scripted(std::map<std::string, std::vector<double>> seconds) : seconds_(std::move(seconds)) {}
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits&,
+                         double min_seconds) override {
+    RunOutcome outcome;
+    outcome.executed = ExecutionMode::native;
+    if (min_seconds > 0)
+      outcome.seconds = seconds_.at(program.name).at(timed[program.name]++);
+    else
+      interpret(program.kernel, data);
+    return outcome;
+  }
+  std::map<std::string, std::size_t> timed;
+
+ private:
+  std::map<std::string, std::vector<double>> seconds_;
+};
+
+TEST(CostModels, ProgramsThatCannotBeTheFastestAreTimedTwice) {
+  const Scheduling s;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  std::vector<Program> programs(4, *program);
+  const std::vector<std::string> names{"fast", "near", "slow", "disturbed"};
+  for (std::size_t p = 0; p < names.size(); ++p) programs[p].name = names[p];
+  Scripted runner({{"fast", {1.0, 1.02, 1.0, 1.01, 1.0}},
+                   {"near", {1.03, 1.04, 1.03, 1.03, 1.03}},  // 1.03 is within 1.02 * 1.02 / 1.0
+                   {"slow", {1.3, 1.25, 0, 0, 0}},
+                   {"disturbed", {1.06, 1.0, 0.99, 0.99, 0.99}}});
+  const std::vector<Measured> found = measure(programs, runner, {});
+  EXPECT_EQ(runner.timed,
+            (std::map<std::string, std::size_t>{{"fast", 5}, {"near", 5}, {"slow", 2}, {"disturbed", 5}}));
+  EXPECT_EQ(found[0].seconds, 1.0);
+  EXPECT_EQ(found[1].seconds, 1.03);
+  EXPECT_EQ(found[2].seconds, 1.3);
+  EXPECT_EQ(found[3].seconds, 0.99) << "one slow time does not decide";
+}
+
+TEST(CostModels, TheMachineIsLockedWhileProgramsAreTimed) {
+  const Scheduling s;
+  Schedule schedule;
+  schedule.nests = {s.nest};
+  const auto program = lower(schedule, s.kernel, s.model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const std::vector<Program> programs(2, *program);
+  Liar liar;
+  bool asked = false;
+  MeasureOptions options;
+  options.alone = [&]() -> std::shared_ptr<void> {
+    asked = true;
+    return nullptr;
+  };
+  EXPECT_FALSE(measure(programs, liar, options)[0].correct());
+  EXPECT_FALSE(asked) << "nothing is timed";
+  Counting::Counts counts;
+  Counting runner(counts);
+  int held = 0, most = 0;
+  options.alone = [&] {
+    most = std::max(most, ++held);
+    return std::shared_ptr<void>(&held, [&](void*) { --held; });
+  };
+  EXPECT_TRUE(measure(programs, runner, options)[1].correct());
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(held, 0) << "given back";
+}
 
 TEST(CostModels, ProgramsAreComparedSideBySideAndTimedAlone) {
   const Scheduling s;

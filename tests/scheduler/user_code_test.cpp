@@ -251,6 +251,22 @@ TEST(UserCode, ProgressEndsASearchWithTheBestSoFar) {
   EXPECT_LT(found->evaluations, 4000);
 }
 
+/// Statements that nobody has begun to search need one legal schedule, also where statements are searched side by side.
+TEST(UserCode, AfterAStopTheOtherStatementsAreNotSearched) {
+  auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/attention.yaml");
+  const MappedProblem p = problem("x86_avx512", std::move(*kernel));
+  const auto evaluations = [&](int jobs) -> std::int64_t {
+    ScheduleOptions options = cycles();
+    options.max_evaluations = 100'000;
+    options.jobs = jobs;
+    options.progress = [](std::int64_t, double best) { return !std::isfinite(best); };
+    const auto found = schedule(p.kernel, p.mapped, p.model, options);
+    EXPECT_TRUE(found && found->stopped);
+    return found ? found->evaluations : 0;
+  };
+  EXPECT_LE(evaluations(2), 2 * evaluations(1)) << "two were begun";
+}
+
 TEST(UserCode, ProgressEndsTheExactSearch) {
   const MappedProblem p = problem("a1", formula("Z[m,n] += A[m,k] * B[k,n]", "m=509,n=521,k=503", "A=s16,B=s16,Z=s16"));
   ScheduleOptions options;

@@ -135,7 +135,7 @@ std::string precompiled_headers(const HeaderUse& use, const fs::path& folder) {
     return failed ? "" : header.string();
   }
   const std::string used_before = "used before: " + key;
-  if (!read_from_cache(used_before)) {
+  if (!use.at_once && !read_from_cache(used_before)) {
     write_to_cache(used_before, "once");
     return "";
   }

@@ -25,6 +25,7 @@ struct HeaderUse {
   std::string identity;    ///< of the compiler
   std::string text;        ///< of the file that includes them
   OwnHeaders own_headers;  ///< those beside that file
+  bool at_once = false;    ///< precompiled at the first use, as several files follow; else at the second one
 };
 
 /// A header in `folder` whose precompiled form lies beside it, for `-include`; empty: none is available. Where GCC

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/cpp/compile/compiler.h"
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/function/team.h"
@@ -29,6 +31,11 @@ Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& ma
   ModelUnit unit;
   unit.name = name;
   unit.in_units = splits_into_units(parts, least_in_units);
+  if (unit.in_units) {
+    unit.part_files =
+        part_files(parts, machine, name, least_in_units == least_for_units ? full_part_file : least_in_units);
+    unit.flags_for_part_files = flags_for_part_files(parts, name);
+  }
   const std::string code = (team ? with_name(team_text(machine), name) : "") +
                            (unit.in_units ? text_of_units(parts, rest, name) : text_of_one_unit(parts, rest));
   unit.text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it\nneeds {}\n\nassumptions:\n"
@@ -37,7 +44,7 @@ Result<ModelUnit> print_model(const ModelProgram& model, const HardwareModel& ma
                       " ");
   for (const std::string& one : printed->assumptions) unit.text += comment(one, " ");
   unit.text += "\n#include \"" + name + ".h\"\n\n#include <fcntl.h>\n";
-  if (team) unit.text += "#include <pthread.h>\n#include <sched.h>\n";
+  if (team) unit.text += team_includes;
   unit.text += "#include <sys/mman.h>\n#include <sys/stat.h>\n#include <time.h>\n#include <unistd.h>\n\n";
   unit.text += surrounding_text(machine, printed->around, code) + code;
   unit.header = fixed_header(model, machine.name, ModelKind::fixed, aligns);

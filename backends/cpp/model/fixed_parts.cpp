@@ -49,17 +49,39 @@ std::vector<std::set<BufferId>> overlapping_arguments(const ModelProgram& model)
 
 }  // namespace
 
+Result<FixedPart> print_part(const Program& program, std::size_t number, const std::set<BufferId>& overlapping,
+                             const HardwareModel& machine, const std::string& name) {
+  FixedPart part;
+  part.around.from_caller = true;
+  part.around.overlapping = overlapping;
+  auto unit = print_main_entry(program, machine, fmt::format("{}_part_{}", name, number), part.around);
+  if (!unit) return unit.diagnostics();
+  unit->text = comment("\n" + print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
+  part.unit = std::move(*unit);
+  part.distributed = threads_of(machine) > 1 && distributes(program.body, machine);
+  return part;
+}
+
+void add_surroundings(Surroundings& all, const Surroundings& one) {
+  all.helpers.insert(one.helpers.begin(), one.helpers.end());
+  all.includes.insert(one.includes.begin(), one.includes.end());
+  all.scratch |= one.scratch;
+  all.from_caller |= one.from_caller;
+  all.team |= one.team;
+  all.workspace.bytes = std::max(all.workspace.bytes, one.workspace.bytes);
+  all.workspace.align = std::max(all.workspace.align, one.workspace.align);
+}
+
 Result<FixedParts> print_parts(const ModelProgram& model, const HardwareModel& machine, const std::string& name) {
   FixedParts made;
   made.around.from_caller = true;
   const std::vector<std::set<BufferId>> overlapping = overlapping_arguments(model);
   for (std::size_t p = 0; p < model.programs.size(); ++p) {
     const Program& program = model.programs[p];
-    made.around.overlapping = overlapping[p];
-    auto unit = print_main_entry(program, machine, fmt::format("{}_part_{}", name, p), made.around);
-    if (!unit) return unit.diagnostics();
-    unit->text = comment("\n" + print(program.kernel) + "\n" + program.schedule_text, " ") + unit->text + "\n";
-    made.parts.push_back({std::move(*unit), threads_of(machine) > 1 && distributes(program.body, machine)});
+    auto part = print_part(program, p, overlapping[p], machine, name);
+    if (!part) return part.diagnostics();
+    add_surroundings(made.around, part->around);
+    made.parts.push_back(std::move(*part));
     made.team |= made.parts.back().distributed;
     for (const Assumption& one : program.assumptions)
       if (std::find(made.assumptions.begin(), made.assumptions.end(), one.text) == made.assumptions.end())

@@ -2,6 +2,7 @@
 #pragma once
 // The distinct parts of a model whose sizes are numbers, as functions of its file.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace isamap {
 struct FixedPart {
   TranslationUnit unit;
   bool distributed = false;  ///< the team executes it
+  Surroundings around;       ///< what it needs
 };
 
 struct FixedParts {
@@ -23,6 +25,14 @@ struct FixedParts {
   std::vector<std::string> assumptions;
   bool team = false;  ///< some part is distributed
 };
+
+/// Function NAME_part_NUMBER with a comment that says what it computes. `overlapping`: its arguments that may have the
+/// storage of another one. Errors: what its printer refuses.
+Result<FixedPart> print_part(const Program& program, std::size_t number, const std::set<BufferId>& overlapping,
+                             const HardwareModel& machine, const std::string& name);
+
+/// What the surroundings of `one` ask for, too.
+void add_surroundings(Surroundings& all, const Surroundings& one);
 
 /// Functions NAME_part_0, .. with comments that say what they compute. Errors: what a part's printer refuses.
 Result<FixedParts> print_parts(const ModelProgram& model, const HardwareModel& machine, const std::string& name);

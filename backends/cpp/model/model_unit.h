@@ -22,6 +22,8 @@ struct ModelUnit {
   /// The text can be compiled side by side in any number of units, which are linked: -DNAME_UNITS=N -DNAME_UNIT=0 to
   /// N-1. Without these macros it is one.
   bool in_units = false;
+  /// Then also: its parts as files of their own (UnitsAhead), and flags with which the text only declares these.
+  std::vector<std::string> part_files, flags_for_part_files;
   std::int64_t launches = -1;  ///< of kernels in one run; -1: the language has none
 };
 
