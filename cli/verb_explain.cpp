@@ -87,17 +87,20 @@ std::string file_note(const ProposedFiles& files, const Refusal& refusal, std::s
 }
 
 std::string refusal_text(const Refusal& refusal, const HardwareModel& model, const ProposedFiles& files) {
-  constexpr std::size_t shown = 4;
+  const std::size_t shown = refusal.other_operation ? 2 : 4;
   std::string text = fmt::format("  {} {} not map{}\n", listed(refusal.instructions, model),
                                  refusal.instructions.size() == 1 ? "does" : "do",
                                  refusal.other_operation ? ": another operation" : "");
   for (std::size_t r = 0; r < std::min(shown, refusal.reasons.size()); ++r)
     text += fmt::format("    {}\n", refusal.reasons[r]);
-  if (refusal.reasons.size() > shown) text += fmt::format("    and {} more reasons\n", refusal.reasons.size() - shown);
+  if (const std::size_t all = refusal.reasons.size(); all > shown)
+    text += fmt::format("    and {} more {}\n", all - shown, all - shown == 1 ? "reason" : "reasons");
   if (!refusal.rule.empty()) text += fmt::format("    with --rule {}: maps as it is\n", refusal.rule);
   for (std::size_t c = 0; c < refusal.kernel_changes.size(); ++c)
     text += fmt::format("    kernel: {}{}\n", refusal.kernel_changes[c], file_note(files, refusal, c));
-  for (const std::string& change : refusal.hardware_changes) text += fmt::format("    hardware: {}\n", change);
+  const std::size_t changes = refusal.hardware_changes.size();
+  for (std::size_t c = 0; c < (refusal.other_operation ? std::min<std::size_t>(changes, 1) : changes); ++c)
+    text += fmt::format("    hardware: {}\n", refusal.hardware_changes[c]);
   if (refusal.rule.empty() && refusal.kernel_changes.empty() && refusal.hardware_changes.empty())
     text += "    no small change that was tried helps\n";
   return text;

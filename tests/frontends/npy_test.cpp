@@ -137,7 +137,8 @@ TEST_F(Arrays, ProblemsAreNamed) {
            std::string(size, 'x');
   };
   EXPECT_EQ(said("no archive"), "is no zip archive, or its end is missing");
-  EXPECT_EQ(said("", "a.npy"), "is no .npy array: its first bytes are no header of version 1 to 3");
+  EXPECT_EQ(said("", "a.npy"), "the file is empty");
+  EXPECT_EQ(said("no array", "a.npy"), "is no .npy array: its first bytes are no header of version 1 to 3");
   EXPECT_EQ(said(npy("{'descr': '<f4', 'fortran_order': False}"), "a.npy"), "its header is damaged");
   EXPECT_EQ(said(npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}"), "a.npy"), "its type is '<c8'");
   EXPECT_EQ(said(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), "a.npy"),
