@@ -91,10 +91,13 @@ std::string refusal_text(const Refusal& refusal, const HardwareModel& model, con
   std::string text = fmt::format("  {} {} not map{}\n", listed(refusal.instructions, model),
                                  refusal.instructions.size() == 1 ? "does" : "do",
                                  refusal.other_operation ? ": another operation" : "");
-  for (std::size_t r = 0; r < std::min(shown, refusal.reasons.size()); ++r)
-    text += fmt::format("    {}\n", refusal.reasons[r]);
-  if (const std::size_t all = refusal.reasons.size(); all > shown)
-    text += fmt::format("    and {} more {}\n", all - shown, all - shown == 1 ? "reason" : "reasons");
+  const std::size_t all = refusal.reasons.size(), told = std::min(shown, all);
+  for (std::size_t r = 0; r < told; ++r) {
+    text += "    " + refusal.reasons[r];
+    if (r + 1 == told && all > told)
+      text += fmt::format("; and {} more {}", all - told, all - told == 1 ? "reason" : "reasons");
+    text += "\n";
+  }
   if (!refusal.rule.empty()) text += fmt::format("    with --rule {}: maps as it is\n", refusal.rule);
   for (std::size_t c = 0; c < refusal.kernel_changes.size(); ++c)
     text += fmt::format("    kernel: {}{}\n", refusal.kernel_changes[c], file_note(files, refusal, c));

@@ -21,7 +21,7 @@ class Chains {
         found_(found),
         to_(next.to.index()),
         path_(path_to(next.from.index())),
-        dims_(shared_dims(path_.back(), to_, dims_of(path_.back()))) {
+        dims_(dims_behind(path_.back(), to_)) {
     for (std::size_t p = 0; p < path_.size(); ++p)
       add_tiled_dims(path_[p], p + 1 < path_.size() ? fusion_into(path_[p + 1])->from_line : next.from_line);
   }
@@ -44,8 +44,9 @@ class Chains {
   }
 
  private:
-  /// Names of dims of a statement: those of the first statement of its chain that they go along.
-  using DimsOfFirst = std::map<std::string, std::string>;
+  /// Dims of a statement, each with the statement of its chain that begins it, and its name there.
+  using ChainDim = std::pair<std::size_t, std::string>;
+  using DimsOfChain = std::map<std::string, ChainDim>;
 
   const Computation& consumer() const { return kernel_.statements[to_]; }
   const std::string& name(std::size_t s) const { return kernel_.statements[s].name; }
@@ -71,19 +72,25 @@ class Chains {
     return path;
   }
 
-  DimsOfFirst dims_of(std::size_t s) const {
-    if (const TileFusion* into = fusion_into(s)) return shared_dims(into->from.index(), s, dims_of(into->from.index()));
-    DimsOfFirst dims;
-    for (const Dim& dim : kernel_.statements[s].domain.dims) dims.emplace(dim.name, dim.name);
+  DimsOfChain dims_of(std::size_t s) const {
+    const TileFusion* into = fusion_into(s);
+    return into == nullptr ? own_dims(s) : dims_behind(into->from.index(), s);
+  }
+
+  DimsOfChain own_dims(std::size_t s) const {
+    DimsOfChain dims;
+    for (const Dim& dim : kernel_.statements[s].domain.dims) dims[dim.name] = {s, dim.name};
     return dims;
   }
 
-  DimsOfFirst shared_dims(std::size_t producer, std::size_t s, const DimsOfFirst& of_producer) const {
-    DimsOfFirst dims;
+  /// Of a statement that reads tiles of a producer.
+  DimsOfChain dims_behind(std::size_t producer, std::size_t s) const {
+    const DimsOfChain of_producer = dims_of(producer);
+    DimsOfChain dims = own_dims(s);
     for (const Access& read : kernel_.statements[s].reads) {
       if (read.tensor != written(producer)) continue;
       for (const auto& [own, theirs] : matched_dims(kernel_.statements[producer].write, read).value_or(MatchedDims{}))
-        if (const auto dim = theirs.as_dim(); dim && of_producer.contains(own)) dims.emplace(*dim, of_producer.at(own));
+        if (const auto dim = theirs.as_dim(); dim && dims.at(*dim).first == s) dims[*dim] = of_producer.at(own);
     }
     return dims;
   }
@@ -96,20 +103,20 @@ class Chains {
       for (const TiledLoop& loop : line == nullptr ? std::vector<TiledLoop>{} : line->loops) {
         if (const int d = domain.find(loop.dim); d >= 0 && loop.tile >= domain.dims[static_cast<std::size_t>(d)].extent)
           continue;
-        for (const auto& [dim, of_first] : dims_of(s))
+        for (const auto& [dim, of_chain] : dims_of(s))
           if (fmt::format(".{}.", loop.dim).find(fmt::format(".{}.", dim)) != std::string::npos)  // "p.q": both, fused
-            tiled_.insert(of_first);
+            tiled_.insert(of_chain);
       }
     }
   }
 
   /// Against another statement of the chain.
   std::optional<Diagnostic> problem_within(std::size_t s, const std::vector<std::size_t>& path) const {
-    if (!depends_on(s)) return std::nullopt;
-    if (!reads(consumer(), written(s)))
+    if (reads(kernel_.statements[s], written(to_)) || written(s) == written(to_))
       return error(fmt::format("then {}: {} accesses {}, which it overwrites tile by tile", name(to_), name(s),
                                tensor(written(to_))),
                    "leave it out");
+    if (!reads(consumer(), written(s))) return std::nullopt;
     if (!is_before(path))
       return error(fmt::format("then {}: it reads {}, which {} writes later in the tile", name(to_), tensor(written(s)),
                                name(s)),
@@ -136,18 +143,15 @@ class Chains {
   /// Does the consumer read only what the statement writes for the same place in the tiled dims of the chain?
   bool stays_in_tile(std::size_t s, const Access& read) const {
     const Access& write = kernel_.statements[s].write;
-    const DimsOfFirst of_writer = dims_of(s);
-    const auto tiled_dim = [&](const std::string& dim) {
-      const auto first = of_writer.find(dim);
-      return first != of_writer.end() && tiled_.contains(first->second) ? first->second : std::string();
-    };
+    const DimsOfChain of_writer = dims_of(s);
     for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
       const auto names = write.index[axis].names();
-      if (std::all_of(names.begin(), names.end(), [&](const auto& dim) { return tiled_dim(dim).empty(); })) continue;
+      const bool whole = std::none_of(names.begin(), names.end(),
+                                      [&](const std::string& dim) { return tiled_.contains(of_writer.at(dim)); });
+      if (whole) continue;
       const auto own = write.index[axis].as_dim(), other = read.index[axis].as_dim();
       const bool computed = read.computed && read.computed->axis == static_cast<int>(axis);
-      const auto theirs = other && !computed ? dims_.find(*other) : dims_.end();
-      if (!own || theirs == dims_.end() || theirs->second != tiled_dim(*own)) return false;
+      if (!own || !other || computed || dims_.at(*other) != of_writer.at(*own)) return false;
     }
     return true;
   }
@@ -157,8 +161,8 @@ class Chains {
   const std::vector<TileFusion>& found_;
   std::size_t to_;
   std::vector<std::size_t> path_;  ///< of the producer
-  DimsOfFirst dims_;               ///< of the consumer
-  std::set<std::string> tiled_;    ///< dims of the first statement that no tile of the chain has whole
+  DimsOfChain dims_;               ///< of the consumer
+  std::set<ChainDim> tiled_;       ///< dims of which the innermost tile of the chain has a part only
 };
 
 }  // namespace

@@ -192,10 +192,35 @@ TEST(TileFusion, AChainReadsAndOverwritesOnlyItsOwnTiles) {
   EXPECT_EQ(said("D[i] = C[i] + B[11 - i,0]"),
             line + "it reads elements of B that belong to other tiles than that of C");
   EXPECT_EQ(said("D[i] = C[i] + E[i]"), line + "it is computed with the tiles of twice, before other, which writes E");
-  EXPECT_EQ(said("Z[i] = C[i] + 1"), line + "twice accesses Z, which it overwrites tile by tile");
+  for (const char* last : {"Z[i] = C[i] + 1", "Z[i] = C[i] + B[i,0]"})
+    EXPECT_EQ(said(last), line + "twice accesses Z, which it overwrites tile by tile");
   Nests whole = nests;  // one tile holds all of B
   for (const std::size_t nest : {0, 2, 3}) whole[nest][0] = "for i by 12";
   expect_schedule_right(rows("D[i] = C[i] + B[11 - i,0]"), machine("x86_avx512"), schedule_of(whole));
+}
+
+/// A dim that a later statement of the chain begins is tiled as well: B and D have tiles of j, which A has not.
+TEST(TileFusion, AChainReadsItsOwnTilesOfDimsThatItBeginsLater) {
+  const auto wide = [](const std::string& last) {
+    return *parse_kernel_yaml(
+        "kernel: wide\ndims: {I: 8, J: 8}\ntensors:\n  X: {shape: [I]}\n  Y: {shape: [I, J]}\n  A: {shape: [I]}\n"
+        "  B: {shape: [I, J]}\n  D: {shape: [I, J]}\n  C: {shape: [I, J]}\ncompute:\n"
+        "  - {name: aa, compute: \"A[i] = X[i] * 2\"}\n  - {name: bb, compute: \"B[i,j] = A[i] + Y[i,j]\"}\n"
+        "  - {name: dd, compute: \"D[i,j] = B[i,j] * 3\"}\n  - {name: cc, compute: \"C[i,j] = D[i,j] + " +
+            last + "\"}\n",
+        "wide.yaml");
+  };
+  const Nests nests = {
+      {"for i by 4", "stage A in ram then bb", "for i by 1", "do aa with scalar"},
+      {"for i by 4", "stage A in ram from aa", "for j by 4", "stage B in ram then dd", "for i by 1", "for j by 1",
+       "do bb with scalar"},
+      {"for i by 4", "for j by 4", "stage B in ram from bb", "stage D in ram then cc", "for i by 1", "for j by 1",
+       "do dd with scalar"},
+      {"for i by 4", "for j by 4", "stage D in ram from dd", "for i by 1", "for j by 1", "do cc with scalar"}};
+  for (const char* last : {"B[i,j]", "A[i]"})
+    expect_schedule_right(wide(last), machine("x86_avx512"), schedule_of(nests));
+  for (const char* last : {"B[i,7 - j]", "B[i,0]", "B[j,i]"})
+    EXPECT_FALSE(lower(schedule_of(nests), wide(last), machine("x86_avx512"))) << last;
 }
 
 TEST(TileFusion, ConsumersOfATileRunInTheOrderOfTheirNames) {
