@@ -223,6 +223,30 @@ TEST(TileFusion, AChainReadsItsOwnTilesOfDimsThatItBeginsLater) {
     EXPECT_FALSE(lower(schedule_of(nests), wide(last), machine("x86_avx512"))) << last;
 }
 
+/// A product of scalars leaves its value in one lane; a consumer that wants it in all of them needs a load that
+/// spreads.
+TEST(TileFusion, AScalarInARegisterIsNotSpread) {
+  const auto scaled = [](int i) {
+    return *parse_kernel_yaml("kernel: scaled\ndims: {I: " + std::to_string(i) +
+                                  "}\ntensors:\n  T: {shape: []}\n  S: {shape: []}\n  M: {shape: []}\n"
+                                  "  X: {shape: [I]}\n  Y: {shape: [I]}\ncompute:\n"
+                                  "  - {name: mean, compute: \"M[] = T[] * S[]\"}\n"
+                                  "  - {name: scale, compute: \"Y[i] = X[i] * M[]\"}\n",
+                              "scaled.yaml");
+  };
+  Nests nests = {{"stage M in vec then scale", "stage T in vec", "stage S in vec", "do mean with mul_f32()"},
+                 {"stage M in vec from mean", "stage X in vec", "stage Y in vec", "do scale with mul_f32(j=i)"}};
+  expect_schedule_right(scaled(1), machine("x86_avx512"), schedule_of(nests));
+  const auto program = lower(schedule_of(nests), scaled(4), machine("x86_avx512"));
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.diagnostics()[0].message.find("holds each value once along j; mul_f32 reads it at 4 points of i"),
+            std::string::npos)
+      << render(program.diagnostics());
+  nests[0][0] = "stage M in vec";
+  nests[1][0] = "stage M in vec";
+  expect_schedule_right(scaled(4), machine("x86_avx512"), schedule_of(nests));
+}
+
 TEST(TileFusion, ConsumersOfATileRunInTheOrderOfTheirNames) {
   const auto kernel = parse_kernel_yaml(
       "kernel: two\ndims: {I: 12}\ntensors:\n  X: {shape: [I]}\n  B: {shape: [I]}\n  C: {shape: [I]}\n"
