@@ -20,6 +20,22 @@ namespace isamap {
 
 namespace {
 
+/// A tile of another statement (`from`) holds a value once along an instruction dim that was virtual there; this
+/// statement may need it at each of its points along that dim. Empty: it does not.
+std::string spread_refusal(const Pairing& pairing, const TileLayout& holder, const Tiles& tiles,
+                           const std::string& buffer) {
+  for (const Coordinate& c : holder.coordinates) {
+    if (!c.pseudo() || c.extent != 1) continue;
+    const std::string dim = c.form.as_dim()->substr(1);
+    const int d = pairing.instruction->statement().domain.find(dim);
+    const std::string along = d < 0 ? "" : pairing.fused_dim_of[static_cast<std::size_t>(d)];
+    if (const std::int64_t points = along.empty() ? 1 : tiles.at(along).size; points > 1)
+      return fmt::format("{} holds each value once along {}; {} reads it at {} points of {}", buffer, dim,
+                         pairing.instruction->name, points, along);
+  }
+  return "";
+}
+
 class CallLowering : NestParts {
  public:
   explicit CallLowering(const NestParts& parts) : NestParts(parts) {}
@@ -48,7 +64,7 @@ class CallLowering : NestParts {
       std::string no = index ? refusal({*instruction_, operand, extents}, lowering_.buffer(holder.buffer), holder,
                                        *index, lowering_.known())
                              : "its layout cannot be expressed in the dims of the statement";
-      if (no.empty()) no = spread_refusal(scope, a);
+      if (no.empty()) no = spread_refusal(input_.pairing, holder, scope.tiles, lowering_.buffer(holder.buffer).name);
       if (no.empty()) no = zero_refusal(scope, a, extents);
       if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
@@ -171,22 +187,6 @@ class CallLowering : NestParts {
     if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
     const auto* b = std::get_if<Binary>(&e.op);
     return b && b->op == BinaryOp::mul;
-  }
-
-  /// A tile of another statement (`from`) holds a value once along an instruction dim that was virtual there; this
-  /// statement needs it at each of its points along that dim.
-  std::string spread_refusal(const Scope& scope, int access) const {
-    const TileLayout& holder = scope.holders[static_cast<std::size_t>(access)];
-    for (const Coordinate& c : holder.coordinates) {
-      if (!c.pseudo() || c.extent != 1) continue;
-      const std::string dim = c.form.as_dim()->substr(1);
-      const int d = instruction_->statement().domain.find(dim);
-      const std::string along = d < 0 ? "" : input_.pairing.fused_dim_of[static_cast<std::size_t>(d)];
-      if (const std::int64_t points = along.empty() ? 1 : scope.tiles.at(along).size; points > 1)
-        return fmt::format("{} holds each value once along {}; {} reads it at {} points of {}",
-                           lowering_.buffer(holder.buffer).name, dim, instruction_->name, points, along);
-    }
-    return "";
   }
 
   // An addressed operand read past its valid part along a reduction must be 0 there.
