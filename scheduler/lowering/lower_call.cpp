@@ -110,15 +110,11 @@ class CallLowering : NestParts {
     return {};
   }
 
-  bool skipped(int access) const {
-    return skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()]);
-  }
-
   /// Conditions under which operands that are read in place, without a copy, are in bounds.
   Result<BoundsConditions> operand_bounds(const Scope& scope) {
     BoundsConditions all;
     for (int a = 1; a < access_count(statement_); ++a) {
-      if (!skipped(a)) continue;
+      if (!skips(*input_.nest, kernel_.tensors[access_of(statement_, a).tensor.index()])) continue;
       if (scope.flagged_since)
         return error("outside skip: the first call on an accumulator may be skipped", "leave out `first flag`");
       if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
