@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "frontends/layers.h"
+#include "ir/text/parse.h"
 #include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
 #include "tests/frontends/outputs_of.h"
