@@ -127,5 +127,92 @@ s3: n[i] = r[i] * 0 over i: 4
   EXPECT_NE(compare_outputs("y", integers({20}), integers({19}), tolerance_of(*model)).first, "");
 }
 
+Kernel rounded_to(const std::string& type) {
+  const auto model = parse_kernel("kernel rounded\ntensor x: f32[4]\ntensor q: " + type + "[4]\ns0: q[i] = sat_" +
+                                  type + "(round(x[i] / 0.5)) over i: 4\n");
+  EXPECT_TRUE(model) << render(model.diagnostics());
+  return *model;
+}
+
+TensorData integers_as(DType type, const std::vector<std::int64_t>& values) {
+  TensorData data{type, {static_cast<std::int64_t>(values.size())}, {}};
+  data.bytes.resize(values.size() * static_cast<std::size_t>(bytes(type)));
+  for (std::size_t i = 0; i < values.size(); ++i) data.set(static_cast<std::int64_t>(i), {.integer = values[i]});
+  return data;
+}
+
+/// That a model rounds to bytes says nothing of ties: it is one output in which every element would be one.
+TEST(CompareOutputs, BytesThatAreOffByOneEverywhereAreWrong) {
+  const OutputTolerance tolerance = tolerance_of_others(rounded_to("u8"), make_id<TensorId>(1));
+  ASSERT_TRUE(tolerance.rounded);
+  std::vector<std::int64_t> a, off, some, few;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    a.push_back(255 - i);
+    off.push_back(254 - i);
+    few.push_back(i % 10 == 0 ? 19 : 20);
+    some.push_back(i % 10 == 0 ? 254 - i : 255 - i);
+  }
+  const auto first = [&](const std::vector<std::int64_t>& found) {
+    return compare_outputs("y", integers_as(DType::u8, a), integers_as(DType::u8, found), tolerance);
+  };
+  EXPECT_EQ(first(off).first, "100 elements of output 'y' are rounded otherwise; of nearly equal reals about 25 are");
+  EXPECT_EQ(first(some).first, "") << "ties";
+  EXPECT_EQ(first(some).max_error, 1);
+  EXPECT_EQ(compare_outputs("y", integers_as(DType::u8, std::vector<std::int64_t>(100, 20)),
+                            integers_as(DType::u8, few), tolerance)
+                .first,
+            "10 elements of output 'y' are rounded otherwise; of nearly equal reals about 4 are");
+  some[0] = 253;
+  EXPECT_EQ(first(some).first, "element 0 of output 'y' is 253, not 255");
+}
+
+TEST(CompareOutputs, LargeRoundedIntegersDifferByOneAtMost) {
+  const OutputTolerance tolerance{.rounded = true};
+  const auto first = [&](const std::vector<std::int32_t>& found) {
+    return compare_outputs("y", integers({50000, 50001, 50002, 50003}), integers(found), tolerance).first;
+  };
+  EXPECT_EQ(first({50055, 50001, 50002, 50003}), "element 0 of output 'y' is 50055, not 50000");
+  EXPECT_EQ(first({50002, 50001, 50002, 50003}), "element 0 of output 'y' is 50002, not 50000");
+  EXPECT_EQ(first({50001, 50001, 50002, 50003}), "");
+  EXPECT_NE(first({50001, 50002, 50003, 50004}), "");
+}
+
+TEST(CompareOutputs, BoolsAndWhatRoundedIntegersSelectAreNotRounded) {
+  const auto model = parse_kernel(R"(kernel selected
+tensor x: f32[4]
+tensor t: s32[9]
+tensor r: s32[4]
+tensor y: s32[4]
+tensor m: bool[4]
+tensor n: s32[4]
+tensor w: s32[4]
+s0: r[i] = s32(round(x[i])) over i: 4
+s1: y[i] = t[at(r[i])] over i: 4
+s2: m[i] = bool(x[i]) over i: 4
+s3: n[i] = s32(m[i]) over i: 4
+s4: w[i] = r[i] + t[at(r[i])] over i: 4
+)");
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  const auto rounded = [&](std::size_t t) { return tolerance_of_others(*model, make_id<TensorId>(t)).rounded; };
+  EXPECT_TRUE(rounded(2));
+  EXPECT_FALSE(rounded(3)) << "an entry of a table";
+  EXPECT_FALSE(rounded(4));
+  EXPECT_FALSE(rounded(5)) << "a bool";
+  EXPECT_TRUE(rounded(6)) << "also a value";
+}
+
+TEST(CompareOutputs, IntegersBeyond53BitsAreEqualInEachBit) {
+  const std::int64_t large = std::int64_t{1} << 53;
+  for (const DType type : {DType::s64, DType::u64}) {
+    const OutputDifference difference =
+        compare_outputs("y", integers_as(type, {large}), integers_as(type, {large + 1}), {});
+    EXPECT_EQ(difference.first, "element 0 of output 'y' is 9007199254740993, not 9007199254740992");
+    EXPECT_EQ(difference.max_error, 1);
+  }
+  const TensorData all = integers_as(DType::u64, {-1}), none = integers_as(DType::u64, {0});
+  EXPECT_EQ(compare_outputs("y", all, none, {.rounded = true}).first,
+            "element 0 of output 'y' is 0, not 18446744073709551615");
+}
+
 }  // namespace
 }  // namespace isamap
