@@ -17,7 +17,7 @@ TEST(Corners, OfIntegersHaveTheExtremeBits) {
     if (!is_integer(format.type)) continue;
     const std::vector<Scalar> all = corners(format.type);
     const std::uint64_t sign = std::uint64_t{1} << (bits(format.type) - 1);
-    for (const std::uint64_t raw : {sign, sign | (sign - 1), sign - 1}) {
+    for (const std::uint64_t raw : {sign, sign | (sign - 1)}) {
       const std::int64_t wanted = decode(format.type, raw).integer;
       EXPECT_TRUE(std::ranges::any_of(all, [&](const Scalar& one) { return one.integer == wanted; }))
           << format.name << ": " << integer_text(format.type, decode(format.type, raw));

@@ -199,8 +199,8 @@ struct PlannedTuning {
   void record(const std::string& candidate, jobs::End end, int attempts) const {
     const auto parsed = jobs::parse_plan(read_file(plan), plan);
     ASSERT_TRUE(parsed);
-    fs::create_directories(store + "/records");
-    std::ofstream lines(store + "/records/other.1.jsonl", std::ios::app);
+    fs::create_directories(store);
+    std::ofstream lines(store + "/other.1.jsonl");
     for (const jobs::Job& job : parsed->jobs)
       for (int a = 1; job.name.ends_with(candidate) && a <= attempts; ++a)
         lines << jobs::line_of({job.key, job.text, end, a, "null", {5, 0, false, "C[3,1]: 12 instead of 13"}, {}, 1});
@@ -222,8 +222,8 @@ TEST(Cluster, TuningGoesOnWithoutACandidateThatFails) {
     EXPECT_NE(found.err.find("candidate 0: "), std::string::npos) << found.err;
     EXPECT_NE(found.err.find("12 instead of 13"), std::string::npos) << found.err;
     std::size_t candidates = 0, variants = 0;
-    for (const auto& one : parsed(found)["devices"][0]["candidates"])
-      ++(one.contains("variation") ? variants : candidates);
+    const auto list = parsed(found)["devices"][0]["candidates"];
+    for (const auto& one : list) ++(one.contains("variation") ? variants : candidates);
     EXPECT_EQ(candidates, 2u) << found.out;
     EXPECT_GT(variants, 0u) << found.out;
   }
