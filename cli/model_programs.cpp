@@ -641,7 +641,7 @@ std::string text_of(const TunedModel& tuned) {
 Exit tune_model(const Options& options) {
   Exit code = Exit::ok;
   Builder builder(options, code, is_host_code);
-  const auto built = builder.build();
+  const auto built = builder.build(true);
   if (!built) return code;
   if (const std::string why = not_timed(built->machine); !why.empty())
     return fail(Exit::missing, "nothing can be measured: " + why);

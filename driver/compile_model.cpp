@@ -73,6 +73,8 @@ class ModelCompiler {
 
   /// Those of bands first, as they are numbered: so the programs that are known have the smallest numbers.
   void compile_all() {
+    const std::vector<Overwriting> overwriting =
+        read_ ? all_overwriting(model_.kernel, made_, store_.machine()) : std::vector<Overwriting>{};
     for (const Between between : {Between::bands, Between::model}) {
       std::vector<Kernel> some;
       std::vector<std::size_t> numbers;
@@ -81,7 +83,7 @@ class ModelCompiler {
       store_.add(some, between, [&](std::size_t i, const Compilation& made) {
         if (!read_ || !made.program) return;
         read_(numbers[i], *made.program,
-              overlapping_arguments(model_.kernel, made_, numbers[i], *made.program, store_.machine()));
+              overlapping_arguments(model_.kernel, overwriting, numbers[i], *made.program, store_.machine()));
       });
     }
     for (const auto& [kernel, between] : kernels_) made_.programs.push_back(store_.find(kernel, between));

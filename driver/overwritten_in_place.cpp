@@ -29,31 +29,6 @@ BufferId argument_named(const Program& program, const Kernel& kernel, const std:
   return {};
 }
 
-/// A program reads `id` last and writes `by`, which lies in the storage of `id` if the program reads it before.
-struct Overwriting {
-  TensorId id, by;
-  std::size_t program = 0;
-  const Kernel* part;  ///< what the program computes
-};
-
-/// By plan and bands.
-std::vector<Overwriting> all_overwriting(const Kernel& kernel, const CompiledModel& compiled) {
-  std::vector<Overwriting> found;
-  const std::vector<Part>& parts = compiled.plan.parts;
-  for (const CompiledBands& bands : compiled.bands)
-    for (const auto& [id, by] : bands.schedule.in_place) {
-      const std::size_t part = writer_of(kernel, parts, by) - bands.group.first;
-      for (std::size_t k = 0; k < bands.programs.size(); ++k)
-        if (bands.schedule.kernels[k].part == part) found.push_back({id, by, bands.programs[k], &bands.kernels[k]});
-    }
-  for (const auto& [id, by] : overwritten_tensors(kernel, parts)) {
-    const std::size_t p = writer_of(kernel, parts, by);
-    if (bands_of(compiled, p) == nullptr)
-      found.push_back({id, by, compiled.parts[p].program, &compiled.parts[p].kernel});
-  }
-  return found;
-}
-
 struct Arguments {
   BufferId read, written;
 };
@@ -74,12 +49,30 @@ std::optional<Arguments> overlapping_in(const Overwriting& one, const Program& p
 
 }  // namespace
 
+std::vector<Overwriting> all_overwriting(const Kernel& kernel, const CompiledModel& compiled,
+                                         const HardwareModel& machine) {
+  std::vector<Overwriting> found;
+  if (!prints_bands(machine)) return found;
+  const std::vector<Part>& parts = compiled.plan.parts;
+  for (const CompiledBands& bands : compiled.bands)
+    for (const auto& [id, by] : bands.schedule.in_place) {
+      const std::size_t part = writer_of(kernel, parts, by) - bands.group.first;
+      for (std::size_t k = 0; k < bands.programs.size(); ++k)
+        if (bands.schedule.kernels[k].part == part) found.push_back({id, by, bands.programs[k], &bands.kernels[k]});
+    }
+  for (const auto& [id, by] : overwritten_tensors(kernel, parts)) {
+    const std::size_t p = writer_of(kernel, parts, by);
+    if (bands_of(compiled, p) == nullptr)
+      found.push_back({id, by, compiled.parts[p].program, &compiled.parts[p].kernel});
+  }
+  return found;
+}
+
 std::map<TensorId, TensorId> overwritten_in_place(const Kernel& kernel, const CompiledModel& compiled,
                                                   const std::vector<Program>& programs, const HardwareModel& machine) {
   std::map<TensorId, TensorId> found;
-  if (!prints_bands(machine)) return found;
   std::set<TensorId> kept;  // some program of its reader needs it after it has written
-  for (const Overwriting& one : all_overwriting(kernel, compiled)) {
+  for (const Overwriting& one : all_overwriting(kernel, compiled, machine)) {
     found[one.id] = one.by;
     if (!overlapping_in(one, programs[one.program], kernel, machine)) kept.insert(one.id);
   }
@@ -87,11 +80,10 @@ std::map<TensorId, TensorId> overwritten_in_place(const Kernel& kernel, const Co
   return found;
 }
 
-std::set<BufferId> overlapping_arguments(const Kernel& kernel, const CompiledModel& compiled, std::size_t number,
-                                         const Program& program, const HardwareModel& machine) {
+std::set<BufferId> overlapping_arguments(const Kernel& kernel, const std::vector<Overwriting>& overwriting,
+                                         std::size_t number, const Program& program, const HardwareModel& machine) {
   std::set<BufferId> found;
-  if (!prints_bands(machine)) return found;
-  for (const Overwriting& one : all_overwriting(kernel, compiled))
+  for (const Overwriting& one : overwriting)
     if (one.program == number)
       if (const auto both = overlapping_in(one, program, kernel, machine)) found.insert({both->read, both->written});
   return found;

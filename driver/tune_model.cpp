@@ -74,6 +74,7 @@ class PartTuning {
     measure_.jobs = options.jobs;
     measure_.stopped = options.stopped;
     measure_.make_another = runners_side_by_side(machine);
+    measure_.alone = [] { return std::make_shared<jobs::DeviceLock>(); };  // of all timings on this machine
   }
 
   /// The fastest, if it is faster than `now`.
@@ -165,7 +166,6 @@ class PartTuning {
     std::vector<Program> programs;
     for (const auto& one : candidates_) programs.push_back(*one->program);
     const auto runner = make_runner(machine_);
-    const jobs::DeviceLock alone;  // of all timings on this machine
     const std::vector<Measured> times = measure(programs, *runner, measure_);
     best_.reset();
     for (std::size_t c = 0; c < times.size(); ++c)

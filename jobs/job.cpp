@@ -21,6 +21,7 @@ Job job_from(const Json& json) {
   job.verb = json.at("verb").get<std::string>();
   job.name = json.at("name").get<std::string>();
   job.needs = json.value("needs", job.needs);
+  job.after = json.value("after", job.after);
   job.texts = json.value("texts", job.texts);
   job.device = json.value("device", job.device);
   return job;

@@ -27,11 +27,12 @@ struct Job {
   std::string key;                 ///< content_key(text)
   std::string verb, name;          ///< "lab"; "gemm_64, genetic, seed 3": for messages
   std::vector<std::string> needs;  ///< keys of jobs whose results it reads
+  std::vector<std::string> after;  ///< keys of jobs that end before, with a result or without; it reads those there are
   std::vector<std::string> texts;  ///< hashes of the texts it refers to
   std::string device;              ///< key of the only device that may do it; empty: any
 };
 
-/// From JSON in any layout: an object with `verb`, `name` and, where they apply, `needs`, `texts`, `device`.
+/// From JSON in any layout: an object with `verb`, `name` and, where they apply, `needs`, `after`, `texts`, `device`.
 Result<Job> job_of(const std::string& json, const SourceLocation& where = {});
 
 /// Jobs in their order, and the texts they refer to.

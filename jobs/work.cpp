@@ -47,16 +47,33 @@ JobQueue::State JobQueue::state_of(std::size_t number) const {
   const auto forgiven = forgiven_.find(job.key);
   if (known && known->attempts - (forgiven == forgiven_.end() ? 0 : forgiven->second) >= options_.attempts)
     return State::given_up;
-  bool waits = false;
-  for (const std::string& need : job.needs) {
-    const auto place = plan_.places.find(need);
-    const State state = place == plan_.places.end() ? State::blocked : state_of(place->second);
-    if (state == State::wrong || state == State::given_up || state == State::blocked) return State::blocked;
-    waits = waits || state != State::ok;
-  }
-  if (waits) return State::waiting;
+  if (const State inputs = state_of_inputs(job); inputs != State::ready) return inputs;
   if (!job.device.empty() && job.device != options_.by.device) return State::elsewhere;
   return elsewhere_.contains(job.key) ? State::elsewhere : State::ready;
+}
+
+JobQueue::State JobQueue::state_of(const std::string& key) const {
+  const auto place = plan_.places.find(key);
+  return place == plan_.places.end() ? State::blocked : state_of(place->second);
+}
+
+JobQueue::State JobQueue::state_of_inputs(const Job& job) const {
+  const auto has_no_result = [](State state) {
+    return state == State::wrong || state == State::given_up || state == State::blocked;
+  };
+  bool waits = false, any = job.after.empty();
+  for (const std::string& need : job.needs) {
+    const State state = state_of(need);
+    if (has_no_result(state)) return State::blocked;
+    waits = waits || state != State::ok;
+  }
+  for (const std::string& before : job.after) {
+    const State state = state_of(before);
+    any = any || state == State::ok;
+    waits = waits || (state != State::ok && !has_no_result(state));
+  }
+  if (waits) return State::waiting;
+  return any ? State::ready : State::blocked;
 }
 
 /// Those of our shard first, then those of the next shard, and so on. Of others from the end, where their own workers

@@ -32,7 +32,7 @@ struct Progress {
 };
 
 /// What is to be done next, by what is recorded. Jobs whose needs are not there wait; a job whose need was given up or
-/// is wrong is blocked.
+/// is wrong is blocked, and so is one that comes after others of which none has a result.
 class JobQueue {
  public:
   JobQueue(const Plan& plan, JobStore& store, WorkOptions options);
@@ -60,6 +60,9 @@ class JobQueue {
  private:
   enum class State { ready, waiting, flight, elsewhere, ok, wrong, given_up, blocked };
   State state_of(std::size_t job) const;
+  State state_of(const std::string& key) const;
+  /// `ready` if those that it needs, and those that it comes after, have ended and left something to read.
+  State state_of_inputs(const Job& job) const;
   void sort_for_stealing();
   bool ours(std::size_t job) const { return options_.steal || options_.shard.holds(plan_.jobs[job].key); }
 

@@ -93,6 +93,8 @@ std::vector<Scalar> corners(DType type) {
     const std::int64_t low = integer_min(type), high = integer_max(type);
     std::vector<Scalar> all = {whole(low),     whole(high),     whole(0),           whole(1),
                                whole(low + 1), whole(high - 1), whole(high / 2 + 1)};
+    if (is_wide_unsigned(type))  // bits of 2^64-1, 2^64-2 and 2^63
+      all.insert(all.end(), {whole(-1), whole(-2), whole(std::numeric_limits<std::int64_t>::min())});
     if (low < 0) all.insert(all.begin() + 3, {whole(-1), whole(-2)});
     return all;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "backends/common/process.h"
@@ -69,9 +70,24 @@ Result<std::shared_ptr<const HardwareModel>> JobInputs::machine(const std::strin
   return machines_[hash] = std::make_shared<const HardwareModel>(std::move(loaded->model));
 }
 
+namespace {
+constexpr int patience = 60;  // seconds: network file systems show what others wrote when they like
+}
+
+void JobInputs::wait_for_ends(const std::vector<std::string>& keys) {
+  const auto has_ended = [&](const std::string& key) {
+    const jobs::Known* known = store_.find(key);
+    return known && !(known->ok.empty() && known->wrong.empty() && known->failed.empty());
+  };
+  for (int tries = 0; tries <= 2 * patience; ++tries) {
+    if (tries > 1) ::usleep(500'000);
+    store_.refresh();  // this process was started before those jobs were done
+    if (std::all_of(keys.begin(), keys.end(), has_ended)) return;
+  }
+}
+
 Result<std::string> JobInputs::result(const std::string& key) {
   const jobs::Known* known = nullptr;
-  constexpr int patience = 60;  // seconds: network file systems show what others wrote when they like
   for (int tries = 0; tries <= 2 * patience; ++tries) {
     known = store_.find(key);
     if (known && !known->ok.empty()) break;
@@ -92,10 +108,20 @@ std::string versions_json() {
   return fmt::format("{{\"isamap\":\"{}\",\"record\":{}}}", ISAMAP_VERSION, jobs::record_version);
 }
 
+void tell_without_result(const jobs::JobQueue& queue, const jobs::Plan& plan, const std::vector<std::size_t>& which,
+                         const char* what) {
+  constexpr std::size_t most = 20;
+  for (std::size_t i = 0; i < std::min(most, which.size()); ++i)
+    tell(fmt::format("{} {}: {}: {}", what, plan.jobs[which[i]].key, plan.jobs[which[i]].name, queue.why(which[i])));
+  if (which.size() > most) tell(fmt::format("and {} more; `isamap status` lists them", which.size() - most));
+}
+
 Exit tell_missing(const RecordedPlan& recorded) {
   jobs::JobQueue queue(recorded.plan, recorded.store, {});
   queue.refresh();
   const jobs::Progress progress = queue.progress();
+  tell_without_result(queue, recorded.plan, queue.wrong(), "wrong result");
+  tell_without_result(queue, recorded.plan, queue.given_up(), "given up");
   if (progress.wrong > 0)
     return fail(Exit::wrong_result, fmt::format("{} of {} jobs computed wrong results", progress.wrong, progress.all));
   if (progress.ok == progress.all) return Exit::ok;

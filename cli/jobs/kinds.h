@@ -22,6 +22,9 @@ class JobInputs {
   Result<std::shared_ptr<const HardwareModel>> machine(const std::string& hash);
   /// JSON of the result of a job that was done.
   Result<std::string> result(const std::string& key);
+  /// Until these jobs have records, with a result or without. A job has none where one that it needs has no result:
+  /// after a minute those are taken to be such.
+  void wait_for_ends(const std::vector<std::string>& keys);
   Result<std::string> put(const std::string& text) { return store_.put(text); }
   jobs::JobStore& store() { return store_; }
 
@@ -78,6 +81,9 @@ jobs::Outcome do_point(const std::string& job, JobInputs& inputs);
 jobs::Outcome not_done(Exit code, const Diagnostics& problems);
 /// `versions` of every job.
 std::string versions_json();
+/// Says on stderr why these jobs have no result.
+void tell_without_result(const jobs::JobQueue& queue, const jobs::Plan& plan, const std::vector<std::size_t>& which,
+                         const char* what);
 /// Reports jobs of the plan without a result on stderr; the exit code: 5 wrong results, 4 given up or not done yet.
 Exit tell_missing(const RecordedPlan& recorded);
 

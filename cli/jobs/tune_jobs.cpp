@@ -125,13 +125,14 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
   const std::string kernel = plan.add_text(print(inputs->kernel)), target = plan.add_text(*target_text);
   const Json common{
       {"texts", {kernel, target}}, {"kernel", kernel}, {"target", target}, {"versions", Json::parse(versions_json())}};
-  Json statements = Json::array(), all_varied = Json::array();
-  // A job that times what follows from earlier times of these statements.
-  const auto timing = [&](const std::string& verb, const std::string& name, const Json& needs, const Json& of) {
+  Json statements = Json::array(), ended = Json::array();
+  // A job that times what follows from earlier times of these statements, as far as they have some: a candidate that
+  // has none, like one with a wrong result, is not chosen.
+  const auto timing = [&](const std::string& verb, const std::string& name, const Json& after, const Json& of) {
     Json job = common;
     job["verb"] = verb;
     job["name"] = name;
-    job["needs"] = needs;
+    job["after"] = after;
     job["statements"] = of;
     job["seed"] = options.seed;
     if (!request.device.empty()) job["device"] = request.device;
@@ -153,10 +154,11 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
     }
     Json statement{{"name", of}, {"number", s}, {"measured", measured}};
     statement["varied"] = timing("variants", of + ", variants of the fastest", measured, Json::array({statement}));
-    all_varied.push_back(statement["varied"]);
+    ended.insert(ended.end(), measured.begin(), measured.end());
+    ended.push_back(statement["varied"]);
     statements.push_back(std::move(statement));
   }
-  const std::string compilers = timing("compilers", inputs->kernel.name + ", each compiler", all_varied, statements);
+  const std::string compilers = timing("compilers", inputs->kernel.name + ", each compiler", ended, statements);
   plan.head = Json{{"kernel", kernel}, {"target", target}, {"statements", statements}, {"compilers", compilers}}.dump();
   return plan;
 }
@@ -253,9 +255,9 @@ class Timing {
  public:
   explicit Timing(std::uint64_t seed) {
     options_.seed = seed;
-    options_.alone = [this] {
+    options_.alone = [reference = reference_] {
       auto lock = std::make_shared<jobs::DeviceLock>();
-      reference_ = reference_of_process();
+      *reference = reference_of_process();
       return lock;
     };
   }
@@ -269,12 +271,12 @@ class Timing {
             {"cycles", found.cycles},
             {"executed", std::string(name(found.executed))},
             {"device", device_of(clock)},
-            {"reference", clock ? reference_ : 0}};
+            {"reference", clock ? *reference_ : 0}};
   }
 
  private:
   MeasureOptions options_;
-  double reference_ = 0;
+  std::shared_ptr<double> reference_ = std::make_shared<double>(0);  ///< the options are copied, and write it
 };
 
 jobs::Outcome not_measured(const Measured& found) {
@@ -376,6 +378,22 @@ void add_time(const Json& row, std::size_t statement, Times& times) {
        seconds > 0, false, row.value("variation", "")});
 }
 
+/// Of a plan, or a job of it, that lacks this key.
+Diagnostic of_another_version(const std::string& key) {
+  return error(fmt::format("the plan lacks '{}': another version of isamap wrote it", key),
+               "plan again: `isamap plan tune ... -o PLAN`");
+}
+
+/// What is missing in the head of a plan.
+std::optional<Diagnostic> missing_in(const Json& head) {
+  for (const char* key : {"kernel", "target", "statements", "compilers"})
+    if (!head.contains(key)) return of_another_version(key);
+  for (const Json& of : head.at("statements"))
+    for (const char* key : {"number", "measured", "varied"})
+      if (!of.contains(key)) return of_another_version(key);
+  return std::nullopt;
+}
+
 /// `statements` of a plan or of a job; a job that times variants has none of them yet.
 Result<Times> times_of(const Json& statements, JobInputs& inputs) {
   Times times;
@@ -459,9 +477,8 @@ struct TimedBefore {
 std::optional<TimedBefore> timed_before(const Json& job, JobInputs& inputs, jobs::Outcome& problem) {
   auto with = timed_inputs(job, inputs, problem);
   if (!with) return std::nullopt;
-  for (const Json& need : job.at("needs"))  // waits for records of other processes
-    if (const auto result = inputs.result(need.get<std::string>()); !result)
-      return problem = not_done(Exit::wrong_input, result.diagnostics()), std::nullopt;
+  if (!job.contains("after")) return problem = not_done(Exit::wrong_input, {of_another_version("after")}), std::nullopt;
+  inputs.wait_for_ends(job.at("after").get<std::vector<std::string>>());
   auto times = times_of(job.at("statements"), inputs);
   if (!times) return problem = not_done(Exit::wrong_input, times.diagnostics()), std::nullopt;
   std::optional<TimedBefore> before({std::move(*with), std::move(*times)});
@@ -579,6 +596,7 @@ Json json_of(const Chosen& chosen) {
 
 Exit results_of_tune(const RecordedPlan& recorded) {
   const Json head = Json::parse(recorded.plan.head);
+  if (const auto missing = missing_in(head)) return fail(Exit::wrong_input, {*missing});
   JobInputs inputs(recorded.store);
   const auto times = times_of(head.at("statements"), inputs);
   if (!times) return fail(Exit::wrong_input, times.diagnostics());

@@ -90,14 +90,8 @@ Exit close_work(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkO
                 const jobs::WorkEnd& end) {
   if (has_errors(end.problems)) return fail(Exit::wrong_input, end.problems);
   jobs::JobQueue queue(plan, store, options);
-  const auto list = [&](const std::vector<std::size_t>& which, const char* what) {
-    constexpr std::size_t most = 20;
-    for (std::size_t i = 0; i < std::min(most, which.size()); ++i)
-      tell(fmt::format("{} {}: {}: {}", what, plan.jobs[which[i]].key, plan.jobs[which[i]].name, queue.why(which[i])));
-    if (which.size() > most) tell(fmt::format("and {} more; `isamap status` lists them", which.size() - most));
-  };
-  list(end.wrong, "wrong result");
-  list(end.given_up, "given up");
+  tell_without_result(queue, plan, end.wrong, "wrong result");
+  tell_without_result(queue, plan, end.given_up, "given up");
   if (!end.wrong.empty())
     return fail(Exit::wrong_result,
                 fmt::format("{} jobs computed wrong results; they are not tried again", end.wrong.size()));

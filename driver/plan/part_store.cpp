@@ -42,35 +42,38 @@ std::string key_of(Kernel part) {
 }
 
 void PartStore::add(const std::vector<Kernel>& parts, Between between, const Reader& read) {
-  struct Unknown {
+  struct Task {
     std::size_t part;
     std::string key;
+    std::shared_ptr<const Compilation> known;  ///< only to be read
   };
-  std::vector<Unknown> unknown;
+  std::vector<Task> tasks;
+  std::size_t unknown = 0, done = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::string key = key_of(parts[p], between);
     const auto [known, is_new] = by_key_.try_emplace(key, nullptr);
-    if (!is_new && known->second != nullptr && read) read(p, *known->second);
-    if (is_new) unknown.push_back({p, std::move(key)});
+    if (is_new || (read && known->second != nullptr)) tasks.push_back({p, std::move(key), known->second});
+    unknown += is_new ? 1 : 0;
   }
   // Long ones first: at the end all workers have something to do. A reader wants them in order.
   if (!read)
-    std::stable_sort(unknown.begin(), unknown.end(),
-                     [](const Unknown& a, const Unknown& b) { return a.key.size() > b.key.size(); });
+    std::stable_sort(tasks.begin(), tasks.end(),
+                     [](const Task& a, const Task& b) { return a.key.size() > b.key.size(); });
   std::mutex lock;
-  std::size_t done = 0;
   const auto workers = std::make_shared<Workers>(static_cast<int>(options_.jobs));
   options_.compile.schedule.workers = workers;  // the search of the last part has all of them
-  workers->for_each(unknown.size(), [&](std::size_t p) {
+  workers->for_each(tasks.size(), [&](std::size_t t) {
+    const Task& task = tasks[t];
+    if (task.known) return read(task.part, *task.known);
     bool by_search = false;
-    const auto made = std::make_shared<const Compilation>(compiled(parts[unknown[p].part], between, by_search));
+    const auto made = std::make_shared<const Compilation>(compiled(parts[task.part], between, by_search));
     {
       const std::lock_guard<std::mutex> held(lock);
-      by_key_[unknown[p].key] = made;
+      by_key_[task.key] = made;
       searched += by_search ? 1 : 0;
-      options_.progress(fmt::format("{} of {} parts searched", ++done, unknown.size()));
+      options_.progress(fmt::format("{} of {} parts searched", ++done, unknown));
     }
-    if (read) read(unknown[p].part, *made);
+    if (read) read(task.part, *made);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jobs/record.h"
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {
@@ -182,6 +183,67 @@ TEST(Cluster, TuningMeasuresTheCandidatesOfAllSearches) {
   }
   EXPECT_EQ(without, 3u) << "--measured 3";
   EXPECT_GT(candidates.size(), without) << "and variants of the fastest";
+}
+
+/// A plan that tunes for a simulator with three candidates.
+struct PlannedTuning {
+  Folder folder;
+  std::string plan = folder / "plan", store = folder / "store";
+  PlannedTuning() {
+    const Said planned = isamap({"plan", "tune", "--compute", "C[i,j] += s32(A[i,k]) * s32(B[k,j])", "--dims",
+                                 "i=24,j=33,k=20", "--dtypes", "A=s8,B=s8,C=s32", "--target", "npu16", "--seeds", "1",
+                                 "--budget", "evals=60", "--measured", "3", "-o", plan});
+    EXPECT_EQ(planned.code, 0) << planned.err;
+  }
+  /// As if another process had measured this candidate.
+  void record(const std::string& candidate, jobs::End end, int attempts) const {
+    const auto parsed = jobs::parse_plan(read_file(plan), plan);
+    ASSERT_TRUE(parsed);
+    fs::create_directories(store);
+    std::ofstream lines(store + "/other.1.jsonl");
+    for (const jobs::Job& job : parsed->jobs)
+      for (int a = 1; job.name.ends_with(candidate) && a <= attempts; ++a)
+        lines << jobs::line_of({job.key, job.text, end, a, "null", {5, 0, false, "C[3,1]: 12 instead of 13"}, {}, 1});
+  }
+  Said work() const { return isamap({"work", plan, "--store", store}); }
+  Said results() const { return isamap({"results", plan, "--store", store, "--json"}); }
+};
+
+TEST(Cluster, TuningGoesOnWithoutACandidateThatFails) {
+  for (const auto& [end, attempts, code] : {std::tuple(jobs::End::wrong, 1, 5), {jobs::End::failed, 3, 4}}) {
+    const PlannedTuning tuning;
+    tuning.record("candidate 0", end, attempts);
+    const Said worked = tuning.work();
+    EXPECT_EQ(worked.code, code) << worked.err;
+    EXPECT_EQ(worked.err.find("jobs are not done"), std::string::npos) << worked.err;
+    EXPECT_EQ(worked.err.find("a job that it needs"), std::string::npos) << "variants and compilers" << worked.err;
+    const Said found = tuning.results();
+    EXPECT_EQ(found.code, code) << found.err;
+    EXPECT_NE(found.err.find("candidate 0: "), std::string::npos) << found.err;
+    EXPECT_NE(found.err.find("12 instead of 13"), std::string::npos) << found.err;
+    std::size_t candidates = 0, variants = 0;
+    const auto list = parsed(found)["devices"][0]["candidates"];
+    for (const auto& one : list) ++(one.contains("variation") ? variants : candidates);
+    EXPECT_EQ(candidates, 2u) << found.out;
+    EXPECT_GT(variants, 0u) << found.out;
+  }
+}
+
+TEST(Cluster, PlansOfAnotherVersionAreSaidToBeSuch) {
+  const PlannedTuning tuning;
+  ASSERT_EQ(tuning.work().code, 0);
+  const std::string text = read_file(tuning.plan);
+  for (const std::string key : {"number", "varied", "compilers"}) {
+    std::string other = text;
+    const std::size_t head = other.find('\n'), at = other.find("\"" + key + "\":");
+    ASSERT_LT(at, head);
+    other.replace(at, key.size() + 2, "\"x\"");
+    const Said said = isamap({"results", tuning.folder.write("other", other), "--store", tuning.store});
+    EXPECT_EQ(said.code, 1) << said.err;
+    EXPECT_NE(said.err.find("the plan lacks '" + key + "': another version of isamap wrote it"), std::string::npos)
+        << said.err;
+    EXPECT_NE(said.err.find("plan again"), std::string::npos) << said.err;
+  }
 }
 
 /// The plan measures what `tune` does: candidates, then variants of the fastest, then each compiler.

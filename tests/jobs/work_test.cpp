@@ -208,6 +208,59 @@ TEST(Work, WhatNeedsAGivenUpJobIsGivenUpToo) {
   EXPECT_EQ(run(plan, fresh("blocked"), runner).given_up, (std::vector<std::size_t>{1, 2}));
 }
 
+/// a0 to a2, and "last" after them.
+Plan plan_of_three_and_last() {
+  Plan plan = plan_of(3);
+  std::string after;
+  for (const Job& job : plan.jobs) after += (after.empty() ? "\"" : ",\"") + job.key + "\"";
+  plan.add("{\"verb\":\"test\",\"name\":\"last\",\"after\":[" + after + "]}");
+  return plan;
+}
+
+TEST(Work, WhatComesAfterFailuresIsDoneOnceAllHaveEnded) {
+  const Plan plan = plan_of_three_and_last();
+  const auto again = parse_plan(print(plan), "plan");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->jobs[3].after.size(), 3u);
+  const std::string path = fresh("after");
+  const JobRunner runner{[](const Job& job) {
+    return Outcome{job.name == "a0" ? 5 : job.name == "a1" ? 1 : 0, "1", "no"};
+  }};
+  const WorkEnd end = run(plan, path, runner);
+  EXPECT_EQ(end.wrong, std::vector<std::size_t>{0});
+  EXPECT_EQ(end.given_up, std::vector<std::size_t>{1});
+  EXPECT_TRUE(end.not_done.empty());
+  EXPECT_EQ(end.done, 6u) << "once, three attempts, once, and the last";
+  auto store = JobStore::open(path, false);
+  ASSERT_FALSE(has_errors(store->refresh()));
+  EXPECT_EQ(store->find(plan.jobs[3].key)->ok.size(), 1u);
+}
+
+TEST(Work, WhatComesAfterFailuresAloneIsGivenUp) {
+  const Plan plan = plan_of_three_and_last();
+  const JobRunner runner{[](const Job& job) { return Outcome{job.name == "last" ? 0 : 5, "1", "no"}; }};
+  const WorkEnd end = run(plan, fresh("after_none"), runner);
+  EXPECT_EQ(end.wrong, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(end.given_up, std::vector<std::size_t>{3}) << "nothing to read";
+}
+
+TEST(Work, WhatComesAfterOthersWaitsForTheirLastAttempt) {
+  const Plan plan = plan_of_three_and_last();
+  auto store = JobStore::open(fresh("after_waits"), true);
+  ASSERT_TRUE(store);
+  JobQueue queue(plan, *store, {});
+  ASSERT_FALSE(has_errors(queue.refresh()));
+  for (const End end : {End::ok, End::wrong, End::failed}) queue.note(*queue.next(), end, 1);
+  queue.refresh();
+  EXPECT_EQ(queue.next(), std::optional<std::size_t>(2)) << "its second attempt";
+  queue.note(2, End::failed, 2);
+  queue.refresh();
+  EXPECT_EQ(queue.next(), std::optional<std::size_t>(2));
+  queue.note(2, End::failed, 3);
+  queue.refresh();
+  EXPECT_EQ(queue.next(), std::optional<std::size_t>(3));
+}
+
 TEST(Work, LimitsOfTimeAndMemoryEndTheJobOnly) {
   const Plan plan = plan_of(2);
   const std::string path = fresh("limits");
