@@ -400,7 +400,7 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests) +
+  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests + *pack) +
               symbolic_helpers + growing_array + (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") +
               tiles + (rests.empty() ? "" : begin_rests + rests + end_rests) + *pack + text + "  return 0;\n}\n";
   return unit;
