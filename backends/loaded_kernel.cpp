@@ -121,8 +121,9 @@ struct LoadedKernel::State {
   std::vector<std::int64_t> packed_bytes;
   void* library = nullptr;
   Entry entry = nullptr, pack = nullptr;
-  std::vector<ArrayMemory> packed;  ///< packing is done
-  SymbolicKernel symbolic;          ///< with symbolic sizes: shapes and strides of `kernel` are those of the last call
+  std::vector<ArrayMemory> packed;
+  bool has_packed = false;  ///< `pack` was called
+  SymbolicKernel symbolic;  ///< with symbolic sizes: shapes and strides of `kernel` are those of the last call
   std::vector<SizeFromAxis> size_from;  ///< by symbolic size
   State() = default;
   State(const State&) = delete;
@@ -144,7 +145,10 @@ LoadedKernel::LoadedKernel(std::unique_ptr<State> state) : state_(std::move(stat
 LoadedKernel::LoadedKernel(LoadedKernel&&) noexcept = default;
 LoadedKernel& LoadedKernel::operator=(LoadedKernel&&) noexcept = default;
 LoadedKernel::~LoadedKernel() = default;
-void LoadedKernel::forget_packed() { state_->packed.clear(); }
+void LoadedKernel::forget_packed() {
+  state_->packed.clear();
+  state_->has_packed = false;
+}
 
 std::optional<Diagnostic> LoadedKernel::refused(const std::vector<TensorView>& arguments) const {
   const State& s = *state_;
@@ -241,7 +245,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     if (output) back.emplace_back(a, copies.back().get());
     pointers.push_back(copies.back().get());
   }
-  if (s.packed.size() != s.packed_bytes.size()) {
+  if (s.pack != nullptr && !s.has_packed) {
     std::vector<ArrayMemory> packed;
     std::vector<void*> to_pack;
     for (const std::size_t a : s.packed_from) to_pack.push_back(pointers[a]);
@@ -252,6 +256,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     }
     s.pack(to_pack.data(), nullptr);
     state_->packed = std::move(packed);
+    state_->has_packed = true;
   }
   for (const ArrayMemory& memory : s.packed) pointers.push_back(memory.get());
   if (s.entry(pointers.data(), sizes->data()) != 0)

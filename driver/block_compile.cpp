@@ -69,13 +69,6 @@ BlockCounts counts_at(const GridShape& shape, const SearchPoint& point) {
   return counts;
 }
 
-/// Copies of constants cost nothing in it, also of those that blocks pack.
-Kernel searched_kernel(const GridShape& shape, const BlockCounts& counts) {
-  Kernel kernel = block_kernel(shape, counts, false);
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) kernel.tensors[t].constant = shape.kernel.tensors[t].constant;
-  return kernel;
-}
-
 /// The tiles of a dim in the loops of a schedule, the outermost first.
 std::vector<std::int64_t> loop_tiles(const Schedule& schedule, const std::string& dim) {
   std::vector<std::int64_t> tiles;
@@ -289,7 +282,7 @@ class BlockCompiler {
       if (!searched.empty())
         options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kLeastEvaluations);
       searched.push_back(counts);
-      const Compilation compiled = compile(searched_kernel(shape, counts), model_, options);
+      const Compilation compiled = compile(kernel_with_constants(shape, counts, shape.kernel), model_, options);
       if (!compiled.scheduled) {
         refused(compiled.code, compiled.problems);
         continue;

@@ -89,12 +89,17 @@ std::vector<std::pair<std::size_t, std::int64_t>> runs_at(const GridAxis& axis, 
 
 }  // namespace
 
+Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int64_t>& counts, const Kernel& like) {
+  Kernel kernel = block_kernel(shape, counts, false);
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) kernel.tensors[t].constant = like.tensors[t].constant;
+  return kernel;
+}
+
 Result<Cost> block_cost(const GridShape& shape, const Schedule& schedule, const Kernel& kernel,
                         const HardwareModel& model, const CostModelFactory& costs) {
   auto own = evaluate(schedule, kernel, model, costs);
   if (!own) return own.diagnostics();
-  Kernel likely = block_kernel(shape, likely_counts(shape), false);
-  for (std::size_t t = 0; t < likely.tensors.size(); ++t) likely.tensors[t].constant = kernel.tensors[t].constant;
+  const Kernel likely = kernel_with_constants(shape, likely_counts(shape), kernel);
   if (!copies_output_by_tile(shape, schedule, model) || points_of(kernel) <= points_of(likely))
     return std::move(own->total);
   if (const auto tiles = evaluate(schedule, likely, model, costs); tiles)

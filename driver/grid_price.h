@@ -18,6 +18,9 @@ struct PositionsBefore {
   std::int64_t count = 0;
 };
 
+/// `block_kernel` that starts its sums, with the constants of `like`: those, too, whose copies blocks pack themselves.
+Kernel kernel_with_constants(const GridShape& shape, const std::vector<std::int64_t>& counts, const Kernel& like);
+
 /// Of a block. Where each tile of registers has a copy of the output of its own, which is written back with strides,
 /// the cost model counts lines that one tile leaves open as if they left the caches before the next tile finishes them.
 /// So many tiles cost no more than their share of the likely sizes.

@@ -22,6 +22,7 @@
 #include "program/packed_constants.h"
 #include "program/shared_copies.h"
 #include "program/tile_loops.h"
+#include "support/allocate.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {
@@ -423,6 +424,93 @@ TEST(SharedCopies, OfConstantsAreKeptFromCallToCall) {
     ASSERT_TRUE(checked) << render(checked.diagnostics());
     EXPECT_TRUE(checked->correct) << m << " " << n << " " << k << ": " << checked->first_difference;
   }
+}
+
+/// A product with a constant, its copies packed before all loops.
+SymbolicCompilation constant_product(const std::string& text, const std::string& written = packed_product) {
+  Bindings sizes;
+  for (const SymbolicSize& size : symbolic_kernel(text).facts.sizes) sizes[size.name] = 60;
+  const auto bound = isamap::bind(symbolic_kernel(text), sizes);
+  CompileOptions options;
+  const auto schedule = parse_schedule(written, "s.yaml", *bound, vector_machine());
+  EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+  if (schedule) options.hand_written = *schedule;
+  SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(text), vector_machine(), options);
+  EXPECT_TRUE(compiled.program) << render(compiled.problems);
+  return compiled;
+}
+
+/// Copies are those of other elements where only a stride differs.
+TEST(SharedCopies, OfConstantsAreKeptForTheirStrides) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  std::string text = symbolic_product;
+  text.replace(text.find("[K, N]"), 6, "[K, N], strides: [L, 1], constant: true");
+  text.replace(text.find("dims: {"), 7, "dims: {L: {min: 60, max: 600, likely: 60}, ");
+  text.replace(text.find("N: {max: 300"), 12, "N: {max: 60");
+  const SymbolicCompilation compiled = constant_product(text);
+  ASSERT_TRUE(compiled.program);
+  const auto unit = print_symbolic_cpp(*compiled.program, vector_machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  const ConstantProduct product(unit->text);
+  using StridedEntry = int (*)(const float*, const float*, float*, long, long, long, long);
+  const auto entry = reinterpret_cast<StridedEntry>(reinterpret_cast<void*>(product.entry));
+  ASSERT_TRUE(product.pack != nullptr && entry != nullptr);
+  std::vector<float> a(9 * 2, 1), b(200, 0), c(9 * 40);
+  b[0] = 1, b[60] = 2, b[70] = 4;
+  product.pack(b.data());
+  std::vector<std::string> sizes;
+  for (const SymbolicSize& size : symbolic_kernel(text).facts.sizes) sizes.push_back(size.name);
+  ASSERT_EQ(sizes, (std::vector<std::string>{"L", "M", "N", "K"}));
+  EXPECT_EQ(entry(a.data(), b.data(), c.data(), 60, 9, 40, 2), 0);
+  EXPECT_EQ(c.front(), 3);
+  EXPECT_EQ(entry(a.data(), b.data(), c.data(), 70, 9, 40, 2), 0);
+  EXPECT_EQ(c.front(), 5);
+}
+
+/// Tensors and sizes may have the names that the entry uses for constants.
+TEST(SharedCopies, OfConstantsTakeNamesThatAreFree) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  std::string text = symbolic_product;
+  text.replace(text.find("[K, N]"), 6, "[K, N], constant: true");
+  text.replace(text.find("C: {"), 4, "B_kept: {");
+  text.replace(text.find("C[i,j]"), 6, "B_kept[i,j]");
+  text.replace(text.find("A: {"), 4, "B_last: {");
+  text.replace(text.find("A[i,k]"), 6, "B_last[i,k]");
+  std::string schedule = packed_product;
+  schedule.replace(schedule.find("stage C"), 7, "stage B_kept");
+  const SymbolicCompilation compiled = constant_product(text, schedule);
+  ASSERT_TRUE(compiled.program);
+  const auto checked = run_at(*make_symbolic_runner(*compiled.program, vector_machine()), symbolic_kernel(text),
+                              {{"M", 9}, {"N", 67}, {"K", 33}}, availability(vector_machine()).how);
+  ASSERT_TRUE(checked) << render(checked.diagnostics());
+  EXPECT_TRUE(checked->correct) << checked->first_difference;
+}
+
+/// A loaded kernel says once that the constants have their values.
+TEST(SharedCopies, OfConstantsAreKeptByALoadedKernel) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  std::string text = symbolic_product;
+  text.replace(text.find("[K, N]"), 6, "[K, N], constant: true");
+  const SymbolicCompilation compiled = constant_product(text);
+  ASSERT_TRUE(compiled.program);
+  auto loaded = load_program(*compiled.program, vector_machine());
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const auto array = [](std::int64_t elements) { return allocate_array(elements * 4); };
+  const auto a = array(9 * 2), b = array(2 * 40), c = array(9 * 40);
+  const auto first = [&](std::int64_t columns, float value) {
+    std::fill_n(reinterpret_cast<float*>(a.get()), 9 * 2, 1.0F);
+    std::fill_n(reinterpret_cast<float*>(b.get()), 2 * 40, value);
+    const auto problem = loaded->call({{a.get(), DType::f32, {9, 2}, {}},
+                                       {b.get(), DType::f32, {2, columns}, {}},
+                                       {c.get(), DType::f32, {9, columns}, {}}});
+    EXPECT_FALSE(problem) << problem->message;
+    return *reinterpret_cast<const float*>(c.get());
+  };
+  EXPECT_EQ(first(40, 1), 2);
+  EXPECT_EQ(first(40, 2), 2);  // kept
+  EXPECT_EQ(first(37, 3), 6);  // another size
+  loaded->forget_packed();
+  EXPECT_EQ(first(37, 4), 8);
 }
 
 /// Rows of 24*D elements begin at multiples of 24 at every size: so they do in what is searched, priced and lowered.

@@ -77,10 +77,6 @@ std::string copy_name(const GridShape& shape, TensorId tensor) {
   return identifier(shape.kernel.tensors[tensor.index()].name) + "_copy";
 }
 
-std::string kept_name(const GridShape& shape, TensorId tensor) {
-  return identifier(shape.kernel.tensors[tensor.index()].name) + "_kept";
-}
-
 std::vector<TensorId> packed_inputs(const Grid& grid) {
   std::set<TensorId> found;
   for (const Block& block : grid.blocks)

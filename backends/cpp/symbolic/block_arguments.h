@@ -20,8 +20,6 @@ std::string stride_name(const Tensor& tensor, std::size_t axis);
 std::string count_name(const GridAxis& axis);
 /// "A_copy": the copy of an input.
 std::string copy_name(const GridShape& shape, TensorId tensor);
-/// "B_kept": whether copies of a constant are those of the call before.
-std::string kept_name(const GridShape& shape, TensorId tensor);
 
 /// Inputs of which some block has a copy that was packed ahead of time.
 std::vector<TensorId> packed_inputs(const Grid& grid);

@@ -102,6 +102,13 @@ struct Run {
   bool edge = false;
 };
 
+// The call whose copies of a constant are there: its array, how often constants were packed before it, and its sizes.
+template <int n>
+struct KeptCopies {
+  const void* array = nullptr;
+  long packing = 0, sizes[n] = {};
+};
+
 }  // namespace
 
 )";
@@ -126,13 +133,22 @@ struct BlockEntry {
   EntryNames names;
 };
 
+/// Constants whose copies are kept from call to call.
+std::set<TensorId> kept_constants(const SymbolicProgram& program) {
+  std::set<TensorId> kept;
+  for (const Grid& grid : program.grids)
+    for (std::size_t t = 0; t < grid.shape.tensors.size(); ++t)
+      if (is_kept_constant(grid.shape, make_id<TensorId>(t))) kept.insert(grid.shape.tensors[t]);
+  return kept;
+}
+
 BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) {
   const Kernel& kernel = program.kernel.sample;
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
   Names names;
-  for (const char* taken :
-       {"runs",  "many",    "left",   "at",       "blocks",  "copies", "block",  "GrowingArray", "Run",      "copy_row",
-        "slack", "pad_row", "Source", "by_edges", "clamped", "strip",  "strip0", "strip_rows",   "strip_of", "edge"})
+  for (const char* taken : {"runs",         "many",    "left",     "at",     "blocks",     "copies",     "block",
+                            "GrowingArray", "Run",     "copy_row", "slack",  "pad_row",    "KeptCopies", "Source",
+                            "by_edges",     "clamped", "strip",    "strip0", "strip_rows", "strip_of",   "edge"})
     names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
@@ -153,6 +169,11 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
       entry.names.pointers[id] = names.unique(kernel.tensors[t].name);
   for (const SymbolicSize& size : program.kernel.facts.sizes)
     entry.names.sizes[size.name] = names.unique(identifier(size.name));
+  const std::set<TensorId> kept = kept_constants(program);
+  for (const TensorId id : kept)
+    entry.names.kept[id] = {names.unique(kernel.tensors[id.index()].name + "_kept"),
+                            names.unique(kernel.tensors[id.index()].name + "_last")};
+  if (!kept.empty()) entry.names.packings = names.unique(entry.name + "_packings");
   return entry;
 }
 
@@ -222,24 +243,52 @@ std::string entry_head(const SymbolicProgram& program, const HardwareModel& mode
   return text;
 }
 
-/// Copies of constants whose shape has a symbolic size are kept from call to call once NAME_pack was called: it counts
-/// its calls. Empty: the program has no such constants, or NAME_pack packs others.
-std::string keeping_text(const SymbolicProgram& program, BlockEntry& entry, TranslationUnit& unit) {
-  std::set<TensorId> kept;
-  for (const Grid& grid : program.grids)
-    for (std::size_t t = 0; t < grid.shape.tensors.size(); ++t)
-      if (is_kept_constant(grid.shape, make_id<TensorId>(t))) kept.insert(grid.shape.tensors[t]);
-  for (const EntryArgument& argument : entry.arguments)
-    if (kept.contains(program.arguments.buffers[argument.buffer.index()].tensor)) unit.pack.push_back(argument);
-  if (!program.arguments.prepack.empty()) unit.pack.clear();
-  if (unit.pack.empty()) return "";
-  entry.names.packings = entry.name + "_packings";
-  std::string unused;
-  for (const EntryArgument& argument : unit.pack) unused += fmt::format("  (void){};\n", argument.name);
-  return fmt::format(
-      "static long {0} = 0;\n\n// The constants have their values now: copies that calls pack are kept for calls with "
-      "the same arrays and sizes.\nextern \"C\" void {1}_pack({2}) {{\n{3}  ++{0};\n}}\n\n",
-      entry.names.packings, entry.name, parameter_list(unit.pack), unused);
+/// The arguments of NAME_pack, as the entry calls them: inputs, constants whose copies are kept, and copies to be
+/// filled.
+std::vector<EntryArgument> pack_arguments(const SymbolicProgram& program, const BlockEntry& entry,
+                                          const std::vector<EntryArgument>& filled) {
+  std::vector<EntryArgument> inputs, copies;
+  for (const EntryArgument& argument : entry.arguments) {
+    const Buffer& buffer = program.arguments.buffers[argument.buffer.index()];
+    const auto same = [&](const EntryArgument& one) { return one.buffer == argument.buffer; };
+    const auto found = std::find_if(filled.begin(), filled.end(), same);
+    if (found == filled.end() && (buffer.ahead_of_time || !entry.names.kept.contains(buffer.tensor))) continue;
+    std::vector<EntryArgument>& list = buffer.ahead_of_time ? copies : inputs;
+    list.push_back(argument);
+    if (found != filled.end()) list.back().written = found->written;
+  }
+  inputs.insert(inputs.end(), copies.begin(), copies.end());
+  return inputs;
+}
+
+/// NAME_pack, and what it calls. Copies of constants whose shape has a symbolic size are kept from call to call once it
+/// was called: it counts its calls. Empty: there is nothing to pack or to keep.
+Result<std::string> pack_text(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry,
+                              Surroundings& around, TranslationUnit& unit) {
+  const bool keeps = !entry.names.packings.empty();
+  std::string text;
+  std::vector<EntryArgument> filled;
+  if (!program.arguments.prepack.empty()) {
+    const std::string linkage = keeps ? "static" : "extern \"C\"";
+    auto pack =
+        print_pack_function(program.arguments, model, keeps ? entry.name + "_fixed" : entry.name, linkage, around);
+    if (!pack) return pack.diagnostics();
+    text = std::move(pack->text);
+    filled = std::move(pack->pack);
+    if (!keeps) unit.pack = filled;
+  }
+  if (!keeps) return text;
+  unit.pack = pack_arguments(program, entry, filled);
+  std::string body, list;
+  for (const EntryArgument& argument : unit.pack) body += fmt::format("  (void){};\n", argument.name);
+  for (const EntryArgument& one : filled)
+    for (const EntryArgument& argument : unit.pack)
+      if (argument.buffer == one.buffer) list += (list.empty() ? "" : ", ") + argument.name;
+  if (!filled.empty()) body += fmt::format("  {}_fixed_pack({});\n", entry.name, list);
+  return text + fmt::format(
+                    "// The constants have their values now: copies that calls pack are kept for calls with the same "
+                    "arrays and sizes.\nextern \"C\" void {}_pack({}) {{\n{}  ++{};\n}}\n\n",
+                    entry.name, parameter_list(unit.pack), body, entry.names.packings);
 }
 
 /// The grids of a version, under its guard.
@@ -336,28 +385,24 @@ Diagnostics unprintable_blocks(const Grid& grid, const HardwareModel& model) {
 }
 
 Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const HardwareModel& model) {
-  BlockEntry entry = entry_of(program, model);
+  const BlockEntry entry = entry_of(program, model);
   auto functions = print_block_functions(program, model, entry.name);
   if (!functions) return functions.diagnostics();
   TranslationUnit unit;
-  const std::string packings = keeping_text(program, entry, unit);
   const VersionPrinter versions(program, model, entry.names, *functions);
   std::string text = entry_head(program, model, entry, versions.local());
   for (std::size_t v = 0; v < program.versions.size(); ++v)
     text += guarded_text(program.versions[v], versions.print(v), entry.names);
   const std::string &tiles = functions->tiles, &rests = functions->rests;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
-  if (!program.arguments.prepack.empty()) {
-    auto pack = print_pack_function(program.arguments, model, entry.name, "extern \"C\"", functions->around);
-    if (!pack) return pack.diagnostics();
-    unit.pack = std::move(pack->pack);
-    text = pack->text + text;
-  }
+  const auto pack = pack_text(program, model, entry, functions->around, unit);
+  if (!pack) return pack.diagnostics();
+  const std::string& counter = entry.names.packings;
   unit.name = entry.name;
   unit.arguments = entry.arguments;
-  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests) +
-              symbolic_helpers + growing_array + packings + tiles +
-              (rests.empty() ? "" : begin_rests + rests + end_rests) + text + "  return 0;\n}\n";
+  unit.text = about(program, model, entry.name) + surrounding_text(model, functions->around, tiles + rests + *pack) +
+              symbolic_helpers + growing_array + (counter.empty() ? "" : "static long " + counter + " = 0;\n\n") +
+              tiles + (rests.empty() ? "" : begin_rests + rests + end_rests) + *pack + text + "  return 0;\n}\n";
   return unit;
 }
 

@@ -108,21 +108,24 @@ std::string kept_text(const GridPlace& place) {
     const auto id = make_id<TensorId>(t);
     if (!is_kept_constant(shape, id)) continue;
     std::set<std::string> sizes;
-    for (const AffineExpr& extent : place.kernel.shapes[shape.tensors[t].index()]) sizes.merge(extent.names());
+    const std::size_t whole = shape.tensors[t].index();
+    for (const AffineExpr& extent : place.kernel.shapes[whole]) sizes.merge(extent.names());
+    for (const AffineExpr& stride : place.kernel.strides[whole]) sizes.merge(stride.names());
+    for (const AffineExpr& first : shape.first.empty() ? std::vector<AffineExpr>{} : shape.first[t])
+      sizes.merge(first.names());
     for (const int axis : axes_of(shape, id)) sizes.merge(shape.axes[static_cast<std::size_t>(axis)].extent.names());
-    const std::string name = kept_name(shape, id), &array = place.names.pointers.at(shape.tensors[t]),
-                      &packings = place.names.packings;
-    std::string same = fmt::format("{0} > 0 && {1}_packing == {0} && {1}_of == {2}", packings, name, array), set;
+    const auto& [name, last] = place.names.kept.at(shape.tensors[t]);
+    const std::string &array = place.names.pointers.at(shape.tensors[t]), &packings = place.names.packings;
+    std::string same = fmt::format("{0} > 0 && {1}.packing == {0} && {1}.array == {2}", packings, last, array), list;
     std::size_t n = 0;
     for (const std::string& size : sizes) {
-      same += fmt::format(" && {}_sizes[{}] == {}", name, n, place.names.sizes.at(size));
-      set += fmt::format(", {}_sizes[{}] = {}", name, n++, place.names.sizes.at(size));
+      same += fmt::format(" && {}.sizes[{}] == {}", last, n++, place.names.sizes.at(size));
+      list += (list.empty() ? "" : ", ") + place.names.sizes.at(size);
     }
     text += fmt::format(
-        "    static thread_local const void* {0}_of = nullptr;\n"
-        "    static thread_local long {0}_packing = 0, {0}_sizes[{1}] = {{}};\n"
-        "    const bool {0} = {2};\n    if (!{0}) {0}_of = {3}, {0}_packing = {4}{5};\n",
-        name, std::max<std::size_t>(n, 1), same, array, packings, set);
+        "    static thread_local KeptCopies<{0}> {1};\n    const bool {2} = {3};\n"
+        "    if (!{2}) {1} = {{{4}, {5}, {{{6}}}}};\n",
+        std::max<std::size_t>(n, 1), last, name, same, array, packings, list);
   }
   return text;
 }
@@ -176,7 +179,7 @@ std::string copy_tables(const GridPlace& place, const GridFunctions& functions) 
       continue;
     }
     std::string anew = place.strip != nullptr ? "strip0 == 0" : "";
-    if (kept) anew += (anew.empty() ? "!" : " && !") + kept_name(grid.shape, tensor);
+    if (kept) anew += (anew.empty() ? "!" : " && !") + place.names.kept.at(grid.shape.tensors[tensor.index()]).is_kept;
     text += fmt::format(
         "    static thread_local long {0}_there[{1}];\n    if ({2}) std::memset({0}_there, 0, sizeof {0}_there);\n",
         name, places, anew);

@@ -44,7 +44,7 @@ std::string rounded_text(const GridShape& shape, TensorId id, const SymbolicKern
       "        const char *const all = reinterpret_cast<const char*>({3}), *const end = all + {5} * row;\n",
       same, last, element, name, to_rows, rows);
   const bool kept = !names.packings.empty() && is_kept_constant(shape, id);
-  if (kept) text += fmt::format("        if (!{})\n", kept_name(shape, id));
+  if (kept) text += fmt::format("        if (!{})\n", names.kept.at(shape.tensors[id.index()]).is_kept);
   text += fmt::format(
       "{0} {{\n          const long n = {1} ? row : 0;\n"
       "          copy_row(copy + ({2}) * padded, n > 0 ? all + ({3}) * row : all, n, padded, end);\n"

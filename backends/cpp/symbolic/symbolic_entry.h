@@ -11,14 +11,21 @@
 
 namespace isamap {
 
+/// Of a constant whose copies are kept from call to call.
+struct KeptNames {
+  std::string is_kept;  ///< "B_kept": whether they are those of the call before
+  std::string last;     ///< "B_last": the array and the sizes of that call
+};
+
 /// What an entry calls its arguments and intermediate tensors.
 struct EntryNames {
   std::map<TensorId, std::string> pointers;
   std::map<std::string, std::string> sizes;  ///< by size
   std::map<BufferId, std::string> packed;    ///< by buffer of the arguments that is packed ahead of time
-  std::string copied = {};                   ///< condition of padded copies: "if (..)"
-  std::string packings = {};                 ///< counts calls of NAME_pack; empty: copies of constants are not kept
-  std::string once = {};                     ///< condition of what is done for the first strip only: "if (..)"
+  std::map<TensorId, KeptNames> kept = {};
+  std::string copied = {};    ///< condition of padded copies: "if (..)"
+  std::string packings = {};  ///< counts calls of NAME_pack; empty: copies of constants are not kept
+  std::string once = {};      ///< condition of what is done for the first strip only: "if (..)"
 };
 
 /// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
