@@ -231,7 +231,8 @@ bool without_model_flags(const Options& options) {
   return !has_unused(options,
                      {"--plan", "--band-gain", "--profile", "--threads", "--inputs", "--outputs", "--interpret",
                       "--fix", "--until", "--constant"},
-                     "is for models, and " + what + " is none", "name a .onnx file");
+                     "is for models, and " + what + " is none",
+                     "name a .onnx file, or add `--plan search` to a kernel file");
 }
 
 namespace {

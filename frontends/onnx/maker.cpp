@@ -87,8 +87,13 @@ std::vector<double> Maker::reals(std::size_t i, const std::string& what) const {
     throw Refused{what + " depends on values that are known only when the model runs",
                   "fix it when exporting, or with --fix"};
   std::vector<double> result;
-  for (std::int64_t at = 0; at < value.values->count(); ++at)
-    result.push_back(as_double(value.dtype, value.values->get(at)));
+  for (std::int64_t at = 0; at < value.values->count(); ++at) {
+    const Scalar number = value.values->get(at);
+    result.push_back(as_double(value.dtype, number));
+    if (!is_float(value.dtype) && convert({result.back(), 0}, DType::f64, value.dtype, false) != number)
+      throw Refused{fmt::format("{} is {:.0f} rounded to 53 bits, as numbers in statements are", what, result.back()),
+                    "give a number up to 2^53"};
+  }
   return result;
 }
 

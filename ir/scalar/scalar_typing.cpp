@@ -7,6 +7,8 @@
 // have their own type, the join of their leaves; it yields a truth value, which is a leaf for what is around it.
 // Operands of `and`, `or` and `not` become truth values: bool(x), whether x is not 0.
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "ir/scalar/scalar_functions.h"
@@ -99,7 +101,10 @@ class Typing {
     const bool extreme = std::fabs(value) == (is_wide_unsigned(type) ? 0x1p64 : 0x1p63);  // identities of max and min
     const bool fits =
         is_truth(type) ? value == 0 || value == 1 : is_value_of(type, value) && (extreme || std::fabs(value) <= 0x1p53);
-    if (!fits) {
+    if (!fits && is_value_of(type, value) && !is_truth(type)) {
+      fail({}, fmt::format("the constant {:.0f} is beyond 2^53, up to which constants of {} go", value, quoted(type)),
+           "read it from a tensor");
+    } else if (!fits) {
       fail({}, "the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
            "write it inside a cast, or compute in a type that holds it");
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/text/cursor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -8,6 +10,14 @@
 namespace isamap {
 
 namespace {
+
+/// A text of digits alone that is not the number of f64 which was read from it.
+bool is_rounded(std::string_view text, double read) {
+  std::uint64_t integer = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
+  if (end != text.data() + text.size()) return false;
+  return code != std::errc() || !(read < 0x1p64) || static_cast<std::uint64_t>(read) != integer;
+}
 
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 bool continues_name(char c, bool dots) {
@@ -153,6 +163,9 @@ double Cursor::expect_real(std::string_view what) {
   const bool goes_on = position_ + length < text_.size() && continues_name(text_[position_ + length], true);
   if (code != std::errc() || goes_on)
     fail(position_, "'" + text_.substr(position_, std::min<std::size_t>(length + 1, 40)) + "' is not a number");
+  else if (const std::string text(begin, end); is_rounded(text, value))
+    fail(position_, fmt::format("{} has more than 53 bits: numbers in statements are those of f64", text),
+         fmt::format("{:.0f} is near, or read it from a tensor", value));
   position_ += length;
   return value;
 }

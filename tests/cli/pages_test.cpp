@@ -34,7 +34,8 @@ std::string settled(const std::string& line) {
 
 /// What a machine that is slow prints while it works: `12 of 91 on ...`.
 bool is_progress(const std::string& line) {
-  return std::regex_match(line, std::regex("((layer )?[0-9]+ of [0-9]+(: | on )|schedule: [0-9]+ evaluations, ).*"));
+  return std::regex_match(
+      line, std::regex("((layer )?[0-9]+ of [0-9]+(: | on )|schedule: [0-9]+ evaluations, |compiling and running ).*"));
 }
 
 /// Words at blanks; single quotes group, ` #` begins a comment.

@@ -31,6 +31,18 @@ TEST(Formula, ShapesFollowFromIndices) {
   EXPECT_EQ(tensors("C[i,j] += A[i,k]*B[k,j]", "i=0,j=8,k=32"), "A[0,32]f32 B[32,8]f32 C[0,8]f32");
 }
 
+TEST(Formula, NumbersThatNoRealHoldsAreRefused) {
+  const auto said = [](const std::string& number) {
+    const auto kernel = kernel_from_formula("Y[i] = X[i] + " + number, "i=5", "X=u64,Y=u64");
+    return kernel ? "" : kernel.diagnostics()[0].message;
+  };
+  EXPECT_EQ(said("9007199254740992"), "");
+  EXPECT_EQ(said("9007199254740993"), "9007199254740993 has more than 53 bits: numbers in statements are those of f64");
+  EXPECT_EQ(said("u64(18446744073709551615)"),
+            "18446744073709551615 has more than 53 bits: numbers in statements are those of f64");
+  EXPECT_EQ(said("9007199254740994"), "the constant 9007199254740994 is beyond 2^53, up to which constants of u64 go");
+}
+
 TEST(Formula, WrongSettings) {
   EXPECT_EQ(tensors("C[i] = A[i]", "i=4,i=5,j=,k,l=-2,m=99999999999999999999,n=4x"),
             "--dims: 'i' is given twice\n"

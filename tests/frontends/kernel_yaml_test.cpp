@@ -393,7 +393,8 @@ TEST(KernelYaml, OtherFilesAreRefused) {
       "k.yaml:1:1: not a text file (byte 0 is no UTF-8 text)\n    ?\n    ^\n  hint: save the file as UTF-8 text\n");
   const auto missing = load_kernel("/nonexistent/k.yaml");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file: no such file or directory\n"
+  EXPECT_EQ(render(missing.diagnostics()),
+            "/nonexistent/k.yaml: cannot read the file: no such file or directory\n"
             "  hint: there is no folder '/nonexistent'\n");
 }
 

@@ -177,6 +177,16 @@ TEST_F(ModelTest, OutputsThatNoTapOfATransposedWindowReachesAreTheBias) {
       expected);
 }
 
+TEST_F(ModelTest, NumbersThatNoRealHoldsAreRefused) {
+  const std::int64_t number = (std::int64_t{1} << 53) + 1;
+  const auto model = import(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
+                            node("Pad", {"x", "p", "v"}, "y") + output("y", {}, 7));
+  ASSERT_TRUE(model) << render(model.diagnostics());
+  EXPECT_EQ(
+      refusals(*model),
+      "node 0 (Pad): the value of padding is 9007199254740992 rounded to 53 bits, as numbers in statements are\n");
+}
+
 TEST_F(ModelTest, NothingIsTakenFromNothing) {
   const TensorData x = data_like({0, 2, 0}), j = integers_of({0, 2, 0}, {}), map = data_like({1, 0, 2, 2});
   expect_near(run(input("x", {0, 2, 0}) + input("j", {0, 2, 0}, 7) +
