@@ -91,9 +91,9 @@ Result<GridShape> grid_shape(const SymbolicKernel& kernel, std::size_t statement
 /// multiple. Nothing: an operand is addressed otherwise, or zeros would change the sum.
 std::optional<GridShape> rounded_up(const GridShape& shape, std::size_t axis, std::int64_t tile);
 
-/// The kernel of a block with so many positions along each axis. A symbolic stride is its number times an odd one in it,
-/// so that nothing is derived that does not hold at every size: rows of 64*W elements begin at multiples of 64. `adds`:
-/// the output starts at what is there.
+/// The kernel of a block with so many positions along each axis. A symbolic stride is its number times an odd one in
+/// it, so that nothing is derived that does not hold at every size: rows of 64*W elements begin at multiples of 64.
+/// `adds`: the output starts at what is there.
 Kernel block_kernel(const GridShape& shape, const std::vector<std::int64_t>& counts, bool adds);
 
 /// A loop over tiles: `step` positions of a grid axis each time.

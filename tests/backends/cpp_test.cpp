@@ -207,11 +207,10 @@ TEST(Cpp, SaysWhatItNeeds) {
   const auto model = machine("x86_avx512");
   const auto files = emit(program(model, gemm_text), model);
   ASSERT_TRUE(files) << render(files.diagnostics());
-  EXPECT_NE(
-      (*files)[0].text.find(
-          "\n// needs C++17: -std=c++17 -O3 -ffp-contract=off -fno-math-errno "
-          "-fno-trapping-math -mavx512f -mavx512bw -mfma; g++ also: -fno-predictive-commoning -mprefer-vector-width=512\n//\n"),
-      std::string::npos)
+  EXPECT_NE((*files)[0].text.find("\n// needs C++17: -std=c++17 -O3 -ffp-contract=off -fno-math-errno "
+                                  "-fno-trapping-math -mavx512f -mavx512bw -mfma; g++ also: -fno-predictive-commoning "
+                                  "-mprefer-vector-width=512\n//\n"),
+            std::string::npos)
       << (*files)[0].text.substr(0, 500);
 }
 
