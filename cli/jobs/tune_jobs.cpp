@@ -468,21 +468,24 @@ Result<std::vector<Contender>> contenders_of(const Schedule& schedule, std::size
   return found;
 }
 
-/// Kernel, machine and times of a job that follows from earlier times.
+/// Kernel and machine of a job that follows from earlier times, and the fastest schedule on this machine.
 struct TimedBefore {
   TimedInputs with;
-  Times times;
-  const std::vector<Timed>* here = nullptr;  ///< null: nothing was measured
+  std::optional<Schedule> best = {};  ///< none: nothing was measured
 };
 std::optional<TimedBefore> timed_before(const Json& job, JobInputs& inputs, jobs::Outcome& problem) {
   auto with = timed_inputs(job, inputs, problem);
   if (!with) return std::nullopt;
   if (!job.contains("after")) return problem = not_done(Exit::wrong_input, {of_another_version("after")}), std::nullopt;
   inputs.wait_for_ends(job.at("after").get<std::vector<std::string>>());
-  auto times = times_of(job.at("statements"), inputs);
+  const auto times = times_of(job.at("statements"), inputs);
   if (!times) return problem = not_done(Exit::wrong_input, times.diagnostics()), std::nullopt;
-  std::optional<TimedBefore> before({std::move(*with), std::move(*times)});
-  before->here = times_here(before->times);
+  std::optional<TimedBefore> before(TimedBefore{std::move(*with)});
+  const std::vector<Timed>* here = times_here(*times);
+  if (here == nullptr) return before;
+  auto best = best_schedule(*here, before->with, inputs);
+  if (!best) return problem = not_done(Exit::wrong_input, best.diagnostics()), std::nullopt;
+  before->best = std::move(*best);
   return before;
 }
 
@@ -493,11 +496,9 @@ jobs::Outcome do_variants(const std::string& text, JobInputs& inputs) {
   jobs::Outcome problem;
   const auto before = timed_before(job, inputs, problem);
   if (!before) return problem;
-  if (before->here == nullptr) return {0, R"({"absent":true})", ""};
-  const auto best = best_schedule(*before->here, before->with, inputs);
-  if (!best) return not_done(Exit::wrong_input, best.diagnostics());
+  if (!before->best) return {0, R"({"absent":true})", ""};
   const auto statement = job.at("statements")[0].at("number").get<std::size_t>();
-  const auto contenders = contenders_of(*best, statement, before->with, inputs);
+  const auto contenders = contenders_of(*before->best, statement, before->with, inputs);
   if (!contenders) return not_done(Exit::wrong_input, contenders.diagnostics());
   std::vector<Program> programs;
   for (const Contender& one : *contenders) programs.push_back(one.program);
@@ -520,10 +521,8 @@ jobs::Outcome do_compilers(const std::string& text, JobInputs& inputs) {
   jobs::Outcome problem;
   const auto before = timed_before(job, inputs, problem);
   if (!before) return problem;
-  if (before->here == nullptr) return {0, R"({"absent":true})", ""};
-  const auto best = best_schedule(*before->here, before->with, inputs);
-  if (!best) return not_done(Exit::wrong_input, best.diagnostics());
-  const auto program = lower(*best, before->with.kernel, *before->with.machine);
+  if (!before->best) return {0, R"({"absent":true})", ""};
+  const auto program = lower(*before->best, before->with.kernel, *before->with.machine);
   if (!program) return not_done(Exit::no_answer, program.diagnostics());
   const Timing timing(job.at("seed").get<std::uint64_t>());
   Json rows = Json::array();
