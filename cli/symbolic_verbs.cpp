@@ -118,12 +118,14 @@ std::string launch_text(const SymbolicProgram& program, std::size_t s) {
     elements += (elements.empty() ? "" : " * ") + (extent.find(' ') == std::string::npos ? extent : "(" + extent + ")");
   }
   std::string tiles;
-  if (launch.tiles) {
-    tiles = "tiles of " + instruction_of(launch.tiles->schedule);
-    const std::vector<std::string> conditions = conditions_of(*launch.tiles);
-    for (const std::string& one : conditions) tiles += (&one == &conditions.front() ? " where " : " and ") + one;
-    tiles += conditions.empty() ? "; for empty sizes " : ", else ";
+  for (const TiledLaunch& one : launch.tiles) {
+    tiles += fmt::format("{}{} of {}", tiles.empty() ? "tiles of " : " or ", fmt::join(one.tile, "x"),
+                         instruction_of(one.schedule));
+    const std::vector<std::string> conditions = conditions_of(one);
+    for (const std::string& each : conditions) tiles += (&each == &conditions.front() ? " where " : " and ") + each;
   }
+  if (launch.tiles.size() > 1) tiles += ", the cheapest at the call";
+  if (!launch.tiles.empty()) tiles += launch.tiles[0].enough.empty() ? "; for empty sizes " : ", else ";
   return fmt::format("{}: {}a thread for each of {} elements, blocks of {} threads, {}-bit indices",
                      program.kernel.sample.statements[s].name, tiles, elements.empty() ? "1" : elements, launch.threads,
                      launch.index == IndexType::bits32 ? 32 : 64);
@@ -137,10 +139,13 @@ Json launches_json(const SymbolicProgram& program) {
                     {"threads_of_block", launch.threads},
                     {"index_bits", launch.index == IndexType::bits32 ? 32 : 64},
                     {"fills", launch.fills}});
-    if (launch.tiles)
-      json.back()["tiles"] = {{"instruction", instruction_of(launch.tiles->schedule)},
-                              {"where", conditions_of(*launch.tiles)},
-                              {"schedule", print(launch.tiles->schedule)}};
+    for (const TiledLaunch& one : launch.tiles)
+      json.back()["tiles"].push_back({{"instruction", instruction_of(one.schedule)},
+                                      {"tile", one.tile},
+                                      {"where", conditions_of(one)},
+                                      {"at_once", one.price.at_once},
+                                      {"cycles", {one.price.first, one.price.step}},
+                                      {"schedule", print(one.schedule)}});
   }
   return json;
 }

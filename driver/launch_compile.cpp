@@ -30,7 +30,7 @@ SymbolicCompilation compile_launches(const SymbolicKernel& kernel, const Hardwar
   if (!likely.program) return refused(likely.code, likely.problems);
   if (!uses_no_instruction(likely.scheduled->schedule))
     for (std::size_t s = 0; s < launches->size(); ++s) {
-      auto tiles = tiled_launch(kernel, s, model, options);
+      auto tiles = tiled_launches(kernel, s, model, options);
       if (!tiles) return refused(Exit::no_answer, tiles.diagnostics());
       (*launches)[s].tiles = std::move(*tiles);
     }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "driver/grid_plan.h"
@@ -20,6 +22,8 @@ constexpr std::int64_t kSearchRound = 128;  // extents of searches are multiples
 constexpr std::int64_t kMostSearched = 1024;
 constexpr std::int64_t kTileSteps = 8;  // of a loop over tiles where programs are compared: more than any prefetch
 constexpr std::int64_t kMoreTileSteps[] = {1, 3};
+constexpr std::int64_t kManyTiles = 64;  // along each dim: many more blocks than processors
+constexpr std::size_t kMostTilings = 3;  // of a statement; threads are its fourth version
 constexpr std::int64_t kMostLaunchBlocks = (std::int64_t{1} << 31) - 1;  // of one launch
 
 using AxisCounts = std::vector<std::int64_t>;
@@ -30,8 +34,9 @@ Diagnostics not_tiled(const std::string& why) {
 
 class TileCompiler {
  public:
-  TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options)
-      : kernel_(kernel), model_(model), options_(options) {
+  TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options,
+               Bindings at)
+      : kernel_(kernel), model_(model), options_(options), at_(std::move(at)) {
     made_.shape = std::move(shape);
   }
 
@@ -60,6 +65,8 @@ class TileCompiler {
     if (!edged) return edged.diagnostics();
     made_.program = std::move(*edged);
     made_.program.sums_in_order = made_.program.library_functions = options_.strict_float;
+    made_.tile = tiles_;
+    set_price();
     return std::optional(std::move(made_));
   }
 
@@ -76,7 +83,7 @@ class TileCompiler {
   bool find_schedule() {
     AxisCounts counts;
     for (const GridAxis& axis : axes()) {
-      const std::int64_t likely = std::max<std::int64_t>(evaluate(axis.extent, kernel_.at), 1);
+      const std::int64_t likely = std::max<std::int64_t>(evaluate(axis.extent, at_), 1);
       counts.push_back(std::clamp(round_up(likely, kSearchRound), kSearchRound, kMostSearched));
       if (axis.multiple % kSearchRound != 0)
         counts.back() -= std::gcd(axis.multiple, kSearchRound);  // edges, and no more alignment
@@ -118,6 +125,28 @@ class TileCompiler {
     Diagnostics problems = verify(made_.schedule, kernel, model_);
     if (has_errors(problems)) return problems;
     return lower(made_.schedule, kernel, model_);
+  }
+
+  /// Cycles of the schedule for so many tiles along each dim that is not summed, and steps along each that is.
+  double cycles(std::int64_t tiles, std::int64_t steps) const {
+    AxisCounts counts;
+    for (std::size_t a = 0; a < axes().size(); ++a) counts.push_back((axes()[a].reduced ? steps : tiles) * tiles_[a]);
+    const auto cost = evaluate(made_.schedule, kernel_of(counts), model_);
+    return cost ? cost->total.cycles : 0;
+  }
+
+  void set_price() {
+    TilePrice& price = made_.price;
+    for (std::size_t a = 0; a < axes().size(); ++a)
+      (axes()[a].reduced ? price.steps : price.tiles)
+          .push_back(floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]));
+    const double steps = std::pow(kTileSteps, price.steps.size());
+    const double more = std::pow(2 * kTileSteps, price.steps.size()), of_more = cycles(1, 2 * kTileSteps);
+    const double step = price.steps.empty() ? 0 : (of_more - cycles(1, kTileSteps)) / (more - steps);
+    price.step = std::max<std::int64_t>(std::llround(step), 0);
+    price.first = std::max<std::int64_t>(std::llround(of_more - more * step), 1);
+    const double blocks = std::pow(kManyTiles, price.tiles.size()), of_many = cycles(kManyTiles, 2 * kTileSteps);
+    price.at_once = std::max<std::int64_t>(of_many > 0 ? std::llround(blocks * of_more / of_many) : 1, 1);
   }
 
   /// Its trips and conditions, by the programs for more tiles. Says why there are none.
@@ -236,20 +265,50 @@ class TileCompiler {
   const SymbolicKernel& kernel_;
   const HardwareModel& model_;
   const CompileOptions& options_;
+  Bindings at_;                      ///< where the schedule is searched
   std::vector<std::int64_t> tiles_;  ///< by axis
   TiledLaunch made_;
 };
 
+/// The likely sizes, all the first and so on, and at last the largest that are searched.
+std::vector<Bindings> searched_sizes(const SymbolicKernel& kernel) {
+  std::vector<Bindings> found{kernel.at};
+  const auto add = [&](const std::function<std::int64_t(const SymbolicSize&)>& value_of) {
+    Bindings sizes;
+    for (const SymbolicSize& size : kernel.facts.sizes)
+      sizes[size.name] = std::clamp(value_of(size) / size.multiple_of * size.multiple_of, size.min, size.max);
+    if (!broken_fact(kernel.facts, sizes) && std::find(found.begin(), found.end(), sizes) == found.end())
+      found.push_back(std::move(sizes));
+  };
+  std::size_t most = 0;
+  for (const SymbolicSize& size : kernel.facts.sizes) most = std::max(most, size.likely.size());
+  for (std::size_t n = 0; n < most; ++n)
+    add([&](const SymbolicSize& size) {
+      return size.likely.empty() ? kernel.at.at(size.name) : size.likely[std::min(n, size.likely.size() - 1)];
+    });
+  add([](const SymbolicSize&) { return kMostSearched; });
+  return found;
+}
+
 }  // namespace
 
-Result<std::optional<TiledLaunch>> tiled_launch(const SymbolicKernel& kernel, std::size_t statement,
+Result<std::vector<TiledLaunch>> tiled_launches(const SymbolicKernel& kernel, std::size_t statement,
                                                 const HardwareModel& model, const CompileOptions& options) {
   auto shape = grid_shape(kernel, statement);
   if (!shape) return shape.diagnostics();
   for (const auto& extents : shape->extents)
     if (extents.empty()) return not_tiled("a tensor has strides");
   for (Tensor& tensor : shape->kernel.tensors) tensor.constant = false;  // launches pack nothing ahead of time
-  return TileCompiler(kernel, std::move(*shape), model, options).run();
+  std::vector<TiledLaunch> made;
+  for (const Bindings& sizes : searched_sizes(kernel)) {
+    if (made.size() == kMostTilings) break;
+    auto one = TileCompiler(kernel, *shape, model, options, sizes).run();
+    if (!one && made.empty()) return one.diagnostics();
+    if (!one || !*one) continue;
+    const auto same = [&](const TiledLaunch& other) { return other.schedule == (*one)->schedule; };
+    if (std::none_of(made.begin(), made.end(), same)) made.push_back(std::move(**one));
+  }
+  return made;
 }
 
 }  // namespace isamap

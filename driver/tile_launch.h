@@ -8,9 +8,10 @@
 
 namespace isamap {
 
-/// Searches a schedule at the likely sizes, rounded up to whole tiles, and lowers it for several numbers of tiles.
-/// Nothing: the best schedule computes without instructions. Errors: why no program of its tiles serves all sizes.
-Result<std::optional<TiledLaunch>> tiled_launch(const SymbolicKernel& kernel, std::size_t statement,
+/// Searches schedules at the likely sizes and at large ones, rounded up to whole tiles, and lowers each for several
+/// numbers of tiles; equal ones are one, at most three are made. None: the best schedules compute without instructions.
+/// Errors: why no program of the tiles of the likely sizes serves all.
+Result<std::vector<TiledLaunch>> tiled_launches(const SymbolicKernel& kernel, std::size_t statement,
                                                 const HardwareModel& model, const CompileOptions& options);
 
 }  // namespace isamap

@@ -160,8 +160,10 @@ class EdgeGuards {
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const auto* extents = edges(call.operands[i]);
       if (extents == nullptr) continue;
-      if (!operand_of(instruction, static_cast<int>(i)).object.empty())  // its sizes are numbers where it is printed
-        fail(fmt::format("'{}' takes a tensor that the host describes", instruction.name));
+      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {
+        described(call, i, *extents);
+        continue;
+      }
       for (std::size_t d = 0; d < extents->size(); ++d)
         if (!(*extents)[d].is_constant()) axis(call, i, d, (*extents)[d], guard.conditions);
     }
@@ -175,6 +177,30 @@ class EdgeGuards {
       guard.otherwise = {Node{filled(call)}};
     }
     return Node{std::move(guard)};
+  }
+
+  /// The host tells the machine the extents at the call, behind which it reads zero and stores nothing.
+  void described(const Call& call, std::size_t operand, const std::vector<AffineExpr>& extents) {
+    const Instruction& instruction = model_.instruction(call.instruction);
+    const Operand& taken = operand_of(instruction, static_cast<int>(operand));
+    const Buffer& buffer = program_.buffers[call.operands[operand].buffer.index()];
+    const auto* layout = std::get_if<StridedLayout>(&taken.layout);
+    const bool is_zero = operand == 0 || (taken.outside && *taken.outside == 0);
+    if (!is_zero || layout == nullptr)
+      return fail(fmt::format("'{}' does not read zero behind an edge of {}", instruction.name, buffer.name));
+    if (extents.size() != layout->terms.size())
+      return fail(fmt::format("'{}' describes {} with {} axes as rows of {}", instruction.name, buffer.name,
+                              extents.size(), layout->terms.size()));
+    // Rows begin at multiples of what divides the extents inside.
+    std::int64_t pitch = bytes(buffer.dtype), most = 1;
+    for (const auto& [term, multiple] : taken.multiple_of) most = std::max(most, multiple);
+    const std::vector<std::int64_t>& multiples = multiples_.at(call.operands[operand].buffer);
+    for (std::size_t d = extents.size(); d-- > 1;) {
+      pitch *= multiples[d];
+      if (pitch % most != 0)
+        return fail(fmt::format("'{}' needs rows of {} that are multiples of {} bytes; those of axis {} are of {}",
+                                instruction.name, buffer.name, most, d - 1, pitch));
+    }
   }
 
   /// The condition for one axis of an operand; of stores where instruction dims index it there is none.

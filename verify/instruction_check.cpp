@@ -140,6 +140,7 @@ std::string bound_in_words(const Instruction& instruction) {
   if (n.fused) add("fused");
   if (n.order_any || !n.order.empty()) add("order of summation");
   if (n.round) add("round: " + std::string(name(*n.round)));
+  if (n.bits) add(fmt::format("{} bits", *n.bits));
   if (n.flushes_denormals) add("denormals are zero");
   if (approximates(instruction.statement().body)) add("approximated functions");
   return why;
@@ -162,17 +163,21 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   std::vector<double> bounds;
   if (!exact) bounds = error_bounds(kernel, expected)[out];
   const bool truncates = instruction.numerics.round == Numerics::Round::truncate;
-  const double factor = truncates ? 2 : 1;  // one unit in the last place, not half
+  double factor = truncates ? 2 : 1;  // one unit in the last place, not half
+  if (instruction.numerics.bits && is_float(reference.dtype))  // the bound is in units of the type's last place
+    factor = std::ldexp(factor, std::max(0, format_of(reference.dtype).precision - static_cast<int>(*instruction.numerics.bits)));
   const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
   const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
   const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;
-  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference.
+  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference: where products
+  // of two operands come within 2^26 of the largest number, which leaves as much room for what is added up.
+  const double large = std::ldexp(1.0, format_of(reference.dtype).emax / 2 - 13);
   std::vector<bool> huge(static_cast<std::size_t>(vectors), false);
   for (const TensorData& data : seen) {
     if (exact || !is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;
     const std::int64_t count = data.count() / vectors;
     for (std::int64_t i = 0; i < data.count(); ++i)
-      if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > 1e15)
+      if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > large)
         huge[static_cast<std::size_t>(i / count)] = true;
   }
   for (std::int64_t i = 0; i < reference.count(); ++i) {

@@ -52,6 +52,7 @@ class DeviceFile {
 struct TileNumbers {
   std::vector<std::string> sizes;
   RuntimeNumbers numbers;
+  std::map<std::int32_t, std::vector<std::string>> extents;  ///< of arguments, by buffer and axis, over `sizes`
 };
 
 /// The launching functions of a program; its kernels are in the file.

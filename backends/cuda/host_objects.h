@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "backends/cpp/text/names.h"
+#include "backends/cuda/device_file.h"
 #include "hwdesc/model/described_tensor.h"
 
 namespace isamap {
 
 class HostObjects {
  public:
-  /// `buffers`: names of the arrays.
-  HostObjects(const Program& program, const HardwareModel& model, const std::vector<std::string>& buffers, Names& names)
-      : program_(program), model_(model), buffers_(buffers), names_(names) {}
+  /// `buffers`: names of the arrays. `tiles`: extents and strides that are known at the call; null: none are.
+  HostObjects(const Program& program, const HardwareModel& model, const std::vector<std::string>& buffers, Names& names,
+              const TileNumbers* tiles)
+      : program_(program), model_(model), buffers_(buffers), names_(names), tiles_(tiles) {}
 
   void clear() { built_.clear(); }  ///< start of another entry
   bool empty() const { return built_.empty(); }
@@ -33,6 +35,8 @@ class HostObjects {
   struct Built {
     std::string name, text;
   };
+  std::vector<std::string> sizes(BufferId tensor, const DescribedTensor& box) const;
+  std::vector<std::string> pitches(BufferId tensor, const DescribedTensor& box) const;  ///< bytes
   std::string built(const HostObject& object, const std::string& name, BufferId tensor,
                     const DescribedTensor& box) const;
 
@@ -40,6 +44,7 @@ class HostObjects {
   const HardwareModel& model_;
   const std::vector<std::string>& buffers_;
   Names& names_;
+  const TileNumbers* tiles_;
   std::vector<Built> built_;
   std::map<std::string, std::string> of_kernel_;
 };

@@ -37,7 +37,7 @@ class ProgramKernels {
         elements_(file.elements),
         names_(file.names),
         wrappers_(file.wrappers),
-        objects_(program_, model_, buffers_, names_) {
+        objects_(program_, model_, buffers_, names_, tiles_) {
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
     wrappers_.described = [this](const Operand& operand, BufferId tensor, const DescribedTensor& box) {
@@ -63,6 +63,7 @@ class ProgramKernels {
     ProgramEntries made;
     made.arguments = main_arguments();
     const std::string body = launched(program_.body, name_);
+    file_.has_objects |= !objects_.empty();
     std::string sizes;
     for (const std::string& size : tiles_->sizes) sizes += "[[maybe_unused]] long " + size + ", ";
     made.text =

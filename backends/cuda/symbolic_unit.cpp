@@ -62,10 +62,22 @@ class StatementKernels {
   /// Adds kernels to the file, and functions that launch tiles to `functions`. Errors: of tiles.
   Result<std::string> launches(std::string& functions) {
     const std::string threads = (how_.fills ? fill() : "") + compute();
-    if (!how_.tiles) return threads;
-    auto tiles = in_tiles(functions);
-    if (!tiles) return tiles.diagnostics();
-    return *tiles + "  } else {\n" + threads + "  }\n";
+    if (how_.tiles.empty()) return threads;
+    std::string text;
+    const std::string which = how_.tiles.size() > 1 ? cheapest(functions) : "";
+    if (!which.empty()) {
+      std::string sizes;
+      for (const SymbolicSize& size : kernel_.facts.sizes)
+        sizes += (sizes.empty() ? "" : ", ") + names_.sizes.at(size.name);
+      text = fmt::format("  {{\n  const int which = {}({});\n", which, sizes);
+    }
+    for (std::size_t n = 0; n < how_.tiles.size(); ++n) {
+      const std::string condition = which.empty() ? possible(how_.tiles[n], names_.sizes) : fmt::format("which == {}", n);
+      auto tiles = in_tiles(how_.tiles[n], functions);
+      if (!tiles) return tiles.diagnostics();
+      text += fmt::format("  {}if ({}) {{\n    {}", n == 0 ? "" : "} else ", condition, *tiles);
+    }
+    return text + "  } else {\n" + threads + (which.empty() ? "  }\n" : "  }\n  }\n");
   }
 
  private:
@@ -79,30 +91,61 @@ class StatementKernels {
                                     constant(as_double(output().dtype, value), output().dtype), {});
   }
 
-  /// "  if (there are enough terms and elements) {" and the launch of tiles.
-  Result<std::string> in_tiles(std::string& functions) {
+  /// There are enough terms, and elements.
+  static std::string possible(const TiledLaunch& tiles, const std::map<std::string, std::string>& sizes) {
+    std::string condition;
+    const auto add = [&](const AffineExpr& e, const char* than) {
+      condition += fmt::format("{}{} {}", condition.empty() ? "" : " && ", size_text(e, sizes), than);
+    };
+    for (const AffineExpr& enough : tiles.enough) add(enough, ">= 0");
+    for (const GridAxis& axis : tiles.shape.axes)
+      if (!axis.reduced) add(axis.extent, "> 0");
+    return condition;
+  }
+
+  /// Adds the function that chooses tiles to `functions`; its name is that of the choice too.
+  std::string cheapest(std::string& functions) {
+    const std::string name = file_.names.unique(fmt::format("{}_{}_cheapest", names_.entry, number_ + 1));
+    const auto product = [&](const std::vector<AffineExpr>& factors) {
+      std::string text;
+      for (const AffineExpr& e : factors)
+        text += (text.empty() ? "(" : " * (") + size_text(e, names_.sizes) + ")";
+      return text.empty() ? std::string("1") : text;
+    };
+    std::string sizes;
+    for (const SymbolicSize& size : kernel_.facts.sizes)
+      sizes += fmt::format("{}[[maybe_unused]] long {}", sizes.empty() ? "" : ", ", names_.sizes.at(size.name));
+    functions += fmt::format("// The tiles that take the fewest predicted cycles; -1: threads.\n"
+                             "static int {}({}) {{\n  int which = -1;\n  long least = 0, cycles = 0;\n",
+                             name, sizes);
+    for (std::size_t n = 0; n < how_.tiles.size(); ++n) {
+      const TilePrice& price = how_.tiles[n].price;
+      functions += fmt::format("  cycles = ({} + {}) / {} * ({} + {} * ({}));\n"
+                               "  if ({} && (which < 0 || cycles < least)) which = {}, least = cycles;\n",
+                               product(price.tiles), price.at_once - 1, price.at_once, price.first, price.step,
+                               product(price.steps), possible(how_.tiles[n], names_.sizes), n);
+    }
+    functions += "  return which;\n}\n\n";
+    return name;
+  }
+
+  /// The launch of tiles.
+  Result<std::string> in_tiles(const TiledLaunch& tiles, std::string& functions) {
     const std::string name = file_.names.unique(fmt::format("{}_{}_tiles", names_.entry, number_ + 1));
-    auto made = tile_entry(how_.tiles->program, numbers_of_tiles(), file_, name);
+    auto made = tile_entry(tiles.program, numbers_of_tiles(tiles), file_, name);
     if (!made) return made.diagnostics();
     functions += made->text + "\n";
-    std::string condition, arguments;
-    for (const AffineExpr& enough : how_.tiles->enough)
-      condition += fmt::format("{}{} >= 0", condition.empty() ? "" : " && ", size_text(enough, names_.sizes));
-    for (const GridAxis& axis : how_.tiles->shape.axes)
-      if (!axis.reduced)
-        condition += fmt::format("{}{} > 0", condition.empty() ? "" : " && ", size_text(axis.extent, names_.sizes));
+    std::string arguments;
     for (const EntryArgument& a : made->arguments) {
-      const TensorId own = how_.tiles->program.buffers[a.buffer.index()].tensor;
-      arguments += names_.tensors[how_.tiles->shape.tensors[own.index()].index()] + ", ";
+      const TensorId own = tiles.program.buffers[a.buffer.index()].tensor;
+      arguments += names_.tensors[tiles.shape.tensors[own.index()].index()] + ", ";
     }
     for (const SymbolicSize& size : kernel_.facts.sizes) arguments += names_.sizes.at(size.name) + ", ";
-    return fmt::format("  if ({}) {{\n    if (const cudaError_t e = {}({}stream); e != cudaSuccess) return e;\n",
-                       condition, name, arguments);
+    return fmt::format("if (const cudaError_t e = {}({}stream); e != cudaSuccess) return e;\n", name, arguments);
   }
 
   /// Trips, strides and edges over `size_M`.
-  TileNumbers numbers_of_tiles() const {
-    const TiledLaunch& tiles = *how_.tiles;
+  TileNumbers numbers_of_tiles(const TiledLaunch& tiles) const {
     TileNumbers made;
     std::map<std::string, std::string> sizes;
     for (const SymbolicSize& size : kernel_.facts.sizes) {
@@ -124,7 +167,8 @@ class StatementKernels {
       if (buffer.role != BufferRole::argument) continue;
       const std::size_t t = buffer.tensor.index();
       for (const AffineExpr& extent : tiles.shape.extents[t])
-        made.numbers.edges[static_cast<std::int32_t>(b)].push_back(with_size_symbols(extent));
+        made.numbers.edges[static_cast<std::int32_t>(b)].push_back(with_size_symbols(extent)),
+            made.extents[static_cast<std::int32_t>(b)].push_back(size_text(extent, sizes));
       std::vector<std::string> strides(buffer.extents.size());
       for (std::size_t d = 0; d < strides.size(); ++d)
         if (!tiles.shape.strides[t][d].is_number()) strides[d] = stride_name(tiles.shape.kernel.tensors[t], d);

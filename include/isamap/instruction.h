@@ -132,6 +132,7 @@ struct Numerics {
   enum class Round { each, once, truncate };               ///< after each operation, once at the end, toward zero
   bool fused = false;                                      ///< products are not rounded before they are added
   std::optional<Round> round;                              ///< nothing: as the statement says
+  std::optional<std::int64_t> bits;                        ///< significant, of a sum; nothing: those of its type
   bool flushes_denormals = false;                          ///< to zero, of operands and results
   bool order_any = false;                                  ///< sums are in any order
   std::map<std::string, std::vector<std::int64_t>> order;  ///< of sums along a dim

@@ -86,7 +86,7 @@ compute:
   options.schedule.max_evaluations = 60;
   const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
-  ASSERT_TRUE(compiled.program->launches[0].tiles);
+  ASSERT_FALSE(compiled.program->launches[0].tiles.empty());
   const auto runner = make_symbolic_runner(*compiled.program, model);
   for (const Bindings& sizes : {Bindings{{"M", 65}, {"N", 72}, {"K", 520}}, Bindings{{"M", 1}, {"N", 8}, {"K", 8}}}) {
     const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
@@ -106,8 +106,8 @@ TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
   const SymbolicKernel kernel = symbolic_kernel(product_bf16);
   const SymbolicCompilation compiled = launched(product_bf16);
   ASSERT_TRUE(compiled.program) << render(compiled.problems);
-  ASSERT_TRUE(compiled.program->launches[0].tiles);
-  EXPECT_FALSE(compiled.program->launches[0].tiles->trips.empty());
+  ASSERT_FALSE(compiled.program->launches[0].tiles.empty());
+  EXPECT_FALSE(compiled.program->launches[0].tiles[0].trips.empty());
   const auto runner = make_symbolic_runner(*compiled.program, blocks_machine());
   for (const Bindings& sizes :
        {Bindings{{"M", 0}, {"N", 5}, {"K", 3}}, Bindings{{"M", 1}, {"N", 1}, {"K", 1}},
@@ -143,10 +143,10 @@ TEST(SymbolicLaunches, MutantsOfTilesAreCaught) {
     return checked && checked->correct;
   };
   SymbolicProgram wider = *compiled.program;
-  weaken(wider.launches[0].tiles->program.body, "size.K");
+  weaken(wider.launches[0].tiles[0].program.body, "size.K");
   EXPECT_FALSE(is_right(wider));
   SymbolicProgram shorter = *compiled.program;
-  for (auto& [variable, trip] : shorter.launches[0].tiles->trips)
+  for (auto& [variable, trip] : shorter.launches[0].tiles[0].trips)
     if (trip.names().contains("K")) trip = trip - AffineExpr(1);
   EXPECT_FALSE(is_right(shorter));
 }

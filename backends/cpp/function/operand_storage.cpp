@@ -27,6 +27,16 @@ std::int64_t instances_of(const Operand& operand) {
   return count;
 }
 
+/// So many elements of an instance the tile reaches; a tile may be smaller than the fragment. 0: not known.
+std::int64_t elements_of_instance(const Operand& operand, const Buffer& buffer) {
+  const auto& over = std::get<FragmentLayout>(operand.layout).over;
+  const auto places = positions(operand, {buffer.extents.begin() + buffer.slots, buffer.extents.end()});
+  std::int64_t most = 0;
+  for (const std::int64_t place : places.value_or(std::vector<std::int64_t>{}))
+    most = std::max(most, place % over.back().second + 1);
+  return most;
+}
+
 /// Registers of one instance; 0: no fragment.
 std::int64_t registers_of_fragment(const Operand& operand, const Buffer& buffer, const Memory& memory) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
@@ -40,7 +50,7 @@ std::int64_t registers_of_fragment(const Operand& operand, const Buffer& buffer,
   } else {
     for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
       elements *= buffer.extents[a];
-    elements /= instances;
+    elements = std::max(elements / instances, elements_of_instance(operand, buffer));
   }
   const auto own_type = [&](const auto& entry) { return entry.first == name(buffer.dtype); };
   if (std::any_of(memory.value.begin(), memory.value.end(), own_type)) return std::max<std::int64_t>(elements, 1);
