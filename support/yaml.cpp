@@ -375,7 +375,7 @@ std::string nearest_file(const std::string& path) {
   return where + " has " + alike + (count > shown ? ", ..." : "");
 }
 
-Result<std::string> read_text_file(const std::string& path) {
+Result<std::string> read_text_file(const std::string& path, std::size_t most) {
   const auto cannot = [&](const std::string& why, const std::string& hint = "") {
     return error_at({path, 0, 0}, "cannot read the file: " + why, hint);
   };
@@ -390,12 +390,12 @@ Result<std::string> read_text_file(const std::string& path) {
     return cannot(why, missing ? nearest_file(path) : "");
   }
   std::string text;
-  for (char block[16384]; text.size() <= max_bytes && stream;) {
+  for (char block[16384]; text.size() <= most && stream;) {
     stream.read(block, sizeof block);
     text.append(block, static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad() || !(stream || stream.eof())) return cannot("reading stopped before its end");
-  if (text.size() > max_bytes) return too_long(text, path);
+  if (text.size() > most) return too_long(text, path);
   return text;
 }
 

@@ -163,9 +163,10 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   std::vector<double> bounds;
   if (!exact) bounds = error_bounds(kernel, expected)[out];
   const bool truncates = instruction.numerics.round == Numerics::Round::truncate;
-  double factor = truncates ? 2 : 1;  // one unit in the last place, not half
+  double factor = truncates ? 2 : 1;                           // one unit in the last place, not half
   if (instruction.numerics.bits && is_float(reference.dtype))  // the bound is in units of the type's last place
-    factor = std::ldexp(factor, std::max(0, format_of(reference.dtype).precision - static_cast<int>(*instruction.numerics.bits)));
+    factor = std::ldexp(
+        factor, std::max(0, format_of(reference.dtype).precision - static_cast<int>(*instruction.numerics.bits)));
   const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
   const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
   const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;

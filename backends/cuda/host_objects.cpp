@@ -11,7 +11,8 @@ std::vector<std::string> HostObjects::sizes(BufferId tensor, const DescribedTens
   std::vector<std::string> text;
   for (const std::int64_t size : box.sizes) text.push_back(std::to_string(size));
   if (tiles_ == nullptr) return text;
-  if (const auto known = tiles_->extents.find(static_cast<std::int32_t>(tensor.index())); known != tiles_->extents.end())
+  if (const auto known = tiles_->extents.find(static_cast<std::int32_t>(tensor.index()));
+      known != tiles_->extents.end())
     for (std::size_t r = 0; r < text.size(); ++r) text[r] = "std::uint64_t(" + known->second[box.axes[r]] + ")";
   return text;
 }

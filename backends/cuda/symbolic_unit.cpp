@@ -72,7 +72,8 @@ class StatementKernels {
       text = fmt::format("  {{\n  const int which = {}({});\n", which, sizes);
     }
     for (std::size_t n = 0; n < how_.tiles.size(); ++n) {
-      const std::string condition = which.empty() ? possible(how_.tiles[n], names_.sizes) : fmt::format("which == {}", n);
+      const std::string condition =
+          which.empty() ? possible(how_.tiles[n], names_.sizes) : fmt::format("which == {}", n);
       auto tiles = in_tiles(how_.tiles[n], functions);
       if (!tiles) return tiles.diagnostics();
       text += fmt::format("  {}if ({}) {{\n    {}", n == 0 ? "" : "} else ", condition, *tiles);
@@ -108,22 +109,23 @@ class StatementKernels {
     const std::string name = file_.names.unique(fmt::format("{}_{}_cheapest", names_.entry, number_ + 1));
     const auto product = [&](const std::vector<AffineExpr>& factors) {
       std::string text;
-      for (const AffineExpr& e : factors)
-        text += (text.empty() ? "(" : " * (") + size_text(e, names_.sizes) + ")";
+      for (const AffineExpr& e : factors) text += (text.empty() ? "(" : " * (") + size_text(e, names_.sizes) + ")";
       return text.empty() ? std::string("1") : text;
     };
     std::string sizes;
     for (const SymbolicSize& size : kernel_.facts.sizes)
       sizes += fmt::format("{}[[maybe_unused]] long {}", sizes.empty() ? "" : ", ", names_.sizes.at(size.name));
-    functions += fmt::format("// The tiles that take the fewest predicted cycles; -1: threads.\n"
-                             "static int {}({}) {{\n  int which = -1;\n  long least = 0, cycles = 0;\n",
-                             name, sizes);
+    functions += fmt::format(
+        "// The tiles that take the fewest predicted cycles; -1: threads.\n"
+        "static int {}({}) {{\n  int which = -1;\n  long least = 0, cycles = 0;\n",
+        name, sizes);
     for (std::size_t n = 0; n < how_.tiles.size(); ++n) {
       const TilePrice& price = how_.tiles[n].price;
-      functions += fmt::format("  cycles = ({} + {}) / {} * ({} + {} * ({}));\n"
-                               "  if ({} && (which < 0 || cycles < least)) which = {}, least = cycles;\n",
-                               product(price.tiles), price.at_once - 1, price.at_once, price.first, price.step,
-                               product(price.steps), possible(how_.tiles[n], names_.sizes), n);
+      functions += fmt::format(
+          "  cycles = ({} + {}) / {} * ({} + {} * ({}));\n"
+          "  if ({} && (which < 0 || cycles < least)) which = {}, least = cycles;\n",
+          product(price.tiles), price.at_once - 1, price.at_once, price.first, price.step, product(price.steps),
+          possible(how_.tiles[n], names_.sizes), n);
     }
     functions += "  return which;\n}\n\n";
     return name;

@@ -107,9 +107,9 @@ void Wrappers::in_registers(const Item& item, const Call& call, int access, Wrap
     context.diagnostics.push_back(error(fmt::format("{} of '{}' is not in consecutive registers of '{}'", operand.name,
                                                     instruction.name, variable.name)));
   else if (part->first + part->count > operand.registers)
-    context.diagnostics.push_back(error(fmt::format("{} of '{}' takes registers {} to {} of '{}', which has {}",
-                                                    operand.name, instruction.name, part->first,
-                                                    part->first + part->count - 1, variable.name, operand.registers)));
+    context.diagnostics.push_back(
+        error(fmt::format("{} of '{}' takes registers {} to {} of '{}', which has {}", operand.name, instruction.name,
+                          part->first, part->first + part->count - 1, variable.name, operand.registers)));
   const bool all = !part || part->count == variable.count;
   if (!all) operand.registers = part->count;
   add_to(made.arguments, all ? variable.name

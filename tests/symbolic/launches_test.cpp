@@ -120,6 +120,59 @@ TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
   EXPECT_EQ(runner->compilations(), 1);
 }
 
+/// By the price of the printed function.
+std::size_t cheapest_tiles(const std::vector<TiledLaunch>& tiles, const Bindings& sizes) {
+  const auto price = [&](const TiledLaunch& one) {
+    const auto product = [&](const std::vector<AffineExpr>& factors) {
+      std::int64_t all = 1;
+      for (const AffineExpr& e : factors) all *= evaluate(e, sizes);
+      return all;
+    };
+    const std::int64_t turns = (product(one.price.tiles) + one.price.at_once - 1) / one.price.at_once;
+    return turns * (one.price.first + one.price.step * product(one.price.steps));
+  };
+  std::size_t best = 0;
+  for (std::size_t n = 1; n < tiles.size(); ++n)
+    if (price(tiles[n]) < price(tiles[best])) best = n;
+  return best;
+}
+
+/// Small tiles where large ones would leave processors idle, large ones elsewhere, which a copy engine loads: its
+/// tensors are described at the call. Each is right at every size.
+TEST(SymbolicLaunches, TilesOfSeveralSizesAreChosenByPrice) {
+  const HardwareModel model = machine_of_file("nvidia_sm90a");
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: gemm
+dims: {M: {max: 8192, multiple_of: 8, likely: [64, 1024]}, N: {max: 8192, multiple_of: 8, likely: [64, 1024]}, K: {max: 8192, multiple_of: 8, likely: [64, 1024]}}
+tensors: {A: {shape: [M, K], dtype: bf16}, B: {shape: [K, N], dtype: bf16}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)");
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  const SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  const std::vector<TiledLaunch>& tiles = compiled.program->launches[0].tiles;
+  ASSERT_GE(tiles.size(), 2U);
+  EXPECT_EQ(cheapest_tiles(tiles, {{"M", 64}, {"N", 64}, {"K", 512}}), 0U);
+  EXPECT_EQ(cheapest_tiles(tiles, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), tiles.size() - 1);
+  EXPECT_LT(tiles.front().tile[0] * tiles.front().tile[1], tiles.back().tile[0] * tiles.back().tile[1]);
+  const auto text = emit(*compiled.program, model);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  EXPECT_NE(text->front().text.find("_tensormap_sizes[] = {std::uint64_t(size_K), std::uint64_t(size_M)}"),
+            std::string::npos);
+  for (const TiledLaunch& one : tiles) {
+    SymbolicProgram only = *compiled.program;
+    only.launches[0].tiles = {one};
+    const auto runner = make_symbolic_runner(only, model);
+    for (const Bindings& sizes : {Bindings{{"M", 136}, {"N", 24}, {"K", 520}}, Bindings{{"M", 8}, {"N", 8}, {"K", 8}},
+                                  Bindings{{"M", 0}, {"N", 8}, {"K", 0}}}) {
+      const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
+      ASSERT_TRUE(checked) << render(checked.diagnostics());
+      EXPECT_TRUE(checked->correct) << one.tile[0] << " " << checked->first_difference;
+    }
+  }
+}
+
 void weaken(std::vector<Node>& nodes, const std::string& size) {
   for (Node& node : nodes) {
     if (auto* loop = std::get_if<Loop>(&node.is)) weaken(loop->body, size);
@@ -135,8 +188,9 @@ void weaken(std::vector<Node>& nodes, const std::string& size) {
 /// Edges that are one position too wide, and loops of a tile less.
 TEST(SymbolicLaunches, MutantsOfTilesAreCaught) {
   const SymbolicKernel kernel = symbolic_kernel(product_bf16);
-  const SymbolicCompilation compiled = launched(product_bf16);
+  SymbolicCompilation compiled = launched(product_bf16);
   ASSERT_TRUE(compiled.program);
+  compiled.program->launches[0].tiles.resize(1);  // no others that could be chosen
   const auto is_right = [&](const SymbolicProgram& program) {
     const auto checked = run_at(*make_symbolic_runner(program, blocks_machine()), kernel,
                                 {{"M", 33}, {"N", 17}, {"K", 299}}, ExecutionMode::emulated);

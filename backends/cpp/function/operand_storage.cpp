@@ -27,13 +27,16 @@ std::int64_t instances_of(const Operand& operand) {
   return count;
 }
 
-/// So many elements of an instance the tile reaches; a tile may be smaller than the fragment. 0: not known.
+/// So many elements of an instance the tile reaches; a tile may be smaller than the fragment, and is taken for a whole
+/// one where their axes differ.
 std::int64_t elements_of_instance(const Operand& operand, const Buffer& buffer) {
-  const auto& over = std::get<FragmentLayout>(operand.layout).over;
-  const auto places = positions(operand, {buffer.extents.begin() + buffer.slots, buffer.extents.end()});
+  const auto& fragment = std::get<FragmentLayout>(operand.layout);
+  const std::vector<std::int64_t> box(buffer.extents.begin() + buffer.slots, buffer.extents.end());
+  const std::int64_t all = fragment.over.back().second;
+  const auto places = box.size() == fragment.index.size() ? positions(operand, box) : std::nullopt;
+  if (!places) return fragment.varying.empty() ? all : 0;
   std::int64_t most = 0;
-  for (const std::int64_t place : places.value_or(std::vector<std::int64_t>{}))
-    most = std::max(most, place % over.back().second + 1);
+  for (const std::int64_t place : *places) most = std::max(most, place % all + 1);
   return most;
 }
 
