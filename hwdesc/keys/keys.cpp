@@ -833,7 +833,7 @@ constexpr Key numerics_keys[] = {
     {.name = "bits",
      .type = "integer",
      .fallback = "those of its type",
-     .range = {1, 53, "a sum without digits has no value", "an f64 has 53"},
+     .range = {1, 53, "", "leave the key out for those of its type"},
      .example = "14",
      .meaning = "significant bits that a sum keeps: the summands are shifted to the largest of them"},
     {.name = "denormals", .type = "denormals", .example = "zero", .meaning = "kept, or flushed to zero"},
