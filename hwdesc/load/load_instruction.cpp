@@ -190,7 +190,7 @@ void read_numerics(const Node& node, Reading& r) {
   numerics.fused = map.boolean("fused").value_or(false);
   if (const auto word = map.word("round", hint))
     numerics.round = keys::value_of(*word, Numerics::Round::each, Numerics::Round::truncate);
-  numerics.bits = map.integer("bits");
+  numerics.bits = map.number("bits");
   numerics.flushes_denormals = map.word("denormals", hint) == "zero";
   const Node* order = map.child("order");
   if (!order) return;
