@@ -154,8 +154,8 @@ class FunctionPrinter {
     std::string list;
     for (const EntryArgument& a : arguments) {
       const Buffer& buffer = program_.buffers[a.buffer.index()];
-      text += comment(fmt::format("{}: {}{}, {} bytes{}", a.name, isamap::name(buffer.dtype), shape(buffer), a.bytes,
-                                  a.written ? ", written" : ""),
+      text += comment(fmt::format("{}: {}{}, {} bytes{}{}", a.name, isamap::name(buffer.dtype), shape(buffer), a.bytes,
+                                  a.written ? ", written" : "", whole_name(a)),
                       "   ");
       if (!a.written) constant.insert(a.buffer.value);
       list += (list.empty() ? "" : ", ") + pointer_parameter(a, around_);
@@ -184,6 +184,13 @@ class FunctionPrinter {
     if (body->attributes.empty()) return text + linkage_ + " " + rest;
     if (linkage_ == "static") return text + body->attributes + "\nstatic " + rest;
     return text + linkage_ + " {\n" + body->attributes + "\n" + rest + "}\n";
+  }
+  /// Of a tensor whose argument has a shorter one.
+  std::string whole_name(const EntryArgument& argument) const {
+    const Buffer& buffer = program_.buffers[argument.buffer.index()];
+    if (!buffer.tensor.valid() || !is_argument(buffer)) return "";
+    const std::string& tensor = program_.kernel.tensors[buffer.tensor.index()].name;
+    return identifier(tensor).size() > argument.name.size() ? ", '" + tensor + "'" : "";
   }
   static std::string silence(const std::vector<EntryArgument>& arguments, const Touched& touched) {
     std::string text;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpp/model/model_unit.h"
 #include "frontends/layers.h"
 #include "ir/text/parse.h"
 #include "isamap/backend.h"
@@ -154,6 +155,25 @@ TEST_F(ModelPrograms, ResultsDoNotDependOnTheNumberOfJobs) {
   for (std::size_t p = 0; p < again.programs.size(); ++p)
     EXPECT_EQ(*again.programs[p]->program, *on_.compiled.programs[p]->program);
   EXPECT_EQ(other.searched, 4u);
+}
+
+/// Exported models name tensors by their layers; functions have the end of such names.
+TEST(LongNames, AreCutInFunctionsOfParts) {
+  const Model model = model_of(R"(kernel long
+tensor encoder_layers_12_attention_output: f32[5]
+tensor encoder_layers_13_attention_output: f32[5]
+added: encoder_layers_13_attention_output[i] = encoder_layers_12_attention_output[i] + 1 over i: 5
+)");
+  const OnMachine on(model, described("scalar_c"), single_statements(model.kernel), Fill::real, 10);
+  const auto linked = on.link();
+  ASSERT_TRUE(linked) << render(linked.diagnostics());
+  const auto unit = print_model(*linked, on.machine);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  for (const char* line : {"attention_output: f32[5], 20 bytes, 'encoder_layers_12_attention_output'\n",
+                           "attention_output_2: f32[5], 20 bytes, written, 'encoder_layers_13_attention_output'\n",
+                           "_part_0(const float* __restrict attention_output, float* __restrict attention_output_2, "})
+    EXPECT_NE(unit->text.find(line), std::string::npos) << line;
+  EXPECT_EQ(on.run().code, Exit::ok);
 }
 
 }  // namespace

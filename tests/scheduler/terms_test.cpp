@@ -167,6 +167,16 @@ TEST(Terms, ParallelLoopsStartTheirThreads) {
   EXPECT_EQ(others("Y[r,i] = X[r,i] + Z[i]", rows), 400.0 / 2 / 4 / 2) << "all of Z, half of which others wrote";
   EXPECT_EQ(others("Y[r,i] = X[r,i] + Z[r,i]", {"for i by 50 on core", "for r by 1", body[0], body[1]}),
             3 * 1600.0 / 2 / 2 / 4 / 2);
+  // Windows read rows of another thread: span - step of them, 400 bytes each.
+  const std::vector<std::string> windows = {"for r by 2 on core", "for r by 1", "for t by 1", body[0], body[1]};
+  const auto halo = [&](const char* compute) {
+    return Priced(formula(compute, "r=4,i=100,t=3"), loaded->model, windows)
+        .cycles("start of threads", "shares of other threads");
+  };
+  EXPECT_EQ(halo("Y[r,i] += X[r+t,i]"), 2 * 400.0 / 4 / 2);
+  EXPECT_EQ(halo("Y[r,i] += X[2*r+t,i]"), 1 * 400.0 / 4 / 2);
+  EXPECT_EQ(halo("Y[r,i] += X[3*r+t,i]"), 0);
+  EXPECT_EQ(halo("Y[r,i] += X[r+9*t,i]"), 22 / 2 * 400.0 / 4 / 2) << "no more than another thread has";
 }
 
 TEST(Terms, AccumulatorsRestartWhereTheReductionIsSplit) {

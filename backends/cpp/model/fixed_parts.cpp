@@ -4,13 +4,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/model/model_unit.h"
+#include "backends/cpp/text/names.h"
 #include "backends/cpp/versions.h"
 
 namespace isamap {
 namespace {
+
+constexpr std::size_t longest_name = 16;  // of a tensor in a function; "Clip_output_0" has 13
+
+/// Exported models name tensors by the path of their layer, 60 letters and more, which most lines of a part would have
+/// several times. Of longer names the end is kept, from a word on; comments have the whole name.
+std::string end_of_name(const std::string& name) {
+  if (name.size() <= longest_name) return name;
+  for (std::size_t at = name.size() - longest_name; at + 1 < name.size(); ++at)
+    if (name[at - 1] == '_' && std::isalpha(static_cast<unsigned char>(name[at])) != 0) return name.substr(at);
+  return name.substr(name.size() - longest_name);
+}
+
+void shorten_names(Program& program) {
+  for (Buffer& buffer : program.buffers) {
+    if (!buffer.tensor.valid()) continue;
+    const std::string& tensor = program.kernel.tensors[buffer.tensor.index()].name;
+    if (buffer.name.starts_with(tensor))
+      buffer.name = end_of_name(identifier(tensor)) + buffer.name.substr(tensor.size());
+  }
+}
 
 /// The main entry only: the file of weights holds the results of the other.
 Result<TranslationUnit> print_main_entry(Program program, const HardwareModel& machine, const std::string& name,
@@ -20,8 +42,9 @@ Result<TranslationUnit> print_main_entry(Program program, const HardwareModel& m
   around.team = threads_of(machine) > 1 && distributes(program.body, machine);
   if (around.team && asks_for_sizes(program, machine))
     return error(fmt::format("'{}': threads of machines whose sizes are read at run time have no program", name));
-  return asks_for_sizes(program, machine) ? print_versions(program, machine, around)
-                                          : print_functions(program, machine, name, "static", around);
+  if (asks_for_sizes(program, machine)) return print_versions(program, machine, around);
+  shorten_names(program);
+  return print_functions(program, machine, name, "static", around);
 }
 
 /// Arguments of each program that a call gives the place of one that it writes.

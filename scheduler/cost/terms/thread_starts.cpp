@@ -6,11 +6,16 @@
 //
 // In a model, the other parts distribute what they share with this one too. All are taken to do so along its outermost
 // axis: whoever distributes another dim finds most of its share in the caches of other threads. Among loops that cost
-// the same, those along outermost axes are chosen, so that the assumption holds.
+// the same, those along outermost axes are chosen, so that the assumption holds. A window reads beyond the rows of its
+// thread (the halo): with steps of s and `span` rows of an output row, span - s rows are those of other threads. Each
+// thread has that many, whichever of its sides they are on: in bands its rows of the band begin after those that were
+// kept, so all of them are on one side.
 //
 //   (threads - 1) / threads x bytes of a share / bandwidth into the own cache x exposed_starts
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "scheduler/cost/term.h"
 
@@ -33,14 +38,30 @@ double bandwidth_into_own_cache(const HardwareModel& model, UnitId unit) {
   return bandwidth;
 }
 
+/// Rows of the axis that a share of `name` reads beyond its own: 2 of `p + r - 1` with three r, none of `2*p + r`
+/// with two. At most the rows of another share.
+double halo_rows(const AffineExpr& index, const std::string& name, const Ranges& ranges, double share) {
+  Ranges one = ranges;
+  one[name] = {0, 0};
+  const std::optional<Interval> window = bounds(index, one);
+  if (!window) return 0;
+  const std::int64_t span = window->high - window->low + 1;
+  return std::clamp(static_cast<double>(span - std::abs(index.coefficient(name))), 0.0, share);
+}
+
 /// Bytes of a tensor that a thread shares with other parts and that other threads have, if it has `1 / threads` of dim
 /// `name`.
-double bytes_of_others(const Tensor& tensor, const Access& access, const std::string& name, double threads) {
+double bytes_of_others(const Tensor& tensor, const Access& access, const std::string& name, const Ranges& ranges,
+                       double threads) {
   const double size = static_cast<double>(byte_count(tensor)), others = 1 - 1 / threads;
   bool outermost = true;
   for (std::size_t a = 0; a < access.index.size(); ++a) {
     if (tensor.shape[a] == 1) continue;
-    if (access.index[a].names().contains(name)) return outermost ? 0 : size / threads * others;
+    if (access.index[a].names().contains(name)) {
+      if (!outermost) return size / threads * others;
+      const auto rows = static_cast<double>(tensor.shape[a]);
+      return size / rows * halo_rows(access.index[a], name, ranges, rows * others);
+    }
     outermost = false;
   }
   return size * others;
@@ -50,11 +71,13 @@ double cycles_of_others(const ResolvedNest& view, const LoopLevel& loop, double 
   const double bandwidth = bandwidth_into_own_cache(*view.model, loop.unit);
   if (view.model->timing.between_runs == 0 || bandwidth == 0) return 0;
   const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(loop.dim)].name;
+  Ranges ranges;
+  for (const Dim& dim : view.statement.domain.dims) ranges[dim.name] = {0, dim.extent - 1};
   double sum = 0;
   for (int a = 0; a < access_count(view.statement); ++a) {
     const Access& access = access_of(view.statement, a);
     const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
-    if (!tensor.constant) sum += bytes_of_others(tensor, access, name, threads);
+    if (!tensor.constant) sum += bytes_of_others(tensor, access, name, ranges, threads);
   }
   return sum / bandwidth * view.model->timing.exposed_starts;
 }
