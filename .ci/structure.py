@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-MOST_FILES, MOST_FUNCTION, MOST_CLASS, MOST_PARAMETERS = 42, 60, 250, 6
+MOST_FILES, MOST_FUNCTION, MOST_CLASS, MOST_PARAMETERS = 41, 60, 250, 6
 
 # Folders from the bottom up. What stands in one line knows nothing of each other.
 LAYERS = [["support"], ["ir"], ["hwdesc"], ["program"], ["mapper", "backends", "frontends"], ["scheduler"], ["lab", "verify", "planner", "jobs"],

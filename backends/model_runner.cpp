@@ -33,8 +33,8 @@ const ProcessLimits run_limits{600, std::int64_t{16} << 30, most_file_bytes};
 /// A model's program in a folder of its own, executed in others.
 class CompiledModel {
  public:
-  CompiledModel(const std::string& name, const HardwareModel& machine, int jobs = 0)
-      : name_(name), machine_(machine), jobs_(jobs) {}
+  CompiledModel(const std::string& name, const HardwareModel& machine, ModelProgramRun how = {})
+      : name_(name), machine_(machine), how_(std::move(how)) {}
 
   /// Compiles it and writes its weights. False: the outcome says what is missing.
   Result<bool> compile(const ModelUnit& unit, const std::string& driver, const std::string& weights,
@@ -58,7 +58,7 @@ class CompiledModel {
 
   const std::string& name_;
   const HardwareModel& machine_;
-  int jobs_;  ///< compilers at a time; 0: one for each processor
+  ModelProgramRun how_;
   TemporaryDirectory home_;
 };
 
@@ -136,7 +136,7 @@ Result<bool> CompiledModel::compile(const ModelUnit& unit, const std::string& dr
   KernelText text(fmt::format("#define {}_PROFILE\n", unit.name) + unit.text);
   text.parts = unit.part_files;
   text.flags_for_parts = unit.flags_for_part_files;
-  text.jobs = jobs_;
+  text.jobs = how_.jobs;
   const auto made = isamap::compile(machine_, text, driver, headers, program(),
                                     has_thread_blocks(machine_) ? emulation_part() : SharedPart{});
   outcome.compiling = watch.seconds();
@@ -168,6 +168,7 @@ Result<bool> CompiledModel::run(const std::vector<std::int64_t>& sizes, const st
 }
 
 Result<bool> CompiledModel::execute(const fs::path& folder, double min_seconds, ModelOutcome& outcome) const {
+  const auto alone = how_.alone ? how_.alone() : nullptr;
   const auto result = run_process(model_command(machine_, outcome.executed, program(), folder, min_seconds), run_limits,
                                   folder / "run.log");
   if (!result.started) return error("the emitted program cannot be executed", result.output);
@@ -350,7 +351,7 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
   outcome.text_bytes = static_cast<std::int64_t>(unit->text.size());
   outcome.arena_bytes = unit->arena_bytes;
   outcome.launches = unit->launches;
-  CompiledModel compiled(model.name, machine, how.jobs);
+  CompiledModel compiled(model.name, machine, how);
   double min_seconds = how.min_seconds;
   std::vector<std::vector<TracedArray>> placed = traced;
   if (has_thread_blocks(machine)) {

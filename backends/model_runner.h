@@ -33,6 +33,8 @@ using TraceReader = std::function<bool(std::size_t part, const std::vector<std::
 struct ModelProgramRun {
   double min_seconds = 0;  ///< the whole is repeated for so long; 0: once
   int jobs = 0;            ///< compilers at a time; 0: one for each processor
+  /// What is held while the program is executed, such as a lock; empty: nothing.
+  std::function<std::shared_ptr<void>()> alone = {};
 };
 
 /// `inputs`: by input of the model.

@@ -319,6 +319,10 @@ Exit deliver(const Options& options, const std::string& text, Exit code) {
   return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
 }
 
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 void Progress::operator()(const std::string& text) {

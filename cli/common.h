@@ -56,6 +56,8 @@ Result<bool> write_file(const std::string& path, const std::string& text);
 /// With --json, a verb without a result repeats the diagnostics of `fail` on stdout. Returns the code.
 Exit close_json(const Options& options, Exit code);
 
+/// "1 job", "2 jobs".
+std::string counted(std::size_t count, const std::string& what);
 /// A line on stderr; write errors are ignored.
 void tell(const std::string& line);
 

@@ -94,8 +94,8 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& 
   return inputs;
 }
 
-Result<Bindings> sizes_of_inputs(const Options& options) {
-  Bindings found;
+Result<std::map<std::string, SizeOfArray>> sizes_of_inputs(const Options& options) {
+  std::map<std::string, SizeOfArray> found;
   if (options.onnx.inputs.empty()) return found;
   const auto files = load_model_files(options);
   if (!files) return files.diagnostics();
@@ -105,12 +105,12 @@ Result<Bindings> sizes_of_inputs(const Options& options) {
     for (const FreeSize::Axis& at : size.axes) {
       const NamedData* array = named(files->inputs, at.input, at.position);
       if (array == nullptr || at.axis >= array->data.shape.size()) continue;  // told when the arrays are read
-      const std::int64_t extent = array->data.shape[at.axis];
-      const auto [known, is_new] = found.try_emplace(size.name, extent);
-      if (!is_new && known->second != extent)
+      const SizeOfArray shown{array->data.shape[at.axis], fmt::format("axis {} of '{}'", at.axis, at.input)};
+      const auto [known, is_new] = found.try_emplace(size.name, shown);
+      if (!is_new && known->second.extent != shown.extent)
         return error_at({options.onnx.inputs, 0, 0},
-                        fmt::format("size {} is {} by other arrays and {} by axis {} of '{}'", size.name, known->second,
-                                    extent, at.axis, at.input));
+                        fmt::format("size {} is {} by {} and {} by {}", size.name, known->second.extent,
+                                    known->second.place, shown.extent, shown.place));
     }
   return found;
 }

@@ -2,6 +2,11 @@
 #pragma once
 // Inputs and outputs of a model in files: .npz, .npy, or a folder of input_N.pb and output_N.pb.
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "cli/options.h"
 #include "frontends/model.h"
 #include "isamap/symbolic.h"
@@ -19,8 +24,13 @@ Result<ModelFiles> load_model_files(const Options& options);
 /// By name where the files have names of the model, else in order; without files random ones from --seed.
 Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& files, const Options& options);
 
-/// Sizes that the model leaves open and --sizes does not give, by the shapes of the arrays; none without --inputs.
-Result<Bindings> sizes_of_inputs(const Options& options);
+/// An open size of the model as the shape of an array says it.
+struct SizeOfArray {
+  std::int64_t extent = 0;
+  std::string place;  ///< "axis 0 of 'x'"
+};
+/// Sizes that the model leaves open, by name; none without --inputs. Arrays that contradict each other are an error.
+Result<std::map<std::string, SizeOfArray>> sizes_of_inputs(const Options& options);
 
 struct Compared {
   std::size_t outputs = 0;  ///< that were compared

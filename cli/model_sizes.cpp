@@ -2,6 +2,7 @@
 #include "cli/model_sizes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -238,7 +239,6 @@ Document json_of(const std::vector<SizedAnswer>& answers, const SizedModel& mode
 bool only_for_one_size(const Options& options, const ModelSizes& sizes) {
   const bool several = sizes.runs.size() > 1;
   for (const auto& [flag, given] : {std::pair("--outputs", several && !options.onnx.outputs.empty()),
-                                    std::pair("--inputs", several && !options.onnx.inputs.empty()),
                                     std::pair("--report", !options.report.empty())}) {
     if (!given) continue;
     fail(Exit::usage, fmt::format("{} is for one size", flag),
@@ -343,6 +343,18 @@ bool must_equal(const Options& options, const std::vector<FreeSize>& free, Bindi
   return true;
 }
 
+/// The sizes of which these runs have several values: "S = 19, 20".
+std::vector<std::string> listed_sizes(const std::vector<Bindings>& runs) {
+  std::vector<std::string> lists;
+  for (const auto& [name, first] : runs.front()) {
+    std::vector<std::int64_t> values;
+    for (const Bindings& run : runs)
+      if (std::find(values.begin(), values.end(), run.at(name)) == values.end()) values.push_back(run.at(name));
+    if (values.size() > 1) lists.push_back(fmt::format("{} = {}", name, fmt::join(values, ", ")));
+  }
+  return lists;
+}
+
 /// Sizes of the file of which nothing is said are tied to others by the operators, or have no value.
 /// False: one has none, which is reported.
 bool tie_others(const Options& options, ModelSizes& made, Exit& code) {
@@ -379,7 +391,12 @@ std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code) 
   if (options.onnx.inputs.empty() || !is_onnx(options.kernel_file)) return with;
   const auto runs = combinations_of_sizes(options, code);
   if (!runs) return std::nullopt;
-  if (runs->size() > 1) return with;  // which is refused
+  if (runs->size() > 1) {
+    code = fail(Exit::usage,
+                fmt::format("--inputs is of one size, and --sizes lists {}", fmt::join(listed_sizes(*runs), ", ")),
+                "leave out --sizes: the arrays state the open sizes");
+    return std::nullopt;
+  }
   code = Exit::ok;
   const auto shown = sizes_of_inputs(options);
   if (!shown) {
@@ -387,7 +404,16 @@ std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code) 
     return std::nullopt;
   }
   Bindings all = runs->front();
-  all.insert(shown->begin(), shown->end());
+  for (const auto& [name, size] : *shown) {
+    const auto [given, is_new] = all.emplace(name, size.extent);
+    if (is_new || given->second == size.extent) continue;
+    code =
+        fail(Exit::wrong_input,
+             {error_at({options.onnx.inputs, 0, 0},
+                       fmt::format("{} is {}, and --sizes says {} = {}", size.place, size.extent, name, given->second),
+                       fmt::format("leave {} out of --sizes, or give arrays of that size", name))});
+    return std::nullopt;
+  }
   if (!all.empty()) with.onnx.sizes = sizes_text(all);
   return with;
 }
@@ -460,12 +486,12 @@ Exit run_model_sizes(const Options& options, const ModelSizes& sizes) {
   }
   std::string text = table_of(answers);
   if (!model.compiled)
-    text += fmt::format("{}, each compiled for itself ({}): {}\n", size_count(answers.size()),
-                        recompilations(recompiles), why);
+    text += fmt::format("{}, each compiled for itself ({}): {}\n", counted(answers.size(), "size"),
+                        counted(static_cast<std::size_t>(recompiles), "recompilation"), why);
   else
     text += fmt::format(
         "one compilation, {}; {} parts for any number of rows, {} as grids, {} without sizes, {} as loops\n",
-        size_count(answers.size()), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
+        counted(answers.size(), "size"), parts_with(*model.compiled, "rows"), parts_with(*model.compiled, "grids"),
         parts_with(*model.compiled, "fixed"), parts_with(*model.compiled, "loops"));
   return deliver(options, text, code);
 }

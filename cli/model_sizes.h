@@ -25,8 +25,8 @@ struct ModelSizes {
 /// runs are those at min, likely and max.
 std::optional<ModelSizes> model_sizes(const Options& options, Exit& code);
 
-/// The options with the open sizes of the model that its --inputs show, where --sizes does not say them. Empty: an
-/// error was reported and `code` set.
+/// The options with the open sizes of the model that its --inputs show, where --sizes does not say them. Empty: --sizes
+/// contradicts the arrays or lists several sizes, or they cannot be read, which is reported, and `code` set.
 std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code);
 
 /// One program for all sizes where there is one, else one for each size, and why.
@@ -40,7 +40,7 @@ Exit import_layers_at_sizes(const Options& options, const ModelSizes& sizes);
 Exit write_layers(const Options& options, const LayerList& layers,
                   const std::vector<std::pair<const Layer*, Result<std::string>>>& files);
 
-// Of one size; in model_programs.cpp.
+// Of one size; in model_run.cpp, model_emission.cpp and built_model.cpp.
 
 struct ModelAnswer {
   nlohmann::ordered_json json;

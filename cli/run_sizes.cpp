@@ -288,12 +288,13 @@ SizeSummary summary_of(const std::vector<SizeRun>& runs, const OneProgram& progr
 }
 
 std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summary, const OneProgram& program) {
-  if (program.runner) return fmt::format("one compilation, {}\n", size_count(runs.size()));
+  if (program.runner) return fmt::format("one compilation, {}\n", counted(runs.size(), "size"));
   if (!program.schedule)
-    return fmt::format("{}, each compiled for itself ({}): {}\n", size_count(runs.size()),
-                       recompilations(summary.recompiles), program.why_not);
-  std::string text = fmt::format("{}, one search: its schedule is bound at each size ({})\n", size_count(runs.size()),
-                                 recompilations(summary.recompiles));
+    return fmt::format("{}, each compiled for itself ({}): {}\n", counted(runs.size(), "size"),
+                       counted(static_cast<std::size_t>(summary.recompiles), "recompilation"), program.why_not);
+  std::string text =
+      fmt::format("{}, one search: its schedule is bound at each size ({})\n", counted(runs.size(), "size"),
+                  counted(static_cast<std::size_t>(summary.recompiles), "recompilation"));
   for (const SizeRun& run : runs)
     if (!run.searched_because.empty())
       text += fmt::format("{} has a schedule of its own: {}\n", values_text(run.sizes), run.searched_because);

@@ -85,10 +85,6 @@ std::vector<Bindings> common_sizes(const SymbolicKernel& kernel) {
 
 }  // namespace
 
-std::string size_count(std::size_t count) { return fmt::format("{} size{}", count, count == 1 ? "" : "s"); }
-
-std::string recompilations(int count) { return fmt::format("{} recompilation{}", count, count == 1 ? "" : "s"); }
-
 std::string sizes_text(const Bindings& sizes) {
   std::string text;
   for (const auto& [name, value] : sizes) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);

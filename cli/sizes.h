@@ -20,12 +20,6 @@ std::optional<SymbolicKernel> load_symbolic_of(const Options& options, const Bin
 /// "M=37,N=8", as --sizes reads it; and for tables "37 8".
 std::string sizes_text(const Bindings& sizes);
 
-/// "1 size", "2 sizes"
-std::string size_count(std::size_t count);
-
-/// "1 recompilation", "2 recompilations"
-std::string recompilations(int count);
-
 /// The kernel where it has symbols and a verb is about all sizes; an empty optional in `symbolic`: it has none, or
 /// --sizes gives all of them. False: an error was reported.
 bool load_if_symbolic(const Options& options, std::optional<SymbolicKernel>& symbolic, Exit& code);

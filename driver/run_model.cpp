@@ -56,10 +56,11 @@ class ModelRunner {
     options_.progress("the program is compiled and run");
     const Stopwatch watch;
     PartComparisons comparisons(compiled_.parts.size(), options_.jobs);
-    const auto outcome = run_model_program(*linked, machine_, inputs, traced, {options_.min_seconds, options_.jobs},
-                                           [&](std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
-                                             return begin_comparison(p, arrays, comparisons);
-                                           });
+    const auto outcome =
+        run_model_program(*linked, machine_, inputs, traced, {options_.min_seconds, options_.jobs, options_.alone},
+                          [&](std::size_t p, const std::vector<std::vector<std::uint8_t>>& arrays) {
+                            return begin_comparison(p, arrays, comparisons);
+                          });
     judge(comparisons.finish());
     run_.seconds_running = watch.seconds();
     if (!outcome) return ends(0, Exit::wrong_result, outcome.diagnostics());

@@ -9,6 +9,7 @@
 // the parts are executed one after another, each on its own.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ModelRunOptions {
   double min_seconds = 0;  ///< the whole, or each part, is repeated for so long; 0: once
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   int jobs = 1;  ///< parts compared with the interpreter, or compiled, side by side; runs are alone
+  /// Held while the program is executed, not while it is compiled or compared; empty: nothing.
+  std::function<std::shared_ptr<void>()> alone = {};
 };
 
 struct ModelRun {

@@ -9,7 +9,6 @@
 #include "isamap/backend.h"
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
-#include "jobs/device.h"
 #include "scheduler/measure.h"
 #include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/tuning_variants.h"
@@ -74,7 +73,7 @@ class PartTuning {
     measure_.jobs = options.jobs;
     measure_.stopped = options.stopped;
     measure_.make_another = runners_side_by_side(machine);
-    measure_.alone = [] { return std::make_shared<jobs::DeviceLock>(); };  // of all timings on this machine
+    measure_.alone = options.alone;
   }
 
   /// The fastest, if it is faster than `now`.
@@ -233,7 +232,7 @@ TunedModel tune_model(const Model& model, const CompiledModel& compiled, const H
                       const std::vector<TensorData>& data, const TuneModelOptions& options) {
   TunedModel tuned;
   tuned.compiled = compiled;
-  const ModelRunOptions runs{options.min_seconds, options.progress, options.jobs};
+  const ModelRunOptions runs{options.min_seconds, options.progress, options.jobs, options.alone};
   const ModelRun first = run_model(model, compiled, machine, data, runs);
   if (failed(tuned, first)) return tuned;
   tuned.before = tuned.after = first.seconds;

@@ -26,6 +26,7 @@ struct TuneModelOptions {
   double less = 0.01;                                    ///< a tuned part is kept if it takes this share less time
   std::uint64_t seed = 0;                                ///< of the data that candidates are checked with
   int jobs = 1;                                          ///< candidates compiled side by side; timing is alone
+  std::function<std::shared_ptr<void>()> alone = {};     ///< held during timings, as in MeasureOptions
   std::function<bool()> stopped = [] { return false; };  ///< true: what is measured so far is enough
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };

@@ -13,14 +13,20 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 3> end_names{"ok", "wrong", "failed"};
-constexpr std::string_view before_key = "{\"schema_version\":1,\"key\":\"",
-                           before_attempt = "\",\"attempt\":", before_end = ",\"end\":\"";
+constexpr std::string_view before_key = "{\"schema_version\":1,\"key\":\"", before_attempt = "\",\"attempt\":",
+                           before_attempts = ",\"attempts\":", before_end = ",\"end\":\"";
 constexpr std::size_t key_size = 32;
 
 bool skip(std::string_view& text, std::string_view part) {
   if (!text.starts_with(part)) return false;
   text.remove_prefix(part.size());
   return true;
+}
+
+bool skip_number(std::string_view& text, int& number) {
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return wrong == std::errc();
 }
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -38,8 +44,9 @@ std::string text_of(const Failure& failure) {
 }
 
 std::string line_of(const Record& record) {
-  std::string line = fmt::format("{}{}{}{}{}{}\",\"job\":{}", before_key, record.key, before_attempt, record.attempt,
-                                 before_end, name(record.end), record.job);
+  std::string line = fmt::format("{}{}{}{}", before_key, record.key, before_attempt, record.attempt);
+  if (record.end == End::failed && record.attempts > 0) line += fmt::format("{}{}", before_attempts, record.attempts);
+  line += fmt::format("{}{}\",\"job\":{}", before_end, name(record.end), record.job);
   if (record.end == End::ok)
     line += ",\"result\":" + record.result;
   else
@@ -58,10 +65,8 @@ std::optional<RecordHead> head_of(std::string_view line) {
   if (!skip(line, before_key) || line.size() < key_size) return std::nullopt;
   head.key = line.substr(0, key_size);
   line.remove_prefix(key_size);
-  if (!skip(line, before_attempt)) return std::nullopt;
-  const auto [end, wrong] = std::from_chars(line.data(), line.data() + line.size(), head.attempt);
-  if (wrong != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  if (!skip(line, before_attempt) || !skip_number(line, head.attempt)) return std::nullopt;
+  if (skip(line, before_attempts) && !skip_number(line, head.attempts)) return std::nullopt;
   if (!skip(line, before_end)) return std::nullopt;
   for (std::size_t e = 0; e < end_names.size(); ++e)
     if (line.starts_with(end_names[e]) && line.substr(end_names[e].size()).starts_with("\",\"job\":")) {
@@ -80,6 +85,7 @@ std::optional<Record> parse_record(std::string_view line) {
     record.key = head->key;
     record.end = head->end;
     record.attempt = head->attempt;
+    record.attempts = head->attempts;
     record.job = json_text(json.at("job"));
     record.result = json.contains("result") ? json_text(json.at("result")) : "null";
     if (json.contains("failed")) {

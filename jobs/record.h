@@ -38,6 +38,7 @@ struct Record {
   std::string key, job;  ///< job: its text
   End end = End::ok;
   int attempt = 1;
+  int attempts = 0;    ///< of a failed job: how many its worker makes before it gives up; 0: not said
   std::string result;  ///< JSON; "null" unless ok
   Failure failure;
   By by;
@@ -52,7 +53,7 @@ std::optional<Record> parse_record(std::string_view line);
 struct RecordHead {
   std::string_view key;
   End end = End::ok;
-  int attempt = 0;
+  int attempt = 0, attempts = 0;
 };
 std::optional<RecordHead> head_of(std::string_view line);
 

@@ -114,7 +114,9 @@ struct JobStore::State {
 void JobStore::State::learn(const RecordHead& head, const Place& place) {
   Known& known = jobs[std::string(head.key)];
   (head.end == End::ok ? known.ok : head.end == End::wrong ? known.wrong : known.failed).push_back(place);
-  if (head.end == End::failed) known.attempts = std::max(known.attempts, head.attempt);
+  if (head.end != End::failed) return;
+  if (!known.last_failed || head.attempt >= known.attempts) known.last_failed = place;
+  known.failed_at(head.attempt, head.attempts);
 }
 
 Diagnostics JobStore::State::read_more(std::size_t at) {
@@ -242,11 +244,17 @@ Diagnostics JobStore::append_lines(const std::string& lines) {
   return {};
 }
 
-void JobStore::note(const std::string& key, End end, int attempt) {
+void Known::failed_at(int attempt, int of) {
+  if (attempt < attempts) return;
+  attempts = attempt;
+  allowed = of;
+}
+
+void JobStore::note(const std::string& key, End end, int attempt, int allowed) {
   Known& known = state_->jobs[key];
   known.told_ok = known.told_ok || end == End::ok;
   known.told_wrong = known.told_wrong || end == End::wrong;
-  if (end == End::failed) known.attempts = std::max(known.attempts, attempt);
+  if (end == End::failed) known.failed_at(attempt, allowed);
 }
 
 Result<std::string> JobStore::put(const std::string& text) {

@@ -34,7 +34,11 @@ struct Place {
 struct Known {
   std::vector<Place> ok, wrong, failed;      ///< in the order they were read
   int attempts = 0;                          ///< the number of the last that failed
+  int allowed = 0;                           ///< attempts that its worker made before it gave up; 0: not said
+  std::optional<Place> last_failed;          ///< of that attempt, whatever was read first
   bool told_ok = false, told_wrong = false;  ///< by `note`: the record may not be visible here yet
+
+  void failed_at(int attempt, int of);  ///< a failed record says so; one of an earlier attempt changes nothing
 };
 
 /// A job that a process is doing.
@@ -67,7 +71,7 @@ class JobStore {
   Diagnostics append_lines(const std::string& lines);
 
   /// Another process has told us of a record that it wrote.
-  void note(const std::string& key, End end, int attempt);
+  void note(const std::string& key, End end, int attempt, int allowed);
 
   /// Writes a long text once; returns its hash.
   Result<std::string> put(const std::string& text);

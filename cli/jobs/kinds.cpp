@@ -117,7 +117,7 @@ void tell_without_result(const jobs::JobQueue& queue, const jobs::Plan& plan, co
 }
 
 Exit tell_missing(const RecordedPlan& recorded) {
-  jobs::JobQueue queue(recorded.plan, recorded.store, {});
+  jobs::JobQueue queue(recorded.plan, recorded.store, jobs::as_recorded());
   queue.refresh();
   const jobs::Progress progress = queue.progress();
   tell_without_result(queue, recorded.plan, queue.wrong(), "wrong result");
@@ -125,10 +125,9 @@ Exit tell_missing(const RecordedPlan& recorded) {
   if (progress.wrong > 0)
     return fail(Exit::wrong_result, fmt::format("{} of {} jobs computed wrong results", progress.wrong, progress.all));
   if (progress.ok == progress.all) return Exit::ok;
-  return fail(
-      Exit::limit,
-      fmt::format("{} of {} jobs have a result, {} were given up", progress.ok, progress.all, progress.given_up),
-      "`isamap status PLAN --store DIR` lists them; `isamap work` goes on");
+  return fail(Exit::limit,
+              fmt::format("{} of {} jobs have a result, {} given up", progress.ok, progress.all, progress.given_up),
+              "`isamap status PLAN --store DIR` lists them; `isamap work` goes on");
 }
 
 }  // namespace isamap::cli

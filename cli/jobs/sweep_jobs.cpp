@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/jobs/kinds.h"
 #include "cli/json.h"
@@ -39,6 +40,25 @@ std::vector<Params> combinations(const Params& lists) {
   return all;
 }
 
+/// The layers of a file that are kernels, under the name of the file. False: there is none, which is reported.
+bool add_layers(const LayerList& list, const std::string& path, std::vector<SuiteCase>& cases) {
+  const std::string stem = std::filesystem::path(path).stem().string();
+  const std::vector<Layer> layers = products_of(list);
+  const std::size_t before = cases.size();
+  Diagnostic none =
+      error_at({path, 0, 0}, "has no layer that is a kernel", "name a file with a product or a reduction");
+  constexpr std::size_t most_reasons = 5;
+  for (const Layer& layer : layers)
+    if (layer.kernel)
+      cases.push_back({path, layers.size() == 1 ? stem : stem + "." + layer.name, 1, *layer.kernel, {}});
+    else if (none.notes.size() < most_reasons)
+      none.notes.push_back(layer.name + ": " + layer.reason);
+  const std::size_t added = cases.size() - before;
+  if (added == 0) return fail(Exit::wrong_input, {none}), false;
+  if (added < layers.size()) tell(fmt::format("plan: {}: {} of {} layers are kernels", path, added, layers.size()));
+  return true;
+}
+
 /// Layers of kernel files, models and folders of them.
 std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& paths) {
   std::vector<SuiteCase> cases;
@@ -59,11 +79,11 @@ std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& p
       layers = kernel ? Result<LayerList>(as_model(*kernel)) : Result<LayerList>(kernel.diagnostics());
     }
     if (!layers) return fail(Exit::wrong_input, layers.diagnostics()), std::nullopt;
-    const std::string stem = std::filesystem::path(path).stem().string();
-    const auto products = products_of(*layers);
-    for (const Layer& layer : products)
-      if (layer.kernel)
-        cases.push_back({path, products.size() == 1 ? stem : stem + "." + layer.name, 1, *layer.kernel, {}});
+    if (!add_layers(*layers, path, cases)) return std::nullopt;
+  }
+  if (cases.empty()) {
+    fail(Exit::wrong_input, "no kernel file or model is named or in the folders", "isamap plan sweep KERNEL..");
+    return std::nullopt;
   }
   return cases;
 }
@@ -98,7 +118,8 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
   plan.verb = "sweep";
   Json kernels = Json::array(), machines = Json::array();
   for (const SuiteCase& one : *cases) kernels.push_back(one.name);
-  std::size_t refused = 0;
+  std::size_t refused = 0, repeated = 0;
+  std::set<std::string> targets;
   Diagnostics problems;
   for (const Params& params : combinations(options.params)) {
     const auto loaded = load_hardware(options.target, model_folders(), {params, false, {}, options.in_order});
@@ -108,6 +129,10 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
       continue;
     }
     const std::string target = plan.add_text(loaded->resolved);
+    if (!targets.insert(target).second) {  // a value that is listed twice, or written in two ways
+      ++repeated;
+      continue;
+    }
     Json keys = Json::array();
     for (const SuiteCase& one : *cases) {
       const std::string kernel = plan.add_text(print(*one.kernel));
@@ -125,7 +150,9 @@ std::optional<jobs::Plan> plan_sweep(const PlanRequest& request, Exit& code) {
   if (!problems.empty()) fail(machines.empty() ? code : Exit::ok, problems);
   if (machines.empty()) return std::nullopt;
   if (refused > 0)
-    tell(fmt::format("plan: {} of {} machines are refused and left out", refused, refused + machines.size()));
+    tell(
+        fmt::format("plan: {} of {} machines are refused and left out", refused, refused + repeated + machines.size()));
+  if (repeated > 0) tell(fmt::format("plan: {} listed again and left out", counted(repeated, "machine")));
   plan.head = Json{
       {"target", std::filesystem::path(options.target).stem().string()},
       {"kernels", kernels},

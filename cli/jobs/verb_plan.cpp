@@ -17,7 +17,7 @@ Exit write_plan(const char* kind, const PlanRequest& request) {
   Exit code = Exit::ok;
   const auto plan = plan_kind(kind).plan(request, code);
   if (!plan) return code;
-  tell(fmt::format("plan: {} jobs", plan->jobs.size()));
+  tell("plan: " + counted(plan->jobs.size(), "job"));
   return deliver(request.options, print(*plan), Exit::ok);
 }
 

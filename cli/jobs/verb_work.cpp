@@ -56,17 +56,19 @@ bool read_number(const char* flag, const std::string& text, T& into) {
 std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobStore& store) {
   jobs::WorkOptions work;
   std::int64_t megabytes = 0;
+  int attempts = jobs::usual_attempts;
   if (!flags.shard.empty()) {
     const auto shard = jobs::parse_shard(flags.shard);
     if (!shard) return fail(Exit::usage, shard.diagnostics()), std::nullopt;
     work.shard = *shard;
   }
-  if (!read_number("--jobs", flags.jobs, work.children) || !read_number("--attempts", flags.attempts, work.attempts) ||
+  if (!read_number("--jobs", flags.jobs, work.children) || !read_number("--attempts", flags.attempts, attempts) ||
       !read_number("--job-seconds", flags.seconds, work.limits.seconds) ||
       !read_number("--job-memory", flags.megabytes, megabytes))
     return std::nullopt;
   if (work.children > 256) return fail(Exit::usage, "--jobs: at most 256"), std::nullopt;
   work.limits.memory_bytes = megabytes << 20;
+  work.attempts = attempts;
   work.steal = flags.steal;
   work.retry = flags.retry;
   work.by = {jobs::host_name(), ISAMAP_VERSION, device_here()};
@@ -94,18 +96,17 @@ Exit close_work(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkO
   tell_without_result(queue, plan, end.given_up, "given up");
   if (!end.wrong.empty())
     return fail(Exit::wrong_result,
-                fmt::format("{} jobs computed wrong results; they are not tried again", end.wrong.size()));
+                counted(end.wrong.size(), "job") + " computed wrong results, which are not tried again");
   if (!end.given_up.empty())
     return fail(Exit::limit,
-                fmt::format("{} jobs were given up after {} attempts", end.given_up.size(), options.attempts),
+                fmt::format("{} given up after {}", counted(end.given_up.size(), "job"),
+                            counted(static_cast<std::size_t>(*options.attempts), "attempt")),
                 "mend the cause, then `isamap work PLAN --retry`");
   if (!end.not_done.empty())
-    return fail(
-        Exit::limit,
-        fmt::format("{} jobs are not done: they wait for jobs of other shards, are being done elsewhere, or need "
-                    "another device",
-                    end.not_done.size()),
-        "the same command again, or --steal");
+    return fail(Exit::limit,
+                counted(end.not_done.size(), "job") +
+                    " not done: waiting for jobs of other shards, being done elsewhere, or for another device",
+                "the same command again, or --steal");
   return Exit::ok;
 }
 
@@ -157,7 +158,7 @@ Exit verb_work(const Options& options, const WorkFlags& flags) {
   });
   const Exit code = close_work(*plan, *store, *work, end);
   store->refresh();
-  jobs::JobQueue queue(*plan, *store, {});
+  jobs::JobQueue queue(*plan, *store, jobs::as_recorded());
   const jobs::Progress all = queue.progress();
   if (options.json)
     return deliver(options,
@@ -165,7 +166,7 @@ Exit verb_work(const Options& options, const WorkFlags& flags) {
                                          {std::to_string(end.done), std::to_string(all.all), std::to_string(all.ok),
                                           std::to_string(all.wrong), std::to_string(all.given_up)}}),
                    code);
-  tell(fmt::format("work: did {} jobs; {} of all shards are done", end.done, progress_text(all)));
+  tell(fmt::format("work: did {}; {} of all shards are done", counted(end.done, "job"), progress_text(all)));
   return code;
 }
 
@@ -178,7 +179,7 @@ Exit verb_status(const Options& options, const WorkFlags& flags) {
   if (!plan) return Exit::wrong_input;
   auto store = open_jobs(flags.store, false);
   if (!store) return Exit::wrong_input;
-  jobs::JobQueue queue(*plan, *store, {});
+  jobs::JobQueue queue(*plan, *store, jobs::as_recorded());
   queue.refresh();
   const jobs::Progress progress = queue.progress();
   std::vector<std::vector<std::string>> rows{{"state", "jobs"},

@@ -34,8 +34,8 @@ struct Report {
 
 /// To a worker.
 struct Order {
-  std::int64_t job = no_job;  ///< none: the work is over
-  int attempt = 1;
+  std::int64_t job = no_job;      ///< none: the work is over
+  int attempt = 1, attempts = 0;  ///< attempts: after which it is given up
 };
 
 bool message_from(int source, int tag) {
@@ -85,6 +85,7 @@ void be_worker(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOp
     jobs::Record record = done_by(child, job);
     record.by = options.by;
     record.attempt = order.attempt;
+    record.attempts = order.attempts;
     report.end = static_cast<int>(record.end);
     if (const Diagnostics failed = store.append(record); has_errors(failed))
       std::strncpy(report.problem, render(failed).c_str(), sizeof report.problem - 1);
@@ -181,7 +182,8 @@ class Manager {
           starved_ = true;  // from now on workers wait for jobs, not for us
           return;
         }
-        const Order order{static_cast<std::int64_t>(*job), 1 + queue_.attempts_at(*job)};
+        const Order order{static_cast<std::int64_t>(*job), 1 + queue_.attempts_at(*job),
+                          queue_.attempts_allowed(plan_.jobs[*job].key)};
         MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(worker), to_worker, MPI_COMM_WORLD);
         ++load_[worker];
       }

@@ -46,14 +46,19 @@ bool load_array_field(Fields& map, FormatField& field, const Format& format, con
   return true;
 }
 
+/// A field that says only its name: without bits there is nothing to compare.
+FormatField field_without_bits(const std::string& name) {
+  FormatField field;
+  field.name = name;
+  field.low = 1, field.high = 0;
+  return field;
+}
+
 FormatField load_field(const std::string& name, const Node& node, const Format& format, Context& context) {
   const std::string what = "field '" + name + "' of format '" + format.name + "'";
   FormatField field;
   field.name = name;
-  if (node.kind != Kind::map) {
-    if (!load_bits(node, field, format, what, context)) field.low = 1, field.high = 0;  // no bits: nothing to compare
-    return field;
-  }
+  if (node.kind != Kind::map) return load_bits(node, field, format, what, context) ? field : field_without_bits(name);
   Fields map(node, "bit field", what, context);
   const Node* bits = map.child("bits");
   const bool readable =
@@ -77,8 +82,10 @@ void load_format(const std::string& name, const Node& node, Context& context) {
     context.problems.error(fields->where, "format '" + name + "' has more than 256 fields");
     fields = nullptr;
   }
-  if (fields && bits)
-    for (const auto& [key, value] : fields->entries) format.fields.push_back(load_field(key, value, format, context));
+  for (std::size_t f = 0; fields && f < fields->entries.size(); ++f) {
+    const auto& [key, value] = fields->entries[f];
+    format.fields.push_back(bits ? load_field(key, value, format, context) : field_without_bits(key));
+  }
   context.parts.formats.push_back(std::move(format));
 }
 

@@ -140,7 +140,6 @@ TEST(ModelSizes, ArraysShowTheirSizes) {
     return isamap(words).code;
   };
   EXPECT_EQ(code({"--dims", "N=1..4"}), 1) << "N is 5";
-  EXPECT_EQ(code({"--sizes", "N=5,6"}), 2) << "arrays are of one size";
   y[7] += 1;
   ASSERT_TRUE(save_arrays(in, {{"x", array(x)}, {"y", array(y)}}));
   EXPECT_EQ(code({"--dims", "N=1..64"}), 5);
@@ -156,6 +155,40 @@ std::string sum_of_two_open_inputs() {
   };
   return onnx_bytes::model(input_of("a", "seq") + input_of("b", "other") + node("Add", {"a", "b"}, "y") +
                            output("y", {2, unknown}));
+}
+
+/// Of a model with two open sizes: the message is of the size at fault, and comes before anything is planned.
+TEST(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", sum_of_two_open_inputs()), in = folder / "in.npz";
+  TensorData data{DType::f32, {2, 5}, std::vector<std::uint8_t>(40)};
+  ASSERT_TRUE(save_arrays(in, {{"a", data}, {"b", data}}));
+  const auto told = [&](const std::vector<std::string>& more, int code) {
+    std::vector<std::string> words{"run", model, "--inputs", in};
+    words.insert(words.end(), more.begin(), more.end());
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, code) << said.err;
+    return said.err;
+  };
+  const std::string contradiction = in +
+                                    ": axis 1 of 'b' is 5, and --sizes says other = 6\n"
+                                    "  hint: leave other out of --sizes, or give arrays of that size\n";
+  const std::string list =
+      "--inputs is of one size, and --sizes lists seq = 5, 6\n"
+      "  hint: leave out --sizes: the arrays state the open sizes\n";
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"--interpret"},
+                                              {"--target", "x86_avx2"},
+                                              {"--target", "x86_avx2", "--dims", "seq=1..9,other=1..9"}}) {
+    const auto with = [&](const std::string& sizes) {
+      std::vector<std::string> words = how;
+      words.insert(words.end(), {"--sizes", sizes});
+      return words;
+    };
+    EXPECT_EQ(told(with("other=6"), 1), contradiction) << how.back();
+    EXPECT_EQ(told(with("seq=5,other=6"), 1), contradiction) << how.back();
+    EXPECT_EQ(told(with("seq=5,6"), 2), list) << how.back();
+  }
+  EXPECT_EQ(told({"--interpret", "--sizes", "seq=5"}, 0), "");
 }
 
 TEST(ModelSizes, OperatorsTieSizes) {

@@ -9,6 +9,7 @@
 
 #include "jobs/record.h"
 #include "tests/cli/program.h"
+#include "tests/frontends/onnx_bytes.h"
 
 namespace isamap::cli_test {
 namespace {
@@ -127,6 +128,22 @@ TEST(Cluster, AFullDiskLosesNothingThatWasRecorded) {
   EXPECT_EQ(lab.records("full"), lab.jobs);
 }
 
+TEST(Cluster, SweepsTakeAMachineOnceAndSayWhatIsLeftOut) {
+  const Folder folder;
+  const std::string kernel = folder.write("k.yaml", read_file(example("gemm_s8"))), plan = folder / "plan";
+  const Said said = isamap({"plan", "sweep", kernel, "--target", "systolic16", "--set", "dim=8,16,8", "-o", plan});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.err, "plan: 1 machine listed again and left out\nplan: 2 jobs\n");
+  using namespace onnx_bytes;
+  const std::string no_kernels = folder.write(
+      "relu.onnx", onnx_bytes::model(onnx_bytes::input("x", {4, 8}) + node("Relu", {"x"}, "y") + output("y", {4, 8})));
+  const Said none = isamap({"plan", "sweep", no_kernels, "--target", "systolic16", "-o", folder / "none"});
+  EXPECT_EQ(none.code, 1) << none.err;
+  EXPECT_EQ(none.err.find(no_kernels + ": has no layer that is a kernel\n"), 0U) << none.err;
+  EXPECT_NE(none.err.find("note: relu_0: "), std::string::npos) << none.err;
+  EXPECT_FALSE(fs::exists(folder / "none"));
+}
+
 TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   const Folder folder;
   const std::string plan = folder / "plan", store = folder / "store";
@@ -145,6 +162,15 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   const Said results = isamap({"results", plan, "--store", store});
   EXPECT_EQ(results.code, 4) << "the others are there";
   EXPECT_NE(results.out.find("\"strategy\":\"random\""), std::string::npos);
+
+  const std::string once = folder / "once";
+  const Said tried = isamap({"work", plan, "--store", once, "--attempts", "1"});
+  EXPECT_EQ(tried.code, 4);
+  EXPECT_NE(tried.err.find("given up after 1 attempt\n"), std::string::npos) << tried.err;
+  const Said after = isamap({"status", plan, "--store", once});
+  EXPECT_EQ(after.code, 4);
+  EXPECT_NE(after.out.find("(attempt 1 of 1, on "), std::string::npos) << after.out;
+  EXPECT_NE(isamap({"results", plan, "--store", once}).err.find("(attempt 1 of 1, on "), std::string::npos);
 }
 
 TEST(Cluster, TuningMeasuresTheCandidatesOfAllSearches) {
@@ -203,7 +229,8 @@ struct PlannedTuning {
     std::ofstream lines(store + "/other.1.jsonl");
     for (const jobs::Job& job : parsed->jobs)
       for (int a = 1; job.name.ends_with(candidate) && a <= attempts; ++a)
-        lines << jobs::line_of({job.key, job.text, end, a, "null", {5, 0, false, "C[3,1]: 12 instead of 13"}, {}, 1});
+        lines << jobs::line_of(
+            {job.key, job.text, end, a, 3, "null", {5, 0, false, "C[3,1]: 12 instead of 13"}, {}, 1});
   }
   Said work() const { return isamap({"work", plan, "--store", store}); }
   Said results() const { return isamap({"results", plan, "--store", store, "--json"}); }
@@ -215,7 +242,7 @@ TEST(Cluster, TuningGoesOnWithoutACandidateThatFails) {
     tuning.record("candidate 0", end, attempts);
     const Said worked = tuning.work();
     EXPECT_EQ(worked.code, code) << worked.err;
-    EXPECT_EQ(worked.err.find("jobs are not done"), std::string::npos) << worked.err;
+    EXPECT_EQ(worked.err.find(" not done:"), std::string::npos) << worked.err;
     EXPECT_EQ(worked.err.find("a job that it needs"), std::string::npos) << "variants and compilers" << worked.err;
     const Said found = tuning.results();
     EXPECT_EQ(found.code, code) << found.err;

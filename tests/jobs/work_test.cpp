@@ -103,6 +103,7 @@ TEST(Record, LinesParseBackAndHeadsNeedNoParser) {
                 R"({"name":"x","verb":"v"})",
                 End::failed,
                 3,
+                7,
                 "null",
                 {4, 9, true, "two\nlines \"quoted\""},
                 {"host", "0.1", "dev"},
@@ -117,6 +118,7 @@ TEST(Record, LinesParseBackAndHeadsNeedNoParser) {
   ASSERT_TRUE(head);
   EXPECT_EQ(head->key, record.key);
   EXPECT_EQ(head->attempt, 3);
+  EXPECT_EQ(head->attempts, 7);
   EXPECT_EQ(head->end, End::failed);
   for (std::size_t cut = 0; cut + 1 < line.size(); ++cut)
     EXPECT_FALSE(parse_record(line.substr(0, cut))) << "cut after " << cut;
@@ -190,6 +192,68 @@ TEST(Work, FailuresAreRecordsAndGivenUpAfterThreeAttempts) {
   again.retry = true;
   EXPECT_EQ(run(plan, path, echo(), again).done, 1u);
   EXPECT_TRUE(run(plan, path, echo()).given_up.empty());
+}
+
+/// A failed attempt at the first job, as another process recorded it.
+void record_failure(const Plan& plan, const std::string& file, int attempt, int attempts) {
+  Record record{plan.jobs[0].key, plan.jobs[0].text, End::failed, attempt, attempts, "null", {}, {"other", "", ""}, 1};
+  record.failure.text = "failure " + std::to_string(attempt);
+  std::ofstream(file) << line_of(record);
+}
+
+TEST(Work, ReadersGiveUpWhereTheWorkerDid) {
+  const Plan plan = plan_of(2);
+  const std::string path = fresh("given_up");
+  const JobRunner runner{[](const Job& job) { return Outcome{job.name == "a1" ? 1 : 0, "1", "no"}; }};
+  const auto progress = [&] {
+    auto store = JobStore::open(path, false);
+    EXPECT_FALSE(has_errors(store->refresh()));
+    JobQueue queue(plan, *store, as_recorded());
+    if (!queue.given_up().empty()) {
+      EXPECT_NE(queue.why(1).find("(attempt 1 of 1, on "), std::string::npos) << queue.why(1);
+    }
+    return queue.progress();
+  };
+  WorkOptions options;
+  options.attempts = 1;
+  EXPECT_EQ(run(plan, path, runner, options).done, 2u);
+  EXPECT_EQ(progress().given_up, 1u) << "one attempt was asked for";
+  EXPECT_EQ(progress().failed, 0u);
+  options.attempts = 4;
+  EXPECT_EQ(run(plan, path, runner, options).done, 3u) << "attempts 2 to 4";
+  options.attempts = 1;
+  options.retry = true;
+  EXPECT_EQ(run(plan, path, runner, options).done, 1u) << "and a fifth";
+  auto store = JobStore::open(path, false);
+  ASSERT_FALSE(has_errors(store->refresh()));
+  const Known* known = store->find(plan.jobs[1].key);
+  EXPECT_EQ(known->attempts, 5);
+  EXPECT_EQ(known->allowed, 5);
+}
+
+TEST(Work, TheLastAttemptIsShownWhateverFileHasIt) {
+  const Plan plan = plan_of(1);
+  const std::string path = fresh("last_attempt");
+  std::filesystem::create_directories(path);
+  record_failure(plan, path + "/a.1.jsonl", 2, 2);
+  record_failure(plan, path + "/b.1.jsonl", 1, 2);
+  auto store = JobStore::open(path, false);
+  ASSERT_FALSE(has_errors(store->refresh()));
+  const JobQueue queue(plan, *store, as_recorded());
+  EXPECT_EQ(queue.given_up().size(), 1u);
+  EXPECT_NE(queue.why(0).find("failure 2 (attempt 2 of 2, on other)"), std::string::npos) << queue.why(0);
+}
+
+TEST(Work, RecordsThatSayNoNumberOfAttemptsHadThree) {
+  const Plan plan = plan_of(1);
+  const std::string path = fresh("no_number");
+  std::filesystem::create_directories(path);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    record_failure(plan, path + "/a." + std::to_string(attempt) + ".jsonl", attempt, 0);
+    auto store = JobStore::open(path, false);
+    ASSERT_FALSE(has_errors(store->refresh()));
+    EXPECT_EQ(JobQueue(plan, *store, as_recorded()).given_up().size(), attempt == 3 ? 1u : 0u);
+  }
 }
 
 TEST(Work, WrongResultsAreNeverTriedAgain) {
@@ -356,7 +420,7 @@ TEST(Store, TenThousandRecordsMergeInASecond) {
     std::string lines;
     for (int r = 0; r < 2500; ++r) {
       const std::string job = R"({"name":"job )" + std::to_string(part * 2500 + r) + R"(","verb":"test"})";
-      lines += line_of({content_key(job), job, End::ok, 1, "[" + std::string(400, '1') + "]", {}, {}, 0});
+      lines += line_of({content_key(job), job, End::ok, 1, 0, "[" + std::string(400, '1') + "]", {}, {}, 0});
     }
     ASSERT_FALSE(has_errors(store->append_lines(lines)));
   }
@@ -386,7 +450,7 @@ TEST(Store, ExportsQuoteAndIndexAnew) {
   const std::string path = fresh("exports");
   auto store = JobStore::open(path, true);
   const std::string job = R"({"name":"a, \"b\"","verb":"test"})";
-  ASSERT_FALSE(has_errors(store->append({content_key(job), job, End::ok, 1, "[1,2]", {}, {"h", "0.1", "d"}, 0.5})));
+  ASSERT_FALSE(has_errors(store->append({content_key(job), job, End::ok, 1, 0, "[1,2]", {}, {"h", "0.1", "d"}, 0.5})));
   const auto rows = rows_of(*store);
   ASSERT_TRUE(rows);
   EXPECT_NE(csv(*rows, false).find(",test,\"a, \"\"b\"\"\",ok,1,h,d,0.1,0.500000,\"[1,2]\",,"), std::string::npos)
