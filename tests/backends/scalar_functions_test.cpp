@@ -130,10 +130,18 @@ TEST_P(FunctionsOf, AreTheInterpretersInCpp) {
   expect_functions(*parse_dtype(GetParam()), machine("scalar_c"), 28 * 28);
 }
 
-INSTANTIATE_TEST_SUITE_P(Type, FunctionsOf,
-                         testing::Values("f32", "f64", "bf16", "f16", "tf32", "e4m3", "e5m2", "s8", "u8", "s16", "u16",
-                                         "s32", "u32", "s64", "u64", "bool"),
-                         [](const auto& one) { return std::string(one.param); });
+class HeavyFunctionsOf : public FunctionsOf {};
+
+TEST_P(HeavyFunctionsOf, AreTheInterpretersInCpp) {
+  expect_functions(*parse_dtype(GetParam()), machine("scalar_c"), 28 * 28);
+}
+
+constexpr const char* types_of_functions[] = {"f32", "f64", "e4m3", "e5m2", "bf16", "tf32", "f16",  "s8",
+                                              "u8",  "s16", "u16",  "s32",  "s64",  "u32",  "bool", "u64"};
+const auto type_of_case = [](const auto& one) { return std::string(one.param); };
+INSTANTIATE_TEST_SUITE_P(Type, FunctionsOf, testing::ValuesIn(every_nth(types_of_functions, 2)), type_of_case);
+INSTANTIATE_TEST_SUITE_P(Type, HeavyFunctionsOf, testing::ValuesIn(all_but_every_nth(types_of_functions, 2)),
+                         type_of_case);
 
 TEST(ScalarFunctions, OfOneElementAndOfNone) {
   for (const std::int64_t length : {1, 0})
@@ -150,7 +158,7 @@ void are_the_interpreters_in_emulated_kernels(Every every) {
     if (!every.skips()) expect_functions(type, machine("nvidia_sm80"), 28 * 7);
 }
 
-TEST(ScalarFunctions, AreTheInterpretersInEmulatedKernels) { are_the_interpreters_in_emulated_kernels(Every(2)); }
+TEST(ScalarFunctions, AreTheInterpretersInEmulatedKernels) { are_the_interpreters_in_emulated_kernels(Every(5)); }
 TEST(HeavyScalarFunctions, AreTheInterpretersInEmulatedKernels) { are_the_interpreters_in_emulated_kernels(Every(1)); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Seen in the machine code, so it holds on a busy machine too.
 
 #include "tests/backends/machine_code.h"
+#include "tests/every.h"
 
 namespace isamap {
 namespace {
@@ -137,23 +138,22 @@ class HeavySpills : public testing::TestWithParam<Emitted> {};
 
 TEST_P(HeavySpills, InnermostLoopsStayInRegisters) { expect_registers(GetParam(), true); }
 
-/// The cases with even numbers, or the others.
-std::vector<Emitted> half_of_cases(std::size_t from) {
-  std::vector<Emitted> half;
-  for (std::size_t i = from; i < std::size(cases); i += 2) half.push_back(cases[i]);
-  return half;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, Spills, testing::ValuesIn(half_of_cases(0)),
+INSTANTIATE_TEST_SUITE_P(Kernels, Spills, testing::ValuesIn(every_nth(cases, 4)),
                          [](const auto& one) { return std::string(one.param.name); });
-INSTANTIATE_TEST_SUITE_P(Kernels, HeavySpills, testing::ValuesIn(half_of_cases(1)),
+INSTANTIATE_TEST_SUITE_P(Kernels, HeavySpills, testing::ValuesIn(all_but_every_nth(cases, 4)),
                          [](const auto& one) { return std::string(one.param.name); });
 
 class SpillsToTheStack : public testing::TestWithParam<Emitted> {};
 
 TEST_P(SpillsToTheStack, AreNone) { expect_registers(GetParam(), false); }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, SpillsToTheStack, testing::ValuesIn(with_copies),
+class HeavySpillsToTheStack : public testing::TestWithParam<Emitted> {};
+
+TEST_P(HeavySpillsToTheStack, AreNone) { expect_registers(GetParam(), false); }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, SpillsToTheStack, testing::ValuesIn(every_nth(with_copies, 3)),
+                         [](const auto& one) { return std::string(one.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernels, HeavySpillsToTheStack, testing::ValuesIn(all_but_every_nth(with_copies, 3)),
                          [](const auto& one) { return std::string(one.param.name); });
 
 /// What the compiler makes of an element statement with a function: one loop over vectors, and nothing is called.

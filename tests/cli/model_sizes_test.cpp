@@ -42,7 +42,7 @@ std::map<std::string, int> codes_of_one_compilation(const Json& json, std::size_
   return codes;
 }
 
-TEST(ModelSizes, LengthsOfATransformer) {
+TEST(HeavyModelSizes, LengthsOfATransformer) {
   const Json json = run_at_sizes(dynamic_models + "dynamic_transformer.onnx",
                                  {"--dims", "batch=1,seq=1..64", "--sizes", "seq=1,2,37,64"});
   const auto codes = codes_of_one_compilation(json, 4);
@@ -58,7 +58,7 @@ TEST(ModelSizes, BatchesOfAConvolutionNetwork) {
   EXPECT_GE(codes.at("rows"), 4);
 }
 
-TEST(ModelSizes, ImagesOfAFullyConvolutionalNetwork) {
+TEST(HeavyModelSizes, ImagesOfAFullyConvolutionalNetwork) {
   const Json json = run_at_sizes(dynamic_models + "dynamic_fcn.onnx",
                                  {"--dims", "H=4..128/4@32,W=4..128/4@40", "--sizes", "H=8,36,W=4,52"});
   codes_of_one_compilation(json, 4);

@@ -145,7 +145,10 @@ TEST(Tutorial, EveryStepDoesWhatThePageSays) {
   EXPECT_GE(reader.files, 5);
 }
 
-bool takes_long(const std::string& command) { return command.find("mobilenet_v1.onnx") != std::string::npos; }
+/// A whole model, and every instruction of a machine (Verify.EveryModelThatRunsHereIsTrue executes those of some).
+bool takes_long(const std::string& command) {
+  return command.find("mobilenet_v1.onnx") != std::string::npos || command.find(" hw verify ") != std::string::npos;
+}
 
 TEST(Readme, EveryCommandDoesWhatThePageSays) {
   Reader reader([](const std::string& command) { return !takes_long(command); });
@@ -153,10 +156,10 @@ TEST(Readme, EveryCommandDoesWhatThePageSays) {
   EXPECT_GE(reader.commands, 10);
 }
 
-TEST(ReadmeHeavy, TheModelToo) {
+TEST(ReadmeHeavy, WhatTakesLongToo) {
   Reader reader(takes_long);
   reader.follow(read_file(ISAMAP_SOURCE_DIR "/README.md"));
-  EXPECT_EQ(reader.commands, 1);
+  EXPECT_EQ(reader.commands, 2);
 }
 
 }  // namespace

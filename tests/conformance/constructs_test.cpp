@@ -146,7 +146,7 @@ std::vector<Case> share(std::size_t part, std::size_t parts) {
   return some;
 }
 
-constexpr std::size_t constructs_turns = 2;  ///< of 40 sizes one; HeavyConstructs takes all
+constexpr std::size_t constructs_turns = 4;  ///< of 40 sizes one; two turns are taken, HeavyConstructs takes all
 
 /// Each construct of each type at one size in one of the turns; the sizes of the turns lie 20 apart. Of `targets` each
 /// has its share.
@@ -339,7 +339,7 @@ TEST_P(Constructs, OfEveryTypeAtOneSize) {
     ConstructsOn(here[target], by[GetParam() % by.size()]).check(each_at_one_size(GetParam(), target, here.size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Turn, Constructs, testing::Range(std::size_t{0}, constructs_turns));
+INSTANTIATE_TEST_SUITE_P(Turn, Constructs, testing::Values(std::size_t{0}, std::size_t{1}));
 
 class HeavyConstructs : public testing::TestWithParam<std::string> {};
 

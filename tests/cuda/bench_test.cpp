@@ -90,7 +90,7 @@ class Bench : public ::testing::Test {
 };
 
 /// What no nest isolates is in the bundle as well, and its record is replayed.
-TEST_F(Bench, InstructionsByHandComeBack) {
+TEST_F(Bench, HeavyInstructionsByHandComeBack) {
   make("elementwise", "ldmatrix_x2");
   const Ended ran = run({}, {"probe", "build", "instructions"});
   ASSERT_EQ(ran.code, 0) << ran.said;
@@ -227,7 +227,7 @@ TEST_F(Bench, AFolderOfOthersIsLeftAlone) {
 }
 
 // A library that refuses all it is asked for, and one whose default refuses and whose other way computes nothing.
-TEST_F(Bench, ALibraryThatIsWrongIsNoPeer) {
+TEST_F(Bench, HeavyALibraryThatIsWrongIsNoPeer) {
   make("product_s8");
   const auto with_library = [&](const std::string& body) {
     const std::string text =
@@ -254,7 +254,7 @@ TEST_F(Bench, ALibraryThatIsWrongIsNoPeer) {
   EXPECT_GT(idle.value("seconds", 0.0), 0.0);
 }
 
-TEST_F(Bench, OtherSumsAndTypesAreRight) {
+TEST_F(Bench, HeavyOtherSumsAndTypesAreRight) {
   make("sum_");
   EXPECT_EQ(run().code, 0);
   for (const char* name : {"convolution_16_s0", "batched_16_s0", "epilogue_16_s0", "transposed_a_16_s0"})

@@ -55,7 +55,7 @@ void tiles_are_right_however_they_arrive(Every every) {
   }
 }
 
-TEST(Counted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(2)); }
+TEST(Counted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(3)); }
 TEST(HeavyCounted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(1)); }
 
 void sizes_that_do_not_divide(Every every) {
@@ -68,7 +68,7 @@ void sizes_that_do_not_divide(Every every) {
     }
 }
 
-TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(4)); }
+TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(8)); }
 TEST(HeavyCounted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(1)); }
 
 TEST(Counted, TilesInGroupsOfRows) {
@@ -153,7 +153,7 @@ nest:
   - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
 )";
 
-TEST(Counted, BatchesTakeTurnsToo) {
+TEST(HeavyCounted, BatchesTakeTurnsToo) {
   const auto model = machine("nvidia_sm90a");
   expect_same(lowered(batch(3, 128, 80, 136), batched, model), model, 5);
   const Program made = searched(batch(8, 2048, 1024, 512), model);
@@ -275,7 +275,7 @@ class CounterFaults : public ::testing::Test {
 const char *const loader = "// loader\n", *const others = "  } else {\n",
                   *const end_of_kernel = "extern \"C\" cudaError_t";
 
-TEST_F(CounterFaults, AWaitForATileThatIsDropped) {
+TEST_F(CounterFaults, HeavyAWaitForATileThatIsDropped) {
   expect_found(without(unit->text, others, end_of_kernel, "phases_until("),
                "before the asynchronous copy into it was waited for");
 }
@@ -286,7 +286,7 @@ TEST_F(CounterFaults, AWaitForAPlaceThatIsDropped) {
     EXPECT_FALSE(emulate(without(unit->text, loader, others, "phases_until("), *unit, made, model).right);
   }
 }
-TEST_F(CounterFaults, APhaseThatIsWrong) {
+TEST_F(CounterFaults, HeavyAPhaseThatIsWrong) {
   for (const std::string& how : deliveries) {
     SCOPED_TRACE(how);
     const Delivered delivered(how);
@@ -295,19 +295,19 @@ TEST_F(CounterFaults, APhaseThatIsWrong) {
                      .right);
   }
 }
-TEST_F(CounterFaults, AParityThatIsNone) {  // the machine takes one bit: 2 would be 0 there
+TEST_F(CounterFaults, HeavyAParityThatIsNone) {  // the machine takes one bit: 2 would be 0 there
   expect_found(changed(unit->text, "emulation::until(at, parity)", "emulation::until(at, parity + 2)"),
                "; a parity is 0 or 1");
 }
-TEST_F(CounterFaults, APlaceThatIsReleasedTooEarly) {
+TEST_F(CounterFaults, HeavyAPlaceThatIsReleasedTooEarly) {
   expect_found(
       changed(unit->text, "wait_groups_together(128, \"products\", 0)", "wait_groups_together(128, \"products\", 1)"),
       "of shared memory");
 }
-TEST_F(CounterFaults, BytesThatNobodyAnnounced) {
+TEST_F(CounterFaults, HeavyBytesThatNobodyAnnounced) {
   expect_found(changed(unit->text, "emulation::expect(at, bytes)", "emulation::expect(at, bytes - 16)"), "counter");
 }
-TEST_F(CounterFaults, ACounterThatIsUsedBeforeItIsThere) {
+TEST_F(CounterFaults, HeavyACounterThatIsUsedBeforeItIsThere) {
   std::string text = unit->text;
   const std::size_t at = text.find("  __syncthreads();\n", text.find("__global__ void"));
   ASSERT_NE(at, std::string::npos);
@@ -326,7 +326,7 @@ TEST_F(CounterFaults, RowsPermutedOnOneSideOnly) {
   EXPECT_FALSE(
       emulate(changed(unit->text, one, "each((([](auto a, int, int, int) { return a; }))("), *unit, made, model).right);
 }
-TEST_F(CounterFaults, RowsThatTheHostDescribesInOrder) {
+TEST_F(CounterFaults, HeavyRowsThatTheHostDescribesInOrder) {
   std::string text = unit->text;
   const std::string described = "_tensormap_box, ";
   const std::size_t at = text.find(described);

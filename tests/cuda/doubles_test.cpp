@@ -2,6 +2,7 @@
 // Products of doubles whose tiles are brought by asynchronous copies.
 
 #include "tests/cuda/support.h"
+#include "tests/every.h"
 #include "tests/searched.h"
 
 namespace isamap {
@@ -25,11 +26,12 @@ nest:
   - do s0 with mma_f64(i=i, j=j, k=k)
 )";
 
-TEST(Doubles, AreRightHoweverTheirCopiesArrive) {
+void are_right_however_their_copies_arrive(Every every) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     const std::string by_eights = changed(doubles_schedule, "cp_async_16_b64", "cp_async_8_b64");
     for (const auto& [schedule, k] : {std::pair(std::string(doubles_schedule), 38), {by_eights, 37}}) {
+      if (every.skips()) continue;
       const Program made = lowered(product("f64", "f64", 40, 33, k, true), schedule, model);
       const bool all = name == std::string("nvidia_sm80") && k % 2 == 0;
       for (const std::string& how : all ? deliveries : std::vector<std::string>{"late", "eager"}) {
@@ -40,6 +42,9 @@ TEST(Doubles, AreRightHoweverTheirCopiesArrive) {
     }
   }
 }
+
+TEST(Doubles, AreRightHoweverTheirCopiesArrive) { are_right_however_their_copies_arrive(Every(3)); }
+TEST(HeavyDoubles, AreRightHoweverTheirCopiesArrive) { are_right_however_their_copies_arrive(Every(1)); }
 
 TEST(Doubles, TheSearchCopiesThemAhead) {
   const auto model = machine("nvidia_sm80");

@@ -31,7 +31,7 @@ TEST_F(Faults, AWaitThatIsOneTooWeak) {
                 "before the asynchronous copy into it was waited for");
 }
 
-TEST_F(Faults, AnEagerMachineHidesAWeakWait) {  // which is why copies arrive late by default
+TEST_F(Faults, HeavyAnEagerMachineHidesAWeakWait) {  // which is why copies arrive late by default
   EXPECT_TRUE(with("wait_groups(\"copies\", 1)", "wait_groups(\"copies\", 2)", "eager").right);
 }
 
@@ -43,14 +43,16 @@ TEST_F(Faults, ABarrierThatIsDropped) {
   }
 }
 
-TEST_F(Faults, AGroupThatIsNotCommitted) { expect_report(with("        copies_commit();\n", ""), "of shared memory"); }
+TEST_F(Faults, HeavyAGroupThatIsNotCommitted) {
+  expect_report(with("        copies_commit();\n", ""), "of shared memory");
+}
 
-TEST_F(Faults, APaddedRowOnOneSideOnly) {  // rows of 40 are written, rows of 32 are read
+TEST_F(Faults, HeavyAPaddedRowOnOneSideOnly) {  // rows of 40 are written, rows of 32 are read
   const Emulated found = with("(40*((threadIdx.x % 32)%16)", "(32*((threadIdx.x % 32)%16)");
   EXPECT_FALSE(found.right);
 }
 
-TEST_F(Faults, APlaceInTheRingThatIsFilledTooEarly) {  // two places where three are needed
+TEST_F(Faults, HeavyAPlaceInTheRingThatIsFilledTooEarly) {  // two places where three are needed
   for (const std::string& how : deliveries) {
     SCOPED_TRACE(how);
     EXPECT_FALSE(with("2552*k6 - 7656*((k6 + 2)/3) + 5104", "2552*k6 - 7656*((k6 + 1)/3) + 2552", how).right);

@@ -41,7 +41,7 @@ void few_long_rows_are_shared_by_the_warps_of_a_block(Every every) {
   }
 }
 
-TEST(Parts, FewLongRowsAreSharedByTheWarpsOfABlock) { few_long_rows_are_shared_by_the_warps_of_a_block(Every(4)); }
+TEST(Parts, FewLongRowsAreSharedByTheWarpsOfABlock) { few_long_rows_are_shared_by_the_warps_of_a_block(Every(8)); }
 TEST(HeavyParts, FewLongRowsAreSharedByTheWarpsOfABlock) { few_long_rows_are_shared_by_the_warps_of_a_block(Every(1)); }
 
 TEST(Parts, AreRightHoweverThreadsTakeTurns) {

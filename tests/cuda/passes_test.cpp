@@ -8,6 +8,7 @@
 #include "hwdesc/layout/bank_conflict_passes.h"
 #include "hwdesc/layout/bank_conflicts.h"
 #include "tests/cuda/requests.h"
+#include "tests/every.h"
 
 namespace isamap {
 namespace {
@@ -221,7 +222,7 @@ TEST(Passes, OfMatrixStores) {
 }
 
 // Rows of ever more bytes, as they come: what the matrix loads meet is what `hw check` says of such rows.
-TEST(Passes, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
+void of_matrix_loads_are_what_the_description_says_of_rows(Every every) {
   const auto model = machine("nvidia_sm80");
   const auto found_by_name = [&](const std::string& name) -> const Instruction& {
     for (const Instruction& i : model.instructions())
@@ -236,6 +237,7 @@ TEST(Passes, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
   ASSERT_EQ(rows.size(), 3u);
   const std::string plain = changed(changed(ring_schedule, " pad 8", ""), " x3", "");
   for (const RowConflicts& row : rows) {
+    if (every.skips()) continue;
     const std::string depth = std::to_string(row.row_bytes / 2);
     SCOPED_TRACE(depth);
     const std::string schedule = changed(plain, "for k by 32", "for k by " + depth);
@@ -257,6 +259,13 @@ TEST(Passes, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
     }
     EXPECT_EQ(found.at("product_1 A_shared copies").passes, found.at("product_1 A_shared copies").least);
   }
+}
+
+TEST(Passes, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
+  of_matrix_loads_are_what_the_description_says_of_rows(Every(2));
+}
+TEST(HeavyPasses, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
+  of_matrix_loads_are_what_the_description_says_of_rows(Every(1));
 }
 
 /// What is known of a program's calls before it runs is what is counted when it does. By "array access", how many times
@@ -282,7 +291,7 @@ std::map<std::string, std::int64_t> expect_as_known(const Program& program, cons
   return degrees;
 }
 
-TEST(Passes, AreKnownOfSchedulesBeforeTheyRun) {
+void are_known_of_schedules_before_they_run(Every every) {
   const auto model = machine("nvidia_sm80");
   const std::string in_rows = ring_schedule, deep = changed(in_rows, "for k by 32", "for k by 64"),
                     in_columns = changed(changed(in_rows, "[j, k pad 8]", "[k, j pad 8]"), "_x2", "_x2_trans");
@@ -296,6 +305,7 @@ TEST(Passes, AreKnownOfSchedulesBeforeTheyRun) {
                         {in_rows, "] xor 1 from 7 to 4", 2, 2},
                         {deep, "] xor 2 from 7 to 4", 2, 2},
                         {in_columns, "]", 4, 8}}) {
+    if (every.skips()) continue;
     const std::string schedule = changed(c.schedule, " pad 8]", c.rows);
     SCOPED_TRACE(schedule);
     const Program program = lowered(product("bf16", "f32", 70, 72, 200, c.schedule != in_columns), schedule, model);
@@ -304,15 +314,22 @@ TEST(Passes, AreKnownOfSchedulesBeforeTheyRun) {
   }
 }
 
-TEST(Passes, AreTheFewestForWhatTheSearchMakes) {
+TEST(Passes, AreKnownOfSchedulesBeforeTheyRun) { are_known_of_schedules_before_they_run(Every(2)); }
+TEST(HeavyPasses, AreKnownOfSchedulesBeforeTheyRun) { are_known_of_schedules_before_they_run(Every(1)); }
+
+void are_the_fewest_for_what_the_search_makes(Every every) {
   for (const auto& [name, type, sum] :
        {std::tuple("nvidia_sm80", "bf16", "f32"), {"nvidia_sm80", "s8", "s32"}, {"nvidia_sm90a", "tf32", "f32"}}) {
+    if (every.skips()) continue;
     SCOPED_TRACE(std::string(name) + " " + type);
     const auto model = machine(name);
     for (const auto& [what, degree] : expect_as_known(searched(product(type, sum, 256, 256, 256, true), model), model))
       EXPECT_EQ(degree, 1) << what;
   }
 }
+
+TEST(Passes, AreTheFewestForWhatTheSearchMakes) { are_the_fewest_for_what_the_search_makes(Every(2)); }
+TEST(HeavyPasses, AreTheFewestForWhatTheSearchMakes) { are_the_fewest_for_what_the_search_makes(Every(1)); }
 
 // Eight copies of 16 bytes at a time: four of each row of 64 bytes. Where rows lie 80 bytes apart, the end of the
 // second row meets the beginning of the first.

@@ -74,7 +74,7 @@ void computes_what_one_block_would_for_all_sizes(Every every) {
   }
 }
 
-TEST(Split, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(2)); }
+TEST(Split, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(4)); }
 TEST(HeavySplit, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(1)); }
 
 TEST(Split, ComputesWhatOneBlockWouldForAnyDepth) {  // tiles are copied element by element
@@ -103,7 +103,7 @@ TEST(Split, SumsOfIntegersAndOfDoubles) {
                   model);
 }
 
-TEST(Split, WithoutPaddingTheLastPartIsShorter) {
+TEST(HeavySplit, WithoutPaddingTheLastPartIsShorter) {
   const HardwareModel model = machine("nvidia_sm80");
   expect_emulated(lowered(product("bf16", "f32", 70, 66, 264, true),
                           split_schedule("for k by 96 on block combine add_c_f32"), model),
@@ -127,7 +127,7 @@ TEST(Split, AddsToWhatTheCallerLeft) {
   EXPECT_EQ(unit->text.find("product_2("), std::string::npos);  // nothing is set before
 }
 
-TEST(Split, BlocksThatTakeTurns) {
+TEST(HeavySplit, BlocksThatTakeTurns) {
   const HardwareModel model = machine("nvidia_sm90a");
   for (const char* combine : {"add_wide_f32", "add_wide_pairs_f32"}) {
     std::string schedule = changed(turns_schedule, "COMBINE", combine);
@@ -244,7 +244,7 @@ void the_search_takes_it_where_processors_would_be_idle(Every every) {
 }
 
 TEST(Split, TheSearchTakesItWhereProcessorsWouldBeIdle) {
-  the_search_takes_it_where_processors_would_be_idle(Every(2));
+  the_search_takes_it_where_processors_would_be_idle(Every(4));
 }
 TEST(HeavySplit, TheSearchTakesItWhereProcessorsWouldBeIdle) {
   the_search_takes_it_where_processors_would_be_idle(Every(1));
@@ -295,7 +295,7 @@ class SplitFaults : public ::testing::Test {
   Result<TranslationUnit> unit = print_cuda(program, model);
 };
 
-TEST_F(SplitFaults, APlainStoreInTheCombinesPlace) {
+TEST_F(SplitFaults, HeavyAPlainStoreInTheCombinesPlace) {
   ASSERT_TRUE(unit);
   const Emulated found =
       emulate(changed(unit->text, "atomicAdd(to + at, buffer[e])", "to[at] = buffer[e]"), *unit, program, model);

@@ -31,7 +31,7 @@ void deeper_steps_and_other_rows(Every every) {
     }
 }
 
-TEST(Wide, DeeperStepsAndOtherRows) { deeper_steps_and_other_rows(Every(2)); }
+TEST(Wide, DeeperStepsAndOtherRows) { deeper_steps_and_other_rows(Every(4)); }
 TEST(HeavyWide, DeeperStepsAndOtherRows) { deeper_steps_and_other_rows(Every(1)); }
 
 TEST(Wide, TheSearchTakesThemForLargeProducts) {
@@ -101,11 +101,11 @@ TEST_F(WideFaults, AFenceThatIsDropped) {
   EXPECT_NE(found.output.find("wrote by another path, with no fence since"), std::string::npos) << found.output;
 }
 
-TEST_F(WideFaults, ProductsThatAreNotWaitedFor) {
+TEST_F(WideFaults, HeavyProductsThatAreNotWaitedFor) {
   EXPECT_FALSE(with("wait_groups_together(128, \"products\", 0)", "wait_groups_together(128, \"products\", 1)").right);
 }
 
-TEST_F(WideFaults, RowsPermutedOnOneSideOnly) {
+TEST_F(WideFaults, HeavyRowsPermutedOnOneSideOnly) {
   EXPECT_FALSE(with("emulation::permuted(at[0]->B", "(([](auto a, int, int, int) { return a; }))(at[0]->B").right);
 }
 

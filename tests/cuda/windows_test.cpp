@@ -115,7 +115,7 @@ void the_search_takes_them_onto_products_with_asynchronous_copies(Every every) {
 }
 
 TEST(Windows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
-  the_search_takes_them_onto_products_with_asynchronous_copies(Every(3));
+  the_search_takes_them_onto_products_with_asynchronous_copies(Every(6));
 }
 TEST(HeavyWindows, TheSearchTakesThemOntoProductsWithAsynchronousCopies) {
   the_search_takes_them_onto_products_with_asynchronous_copies(Every(1));
@@ -139,7 +139,7 @@ void groups_and_channels_before_rows(Every every) {
   }
 }
 
-TEST(Windows, GroupsAndChannelsBeforeRows) { groups_and_channels_before_rows(Every(3)); }
+TEST(Windows, GroupsAndChannelsBeforeRows) { groups_and_channels_before_rows(Every(6)); }
 TEST(HeavyWindows, GroupsAndChannelsBeforeRows) { groups_and_channels_before_rows(Every(1)); }
 
 TEST(Windows, OfOnePointAndOfNone) {

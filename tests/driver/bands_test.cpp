@@ -12,6 +12,7 @@
 #include "isamap/hardware.h"
 #include "planner/plan_file.h"
 #include "planner/traffic.h"
+#include "tests/every.h"
 #include "tests/models_of_text.h"
 #include "tests/planner/attention.h"
 #include "tests/scratch.h"
@@ -69,6 +70,9 @@ HardwareModel machine_with_small_caches() {
 
 class BandedModels : public testing::Test {
  protected:
+  void emitted_bands_give_what_the_interpreter_gives(Every every);
+  void heads_and_queries_are_rows(Every every);
+  void sums_over_bands(Every every);
   BandedModels() : model_(model_of_windows()), machine_(machine_with_small_caches()), store_(machine_, options()) {
     data_ = random_data(model_.kernel, Fill::real, 3);
   }
@@ -99,12 +103,13 @@ class BandedModels : public testing::Test {
   std::vector<TensorData> data_;
 };
 
-TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
+void BandedModels::emitted_bands_give_what_the_interpreter_gives(Every every) {
   const CompiledModel whole = compile_model(model_, plan_with({}), store_);
   const auto stored = link_model(model_, whole, data_, machine_);
   ASSERT_TRUE(stored);
   for (const std::vector<BandGroup>& bands :
        {std::vector<BandGroup>{{0, 5, 2}}, {{0, 5, 5}}, {{0, 2, 4}, {2, 2, 3}}, {{1, 3, 1}}, {{2, 3, 17}}}) {
+    if (every.skips()) continue;
     const CompiledModel compiled = compile_model(model_, plan_with(bands), store_);
     ASSERT_EQ(compiled.code, Exit::ok);
     const ModelRun run = run_model(model_, compiled, machine_, data_, {});
@@ -119,16 +124,24 @@ TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
   }
 }
 
+TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
+  emitted_bands_give_what_the_interpreter_gives(Every(2));
+}
+TEST_F(BandedModels, HeavyEmittedBandsGiveWhatTheInterpreterGives) {
+  emitted_bands_give_what_the_interpreter_gives(Every(1));
+}
+
 Model model_of_attention() { return model_of(attention_of_four_heads()); }
 
 /// Heads with the weights that each of them reads, heads of stored queries, keys and values, and queries.
-TEST_F(BandedModels, HeadsAndQueriesAreRows) {
+void BandedModels::heads_and_queries_are_rows(Every every) {
   const Model model = model_of_attention();
   const std::vector<TensorData> data = random_data(model.kernel, Fill::real, 3);
   std::vector<TensorData> expected = data;
   interpret(model.kernel, expected);
   for (const BandGroup& bands :
        {BandGroup{0, 8, 1, "h"}, {0, 8, 3, "h"}, {3, 5, 1, "h"}, {3, 5, 3, ""}, {2, 6, 2, "i"}}) {
+    if (every.skips()) continue;
     ModelPlan plan;
     plan.parts = {{{0}}, {{1}}, {{2, 3}}, {{4}}, {{5}}, {{6}}, {{7}}, {{8}}};
     plan.bands = {bands};
@@ -142,10 +155,14 @@ TEST_F(BandedModels, HeadsAndQueriesAreRows) {
   }
 }
 
+TEST_F(BandedModels, HeadsAndQueriesAreRows) { heads_and_queries_are_rows(Every(2)); }
+TEST_F(BandedModels, HeavyHeadsAndQueriesAreRows) { heads_and_queries_are_rows(Every(1)); }
+
 /// Every band adds to the sum; what follows it, and what others read, is computed once.
-TEST_F(BandedModels, SumsOverBands) {
+void BandedModels::sums_over_bands(Every every) {
   for (const BandGroup& bands :
        {BandGroup{1, 3, 1, "c"}, {1, 3, 3, "c"}, {1, 3, 5, "c"}, {1, 3, 8, "c"}, {0, 2, 2, "c"}}) {
+    if (every.skips()) continue;
     ModelPlan plan;
     plan.parts = {{{0}}, {{1}}, {{2}}, {{3, 4}}, {{5}}};
     plan.bands = {bands};
@@ -157,6 +174,9 @@ TEST_F(BandedModels, SumsOverBands) {
     EXPECT_LT(error_of(run), 1e-3);
   }
 }
+
+TEST_F(BandedModels, SumsOverBands) { sums_over_bands(Every(2)); }
+TEST_F(BandedModels, HeavySumsOverBands) { sums_over_bands(Every(1)); }
 
 /// The rows that a band keeps for the next: without one of them the output is another.
 TEST_F(BandedModels, ARowLessOfTheHaloIsSeen) {

@@ -13,6 +13,7 @@
 #include "driver/run_model.h"
 #include "isamap/backend.h"
 #include "isamap/hardware.h"
+#include "tests/every.h"
 #include "tests/models_of_text.h"
 #include "tests/planner/attention.h"
 #include "tests/scratch.h"
@@ -45,6 +46,8 @@ lower: Y[37 + i,j] = U[i,j] over i: 37, j: 29
 
 class ModelThreads : public testing::Test {
  protected:
+  void units_link_to_one_program(Every every);
+  void every_part_is_as_the_interpreter_says(Every every);
   /// The fastest machine of these that this processor is, with so many threads, and what it takes to start them.
   static HardwareModel machine(int threads, const std::string& start) {
     const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
@@ -82,8 +85,9 @@ class ModelThreads : public testing::Test {
   const std::vector<TensorData> data_ = random_data(model_.kernel, Fill::real, 3);
 };
 
-TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
-  for (const int threads : {2, 3, 5}) {
+void ModelThreads::every_part_is_as_the_interpreter_says(Every every) {
+  for (const int threads : {3, 2, 5}) {
+    if (every.skips()) continue;
     const HardwareModel on = machine(threads, "0cycles");
     if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
     EXPECT_NE(text_of(model_, on, data_).find("+= team.members"), std::string::npos) << "no part is distributed";
@@ -96,6 +100,9 @@ TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) {
       ASSERT_NEAR(run.data[8].get(i).real, expected[8].get(i).real, 1e-2) << i;
   }
 }
+
+TEST_F(ModelThreads, EveryPartIsAsTheInterpreterSays) { every_part_is_as_the_interpreter_says(Every(3)); }
+TEST_F(ModelThreads, HeavyEveryPartIsAsTheInterpreterSays) { every_part_is_as_the_interpreter_says(Every(1)); }
 
 /// What is compared is said to compute something else in two parts: the first of them is told, for any number of jobs.
 TEST_F(ModelThreads, TheFirstWrongPartIsTold) {
@@ -117,8 +124,9 @@ TEST_F(ModelThreads, TheFirstWrongPartIsTold) {
 }
 
 /// Units define every function once between them, and what one of them needs another one has.
-TEST_F(ModelThreads, UnitsLinkToOneProgram) {
-  for (const int threads : {1, 2}) {
+void ModelThreads::units_link_to_one_program(Every every) {
+  for (const int threads : {2, 1}) {
+    if (every.skips()) continue;
     const HardwareModel on = machine(threads, "0cycles");
     if (on.name.empty()) GTEST_SKIP() << "no machine with threads runs on this processor";
     const auto linked = link_model(model_, compiled(model_, on), data_, on);
@@ -162,6 +170,9 @@ TEST_F(ModelThreads, UnitsLinkToOneProgram) {
     make({source}, {"-c"}, "whole.o");
   }
 }
+
+TEST_F(ModelThreads, UnitsLinkToOneProgram) { units_link_to_one_program(Every(2)); }
+TEST_F(ModelThreads, HeavyUnitsLinkToOneProgram) { units_link_to_one_program(Every(1)); }
 
 /// Parts of a band are distributed like others: each waits for the rows of the one before, and nothing is computed or
 /// moved twice.

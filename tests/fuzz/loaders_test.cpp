@@ -130,13 +130,16 @@ TEST(FuzzLoaders, Kernels) {
          [](const std::string& text) { is_value_or_diagnostics(parse_kernel_yaml(text, "damaged.yaml")); });
 }
 
-TEST(FuzzLoaders, Hardware) {
-  attack(files_of(models_folder, ".yaml"), 40, [](const std::string& text) {
+void attack_hardware(int copies) {
+  attack(files_of(models_folder, ".yaml"), copies, [](const std::string& text) {
     const std::string path = write_temporary("damaged.yaml", text);
     is_value_or_diagnostics(load_hardware(path, {models_folder}));
     fs::remove(path);
   });
 }
+
+TEST(FuzzLoaders, Hardware) { attack_hardware(10); }
+TEST(HeavyFuzzLoaders, Hardware) { attack_hardware(40); }
 
 TEST(FuzzLoaders, Models) {
   if (!onnx_supported()) GTEST_SKIP() << "built without ONNX (Debian: apt-get install libonnx-dev libprotobuf-dev)";

@@ -126,9 +126,9 @@ class RandomKernel {
   std::vector<Matrix> matrices_, made_;
 };
 
-TEST(LanguageFuzz, RandomKernelsRunAsInterpreted) {
-  const char* seeds = std::getenv("ISAMAP_LANGUAGE_SEEDS");
-  const unsigned count = seeds ? static_cast<unsigned>(std::atoi(seeds)) : 8;
+/// Of `count` seeds, or as many as $ISAMAP_LANGUAGE_SEEDS says.
+void random_kernels_run_as_interpreted(unsigned count) {
+  if (const char* seeds = std::getenv("ISAMAP_LANGUAGE_SEEDS")) count = static_cast<unsigned>(std::atoi(seeds));
   for (unsigned seed = 1; seed <= count; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const std::string text = RandomKernel(seed).text();
@@ -136,9 +136,12 @@ TEST(LanguageFuzz, RandomKernelsRunAsInterpreted) {
     const auto kernel = parse_kernel_yaml(text, "k.yaml");
     if (!kernel && render(kernel.diagnostics()).find("no statement uses tensor") != std::string::npos) continue;
     expect_right(kernel_of(text));
-    if (HasFailure()) return;
+    if (testing::Test::HasFailure()) return;
   }
 }
+
+TEST(LanguageFuzz, RandomKernelsRunAsInterpreted) { random_kernels_run_as_interpreted(4); }
+TEST(HeavyLanguageFuzz, RandomKernelsRunAsInterpreted) { random_kernels_run_as_interpreted(24); }
 
 }  // namespace
 }  // namespace isamap

@@ -23,6 +23,7 @@
 #include "program/shared_copies.h"
 #include "program/tile_loops.h"
 #include "support/allocate.h"
+#include "tests/every.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {
@@ -88,7 +89,7 @@ TEST(SymbolicBlocks, EdgesOfADepthwiseConvolution) {
 }
 
 /// Each size alone from 0 on, so that images are also smaller than their edges.
-TEST(SymbolicBlocks, EdgesOfSmallImages) {
+void edges_of_small_images(Every every) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
   const SymbolicKernel kernel = symbolic_kernel(symbolic_edges);
   ASSERT_TRUE(grid_of(symbolic_edges).program);
@@ -96,6 +97,7 @@ TEST(SymbolicBlocks, EdgesOfSmallImages) {
   const auto runner = make_symbolic_runner(right, vector_machine());
   for (std::int64_t h = 0; h < 8; ++h)
     for (std::int64_t w = 0; w < 8; ++w) {
+      if (every.skips()) continue;
       const auto checked = run_at(*runner, kernel, {{"N", 1}, {"H", h}, {"W", w}}, availability(vector_machine()).how);
       ASSERT_TRUE(checked) << render(checked.diagnostics());
       EXPECT_TRUE(checked->correct) << h << " x " << w << ": " << checked->first_difference;
@@ -107,6 +109,9 @@ TEST(SymbolicBlocks, EdgesOfSmallImages) {
   ASSERT_TRUE(checked) << render(checked.diagnostics());
   EXPECT_FALSE(checked->correct);
 }
+
+TEST(SymbolicBlocks, EdgesOfSmallImages) { edges_of_small_images(Every(3)); }
+TEST(HeavySymbolicBlocks, EdgesOfSmallImages) { edges_of_small_images(Every(1)); }
 
 /// Versions share the grids of edges, whatever sizes the first one is for.
 TEST(SymbolicBlocks, EdgesServeAllVersions) {
