@@ -310,14 +310,16 @@ class SymbolicCompiler {
     double cycles = std::numeric_limits<double>::infinity();
   };
 
-  /// By this schedule or by one that is searched for it, whichever is cheaper; nothing: neither lowers.
+  /// By this schedule or, of blocks and few rows, by one that is searched for it, whichever is cheaper; nothing:
+  /// neither lowers.
   std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows) const {
     std::optional<RowBlock> found;
     if (auto program = lowered(schedule, rows)) {
       found = RowBlock{{std::move(*program), rows, {}}};
       if (const auto cycles = price(schedule, rows)) found->cycles = *cycles;
     }
-    if (is_written()) return found;
+    const bool is_rest = rows > kSearchedRests && rows < *std::rbegin(kBlocks);
+    if (is_written() || (found && is_rest)) return found;
     Compilation own = searched(rows);
     if (own.program && (!found || own.scheduled->cost.cycles < found->cycles))
       found = RowBlock{{std::move(*own.program), rows, {}}, own.scheduled->cost.cycles};
@@ -334,15 +336,17 @@ class SymbolicCompiler {
 
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
+  /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
   std::vector<RowPart> blocks_of(const Schedule& schedule) const {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(kBlocks)) - 1);
     std::iota(sizes.begin(), sizes.end(), 1);
     sizes.insert(sizes.end(), std::rbegin(kBlocks), std::rend(kBlocks));
     const double worthwhile = 1 - VersionOptions{}.worthwhile;
+    const bool is_alone = kernel_.sample.statements.size() == 1;
     std::vector<RowBlock> blocks;
     for (const std::int64_t rows : sizes) {
       const auto cycles = price(schedule, rows);
-      if (rows > 1 && cycles && *cycles > worthwhile * cycles_in(blocks, rows)) continue;
+      if (is_alone && rows > 1 && cycles && *cycles > worthwhile * cycles_in(blocks, rows)) continue;
       auto block = block_of(schedule, rows);
       if (!block && rows == 1) return {};
       if (block) blocks.push_back(std::move(*block));
