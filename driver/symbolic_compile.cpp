@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "driver/block_compile.h"
 #include "driver/grid_price.h"
+#include "driver/grid_versions.h"
 #include "driver/launch_compile.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
@@ -302,18 +304,56 @@ class SymbolicCompiler {
     return compile(block(rows), model_, small);
   }
 
-  /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
-  std::vector<RowPart> blocks_of(const Schedule& schedule) const {
-    std::vector<RowPart> parts;
-    for (const std::int64_t rows : kBlocks) {
-      std::optional<Program> program;
-      if (!is_written()) program = std::move(searched(rows).program);
-      if (!program) program = lowered(schedule, rows);
-      if (!program) return {};
-      parts.push_back({std::move(*program), rows, {}});
+  /// A whole program of so many rows, and its predicted cycles.
+  struct RowBlock {
+    RowPart part;
+    double cycles = std::numeric_limits<double>::infinity();
+  };
+
+  /// By this schedule or, of blocks and few rows, by one that is searched for it, whichever is cheaper; nothing:
+  /// neither lowers.
+  std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows) const {
+    std::optional<RowBlock> found;
+    if (auto program = lowered(schedule, rows)) {
+      found = RowBlock{{std::move(*program), rows, {}}};
+      if (const auto cycles = price(schedule, rows)) found->cycles = *cycles;
     }
-    if (!add_rests(schedule, parts) || !same_packing(parts, parts)) return {};
-    return parts;
+    const bool is_rest = rows > kSearchedRests && rows < *std::rbegin(kBlocks);
+    if (is_written() || (found && is_rest)) return found;
+    Compilation own = searched(rows);
+    if (own.program && (!found || own.scheduled->cost.cycles < found->cycles))
+      found = RowBlock{{std::move(*own.program), rows, {}}, own.scheduled->cost.cycles};
+    return found;
+  }
+
+  /// Predicted cycles of so many rows in as large blocks as there are; `blocks` by rising rows.
+  static double cycles_in(const std::vector<RowBlock>& blocks, std::int64_t rows) {
+    double cycles = 0;
+    for (auto block = blocks.rbegin(); block != blocks.rend(); rows %= block->part.rows, ++block)
+      cycles += block->cycles * static_cast<double>(rows / block->part.rows);
+    return cycles;
+  }
+
+  /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
+  /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
+  /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
+  std::vector<RowPart> blocks_of(const Schedule& schedule) const {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(kBlocks)) - 1);
+    std::iota(sizes.begin(), sizes.end(), 1);
+    sizes.insert(sizes.end(), std::rbegin(kBlocks), std::rend(kBlocks));
+    const double worthwhile = 1 - VersionOptions{}.worthwhile;
+    const bool is_alone = kernel_.sample.statements.size() == 1;
+    std::vector<RowBlock> blocks;
+    for (const std::int64_t rows : sizes) {
+      const auto cycles = price(schedule, rows);
+      if (is_alone && rows > 1 && cycles && *cycles > worthwhile * cycles_in(blocks, rows)) continue;
+      auto block = block_of(schedule, rows);
+      if (!block && rows == 1) return {};
+      if (block) blocks.push_back(std::move(*block));
+    }
+    std::vector<RowPart> parts;
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) parts.push_back(std::move(block->part));
+    return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
   }
 
   /// The copies that are packed ahead of time.

@@ -13,11 +13,13 @@
 namespace isamap {
 namespace {
 
+/// A product with 0, of an axis without positions, is the number 0.
 SizeProduct product_of(const AffineExpr& e, SizeProduct with) {
   if (e.is_constant())
     with.number *= e.constant();
   else
     with.factors.push_back(e);
+  if (with.number == 0) with.factors.clear();
   return with;
 }
 

@@ -679,6 +679,87 @@ TEST(PackedConstants, ALoadedKernelPacksAtItsFirstCall) {
   EXPECT_EQ(inner(), 144);
 }
 
+/// Arguments may have the names of what the entry defines.
+TEST(SymbolicBlocks, TensorsMayHaveNamesOfLocals) {
+  run_sizes(R"(kernel: conv
+dims: {N: {max: 2, likely: 1}, H: {max: 30, likely: 14}, end: {max: 30, likely: 14}}
+tensors: {source: {shape: [N, 3, H, end], outside: 0}, F: {shape: [5, 3, 3, 3]}, source_padded: {shape: [N, 5, H, end]}}
+compute:
+  - source_padded[n,k,p,q] += source[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)",
+            12);
+  run_sizes(R"(kernel: gemm
+dims: {M: {max: 60, likely: 30}, N: {max: 60, likely: 30}, K: {max: 60, likely: 30}}
+tensors: {runs0: {shape: [M, K]}, B: {shape: [K, N], constant: true}, B_copy: {shape: [M, N]}}
+compute:
+  - B_copy[i,j] += runs0[i,k] * B[k,j]
+)",
+            12);
+}
+
+/// One constant is packed ahead of time, the other one has a shape that is known at the call: NAME_pack serves both.
+TEST(PackedConstants, OfFixedAndOfSymbolicShapes) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  const std::string mixed = R"(kernel: mixed
+dims: {M: {max: 120, likely: 30}, K: {max: 150, likely: 40}, N: 32}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, 24], constant: true}, D: {shape: [24, N], constant: true},
+  T: {shape: [M, 24]}, C: {shape: [M, N]}}
+compute:
+  - T[i,j] += A[i,k] * B[k,j]
+  - C[i,n] += T[i,j] * D[j,n]
+)";
+  const SymbolicCompilation compiled = constant_product(mixed, R"(schedule: mixed
+kernel: mixed
+target: x86_avx2
+nests:
+  -
+    - stage B in ram as [j/8, k, j%8]
+    - for i by 4
+    - for j by 8
+    - stage T in vec
+    - for k by 1
+    - stage B in vec
+    - for i by 1 unroll
+    - do s0 with fma_f32_bcast(j=j)
+  -
+    - stage D in ram as [n/8, j, n%8] aot
+    - for i by 4
+    - for n by 8
+    - stage C in vec
+    - for j by 1
+    - stage D in vec
+    - for i by 1 unroll
+    - do s1 with fma_f32_bcast(j=n)
+)");
+  ASSERT_TRUE(compiled.program);
+  const auto unit = print_symbolic_cpp(*compiled.program, vector_machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_NE(unit->text.find("mixed_fixed_pack(D, D_ram);\n  ++mixed_packings;"), std::string::npos) << unit->text;
+  const auto runner = make_symbolic_runner(*compiled.program, vector_machine());
+  for (const auto& [m, k] : {std::pair(0, 3), std::pair(5, 0), std::pair(1, 1), std::pair(61, 37), std::pair(4, 40)}) {
+    const auto checked = run_at(*runner, symbolic_kernel(mixed), {{"M", m}, {"K", k}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << m << " " << k << ": " << checked->first_difference;
+  }
+  auto loaded = load_program(*compiled.program, vector_machine());
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> a(48 * 40, 1), b(40 * 24, 1), d(24 * 32, 1), c(48 * 32);
+  const auto first = [&] {
+    const auto problem = loaded->call({{a.data(), DType::f32, {48, 40}, {}},
+                                       {b.data(), DType::f32, {40, 24}, {}},
+                                       {d.data(), DType::f32, {24, 32}, {}},
+                                       {c.data(), DType::f32, {48, 32}, {}}});
+    EXPECT_FALSE(problem) << problem->message;
+    return c.front();
+  };
+  EXPECT_EQ(first(), 40 * 24);
+  std::fill(b.begin(), b.end(), 2.0F);
+  std::fill(d.begin(), d.end(), 3.0F);
+  EXPECT_EQ(first(), 40 * 24);  // both are kept
+  loaded->forget_packed();
+  EXPECT_EQ(first(), 6 * 40 * 24);  // neither is
+}
+
 // Versions -----------------------------------------------------------------------------------------------------------
 
 /// Two schedules, one of which is better up to 20 columns.
@@ -822,6 +903,20 @@ TEST(SymbolicBlocks, SumsAreRoundedUpOnlyWhereZerosVanish) {
   EXPECT_FALSE(rounded("{A: {shape: [M, K]}, C: {shape: [M]}}", "C[i] max= A[i,k]"));
   EXPECT_FALSE(rounded("{A: {shape: [M, K]}, C: {shape: [M]}}", "C[i] += exp(A[i,k])"));
   EXPECT_FALSE(rounded("{A: {shape: [M, K]}, B: {shape: [K]}, C: {shape: [M]}}", "C[i] += A[i,k] * (B[k] + 1)"));
+}
+
+/// A stride of no elements is a number, whatever the sizes: blocks have an extent for it.
+TEST(SymbolicBlocks, StridesOfAxesWithoutPositionsAreNumbers) {
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: nothing
+dims: {M: {max: 20, likely: 5}, N: {max: 20, likely: 5}}
+tensors: {A: {shape: [M, N, 0, 3]}, C: {shape: [M, N, 0, 3]}}
+compute:
+  - C[i,j,k,l] = 2*A[i,j,k,l]
+)");
+  const auto shape = grid_shape(kernel, 0);
+  ASSERT_TRUE(shape) << render(shape.diagnostics());
+  for (const SizeProduct& stride : shape->strides[0]) EXPECT_TRUE(stride.is_number());
+  EXPECT_EQ(block_kernel(*shape, {3, 4}, false).statements[0].domain.dims[1].extent, 4);
 }
 
 TEST(SymbolicBlocks, RefusalsNameTheSizeToBind) {

@@ -224,6 +224,56 @@ TEST(SymbolicRows, SoftmaxAtManySizes) { run_many(softmax, "M", 0, 18); }
 TEST(SymbolicRows, ABatchOfStridedWindowsAtManySizes) { run_many(strided_batch, "N", 0, 9); }
 TEST(SymbolicRows, StridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
 
+/// A copy of the output of all images: no loop walks them. An image costs the same in a block of several.
+TEST(SymbolicRows, BlocksAreAsLargeAsTheyAreCheaper) {
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: weights
+dims: {N: {max: 60, likely: 4}}
+tensors: {I: {shape: [N, 8, 12, 12], outside: 0}, F: {shape: [40, 8, 3, 3], constant: true}, O: {shape: [N, 40, 12, 12]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-1,q+s-1] * F[k,c,r,s]
+)");
+  const auto schedule = parse_schedule(R"(schedule: weights
+kernel: weights
+target: x86_avx2
+nest:
+  - stage F in ram as [k/16, c, r, s, k%16] aot
+  - stage O in ram as [n, k/16, p, q, k%16]
+  - for n by 1
+  - for k by 16
+  - for p by 1
+  - for q by 4
+  - stage O in vec
+  - for c by 1
+  - for r by 1
+  - for s by 1
+  - stage F in vec
+  - for q by 1 unroll
+  - stage I in vec
+  - for k by 8 unroll
+  - do s0 with fma_f32(j=k) outside I skip
+)",
+                                       "s.yaml", *bind(kernel, {{"N", 4}}), machine());
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  CompileOptions options;
+  options.hand_written = *schedule;
+  const SymbolicCompilation program = compile_symbolic(kernel, machine(), options);
+  ASSERT_TRUE(program.program) << render(program.problems);
+  const std::vector<RowPart>& parts = program.program->versions[0].parts;
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].rows, 1);
+  std::vector<std::int64_t> rows;  // several statements: rows hide latencies
+  for (const RowPart& part : compiled(symbolic_kernel(softmax)).program->versions.back().parts)
+    rows.push_back(part.rows);
+  EXPECT_EQ(rows, (std::vector<std::int64_t>{64, 8, 7, 6, 5, 4, 3, 2, 1}));
+  if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
+  const auto runner = make_symbolic_runner(*program.program, machine());
+  for (const std::int64_t images : {0, 1, 5}) {
+    const auto checked = run_at(*runner, kernel, {{"N", images}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << images << ": " << checked->first_difference;
+  }
+}
+
 TEST(SymbolicRows, MutantsAreCaught) {
   if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
   const SymbolicKernel kernel = product_of_rows();

@@ -142,14 +142,35 @@ std::set<TensorId> kept_constants(const SymbolicProgram& program) {
   return kept;
 }
 
+/// Names of what an entry defines (grid_text.h, padded_copies.h): arguments have others.
+std::vector<std::string> entry_locals(const SymbolicProgram& program) {
+  std::vector<std::string> locals = {"runs",       "many",     "left",     "at",         "blocks",      "copies",
+                                     "block",      "row",      "copy_row", "slack",      "pad_row",     "strip",
+                                     "strip_rows", "strip_of", "edge",     "by_edges",   "all",         "clamped",
+                                     "end",        "strip0",   "inner",    "copy",       "padded",      "Run",
+                                     "source",     "wanted",   "Source",   "KeptCopies", "GrowingArray"};
+  std::size_t most = 0;  // axes of tensors and of grids
+  for (const Grid& grid : program.grids) most = std::max(most, grid.shape.axes.size());
+  for (const Tensor& tensor : program.kernel.sample.tensors) most = std::max(most, tensor.shape.size());
+  for (std::size_t n = 0; n < most; ++n) {
+    for (const char* numbered : {"runs", "many", "r", "i", "zone", "below", "above", "shape", "extent"})
+      locals.push_back(numbered + std::to_string(n));
+    for (const Tensor& tensor : program.kernel.sample.tensors)
+      for (const char* numbered : {"_own", "_s"})
+        locals.push_back(identifier(tensor.name) + numbered + std::to_string(n));
+  }
+  for (const Tensor& tensor : program.kernel.sample.tensors)
+    for (const char* of : {"_padded", "_memory", "_copy", "_copy_memory", "_copy_of", "_copy_at", "_copy_there",
+                           "_packed_of", "_packed_copies"})
+      locals.push_back(identifier(tensor.name) + of);
+  return locals;
+}
+
 BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) {
   const Kernel& kernel = program.kernel.sample;
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
   Names names;
-  for (const char* taken : {"runs",         "many",    "left",     "at",     "blocks",     "copies",     "block",
-                            "GrowingArray", "Run",     "copy_row", "slack",  "pad_row",    "KeptCopies", "Source",
-                            "by_edges",     "clamped", "strip",    "strip0", "strip_rows", "strip_of",   "edge"})
-    names.unique(taken);
+  for (const std::string& taken : entry_locals(program)) names.unique(taken);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
     if (buffer.role != BufferRole::argument) continue;  // of the function that packs

@@ -340,8 +340,8 @@ std::string cell_call(const GridPlace& place, const GridFunctions& functions, co
   }
   for (const auto& [tensor, numbers] : functions.copy_of)
     text += fmt::format(
-        "{0}if (const long c = {1}_of[block]; c != 0 && c != {1}_there[{1}_at]) {1}_there[{1}_at] = c, "
-        "copies[c]({2}{3});\n",
+        "{0}if (const long wanted = {1}_of[block]; wanted != 0 && wanted != {1}_there[{1}_at])\n"
+        "{0}  {1}_there[{1}_at] = wanted, copies[wanted]({2}{3});\n",
         indent, copy_name(shape, tensor), list, arrays);
   return text + fmt::format("{0}blocks[block]({1}{2});\n{3}}}\n", indent, list, arrays, indent.substr(2));
 }
