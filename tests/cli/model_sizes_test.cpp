@@ -131,7 +131,9 @@ TEST(ModelSizes, ArraysShowTheirSizes) {
     ASSERT_EQ(said.code, 0) << said.err;
     const Json json = Json::parse(said.out);
     EXPECT_EQ((json.contains("runs") ? json["runs"][0] : json)["compared"], 1) << how.back();
-    if (json.contains("runs")) EXPECT_EQ(json["runs"][0]["sizes"], (Json{{"N", 5}}));
+    if (json.contains("runs")) {
+      EXPECT_EQ(json["runs"][0]["sizes"], (Json{{"N", 5}}));
+    }
     EXPECT_EQ((*load_arrays(out))[0].data, array(y)) << how.back();
   }
   const auto code = [&](const std::vector<std::string>& more) {
