@@ -292,9 +292,10 @@ std::string how_text(const std::vector<SizeRun>& runs, const SizeSummary& summar
   if (!program.schedule)
     return fmt::format("{}, each compiled for itself ({}): {}\n", counted(runs.size(), "size"),
                        counted(static_cast<std::size_t>(summary.recompiles), "recompilation"), program.why_not);
+  const std::string why = program.why_not.empty() ? "" : ": " + program.why_not;
   std::string text =
-      fmt::format("{}, one search: its schedule is bound at each size ({})\n", counted(runs.size(), "size"),
-                  counted(static_cast<std::size_t>(summary.recompiles), "recompilation"));
+      fmt::format("{}, one search: its schedule is bound at each size ({}){}\n", counted(runs.size(), "size"),
+                  counted(static_cast<std::size_t>(summary.recompiles), "recompilation"), why);
   for (const SizeRun& run : runs)
     if (!run.searched_because.empty())
       text += fmt::format("{} has a schedule of its own: {}\n", values_text(run.sizes), run.searched_because);

@@ -41,7 +41,13 @@ SymbolicCompilation compile_launches(const SymbolicKernel& kernel, const Hardwar
   program.arguments = symbolic_arguments(kernel.sample);
   program.arguments.sums_in_order = program.arguments.library_functions = options.strict_float;
   program.launches = std::move(*launches);
-  if (const auto files = emit(program, model); !files) return refused(Exit::no_answer, files.diagnostics());
+  auto files = emit(program, model);
+  if (!files) {  // with the tiles of the likely sizes alone
+    for (StatementLaunch& launch : program.launches)
+      if (launch.tiles.size() > 1) launch.tiles.resize(1);
+    files = emit(program, model);
+  }
+  if (!files) return refused(Exit::no_answer, files.diagnostics());
   result.schedules.push_back(std::move(likely.scheduled->schedule));
   result.found_at.push_back(0);
   result.program = std::move(program);

@@ -310,9 +310,10 @@ class SymbolicCompiler {
     double cycles = std::numeric_limits<double>::infinity();
   };
 
-  /// By this schedule or, of blocks and few rows, by one that is searched for it, whichever is cheaper; nothing:
-  /// neither lowers.
-  std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows) const {
+  /// By this schedule or, of blocks and few rows, by one that is searched for it and packs the same ahead of time,
+  /// whichever is cheaper; nothing: neither lowers.
+  std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows,
+                                   const std::vector<RowBlock>& others) const {
     std::optional<RowBlock> found;
     if (auto program = lowered(schedule, rows)) {
       found = RowBlock{{std::move(*program), rows, {}}};
@@ -321,7 +322,9 @@ class SymbolicCompiler {
     const bool is_rest = rows > kSearchedRests && rows < *std::rbegin(kBlocks);
     if (is_written() || (found && is_rest)) return found;
     Compilation own = searched(rows);
-    if (own.program && (!found || own.scheduled->cost.cycles < found->cycles))
+    const RowBlock* const like = found ? &*found : others.empty() ? nullptr : &others.front();
+    if (own.program && (!found || own.scheduled->cost.cycles < found->cycles) &&
+        (like == nullptr || same_packing({{*own.program, rows, {}}}, {like->part})))
       found = RowBlock{{std::move(*own.program), rows, {}}, own.scheduled->cost.cycles};
     return found;
   }
@@ -347,7 +350,7 @@ class SymbolicCompiler {
     for (const std::int64_t rows : sizes) {
       const auto cycles = price(schedule, rows);
       if (is_alone && rows > 1 && cycles && *cycles > worthwhile * cycles_in(blocks, rows)) continue;
-      auto block = block_of(schedule, rows);
+      auto block = block_of(schedule, rows, blocks);
       if (!block && rows == 1) return {};
       if (block) blocks.push_back(std::move(*block));
     }

@@ -35,8 +35,8 @@ Diagnostics not_tiled(const std::string& why) {
 class TileCompiler {
  public:
   TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options,
-               Bindings at)
-      : kernel_(kernel), model_(model), options_(options), at_(std::move(at)) {
+               AxisCounts searched)
+      : kernel_(kernel), model_(model), options_(options), searched_(std::move(searched)) {
     made_.shape = std::move(shape);
   }
 
@@ -66,7 +66,7 @@ class TileCompiler {
     made_.program = std::move(*edged);
     made_.program.sums_in_order = made_.program.library_functions = options_.strict_float;
     made_.tile = tiles_;
-    set_price();
+    if (!set_price()) return not_tiled("the cost model has no price of its tiles");
     return std::optional(std::move(made_));
   }
 
@@ -81,14 +81,7 @@ class TileCompiler {
   }
   /// False: it computes without instructions.
   bool find_schedule() {
-    AxisCounts counts;
-    for (const GridAxis& axis : axes()) {
-      const std::int64_t likely = std::max<std::int64_t>(evaluate(axis.extent, at_), 1);
-      counts.push_back(std::clamp(round_up(likely, kSearchRound), kSearchRound, kMostSearched));
-      if (axis.multiple % kSearchRound != 0)
-        counts.back() -= std::gcd(axis.multiple, kSearchRound);  // edges, and no more alignment
-    }
-    const Compilation likely = compile(kernel_of(counts), model_, options_);
+    const Compilation likely = compile(kernel_of(searched_), model_, options_);
     if (!likely.program || uses_no_instruction(likely.scheduled->schedule)) return false;
     made_.schedule = likely.scheduled->schedule;
     for (Nest& nest : made_.schedule.nests)  // parts of sums by several blocks
@@ -128,25 +121,29 @@ class TileCompiler {
   }
 
   /// Cycles of the schedule for so many tiles along each dim that is not summed, and steps along each that is.
-  double cycles(std::int64_t tiles, std::int64_t steps) const {
+  std::optional<double> cycles(std::int64_t tiles, std::int64_t steps) const {
     AxisCounts counts;
     for (std::size_t a = 0; a < axes().size(); ++a) counts.push_back((axes()[a].reduced ? steps : tiles) * tiles_[a]);
     const auto cost = evaluate(made_.schedule, kernel_of(counts), model_);
-    return cost ? cost->total.cycles : 0;
+    return cost ? std::optional(cost->total.cycles) : std::nullopt;
   }
 
-  void set_price() {
+  /// False: the cost model refuses some number of tiles.
+  bool set_price() {
     TilePrice& price = made_.price;
     for (std::size_t a = 0; a < axes().size(); ++a)
       (axes()[a].reduced ? price.steps : price.tiles)
           .push_back(floordiv(axes()[a].extent + (tiles_[a] - 1), tiles_[a]));
-    const double steps = std::pow(kTileSteps, price.steps.size());
-    const double more = std::pow(2 * kTileSteps, price.steps.size()), of_more = cycles(1, 2 * kTileSteps);
-    const double step = price.steps.empty() ? 0 : (of_more - cycles(1, kTileSteps)) / (more - steps);
-    price.step = std::max<std::int64_t>(std::llround(step), 0);
-    price.first = std::max<std::int64_t>(std::llround(of_more - more * step), 1);
-    const double blocks = std::pow(kManyTiles, price.tiles.size()), of_many = cycles(kManyTiles, 2 * kTileSteps);
-    price.at_once = std::max<std::int64_t>(of_many > 0 ? std::llround(blocks * of_more / of_many) : 1, 1);
+    const auto few = cycles(1, kTileSteps), more = cycles(1, 2 * kTileSteps), many = cycles(kManyTiles, 2 * kTileSteps);
+    if (!few || !more || !many || *many <= 0) return false;
+    const double few_steps = std::pow(kTileSteps, price.steps.size());
+    const double more_steps = std::pow(2 * kTileSteps, price.steps.size());
+    const double step = price.steps.empty() ? 0 : (*more - *few) / (more_steps - few_steps);
+    price.step = price.steps.empty() ? 0 : std::max<std::int64_t>(std::llround(step), 1);
+    price.first = std::max<std::int64_t>(std::llround(*more - more_steps * step), 1);
+    const double blocks = std::pow(kManyTiles, price.tiles.size());
+    price.at_once = std::max<std::int64_t>(std::llround(blocks * *more / *many), 1);
+    return true;
   }
 
   /// Its trips and conditions, by the programs for more tiles. Says why there are none.
@@ -265,28 +262,40 @@ class TileCompiler {
   const SymbolicKernel& kernel_;
   const HardwareModel& model_;
   const CompileOptions& options_;
-  Bindings at_;                      ///< where the schedule is searched
+  AxisCounts searched_;              ///< where the schedule is searched
   std::vector<std::int64_t> tiles_;  ///< by axis
   TiledLaunch made_;
 };
 
-/// The likely sizes, all the first and so on, and at last the largest that are searched.
-std::vector<Bindings> searched_sizes(const SymbolicKernel& kernel) {
-  std::vector<Bindings> found{kernel.at};
-  const auto add = [&](const std::function<std::int64_t(const SymbolicSize&)>& value_of) {
+/// Extents of the axes where schedules are searched: at the likely sizes, all the first and so on, and at last at the
+/// largest that are searched.
+std::vector<AxisCounts> searched_counts(const SymbolicKernel& kernel, const GridShape& shape) {
+  std::vector<AxisCounts> found;
+  const auto add = [&](const Bindings& sizes) {
+    if (broken_fact(kernel.facts, sizes)) return;
+    AxisCounts counts;
+    for (const GridAxis& axis : shape.axes) {
+      const std::int64_t extent = std::max<std::int64_t>(evaluate(axis.extent, sizes), 1);
+      counts.push_back(std::clamp(round_up(extent, kSearchRound), kSearchRound, kMostSearched));
+      if (axis.multiple % kSearchRound != 0)
+        counts.back() -= std::gcd(axis.multiple, kSearchRound);  // edges, and no more alignment
+    }
+    if (std::find(found.begin(), found.end(), counts) == found.end()) found.push_back(std::move(counts));
+  };
+  const auto add_all = [&](const std::function<std::int64_t(const SymbolicSize&)>& value_of) {
     Bindings sizes;
     for (const SymbolicSize& size : kernel.facts.sizes)
       sizes[size.name] = std::clamp(value_of(size) / size.multiple_of * size.multiple_of, size.min, size.max);
-    if (!broken_fact(kernel.facts, sizes) && std::find(found.begin(), found.end(), sizes) == found.end())
-      found.push_back(std::move(sizes));
+    add(sizes);
   };
+  add(kernel.at);
   std::size_t most = 0;
   for (const SymbolicSize& size : kernel.facts.sizes) most = std::max(most, size.likely.size());
   for (std::size_t n = 0; n < most; ++n)
-    add([&](const SymbolicSize& size) {
+    add_all([&](const SymbolicSize& size) {
       return size.likely.empty() ? kernel.at.at(size.name) : size.likely[std::min(n, size.likely.size() - 1)];
     });
-  add([](const SymbolicSize&) { return kMostSearched; });
+  add_all([](const SymbolicSize&) { return kMostSearched; });
   return found;
 }
 
@@ -300,10 +309,11 @@ Result<std::vector<TiledLaunch>> tiled_launches(const SymbolicKernel& kernel, st
     if (extents.empty()) return not_tiled("a tensor has strides");
   for (Tensor& tensor : shape->kernel.tensors) tensor.constant = false;  // launches pack nothing ahead of time
   std::vector<TiledLaunch> made;
-  for (const Bindings& sizes : searched_sizes(kernel)) {
+  const std::vector<AxisCounts> points = searched_counts(kernel, *shape);
+  for (const AxisCounts& counts : points) {
     if (made.size() == kMostTilings) break;
-    auto one = TileCompiler(kernel, *shape, model, options, sizes).run();
-    if (!one && made.empty()) return one.diagnostics();
+    auto one = TileCompiler(kernel, *shape, model, options, counts).run();
+    if (!one && counts == points.front()) return one.diagnostics();
     if (!one || !*one) continue;
     const auto same = [&](const TiledLaunch& other) { return other.schedule == (*one)->schedule; };
     if (std::none_of(made.begin(), made.end(), same)) made.push_back(std::move(**one));

@@ -237,9 +237,9 @@ Diagnostic at_byte(const std::string& text, std::size_t offset, const std::strin
   return found;
 }
 
-Diagnostic too_long(const std::string& text, const std::string& file) {
-  return at_byte(text, max_bytes, file, "the file has more than " + std::to_string(max_bytes) + " bytes",
-                 "put parts into files of their own and name them in 'extends'");
+Diagnostic too_long(const std::string& text, const std::string& file, std::size_t most) {
+  return at_byte(text, most, file, "the file has more than " + std::to_string(most) + " bytes",
+                 most == max_bytes ? "put parts into files of their own and name them in 'extends'" : "");
 }
 
 /// Unclosed brackets cost yaml-cpp quadratic time. Text in quotes and comments counts too, so the limit here is beyond
@@ -256,7 +256,7 @@ std::optional<std::size_t> far_too_deep(const std::string& text) {
 }
 
 std::optional<Diagnostic> refuse_binary(const std::string& text, const std::string& file) {
-  if (text.size() > max_bytes) return too_long(text, file);
+  if (text.size() > max_bytes) return too_long(text, file, max_bytes);
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
@@ -395,7 +395,7 @@ Result<std::string> read_text_file(const std::string& path, std::size_t most) {
     text.append(block, static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad() || !(stream || stream.eof())) return cannot("reading stopped before its end");
-  if (text.size() > most) return too_long(text, path);
+  if (text.size() > most) return too_long(text, path, most);
   return text;
 }
 

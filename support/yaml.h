@@ -36,8 +36,8 @@ std::optional<Node> parse_text(const std::string& text, const std::string& file,
 Result<Node> parse_file(const std::string& path);
 /// "did you mean 'gemm.yaml'?" of the files in its folder, of which some thousand are compared; empty: none is near.
 std::string nearest_file(const std::string& path);
-/// The bytes of a file, at most 4 MiB.
-Result<std::string> read_text_file(const std::string& path, std::size_t most = 4 << 20);  ///< most: bytes
+/// The bytes of a file, at most `most`.
+Result<std::string> read_text_file(const std::string& path, std::size_t most = std::size_t{4} << 20);
 
 /// The lines of a parsed text: for the source line of a diagnostic, and for locations inside long scalars.
 class Source {

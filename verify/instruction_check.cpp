@@ -130,6 +130,8 @@ std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& eleme
 
 }  // namespace
 
+constexpr int kSumRoom = 10;  // log2 of the products that are added up
+
 double smallest_normal(DType type) { return std::ldexp(1.0, format_of(type).emin); }
 
 std::string bound_in_words(const Instruction& instruction) {
@@ -170,9 +172,9 @@ std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& ins
   const double floor = flushes && is_float(reference.dtype) ? 2 * smallest_normal(reference.dtype) : 0;
   const std::int64_t vectors = reference.shape.empty() ? 1 : reference.shape[0];
   const std::int64_t each = vectors > 0 ? reference.count() / vectors : 0;
-  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference: where products
-  // of two operands come within 2^26 of the largest number, which leaves as much room for what is added up.
-  const double large = std::ldexp(1.0, format_of(reference.dtype).emax / 2 - 13);
+  // Where intermediate sums may overflow in one order or precision only, infinities prove no difference: where a
+  // thousand products of such operands would come near the largest number.
+  const double large = std::ldexp(1.0, (format_of(reference.dtype).emax - kSumRoom) / 2);
   std::vector<bool> huge(static_cast<std::size_t>(vectors), false);
   for (const TensorData& data : seen) {
     if (exact || !is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;

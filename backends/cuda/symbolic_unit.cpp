@@ -101,7 +101,7 @@ class StatementKernels {
     for (const AffineExpr& enough : tiles.enough) add(enough, ">= 0");
     for (const GridAxis& axis : tiles.shape.axes)
       if (!axis.reduced) add(axis.extent, "> 0");
-    return condition;
+    return condition.empty() ? "true" : condition;
   }
 
   /// Adds the function that chooses tiles to `functions`; its name is that of the choice too.
@@ -283,7 +283,8 @@ class SymbolicCuda {
       : program_(program), kernel_(program.kernel), file_(model, grid, program.arguments.library_functions) {
     names_.entry = own_name(program.arguments.name);
     for (const char* behind : {"", "_emulated", "_wrong_sizes"}) file_.names.unique(names_.entry + behind);
-    for (const char* taken : {"number", "sum", "threads", "isamap_floor_div", "isamap_clamped", "isamap_wrong_size"})
+    for (const char* taken : {"number", "sum", "threads", "isamap_floor_div", "isamap_clamped", "isamap_wrong_size",
+                              "which", "least", "cycles"})
       file_.names.unique(taken);
     for (const Tensor& tensor : kernel_.sample.tensors)
       names_.tensors.push_back(file_.names.unique(identifier(tensor.name)));

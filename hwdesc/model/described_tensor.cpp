@@ -74,7 +74,6 @@ Result<DescribedTensor> described_tensor(const Instruction& instruction, int acc
     if (!reach || reach->low < 0 || reach->high >= buffer.extents[rows.back().axis])
       return no(fmt::format("behind the end of axis {} of {} others follow, which would be read instead",
                             rows.back().axis, buffer.name));
-    made.further_rows = true;
     made.position.back() += index[a] * (buffer.strides[a] / pitch);
     made.sizes.back() = std::max(
         made.sizes.back(), (buffer.extents[a] - 1) * (buffer.strides[a] / pitch) + buffer.extents[rows.back().axis]);

@@ -21,7 +21,6 @@ struct DescribedTensor {
   std::vector<std::int64_t> sizes, box;    ///< elements
   std::vector<std::size_t> axes;           ///< of the tensor
   std::vector<std::int64_t> pitches;       ///< bytes between neighbours, from the second dim on
-  bool further_rows = false;               ///< the last dim counts those of other axes too
   std::optional<XorSwizzle> swizzle = {};  ///< of the other operand: the layout of the box at its destination
 };
 

@@ -148,7 +148,7 @@ std::vector<Case> share(std::size_t part, std::size_t parts) {
 
 constexpr std::size_t constructs_turns = 4;  ///< of 40 sizes one; two turns are taken, HeavyConstructs takes all
 
-/// Each construct of each type at one size in one of the turns; the sizes of the turns lie 20 apart. Of `targets` each
+/// Each construct of each type at one size in one of the turns; the sizes of the turns lie 10 apart. Of `targets` each
 /// has its share.
 std::vector<Case> each_at_one_size(std::size_t turn, std::size_t target, std::size_t targets) {
   std::vector<Case> some;

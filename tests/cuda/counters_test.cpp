@@ -68,7 +68,7 @@ void sizes_that_do_not_divide(Every every) {
     }
 }
 
-TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(8)); }
+TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(7)); }
 TEST(HeavyCounted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(1)); }
 
 TEST(Counted, TilesInGroupsOfRows) {

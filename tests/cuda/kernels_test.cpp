@@ -64,7 +64,7 @@ void every_type_and_transposition_of_products(Every every) {
   }
 }
 
-TEST(Kernels, EveryTypeAndTranspositionOfProducts) { every_type_and_transposition_of_products(Every(10)); }
+TEST(Kernels, EveryTypeAndTranspositionOfProducts) { every_type_and_transposition_of_products(Every(9)); }
 TEST(HeavyKernels, EveryTypeAndTranspositionOfProducts) { every_type_and_transposition_of_products(Every(1)); }
 
 void sizes_that_do_not_divide_and_one_and_zero(Every every) {
@@ -77,7 +77,7 @@ void sizes_that_do_not_divide_and_one_and_zero(Every every) {
     }
 }
 
-TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) { sizes_that_do_not_divide_and_one_and_zero(Every(6)); }
+TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) { sizes_that_do_not_divide_and_one_and_zero(Every(5)); }
 TEST(HeavyKernels, SizesThatDoNotDivideAndOneAndZero) { sizes_that_do_not_divide_and_one_and_zero(Every(1)); }
 
 // What is set around a tile must not reach the tiles of other steps in the ring.
@@ -159,7 +159,7 @@ void epilogues_go_on_with_the_tile(Every every) {
   }
 }
 
-TEST(Kernels, EpiloguesGoOnWithTheTile) { epilogues_go_on_with_the_tile(Every(4)); }
+TEST(Kernels, EpiloguesGoOnWithTheTile) { epilogues_go_on_with_the_tile(Every(5)); }
 TEST(HeavyKernels, EpiloguesGoOnWithTheTile) { epilogues_go_on_with_the_tile(Every(1)); }
 
 // Neighbours along the reduction are neighbours in memory: the lanes of a warp share each element.

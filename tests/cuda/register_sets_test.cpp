@@ -27,7 +27,7 @@ void take_turns_along_an_unrolled_loop(Every every) {
     }
 }
 
-TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) { take_turns_along_an_unrolled_loop(Every(6)); }
+TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) { take_turns_along_an_unrolled_loop(Every(5)); }
 TEST(HeavyRegisterSets, TakeTurnsAlongAnUnrolledLoop) { take_turns_along_an_unrolled_loop(Every(1)); }
 
 TEST(RegisterSets, TheNextStepIsFetchedBeforeTheCalls) {

@@ -60,6 +60,7 @@ TEST(Vectors, SumsKeepTheBitsThatAreDescribed) {
   EXPECT_TRUE(is_within_bounds("wgmma_e4m3_sw128", std::ldexp(1, -13)));
   EXPECT_FALSE(is_within_bounds("wgmma_e4m3_sw128", std::ldexp(1, -2)));
   EXPECT_FALSE(is_within_bounds("wgmma_bf16_kk_sw128", std::ldexp(1, -13)));
+  EXPECT_FALSE(is_within_bounds("wgmma_f16_f16_kk_sw128", std::numeric_limits<double>::infinity()));
 }
 
 /// A lane holds both elements of the fragment by which they are stored; found on a machine, where one was lost.

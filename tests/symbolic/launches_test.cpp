@@ -120,6 +120,18 @@ TEST(SymbolicLaunches, AProductInTilesOfInstructions) {
   EXPECT_EQ(runner->compilations(), 1);
 }
 
+void weaken(std::vector<Node>& nodes, const std::string& size) {
+  for (Node& node : nodes) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) weaken(loop->body, size);
+    auto* guard = std::get_if<Guard>(&node.is);
+    if (guard == nullptr) continue;
+    for (AffineExpr& condition : guard->conditions)
+      if (condition.names().contains(size)) condition += AffineExpr(1);
+    weaken(guard->then, size);
+    weaken(guard->otherwise, size);
+  }
+}
+
 /// By the price of the printed function.
 std::size_t cheapest_tiles(const std::vector<TiledLaunch>& tiles, const Bindings& sizes) {
   const auto price = [&](const TiledLaunch& one) {
@@ -160,6 +172,19 @@ compute:
   ASSERT_TRUE(text) << render(text.diagnostics());
   EXPECT_NE(text->front().text.find("_tensormap_sizes[] = {std::uint64_t(size_K), std::uint64_t(size_M)}"),
             std::string::npos);
+  // The printed choice: of two tilings, one of which is wrong, a call takes that of the lower price.
+  SymbolicProgram broken = *compiled.program;
+  weaken(broken.launches[0].tiles[0].program.body, "size.M");
+  weaken(broken.launches[0].tiles[0].program.body, "size.K");
+  for (auto& [variable, trip] : broken.launches[0].tiles[0].trips) trip = trip - AffineExpr(1);
+  const auto is_right = [&](const SymbolicProgram& program) {
+    const auto checked = run_at(*make_symbolic_runner(program, model), kernel, {{"M", 40}, {"N", 40}, {"K", 520}},
+                                ExecutionMode::emulated);
+    return checked && checked->correct;
+  };
+  EXPECT_FALSE(is_right(broken));
+  broken.launches[0].tiles[0].price.first = std::int64_t{1} << 40;
+  EXPECT_TRUE(is_right(broken));
   for (const TiledLaunch& one : tiles) {
     SymbolicProgram only = *compiled.program;
     only.launches[0].tiles = {one};
@@ -170,18 +195,6 @@ compute:
       ASSERT_TRUE(checked) << render(checked.diagnostics());
       EXPECT_TRUE(checked->correct) << one.tile[0] << " " << checked->first_difference;
     }
-  }
-}
-
-void weaken(std::vector<Node>& nodes, const std::string& size) {
-  for (Node& node : nodes) {
-    if (auto* loop = std::get_if<Loop>(&node.is)) weaken(loop->body, size);
-    auto* guard = std::get_if<Guard>(&node.is);
-    if (guard == nullptr) continue;
-    for (AffineExpr& condition : guard->conditions)
-      if (condition.names().contains(size)) condition += AffineExpr(1);
-    weaken(guard->then, size);
-    weaken(guard->otherwise, size);
   }
 }
 

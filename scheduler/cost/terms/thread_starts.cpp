@@ -44,7 +44,7 @@ double halo_rows(const AffineExpr& index, const std::string& name, const Ranges&
   Ranges one = ranges;
   one[name] = {0, 0};
   const std::optional<Interval> window = bounds(index, one);
-  if (!window) return 0;
+  if (!window || index.coefficient(name) == 0) return 0;  // of divisions each share has whole groups
   const std::int64_t span = window->high - window->low + 1;
   return std::clamp(static_cast<double>(span - std::abs(index.coefficient(name))), 0.0, share);
 }
