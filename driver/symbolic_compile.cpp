@@ -351,7 +351,7 @@ class SymbolicCompiler {
       const auto cycles = price(schedule, rows);
       if (is_alone && rows > 1 && cycles && *cycles > worthwhile * cycles_in(blocks, rows)) continue;
       auto block = block_of(schedule, rows, blocks);
-      if (!block && rows == 1) return {};
+      if (!block && (rows == 1 || is_written())) return {};  // what is written is done, or refused
       if (block) blocks.push_back(std::move(*block));
     }
     std::vector<RowPart> parts;
