@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities carry units: `256KiB`, `16B/cycle`, `35GB/s`, `90ns`, `6pJ`; an integer expression may precede the unit.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "hwdesc/keys/quantities.h"
@@ -106,11 +109,13 @@ std::optional<std::int64_t> read_number(const Node& node, const keys::Key& key, 
   const keys::Range& range = key.range;
   const auto value = yaml::to_integer(node);
   if (value && static_cast<double>(*value) >= range.least && static_cast<double>(*value) <= range.most) return value;
-  const bool nothing = value && *value == 0 && range.zero.empty();
+  std::string hint = "write decimal digits, as 16";
+  if (value) hint = fmt::format("the nearest is {:.0f}", std::clamp<double>(*value, range.least, range.most));
+  if (value && *value == 0 && range.zero.empty()) hint = range.instead;
   context.problems.error(node.where,
                          what + " must be an integer from " + keys::range_text(key) + ", found " +
                              (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
-                         nothing ? std::string(range.instead) : "write decimal digits, as 16");
+                         hint);
   return std::nullopt;
 }
 
