@@ -17,6 +17,8 @@ struct HardwareModel::Graph {
   std::vector<std::vector<MemoryId>> paths;  ///< by source and target
   std::vector<std::vector<LinkId>> links;    ///< along these paths
   std::vector<InstructionId> moves;
+  std::vector<std::vector<InstructionId>> moves_between;  ///< by source and target
+  MemoryId home;
 };
 
 namespace {
@@ -86,8 +88,19 @@ void HardwareModel::finish(Parts parts) {
   auto graph = std::make_shared<Graph>(memories_.size());
   for (std::size_t i = 0; i < links_.size(); ++i)
     boost::add_edge(links_[i].from.index(), links_[i].to.index(), make_id<LinkId>(i), graph->edges);
-  for (std::size_t i = 0; i < instructions_.size(); ++i)
-    if (is_move(instructions_[i])) graph->moves.push_back(make_id<InstructionId>(i));
+  graph->moves_between.resize(memories_.size() * memories_.size());
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    if (!is_move(instructions_[i])) continue;
+    graph->moves.push_back(make_id<InstructionId>(i));
+    const std::vector<Operand>& operands = instructions_[i].operands;
+    if (operands.size() >= 2 && operands[0].memory.valid() && operands[1].memory.valid())
+      graph->moves_between[pair_of(operands[1].memory, operands[0].memory)].push_back(graph->moves.back());
+  }
+  for (std::size_t i = 0; i < memories_.size(); ++i) {
+    if (memories_[i].kind != MemoryKind::dram) continue;
+    MemoryId& home = graph->home;
+    if (!home.valid() || depth(units_, memories_[i].per) < depth(units_, memory(home).per)) home = make_id<MemoryId>(i);
+  }
   graph_ = graph;
   for (std::size_t from = 0; from < memories_.size(); ++from)
     for (std::size_t to = 0; to < memories_.size(); ++to) {
@@ -104,14 +117,19 @@ void HardwareModel::finish(Parts parts) {
 }
 
 const std::vector<MemoryId>& HardwareModel::path(MemoryId from, MemoryId to) const {
-  return graph_->paths[from.index() * memories_.size() + to.index()];
+  return graph_->paths[pair_of(from, to)];
 }
 
 const std::vector<LinkId>& HardwareModel::links_on_path(MemoryId from, MemoryId to) const {
-  return graph_->links[from.index() * memories_.size() + to.index()];
+  return graph_->links[pair_of(from, to)];
 }
 
 const std::vector<InstructionId>& HardwareModel::moves() const { return graph_->moves; }
+const std::vector<InstructionId>& HardwareModel::moves_between(MemoryId from, MemoryId to) const {
+  static const std::vector<InstructionId> none;
+  if (!from.valid() || !to.valid()) return none;
+  return graph_->moves_between[pair_of(from, to)];
+}
 
 Sizes HardwareModel::sizes() const {
   Sizes all;
@@ -153,13 +171,8 @@ std::vector<MemoryId> HardwareModel::shortest_path(MemoryId from, MemoryId to) c
 }
 
 MemoryId HardwareModel::home() const {
-  MemoryId best;
-  for (std::size_t i = 0; i < memories_.size(); ++i) {
-    if (memories_[i].kind != MemoryKind::dram) continue;
-    if (!best.valid() || depth(units_, memories_[i].per) < depth(units_, memory(best).per)) best = make_id<MemoryId>(i);
-  }
-  ISAMAP_CHECK(best.valid(), "a model without a dram memory passed the loader: " + name);
-  return best;
+  ISAMAP_CHECK(graph_->home.valid(), "a model without a dram memory passed the loader: " + name);
+  return graph_->home;
 }
 
 bool HardwareModel::inside(UnitId inner, UnitId outer) const {

@@ -299,6 +299,8 @@ class HardwareModel {
   const std::vector<LinkId>& links_on_path(MemoryId from, MemoryId to) const;
   /// Instructions that only copy, in the order of the file.
   const std::vector<InstructionId>& moves() const;
+  /// Those whose source and result are in these memories.
+  const std::vector<InstructionId>& moves_between(MemoryId from, MemoryId to) const;
   /// Memory of the arguments: the `dram` memory of the outermost owner.
   MemoryId home() const;
   /// Is `inner` the same unit as `outer` or inside it?
@@ -325,6 +327,7 @@ class HardwareModel {
   void set_versions(std::vector<HardwareModel> versions);
 
  private:
+  std::size_t pair_of(MemoryId from, MemoryId to) const { return from.index() * memories_.size() + to.index(); }
   struct Graph;
   std::vector<MemoryId> shortest_path(MemoryId from, MemoryId to) const;
   std::vector<Unit> units_;

@@ -121,9 +121,12 @@ std::uint64_t TileCounts::key_of(int dim, int loops, const Modes& modes) const {
 
 const TileCounts::DimSteps& TileCounts::steps_along(int dim, int loops, const Modes& modes) const {
   const std::uint64_t key = key_of(dim, loops, modes);
-  const std::uint64_t *const first = keys_.data(), *const last = first + keys_.size();
-  const std::uint64_t* const known = std::find(first, last, key);
-  if (known != last && key != 0) return steps_[static_cast<std::size_t>(known - first)];
+  std::uint32_t& place = places_[(key * 0x9E3779B97F4A7C15) >> (64 - place_bits)];  // Knuth, TAOCP 6.4: multiplicative
+  if (place < keys_.size() && keys_[place] == key && key != 0) return steps_[place];
+  const auto known = std::find(keys_.begin(), keys_.end(), key);
+  place = static_cast<std::uint32_t>(known - keys_.begin());
+  if (known != keys_.end() && key != 0) return steps_[place];
+  place = static_cast<std::uint32_t>(keys_.size());
   keys_.push_back(key);
   DimSteps& found = steps_.emplace_back(DimSteps{sizes(dim, loops, modes)});
   for (const Size& s : found.sizes) found.count += s.count, found.points += s.count * static_cast<double>(s.extent);

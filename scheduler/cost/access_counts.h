@@ -11,6 +11,7 @@
 //
 // Sliding windows (p + r): when a loop of the window advances alone, only the new elements move.
 
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <span>
 #include <vector>
@@ -79,6 +80,7 @@ class TileCounts {
   /// All steps; the first; all but the first; the only one of an instance.
   enum class Mode : std::uint8_t { free, first, later, single };
   static constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
+  static constexpr int place_bits = 6;
   using Modes = boost::container::small_vector<Mode, 24>;
   struct Size {
     std::int64_t extent = 0;
@@ -124,6 +126,7 @@ class TileCounts {
   mutable std::vector<Counted> counted_;                                        ///< like `tile_`
   mutable boost::container::small_vector<std::uint64_t, expected_steps> keys_;  ///< of `steps_`: dim and modes
   mutable std::vector<DimSteps> steps_;
+  mutable std::array<std::uint32_t, 1 << place_bits> places_{};  ///< where in `keys_` a key was found last, by its hash
 };
 
 }  // namespace isamap

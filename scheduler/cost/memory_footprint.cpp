@@ -118,7 +118,7 @@ Footprint FootprintModel::compute(MemoryId id, const Form& form, int loops) cons
       between += (along - 1) * pitch * size;
     else
       apart *= along;
-    if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
+    if (!whole && along > 1) aligned = aligned && static_cast<std::int64_t>(pitch * size) % cache.line == 0;
     whole = whole && along == extent;
     reached = pitch * extent;
   }

@@ -66,9 +66,8 @@ double ports_of(const Instruction& instruction, const HardwareModel& model) {
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype) {
   const Instruction* best = nullptr;
   bool of_type = false;  // else of the other signedness
-  for (const InstructionId move : model.moves()) {
+  for (const InstructionId move : model.moves_between(from, to)) {
     const Instruction& i = model.instruction(move);
-    if (i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
     const auto& t = i.operands[1].dtype;
     const bool own = !t || *t == dtype || is_bits(*t);
     if (!own && (of_type || !same_ring(*t, dtype))) continue;
