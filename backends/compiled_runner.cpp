@@ -109,13 +109,14 @@ class CppRunner final : public Runner, ExecutableRunner {
     const Availability available = availability(model_);
     if (available.how == ExecutionMode::unavailable || !has_cache()) return;
     const bool on_device = has_thread_blocks(model_) && available.how == ExecutionMode::native;
+    const int at_once = std::min(jobs, static_cast<int>(programs.size()));
     for_each_in_parallel(programs.size(), jobs, [&](std::size_t p) {
       if ((stopped && stopped()) || !not_executed(*programs[p]).empty()) return;
       const TemporaryDirectory folder;
       const auto unit = text_of(*programs[p]);
       if (!unit || !folder.ok()) return;
-      [[maybe_unused]] const auto made =
-          made_in(folder.path(), *unit, make_run_plan(*programs[p], *unit, on_device), on_device);
+      [[maybe_unused]] const auto made = made_in(folder.path(), *unit, make_run_plan(*programs[p], *unit, on_device),
+                                                 on_device, std::max(1, jobs / std::max(1, at_once)));
     });
   }
 
@@ -175,16 +176,18 @@ class CppRunner final : public Runner, ExecutableRunner {
     return has_thread_blocks(model_) ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
   }
 
-  /// The executable `program` in the folder.
+  /// The executable `program` in the folder. `compilers`: of its sources at a time; 0: one for each processor.
   Result<CompilerCommand> made_in(const fs::path& folder, const TranslationUnit& unit, const RunPlan& plan,
-                                  bool on_device) const {
-    if (on_device)
-      return compile(
-          model_,
-          "#define ISAMAP_HOST_PART\n" + unit.text + device_driver_text(plan.arrays, plan.pack, plan.entry, model_), "",
-          {{device_header_name, device_header()}}, folder / "program");
+                                  bool on_device, int compilers = 0) const {
+    KernelText text = unit.text;
+    text.jobs = compilers;
+    if (on_device) {
+      text.text =
+          "#define ISAMAP_HOST_PART\n" + unit.text + device_driver_text(plan.arrays, plan.pack, plan.entry, model_);
+      return compile(model_, text, "", {{device_header_name, device_header()}}, folder / "program");
+    }
     const bool kernels = has_thread_blocks(model_);
-    return compile(model_, unit.text, driver_text(plan.arrays, plan.pack, plan.entry),
+    return compile(model_, text, driver_text(plan.arrays, plan.pack, plan.entry),
                    kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{}, folder / "program",
                    kernels ? emulation_part() : SharedPart{});
   }

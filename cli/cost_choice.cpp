@@ -13,9 +13,10 @@ namespace {
 /// Owns the runner that its model uses.
 class Measuring final : public CostModel {
  public:
-  Measuring(const HardwareModel& machine, std::uint64_t seed) : runner_(make_runner(machine)) {
+  Measuring(const HardwareModel& machine, std::uint64_t seed, int jobs) : runner_(make_runner(machine)) {
     MeasureOptions options;
     options.seed = seed;
+    options.jobs = jobs;
     model_ = make_cost_model_measured(*runner_, options);
   }
   Result<Cost> estimate(const Candidate& candidate) override { return model_->estimate(candidate); }
@@ -46,7 +47,9 @@ std::optional<CostModelFactory> cost_models(const Options& options, const Hardwa
       code = fail(Exit::missing, "nothing can be measured: " + why);
       return std::nullopt;
     }
-    return CostModelFactory([&model, seed = options.seed] { return std::make_unique<Measuring>(model, seed); });
+    return CostModelFactory([&model, seed = options.seed, jobs = options.schedule.jobs] {
+      return std::make_unique<Measuring>(model, seed, jobs);
+    });
   }
   auto named = cost_model_named(options.cost, options.cost_options);
   if (named) return std::move(*named);

@@ -2,11 +2,13 @@
 #include "cli/model_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "cli/models.h"
 #include "driver/compare_outputs.h"
 #include "frontends/npy.h"
 
@@ -50,6 +52,29 @@ std::string unknown_array(const Model& model, const ModelFiles& files) {
   return "";
 }
 
+/// Arrays of inputs that are constants (--constant) are values of weights. Arrays without a name get that of the input
+/// at their position, which counts all inputs of the file.
+Result<bool> part_constants(ModelFiles& files, const Options& options) {
+  if (options.onnx.constants.empty() || !is_onnx(options.kernel_file)) return true;
+  const auto inputs = names_of_inputs(options.kernel_file);
+  if (!inputs) return inputs.diagnostics();
+  for (std::size_t i = 0; i < std::min(files.inputs.size(), inputs->size()); ++i)
+    if (is_unnamed(files.inputs[i].name, i)) files.inputs[i].name = (*inputs)[i];
+  const std::vector<std::string> words = words_of(options.onnx.constants);
+  const std::set<std::string> listed(words.begin(), words.end());
+  bool behind_first = false;  // "weights" are all inputs but the first
+  for (const std::string& name : *inputs) {
+    const bool constant = listed.contains(name) || (behind_first && listed.contains("weights"));
+    behind_first = behind_first || !constant;
+    const auto array =
+        std::find_if(files.inputs.begin(), files.inputs.end(), [&](const NamedData& one) { return one.name == name; });
+    if (!constant || array == files.inputs.end()) continue;
+    files.constants[name] = std::make_shared<const TensorData>(std::move(array->data));
+    files.inputs.erase(array);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<ModelFiles> load_model_files(const Options& options) {
@@ -71,6 +96,7 @@ Result<ModelFiles> load_model_files(const Options& options) {
   if (files.inputs.empty())
     return error_at({files.path, 0, 0}, "holds no inputs",
                     "an .npz file with an array for each input, or a folder of input_0.pb, input_1.pb, ...");
+  if (const auto parted = part_constants(files, options); !parted) return parted.diagnostics();
   return files;
 }
 
@@ -94,6 +120,27 @@ Result<std::vector<TensorData>> inputs_of(const Model& model, const ModelFiles& 
   return inputs;
 }
 
+namespace {
+
+/// Of the array of an input with open sizes.
+Result<std::vector<std::int64_t>> shape_of_input(const ModelFiles& files, const FreeSize::Axis& at) {
+  const SourceLocation where{files.path, 0, 0};
+  const NamedData* array = named(files.inputs, at.input, at.position);
+  const auto constant = files.constants.find(at.input);
+  if (array == nullptr && constant == files.constants.end()) {
+    std::vector<std::string> names;
+    for (const NamedData& one : files.inputs) names.push_back(one.name.empty() ? "one without a name" : one.name);
+    return error_at(where, fmt::format("has no array for the input '{}'", at.input),
+                    fmt::format("it has {}", fmt::join(names, ", ")));
+  }
+  const std::vector<std::int64_t>& shape = array != nullptr ? array->data.shape : constant->second->shape;
+  if (shape.size() == at.rank) return shape;
+  return error_at(where, fmt::format("the array of '{}' is [{}]; the model's input has {} axes", at.input,
+                                     fmt::join(shape, ", "), at.rank));
+}
+
+}  // namespace
+
 Result<std::map<std::string, SizeOfArray>> sizes_of_inputs(const Options& options) {
   std::map<std::string, SizeOfArray> found;
   if (options.onnx.inputs.empty()) return found;
@@ -103,9 +150,9 @@ Result<std::map<std::string, SizeOfArray>> sizes_of_inputs(const Options& option
   if (!free) return free.diagnostics();
   for (const FreeSize& size : *free)
     for (const FreeSize::Axis& at : size.axes) {
-      const NamedData* array = named(files->inputs, at.input, at.position);
-      if (array == nullptr || at.axis >= array->data.shape.size()) continue;  // told when the arrays are read
-      const SizeOfArray shown{array->data.shape[at.axis], fmt::format("axis {} of '{}'", at.axis, at.input)};
+      const auto shape = shape_of_input(*files, at);
+      if (!shape) return shape.diagnostics();
+      const SizeOfArray shown{(*shape)[at.axis], fmt::format("axis {} of '{}'", at.axis, at.input)};
       const auto [known, is_new] = found.try_emplace(size.name, shown);
       if (!is_new && known->second.extent != shown.extent)
         return error_at({options.onnx.inputs, 0, 0},

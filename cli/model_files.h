@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct ModelFiles {
   std::string path;               ///< empty: none were given
   std::vector<NamedData> inputs;  ///< of .npz and .npy: all arrays
   std::vector<NamedData> outputs;
+  /// Those of --constant, by the name of the input; they are not among `inputs`.
+  std::map<std::string, std::shared_ptr<const TensorData>> constants;
 };
 Result<ModelFiles> load_model_files(const Options& options);
 

@@ -8,6 +8,7 @@
 
 #include "backends/cpp/model/sized_model.h"
 #include "cli/json.h"
+#include "cli/model_files.h"
 #include "cli/sizes.h"
 #include "driver/fit_model.h"
 #include "driver/symbolic_model_run.h"
@@ -384,6 +385,38 @@ bool tie_others(const Options& options, ModelSizes& made, Exit& code) {
   return true;
 }
 
+/// Arrays of other sizes than --dims allows.
+Diagnostics against_dims(const Options& options, const std::map<std::string, SizeOfArray>& shown) {
+  const auto stated = size_facts_of(options.dims);
+  if (!stated) return stated.diagnostics();
+  Diagnostics problems;
+  for (const SymbolicSize& size : stated->sizes) {
+    const auto array = shown.find(size.name);
+    if (array == shown.end() || !broken_fact({{size}, {}}, {{size.name, array->second.extent}})) continue;
+    const std::string says = size.min == size.max ? fmt::format("{} = {}", size.name, size.min) : print(size);
+    problems.push_back(
+        error_at({options.onnx.inputs, 0, 0},
+                 fmt::format("{} is {}, and --dims says {}", array->second.place, array->second.extent, says),
+                 fmt::format("leave {} out of --dims, or give arrays of that size", size.name)));
+  }
+  return problems;
+}
+
+/// Sizes in --dims that the model does not leave open; empty: none.
+Diagnostics unknown_sizes(const Options& options, const SizeFacts& stated) {
+  const auto free = free_sizes(options.kernel_file);
+  if (!free) return free.diagnostics();
+  std::vector<std::string> names;
+  for (const FreeSize& size : *free) names.push_back(size.name);
+  Diagnostics problems;
+  for (const SymbolicSize& size : stated.sizes)
+    if (std::find(names.begin(), names.end(), size.name) == names.end())
+      problems.push_back(error_at(
+          {"--dims", 0, 0}, fmt::format("the model has no free size '{}'", size.name),
+          names.empty() ? "it has no free size that can be given" : fmt::format("it has {}", fmt::join(names, ", "))));
+  return problems;
+}
+
 }  // namespace
 
 std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code) {
@@ -404,6 +437,10 @@ std::optional<Options> with_sizes_of_inputs(const Options& options, Exit& code) 
     return std::nullopt;
   }
   Bindings all = runs->front();
+  if (const Diagnostics against = against_dims(options, *shown); !against.empty()) {
+    code = fail(Exit::wrong_input, against);
+    return std::nullopt;
+  }
   for (const auto& [name, size] : *shown) {
     const auto [given, is_new] = all.emplace(name, size.extent);
     if (is_new || given->second == size.extent) continue;
@@ -433,6 +470,10 @@ std::optional<ModelSizes> model_sizes(const Options& options, Exit& code) {
       return std::nullopt;
     }
     stated = std::move(*facts);
+    if (const Diagnostics unknown = unknown_sizes(options, stated); !unknown.empty()) {
+      code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, unknown);
+      return std::nullopt;
+    }
     for (const SymbolicSize& size : stated.sizes)
       for (Bindings& run : *runs)
         if (size.min == size.max) run.try_emplace(size.name, size.min);

@@ -25,9 +25,6 @@
 #include "isamap/program_on_machine.h"
 
 namespace isamap::cli {
-namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<std::string> words_of(const std::string& list) {
   std::vector<std::string> words;
@@ -39,6 +36,10 @@ std::vector<std::string> words_of(const std::string& list) {
       words.push_back(std::exchange(word, ""));
   return words;
 }
+
+namespace {
+
+namespace fs = std::filesystem;
 
 /// NAME=NUMBER,...; false: an error was reported.
 template <class Number>
@@ -108,6 +109,11 @@ bool read_model_options(const Options& options, ModelOptions& with) {
     return false;
   }
   with.constants = words_of(options.onnx.constants);
+  if (!with.constants.empty() && !options.onnx.inputs.empty()) {
+    const auto files = load_model_files(options);
+    if (!files) return fail(Exit::wrong_input, files.diagnostics()), false;
+    with.values = files->constants;
+  }
   return read_numbers("--fix", options.onnx.fix, with.fix);
 }
 

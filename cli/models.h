@@ -15,6 +15,9 @@
 
 namespace isamap::cli {
 
+/// Of a list "a,b,c"; empty words are left out.
+std::vector<std::string> words_of(const std::string& list);
+
 bool is_onnx(const std::string& path);
 /// An .onnx file, or a kernel whose statements are the parts of a plan (--plan).
 bool is_model(const Options& options);

@@ -372,9 +372,11 @@ Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std:
     read_dims(file, top.child("dims"));
     read_facts(file, top.child("facts"));
     if (has_errors(file.diagnostics) && !file.given.empty()) return file.diagnostics;  // shapes would repeat it
-    read_tensors(file, top.required("tensors"));
+    const yaml::Node* const tensors = top.required("tensors");
+    read_tensors(file, tensors);
     read_where(file, top.child("where"));
-    read_compute(file, top.required("compute"));
+    const yaml::Node* const compute = top.required("compute");
+    if (tensors) read_compute(file, compute);  // without tensors each name in it would be an error
     top.finish();
   }
   verify_kernel(file);

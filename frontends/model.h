@@ -79,12 +79,16 @@ struct FreeSize {
   struct Axis {
     std::string input;
     std::size_t position = 0, axis = 0;  ///< of the input in the file; in its shape
+    std::size_t rank = 0;                ///< of the input
   };
   std::vector<Axis> axes;
   std::vector<std::string> places;  ///< of them, in words: "axis 1 of input 'ids'"
   bool batch = false;               ///< the first axis of an input: 1 where nothing is said
 };
 Result<std::vector<FreeSize>> free_sizes(const std::string& path);
+
+/// Names of the inputs as the file lists them, without those that it has values of.
+Result<std::vector<std::string>> names_of_inputs(const std::string& path);
 
 /// The same model without copies between statements (ir/compose.h).
 Model composed(const Model& model);

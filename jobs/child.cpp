@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <new>
 
 namespace isamap::jobs {
@@ -82,6 +83,12 @@ std::string messages_in(int file) {
 }
 
 }  // namespace
+
+std::int64_t mapped_bytes() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
 
 JobChild::~JobChild() {
   if (child_ > 0 && busy_) ::kill(child_, SIGTERM);

@@ -30,6 +30,9 @@ struct ChildLimits {
   std::int64_t memory_bytes = 0;  ///< of the process; 0: not limited
 };
 
+/// Address space of this process, which a child begins with and which counts for its limit; 0: not known.
+std::int64_t mapped_bytes();
+
 class JobChild {
  public:
   JobChild(JobRunner runner, ChildLimits limits) : runner_(std::move(runner)), limits_(limits) {}

@@ -98,17 +98,16 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
   });
 }
 
-/// The data to compare with. Compilers of `options.jobs` programs run meanwhile.
+/// The data to compare with. Compilers run meanwhile, `options.jobs` at a time; with one job before.
 std::shared_ptr<const Cases> prepared(const std::vector<Program>& programs, Runner& runner,
                                       const MeasureOptions& options) {
   std::shared_ptr<const Cases> cases;
   const auto interpret_all = [&] { cases = options.references->of(programs.front().kernel, options.seed); };
-  if (options.jobs <= 1) return interpret_all(), cases;
   std::vector<const Program*> all;
   for (const Program& program : programs) all.push_back(&program);
-  for_each_in_parallel(2, 2, [&](std::size_t i) {
+  for_each_in_parallel(2, options.jobs > 1 ? 2 : 1, [&](std::size_t i) {
     const StopWhen scope(options.stopped);
-    i == 0 ? runner.prepare(all, options.jobs, options.stopped) : interpret_all();
+    i == 0 ? runner.prepare(all, std::max(1, options.jobs), options.stopped) : interpret_all();
   });
   return cases;
 }

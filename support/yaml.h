@@ -80,6 +80,8 @@ class MapReader {
   std::vector<std::string> asked_;
 };
 
+/// The message where a map lacks a key: "the kernel file has no 'tensors'".
+std::string without_key(std::string_view what, std::string_view key);
 std::string kind_text(const Node& node);                   ///< "'8'", "a list", "a map", "nothing": for messages
 std::optional<std::int64_t> to_integer(const Node& node);  ///< decimal, 0x.., 0b..; nothing else
 std::optional<double> to_real(const Node& node);

@@ -109,6 +109,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return guess.empty() ? "known: " + fmt::format("{}", fmt::join(known, ", ")) : "did you mean '" + guess + "'?";
 }
 
+std::string without_key(std::string_view what, std::string_view key) {
+  return fmt::format("{} has no '{}'", what, key);
+}
+
 MapReader::MapReader(const Node& node, std::string what, Diagnostics& diagnostics)
     : node_(node), what_(std::move(what)), diagnostics_(diagnostics) {
   if (node.kind != Kind::map)
@@ -126,7 +130,7 @@ const Node* MapReader::child(const std::string& key) {
 const Node* MapReader::required(const std::string& key) {
   const Node* found = child(key);
   if (!found && node_.kind == Kind::map)
-    diagnostics_.push_back(error_at(node_.where, what_ + " has no '" + key + "'", "write " + key + ": VALUE"));
+    diagnostics_.push_back(error_at(node_.where, without_key(what_, key), "write " + key + ": VALUE"));
   return found;
 }
 
@@ -214,6 +218,10 @@ void MapReader::report_unknown(const std::vector<std::string>& known, const std:
     Diagnostic unknown = error_at(node_.key_where[i], "unknown key '" + key + "' in " + what_);
     const std::string guess = nearest(key, known);
     if (!guess.empty()) unknown.hint = "did you mean '" + guess + "'?";
+    if (!guess.empty() && !has(guess))  // the misspelt key is the error, not that the right one is missing
+      std::erase_if(diagnostics_, [&](const Diagnostic& one) {
+        return one.where == node_.where && one.message == without_key(what_, guess);
+      });
     unknown.notes.push_back("known keys: " + joined(known));
     diagnostics_.push_back(std::move(unknown));
   }

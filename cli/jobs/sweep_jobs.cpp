@@ -59,6 +59,13 @@ bool add_layers(const LayerList& list, const std::string& path, std::vector<Suit
   return true;
 }
 
+/// A sweep has no --sizes, which is what other verbs hint at.
+Diagnostics with_sizes_in_file(Diagnostics problems) {
+  for (Diagnostic& problem : problems)
+    if (problem.hint.find("--sizes") != std::string::npos) problem.hint = "write numbers for them in the file";
+  return problems;
+}
+
 /// Layers of kernel files, models and folders of them.
 std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& paths) {
   std::vector<SuiteCase> cases;
@@ -78,7 +85,7 @@ std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& p
       const auto kernel = load_kernel(path);
       layers = kernel ? Result<LayerList>(as_model(*kernel)) : Result<LayerList>(kernel.diagnostics());
     }
-    if (!layers) return fail(Exit::wrong_input, layers.diagnostics()), std::nullopt;
+    if (!layers) return fail(Exit::wrong_input, with_sizes_in_file(layers.diagnostics())), std::nullopt;
     if (!add_layers(*layers, path, cases)) return std::nullopt;
   }
   if (cases.empty()) {
@@ -198,8 +205,9 @@ namespace {
 /// One machine of a sweep, summed over the kernels.
 struct Machine {
   Params params;
-  bool whole = true;                     ///< every kernel has cycles
-  std::map<std::string, double> values;  ///< cycles, energy, bytes, utilisation (the least)
+  bool whole = true;  ///< every kernel has cycles
+  /// cycles, energy (0: the machine states none), bytes, utilisation (the least; 0: of a kernel it is not known)
+  std::map<std::string, double> values;
   bool front = false;
 };
 
@@ -271,6 +279,13 @@ struct Axes {
   std::string x, y;
 };
 
+bool states_energy(const std::vector<Machine>& machines) {
+  return std::any_of(machines.begin(), machines.end(), [](const Machine& m) {
+    const auto energy = m.values.find("energy");
+    return energy != m.values.end() && energy->second > 0;
+  });
+}
+
 /// "cycles,energy"; by default cycles against energy where the machines state energies, else against the first
 /// parameter that is a number.
 std::optional<Axes> axes_of(const std::string& given, const std::vector<Machine>& machines) {
@@ -278,10 +293,7 @@ std::optional<Axes> axes_of(const std::string& given, const std::vector<Machine>
   if (!given.empty()) {
     const std::size_t comma = std::min(given.find(','), given.size());
     axes = {given.substr(0, comma), comma < given.size() ? given.substr(comma + 1) : ""};
-  } else if (std::any_of(machines.begin(), machines.end(), [](const Machine& m) {
-               const auto energy = m.values.find("energy");
-               return energy != m.values.end() && energy->second > 0;
-             })) {
+  } else if (states_energy(machines)) {
     axes.y = "energy";
   } else {
     for (const auto& [name, value] : machines.front().params)
@@ -290,6 +302,12 @@ std::optional<Axes> axes_of(const std::string& given, const std::vector<Machine>
         break;
       }
   }
+  for (const std::string& axis : {axes.x, axes.y})
+    if (("*" + axis + "*").find("*energy*") != std::string::npos && !states_energy(machines)) {
+      fail(Exit::usage, fmt::format("--axes '{},{}': the machines state no energies", axes.x, axes.y),
+           "--axes cycles,bytes, or `energy` of links and instructions in the hardware file");
+      return std::nullopt;
+    }
   Machine any = machines.front();
   for (const char* column : {"cycles", "energy", "bytes"}) any.values.emplace(column, 0);
   if (value_of(any, axes.x) && value_of(any, axes.y)) return axes;
@@ -309,12 +327,11 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<Machine>& machin
     if (!all && !m.front) continue;
     rows.emplace_back();
     for (const auto& [name, value] : m.params) rows.back().push_back(value);
-    const auto number = [&](const char* column) {
+    for (const char* column : {"cycles", "energy", "bytes", "utilisation"}) {
       const auto value = m.values.find(column);
-      return value == m.values.end() ? std::string("-") : fmt::format("{:g}", value->second);
-    };
-    for (const char* column : {"cycles", "energy", "bytes", "utilisation"})
-      rows.back().push_back(m.whole || std::string(column) == "utilisation" ? number(column) : "-");
+      const bool known = m.whole && value != m.values.end() && value->second > 0;
+      rows.back().push_back(known ? fmt::format("{:g}", value->second) : "-");
+    }
     rows.back().emplace_back(m.front ? "*" : "");
   }
   return rows;

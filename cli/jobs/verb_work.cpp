@@ -68,6 +68,13 @@ std::optional<jobs::WorkOptions> work_options(const WorkFlags& flags, jobs::JobS
     return std::nullopt;
   if (work.children > 256) return fail(Exit::usage, "--jobs: at most 256"), std::nullopt;
   work.limits.memory_bytes = megabytes << 20;
+  if (const std::int64_t mapped = jobs::mapped_bytes(); megabytes > 0 && work.limits.memory_bytes < mapped) {
+    const std::int64_t least = (mapped >> 20) + 1;
+    fail(Exit::usage,
+         fmt::format("--job-memory {}: a process has {} MiB mapped before its first job", megabytes, least),
+         fmt::format("--job-memory {} and what a job needs", least));
+    return std::nullopt;
+  }
   work.attempts = attempts;
   work.steal = flags.steal;
   work.retry = flags.retry;
@@ -85,8 +92,26 @@ void add_work_flags(Flags& flags, WorkFlags& into) {
   flags.text("--attempts", into.attempts, "of a failing job, before it is given up (default 3)");
   flags.on("--retry", into.retry, "try jobs again that were given up");
   flags.text("--job-seconds", into.seconds, "limit of time of each job (default 3600)");
-  flags.text("--job-memory", into.megabytes, "limit of memory of each process, in MiB (default: none)");
+  flags.text("--job-memory", into.megabytes, "limit of the address space of each process, in MiB (default: none)");
 }
+
+namespace {
+
+/// " after 3 attempts" as they are recorded, which may be by a call that allowed more; jobs that only lack what another
+/// one gives have none.
+std::string after_attempts(const jobs::JobQueue& queue, const std::vector<std::size_t>& given_up) {
+  int least = 0, most = 0;
+  for (const std::size_t job : given_up) {
+    const int attempts = queue.attempts_at(job);
+    most = std::max(most, attempts);
+    if (attempts > 0) least = least == 0 ? attempts : std::min(least, attempts);
+  }
+  if (most == 0) return "";
+  const std::string last = counted(static_cast<std::size_t>(most), "attempt");
+  return least == most ? " after " + last : fmt::format(" after {} to {}", least, last);
+}
+
+}  // namespace
 
 Exit close_work(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkOptions& options,
                 const jobs::WorkEnd& end) {
@@ -98,10 +123,8 @@ Exit close_work(const jobs::Plan& plan, jobs::JobStore& store, const jobs::WorkO
     return fail(Exit::wrong_result,
                 counted(end.wrong.size(), "job") + " computed wrong results, which are not tried again");
   if (!end.given_up.empty())
-    return fail(Exit::limit,
-                fmt::format("{} given up after {}", counted(end.given_up.size(), "job"),
-                            counted(static_cast<std::size_t>(*options.attempts), "attempt")),
-                "mend the cause, then `isamap work PLAN --retry`");
+    return fail(Exit::limit, counted(end.given_up.size(), "job") + " given up" + after_attempts(queue, end.given_up),
+                "mend the cause, then `isamap work PLAN --store DIR --retry`");
   if (!end.not_done.empty())
     return fail(Exit::limit,
                 counted(end.not_done.size(), "job") +

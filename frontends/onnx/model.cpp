@@ -110,7 +110,7 @@ std::vector<FreeSize> free_sizes_of(const importing::ModelFile& file) {
       const std::string name = symbol ? input.symbols[d] : input.name + "." + std::to_string(d);
       auto known = std::find_if(sizes.begin(), sizes.end(), [&](const FreeSize& s) { return s.name == name; });
       if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, {}, false});
-      known->axes.push_back({input.name, position, d});
+      known->axes.push_back({input.name, position, d, input.shape->size()});
       known->places.push_back(fmt::format("axis {} of input '{}'", d, input.name));
       known->batch = known->batch || (d == 0 && input.shape->size() >= 2);
     }
@@ -163,6 +163,17 @@ Result<std::vector<FreeSize>> free_sizes(const std::string& path) {
   return free_sizes_of(*file);
 }
 
+Result<std::vector<std::string>> names_of_inputs(const std::string& path) {
+  const auto file = importing::read_model_file(path);
+  if (!file) return file.diagnostics();
+  std::set<std::string> stated;
+  for (const importing::Constant& constant : file->graph.constants) stated.insert(constant.name);
+  std::vector<std::string> names;
+  for (const importing::Declared& input : file->graph.inputs)
+    if (!stated.contains(input.name)) names.push_back(input.name);
+  return names;
+}
+
 Result<Model> import_model(const std::string& path, const ModelOptions& options) {
   const auto file = importing::read_model_file(path);
   if (!file) return file.diagnostics();
@@ -212,6 +223,10 @@ Result<NamedData> load_tensor(const std::string& path) {
 }
 
 Result<std::vector<FreeSize>> free_sizes(const std::string& path) {
+  return error_at({path, 0, 0}, "this isamap was built without ONNX");
+}
+
+Result<std::vector<std::string>> names_of_inputs(const std::string& path) {
   return error_at({path, 0, 0}, "this isamap was built without ONNX");
 }
 

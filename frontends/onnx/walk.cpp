@@ -8,9 +8,11 @@
 #include "frontends/onnx/walk.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "frontends/npy.h"
 #include "ir/verify/verify_internal.h"
 
 namespace isamap::importing {
@@ -130,13 +132,29 @@ bool Walk::fix_input(const Declared& input) {
   return true;
 }
 
-void Walk::add_input(const Declared& input) {
-  if (const auto known = options_.values.find(input.name); known != options_.values.end()) {
-    values_[input.name] = {known->second->dtype, known->second->shape, {}, known->second, ""};
-    values_[input.name].narrow = input.narrow;
-    return;
+/// An input with known values is a constant of the declared type.
+bool Walk::state_input(const Declared& input) {
+  const auto known = options_.values.find(input.name);
+  if (known == options_.values.end()) return false;
+  auto data = std::make_shared<TensorData>(as_type(*known->second, input.dtype.value_or(known->second->dtype)));
+  std::vector<std::string> declared;
+  bool fits = !input.shape || input.shape->size() == data->shape.size();
+  for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {
+    const std::int64_t extent = (*input.shape)[d];
+    declared.push_back(extent < 0 ? symbol_of(input, d) : std::to_string(extent));
+    if (const auto size = sizes_.find(symbol_of(input, d)); fits && (extent >= 0 || size != sizes_.end()))
+      fits = data->shape[d] == (extent < 0 ? size->second : extent);
   }
-  if (fix_input(input)) return;
+  if (!fits)
+    problems.push_back(error(fmt::format("input '{}' is [{}], and its values are {}", input.name,
+                                         fmt::join(declared, ", "), sizes_text(data->shape))));
+  values_[input.name] = {data->dtype, data->shape, {}, data, ""};
+  values_[input.name].narrow = input.narrow;
+  return true;
+}
+
+void Walk::add_input(const Declared& input) {
+  if (state_input(input) || fix_input(input)) return;
   if (input.shape && input.shape->size() >= 2 && input.shape->front() < 0 && !sizes_.contains(symbol_of(input, 0))) {
     notes.push_back("the batch size of input '" + input.name + "' is not a number: 1 is used");
     sizes_[symbol_of(input, 0)] = 1;

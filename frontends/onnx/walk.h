@@ -24,6 +24,7 @@ class Walk {
  private:
   void add_constant(const std::string& name, const Constant& constant);
   void add_input(const Declared& input);
+  bool state_input(const Declared& input);
   bool fix_input(const Declared& input);
   void add_node(const Node& node, int depth);
   void add_constant_node(const Node& node);

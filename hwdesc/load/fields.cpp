@@ -56,7 +56,7 @@ const keys::Key& Fields::row(std::string_view key, std::string_view type) {
 const Node* Fields::found(const keys::Key& row) {
   const Node* value = node().find(std::string(row.name));
   if (!value && row.need != keys::Need::optional && node().kind == Kind::map)
-    own.push_back(error_at(node().where, fmt::format("{} has no '{}'", what(), row.name),
+    own.push_back(error_at(node().where, yaml::without_key(what(), row.name),
                            fmt::format("write {}: {}", row.name, row.example.empty() ? "VALUE" : row.example)));
   return value;
 }
@@ -85,8 +85,7 @@ void Fields::check_there(std::string_view key) { found(row(key)); }
 const Node* Fields::required(std::string_view key) {
   const Node* value = child(key);
   if (value || has(std::string(key)) || node().kind != Kind::map) return value;
-  own.push_back(
-      error_at(node().where, fmt::format("{} has no '{}'", what(), key), fmt::format("write {}: VALUE", key)));
+  own.push_back(error_at(node().where, yaml::without_key(what(), key), fmt::format("write {}: VALUE", key)));
   return nullptr;
 }
 

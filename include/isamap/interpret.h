@@ -148,8 +148,8 @@ struct RunOutcome {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// What can be done before runs, such as compiling, `jobs` programs at a time: nothing else runs while one is timed.
-  /// Only saves time; problems are those of `run`. `stopped`: asked before each program.
+  /// What can be done before runs, such as compiling, by `jobs` compilers at a time: nothing else runs while one is
+  /// timed. Only saves time; problems are those of `run`. `stopped`: asked before each program.
   virtual void prepare(const std::vector<const Program*>& /*programs*/, int /*jobs*/,
                        const std::function<bool()>& /*stopped*/ = {}) {}
   /// `data`: one entry for each kernel tensor; outputs are replaced by the results of the run. `min_seconds`: repeat

@@ -27,6 +27,13 @@ bool is_monotone(const ScalarExpr& e) {
 
 bool chooses(BinaryOp op) { return op == BinaryOp::max || op == BinaryOp::min; }
 
+bool is_chosen(const Computation& s) { return s.reduction == Reduction::max || s.reduction == Reduction::min; }
+
+bool has_choice(const ScalarExpr& e) {
+  const Binary* b = std::get_if<Binary>(&e.op);
+  return (b != nullptr && chooses(b->op)) || std::any_of(e.args.begin(), e.args.end(), has_choice);
+}
+
 // What a body on absolute values bounds: the value, or how far errors of the reads carry.
 enum class Bounded { value, errors };
 
@@ -92,8 +99,7 @@ class Bounds {
 
   // An infinite value around a tensor is never the finite result of a maximum or a minimum.
   static double magnitude_outside(const Computation& s, double value) {
-    const bool chosen = s.reduction == Reduction::max || s.reduction == Reduction::min;
-    return chosen && std::isinf(value) ? 0 : std::fabs(value);
+    return is_chosen(s) && std::isinf(value) ? 0 : std::fabs(value);
   }
 
   bool has_errors(const Computation& s) const {
@@ -126,10 +132,11 @@ class Bounds {
     return numbers[out].real;
   }
 
-  // How far errors of the reads carry: of the largest or smallest read, the largest error.
-  std::vector<double> carried_errors(const Computation& s) const {
-    const bool of_one = (s.reduction == Reduction::max || s.reduction == Reduction::min) &&
-                        std::holds_alternative<Read>(s.body.op) && writes_[s.write.tensor.index()] == 0;
+  // How far errors of the reads carry: of the largest or smallest read, the largest error. `exact` and `wide` bound the
+  // value without and with them; where nothing is chosen their difference is it, and two runs more would be the same.
+  std::vector<double> carried_errors(const Computation& s, const std::vector<double>& exact,
+                                     const std::vector<double>& wide) const {
+    const bool of_one = is_chosen(s) && std::holds_alternative<Read>(s.body.op) && writes_[s.write.tensor.index()] == 0;
     if (of_one) {
       Computation errors = s;
       errors.body = absolute(s.body, Bounded::value);
@@ -144,9 +151,10 @@ class Bounds {
       run_statement(errors, tensors_, numbers);
       return numbers[s.write.tensor.index()].real;
     }
-    std::vector<double> carried = run_absolute(s, true, Bounded::errors);
-    const std::vector<double> exact = run_absolute(s, false, Bounded::errors);
-    for (std::size_t i = 0; i < carried.size(); ++i) carried[i] -= exact[i];
+    const bool differs = is_chosen(s) || has_choice(s.body);
+    std::vector<double> carried = differs ? run_absolute(s, true, Bounded::errors) : wide;
+    const std::vector<double> without = differs ? run_absolute(s, false, Bounded::errors) : exact;
+    for (std::size_t i = 0; i < carried.size(); ++i) carried[i] -= without[i];
     return carried;
   }
 
@@ -156,7 +164,7 @@ class Bounds {
     const bool perturbed = has_errors(s) || (writes_[out] > 0 && !errors_[out].empty());
     const std::vector<double> exact = run_absolute(s, false);
     const std::vector<double> wide = perturbed ? run_absolute(s, true) : exact;
-    const std::vector<double> carried = perturbed ? carried_errors(s) : std::vector<double>(exact.size());
+    const std::vector<double> carried = perturbed ? carried_errors(s, exact, wide) : std::vector<double>(exact.size());
     const Rounding rounding = coarsest(s.body, kernel_.tensors[out].dtype);
     const double steps = 2 * (roundings(s.body) + terms(s) + 1) * (again ? 2 : 1);
     std::vector<double> errors(exact.size());
@@ -174,7 +182,7 @@ class Bounds {
 
   // The most values that are reduced into one element.
   static double terms(const Computation& s) {
-    if (s.reduction == Reduction::assign || s.reduction == Reduction::max || s.reduction == Reduction::min) return 0;
+    if (s.reduction == Reduction::assign || is_chosen(s)) return 0;
     double count = 1;
     std::vector<std::string> alone;  // dims that are a subscript of the write on their own: one element for each value
     for (const AffineExpr& e : s.write.index) {

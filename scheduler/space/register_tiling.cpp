@@ -20,22 +20,39 @@ std::int64_t extent_of(const CpuTemplate& form, const std::string& dim) {
   return form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))].extent;
 }
 
-// Registers of one access for a register tile: one per step of its dims.
-double registers_for(const CpuTemplate& form, int access, const std::map<std::string, std::int64_t>& steps) {
-  double registers = 1;
-  for (const auto& [dim, count] : steps)
-    if (uses(access_of(*form.statement, access), dim)) registers *= static_cast<double>(count);
+/// Of an access, whatever the tile is.
+struct AccessFacts {
+  bool held = false;              ///< in registers
+  MemoryId memory = {};           ///< of these
+  double each = 1;                ///< registers of one step
+  std::vector<std::string> dims;  ///< of the statement: those that it uses
+
+  /// One for each step of its dims.
+  double registers(const RegisterTile& steps) const {
+    double registers = 1;
+    for (const auto& [dim, count] : steps)
+      if (std::find(dims.begin(), dims.end(), dim) != dims.end()) registers *= static_cast<double>(count);
+    return registers * each;
+  }
+};
+
+AccessFacts facts_of(const CpuTemplate& form, int access) {
+  AccessFacts facts;
+  facts.held = in_registers(form, access);
+  for (const Dim& dim : form.statement->domain.dims)
+    if (uses(access_of(*form.statement, access), dim.name)) facts.dims.push_back(dim.name);
+  if (!facts.held) return facts;
+  facts.memory = form.routes[static_cast<std::size_t>(access)].hops.back().memory;
   const int operand = form.pairing.operand_access[static_cast<std::size_t>(access)];
-  const TensorId t = operand_of_access(*form.pairing.instruction, operand);
-  const Operand& o = form.pairing.instruction->operands[t.index()];
-  const Memory& memory = form.model->memory(o.memory);
+  const Operand& o = form.pairing.instruction->operands[operand_of_access(*form.pairing.instruction, operand).index()];
   double elements = 1;
   for (std::int64_t extent : operand_box(*form.pairing.instruction, operand)) elements *= static_cast<double>(extent);
   if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout))
     elements = static_cast<double>(fragment->over.back().second);
   const double bits_each = bits(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
-  const double size = 8.0 * static_cast<double>(std::max<std::int64_t>(memory.size, 1));
-  return registers * std::max<double>(o.group, std::ceil(elements * bits_each / size));
+  const double size = 8.0 * static_cast<double>(std::max<std::int64_t>(form.model->memory(o.memory).size, 1));
+  facts.each = std::max<double>(o.group, std::ceil(elements * bits_each / size));
+  return facts;
 }
 
 struct RegisterUse {
@@ -63,8 +80,7 @@ std::optional<std::string> unrolled_window(const CpuTemplate& form) {
 }
 
 /// Registers for the values of an input in one pass of that loop, other dims one step at a time.
-double registers_for_window(const CpuTemplate& form, int access, const std::string& window,
-                            const std::map<std::string, std::int64_t>& steps) {
+double registers_for_window(const CpuTemplate& form, int access, const std::string& window, const RegisterTile& steps) {
   double most = 1;
   for (const AffineExpr& e : access_of(*form.statement, access).index) {
     if (!e.names().contains(window)) continue;
@@ -86,41 +102,50 @@ double registers_for_window(const CpuTemplate& form, int access, const std::stri
   return most;
 }
 
+/// The same for all tiles of a form: hundreds of them are compared.
+struct TileFacts {
+  const CpuTemplate& form;
+  std::vector<AccessFacts> accesses = {};
+  double beside_results = 0;  ///< registers in the memory of the results that no access is in
+  std::optional<std::string> window = unrolled_window(form);
+
+  explicit TileFacts(const CpuTemplate& of) : form(of) {
+    for (int a = 0; a < access_count(*form.statement); ++a) accesses.push_back(facts_of(form, a));
+    if (accesses[0].held)
+      beside_results = static_cast<double>(registers_beside_operands(form.mapping->tree, *form.model));
+    if (has_memory_operand(form)) beside_results += 1;  // the compiler-allocated register of the memory operand
+  }
+};
+
 // As build_nest places them: the input with the fewest registers is whole, the others one step at a time.
-RegisterUse register_use(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
+RegisterUse register_use(const TileFacts& facts, const RegisterTile& steps) {
   RegisterUse use;
   std::vector<std::pair<double, int>> inputs;
-  for (int a = 0; a < access_count(*form.statement); ++a) {
-    if (!in_registers(form, a)) continue;
-    const MemoryId memory = form.routes[static_cast<std::size_t>(a)].hops.back().memory;
-    const double whole = registers_for(form, a, steps);
+  for (std::size_t a = 0; a < facts.accesses.size(); ++a) {
+    const AccessFacts& access = facts.accesses[a];
+    if (!access.held) continue;
+    const double whole = access.registers(steps);
     if (a == 0) {
-      use.needed[memory] += whole;
+      use.needed[access.memory] += whole + facts.beside_results;
       use.accumulators = whole;
       continue;
     }
-    inputs.emplace_back(whole, a);
+    inputs.emplace_back(whole, static_cast<int>(a));
     use.loads += whole;
   }
-  if (in_registers(form, 0))
-    use.needed[form.routes[0].hops.back().memory] +=
-        static_cast<double>(registers_beside_operands(form.mapping->tree, *form.model));
-  // the compiler-allocated register of the memory operand
-  if (has_memory_operand(form)) use.needed[form.routes[0].hops.back().memory] += 1;
   std::stable_sort(inputs.begin(), inputs.end());
-  const auto window = unrolled_window(form);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
-    double needed = i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
-    if (window && form.model->memory(memory).named_by_compiler())
-      needed = std::max(needed, registers_for_window(form, inputs[i].second, *window, steps));
-    use.needed[memory] += needed;
+    const AccessFacts& access = facts.accesses[static_cast<std::size_t>(inputs[i].second)];
+    double needed = i == 0 ? inputs[i].first : access.each;
+    if (facts.window && facts.form.model->memory(access.memory).named_by_compiler())
+      needed = std::max(needed, registers_for_window(facts.form, inputs[i].second, *facts.window, steps));
+    use.needed[access.memory] += needed;
   }
   return use;
 }
 
-std::map<std::string, std::int64_t> steps_of(const CpuTemplate& form) {
-  std::map<std::string, std::int64_t> steps;
+RegisterTile steps_of(const CpuTemplate& form) {
+  RegisterTile steps;
   for (const auto& [dim, tile] : form.register_tile) {
     const auto& d = form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))];
     if (d.kind == DimKind::parallel)
@@ -130,15 +155,10 @@ std::map<std::string, std::int64_t> steps_of(const CpuTemplate& form) {
 }
 
 // Elements of memory operands read in one pass: a broadcast is a load for each step of its dims.
-double memory_reads(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
+double memory_reads(const TileFacts& facts, const RegisterTile& steps) {
   double reads = 0;
-  for (int a = 1; a < access_count(*form.statement); ++a) {
-    if (in_registers(form, a)) continue;
-    double each = 1;
-    for (const auto& [dim, count] : steps)
-      if (uses(access_of(*form.statement, a), dim)) each *= static_cast<double>(count);
-    reads += each;
-  }
+  for (std::size_t a = 1; a < facts.accesses.size(); ++a)
+    if (!facts.accesses[a].held) reads += facts.accesses[a].registers(steps);
   return reads;
 }
 
@@ -154,21 +174,32 @@ struct Pass {
   double cycles = 0, loads = 0;
 };
 
-// One pass over a tile: calls and loads over their ports, at least the latency of the accumulators.
-Pass pass_over(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
+/// Cycles of the instruction, and what executes it and its loads at a time.
+struct Rates {
+  double interval = 0, ports = 1, latency = 0, load_ports = 1;
+};
+
+Rates rates_of(const CpuTemplate& form) {
   const Instruction& instruction = *form.pairing.instruction;
   const auto full = full_extents(instruction);
+  return {interval_of(instruction, full, *form.model), ports_of(instruction, *form.model),
+          latency_of(instruction, full, *form.model), load_ports(form)};
+}
+
+// One pass over a tile: calls and loads over their ports, at least the latency of the accumulators.
+Pass pass_over(const TileFacts& facts, const Rates& rates, const RegisterTile& steps) {
   double calls = 1;
   for (const auto& [dim, count] : steps) calls *= static_cast<double>(count);
-  const double compute = calls * interval_of(instruction, full, *form.model) / ports_of(instruction, *form.model);
-  const double loads = register_use(form, steps).loads + memory_reads(form, steps);
-  return {std::max({compute, loads / load_ports(form), latency_of(instruction, full, *form.model)}), loads};
+  const double compute = calls * rates.interval / rates.ports;
+  const double loads = register_use(facts, steps).loads + memory_reads(facts, steps);
+  return {std::max({compute, loads / rates.load_ports, rates.latency}), loads};
 }
 
 // Per result and reduction step: full tiles and tails, which use fewer ports.
-Pass each_result(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
+Pass each_result(const TileFacts& facts, const Rates& rates, const RegisterTile& steps) {
+  const CpuTemplate& form = facts.form;
   struct Share {
-    std::map<std::string, std::int64_t> steps;
+    RegisterTile steps;
     double tiles = 1;
   };
   std::vector<Share> shares{{{}, 1}};
@@ -189,16 +220,16 @@ Pass each_result(const CpuTemplate& form, const std::map<std::string, std::int64
   }
   Pass sum;
   for (const Share& share : shares) {
-    const Pass pass = pass_over(form, share.steps);
+    const Pass pass = pass_over(facts, rates, share.steps);
     sum.cycles += share.tiles * pass.cycles / results;
     sum.loads += share.tiles * pass.loads / results;
   }
   return sum;
 }
 
-bool fits(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
-  for (const auto& [memory, needed] : register_use(form, steps).needed)
-    if (needed > static_cast<double>(form.model->memory(memory).count)) return false;
+bool fits(const TileFacts& facts, const RegisterTile& steps) {
+  for (const auto& [memory, needed] : register_use(facts, steps).needed)
+    if (needed > static_cast<double>(facts.form.model->memory(memory).count)) return false;
   return true;
 }
 
@@ -236,7 +267,9 @@ std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std
     if (dim.kind == DimKind::parallel && dim.extent > step_of(form, dim.name)) dims.push_back(dim.name);
   RegisterTile one;
   for (const std::string& dim : dims) one[dim] = 1;
-  std::vector<std::pair<Pass, RegisterTile>> good{{each_result(form, one), one}};
+  const TileFacts facts(form);
+  const Rates rates = rates_of(form);
+  std::vector<std::pair<Pass, RegisterTile>> good{{each_result(facts, rates, one), one}};
   const auto better = [](const Pass& a, const Pass& b) {  // rounded: the order of summation must not matter
     const auto rank = [](const Pass& p) { return std::pair(std::round(p.cycles * 1e9), std::round(p.loads * 1e9)); };
     return rank(a) < rank(b);
@@ -251,8 +284,8 @@ std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std
           RegisterTile steps = one;
           steps[dims[x]] = a;
           if (x != y) steps[dims[y]] = b;
-          if (!fits(form, steps)) continue;
-          const Pass pass = each_result(form, steps);
+          if (!fits(facts, steps)) continue;
+          const Pass pass = each_result(facts, rates, steps);
           if (!best || better(pass, best->first)) best = {pass, steps};
         }
         if (best && std::none_of(good.begin(), good.end(), [&](const auto& g) { return g.second == best->second; }))
@@ -265,7 +298,7 @@ std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std
 }
 
 std::optional<Diagnostic> register_problem(const CpuTemplate& form) {
-  for (const auto& [memory, needed] : register_use(form, steps_of(form)).needed) {
+  for (const auto& [memory, needed] : register_use(TileFacts(form), steps_of(form)).needed) {
     const Memory& m = form.model->memory(memory);
     if (needed > static_cast<double>(m.count))
       return error(fmt::format("memory {} holds {} registers; the tile needs {:.0f}", m.name, m.count, needed));

@@ -92,5 +92,24 @@ TEST_F(OwnCompilers, ExtractNamesIt) {
   EXPECT_EQ(json["layers"][0]["compiler"], "g++");
 }
 
+/// The compiler notes that another one runs: not with --jobs 1, where also the sources of one program take turns.
+TEST_F(OwnCompilers, RunOneAtATimeWithOneJob) {
+  const std::string runs = home_ / "runs", two = home_ / "two";
+  const std::string script = bin_.write(
+      "g++", "#!/bin/sh\n[ \"$1\" = --version ] && { echo g++ 1.2; exit; }\nmkdir " + runs +
+                 " 2>/dev/null && own=1 || echo again >> " + two +
+                 "\n/usr/bin/g++ \"$@\"\ncode=$?\nsleep 0.02\n[ -n \"$own\" ] && rmdir " + runs + "\nexit $code\n");
+  ::chmod(script.c_str(), 0700);
+  bin_.write("clang++", "#!/bin/sh\nexit 1\n");
+  const auto tuned = [&](const std::string& jobs) {
+    const Said said = this->said("tune", {"--measured", "2", "--budget", "evals=20", "--jobs", jobs});
+    EXPECT_EQ(said.code, 0) << said.err;
+    std::filesystem::remove_all(home_ / "cache");
+    return std::filesystem::exists(two);
+  };
+  EXPECT_FALSE(tuned("1"));
+  EXPECT_TRUE(tuned("2"));
+}
+
 }  // namespace
 }  // namespace isamap::cli_test

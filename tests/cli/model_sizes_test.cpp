@@ -100,7 +100,7 @@ TEST(ModelSizes, SizesThatBreakAFactAreOneLineAndWriteNothing) {
   EXPECT_EQ(told("N=1..64", "N=3,65"), "--dims: N = 65 is not in 1..64\n");
   EXPECT_EQ(told("N=4..64/4", "N=5"), "--dims: N = 5 is not a multiple of 4\n");
   EXPECT_EQ(told("N=1..64", "N=-1"), "the size N=-1 is negative\n");
-  EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "size M has no value (M in 1..3)\n  hint: --sizes M=3\n");
+  EXPECT_EQ(told("N=0..64,M=1..3", "N=1"), "--dims: the model has no free size 'M'\n  hint: it has N\n");
   EXPECT_EQ(told("M=1..3", "M=1,2"), told("M=1..3", "M=1,2", "emit"));
   EXPECT_NE(told("M=1..3", "M=1,2").find("the model has no free size 'M'"), std::string::npos);
   for (const char* dims : {"N", "N=a..b", "N=9..3"}) EXPECT_NE(told(dims, "N=3").find("--dims: "), std::string::npos);
@@ -191,6 +191,46 @@ TEST(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
     EXPECT_EQ(told(with("seq=5,6"), 2), list) << how.back();
   }
   EXPECT_EQ(told({"--interpret", "--sizes", "seq=5"}, 0), "");
+  EXPECT_EQ(told({"--target", "x86_avx2", "--dims", "seq=6,other=1..9"}, 1),
+            in + ": axis 1 of 'a' is 5, and --dims says seq = 6\n"
+                 "  hint: leave seq out of --dims, or give arrays of that size\n");
+  EXPECT_EQ(told({"--target", "x86_avx2", "--dims", "seq=6..9,other=1..9"}, 1),
+            in + ": axis 1 of 'a' is 5, and --dims says seq in 6..9\n"
+                 "  hint: leave seq out of --dims, or give arrays of that size\n");
+  EXPECT_EQ(told({"--target", "x86_avx2", "--dims", "sq=1..9"}, 1),
+            "--dims: the model has no free size 'sq'\n  hint: it has seq, other\n");
+  ASSERT_TRUE(save_arrays(in, {{"aa", data}, {"b", data}}));
+  EXPECT_EQ(told({"--interpret"}, 1), in + ": has no array for the input 'a'\n  hint: it has aa, b\n");
+  ASSERT_TRUE(save_arrays(in, {{"a", {DType::f32, {10}, data.bytes}}, {"b", data}}));
+  EXPECT_EQ(told({"--interpret"}, 1), in + ": the array of 'a' is [10]; the model's input has 2 axes\n");
+}
+
+/// --constant with --inputs: the arrays of constants are their values.
+TEST(ModelSizes, ArraysOfConstantsAreTheirValues) {
+  const Folder folder;
+  const std::string model = folder.write("m.onnx", sum_of_two_open_inputs()), in = folder / "in.npz";
+  TensorData a{DType::f32, {2, 3}, std::vector<std::uint8_t>(24)}, b = a, y = a;
+  for (int i = 0; i < 6; ++i) {
+    a.set(i, {static_cast<double>(i), 0});
+    b.set(i, {10.0 * i, 0});
+    y.set(i, {11.0 * i, 0});
+  }
+  const std::vector<NamedData> named{{"a", a}, {"b", b}, {"y", y}}, in_order{{"arr_0", a}, {"arr_1", b}};
+  for (const auto& arrays : {named, in_order}) {
+    ASSERT_TRUE(save_arrays(in, arrays));
+    for (const char* constants : {"weights", "b", "a", "a,b"})
+      for (const char* how : {"--interpret", "--json"}) {
+        std::vector<std::string> words{"run", model, "--inputs", in, "--constant", constants, how};
+        if (how == std::string("--json")) words.insert(words.end(), {"--target", "x86_avx2"});
+        const Said said = isamap(words);
+        EXPECT_EQ(said.code, 0) << constants << ": " << said.err;
+        EXPECT_EQ(said.err.find("drawn"), std::string::npos) << said.err;
+      }
+  }
+  ASSERT_TRUE(save_arrays(in, {{"a", a}, {"b", {DType::f32, {3, 2}, b.bytes}}}));
+  const Said wrong = isamap({"run", model, "--interpret", "--inputs", in, "--constant", "b", "--sizes", "seq=3"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("input 'b' is [2, other], and its values are [3, 2]"), std::string::npos) << wrong.err;
 }
 
 TEST(ModelSizes, OperatorsTieSizes) {

@@ -153,7 +153,9 @@ TEST(KernelYaml, WhatIsWrongWithRepeatHasAPlace) {
   EXPECT_EQ(problems(repeating("  - repeat: t\n" + right)),
             "k.yaml:7:13: 'repeat' must name one iterator and its number of steps\n"
             "      - repeat: t\n                ^\n  hint: write repeat: {t: T}\n");
-  EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    computes: S[t+1,b] = S[t,b] + X[t,b]\n")).substr(0, 40),
+  EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    computes: S[t+1,b] = S[t,b] + X[t,b]\n")).substr(0, 49),
+            "k.yaml:8:5: unknown key 'computes' in a `repeat`\n");
+  EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    does: S[t+1,b] = S[t,b] + X[t,b]\n")).substr(0, 40),
             "k.yaml:7:5: a `repeat` has no 'compute'\n");
   EXPECT_NE(problems(repeating("  - repeat: {t: T + 1}\n" + right)).find("k.yaml:9:"), std::string::npos);
   EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    compute:\n      - S[t,b] = S[t+1,b] + X[t,b]\n")),
@@ -231,6 +233,15 @@ k.yaml:9:5: no tensor is named 'E'
       - E[i] = B[i,j]
         ^
 )");
+}
+
+TEST(KernelYaml, AMisspeltSectionIsOneMessage) {
+  EXPECT_EQ(problems("kernel: a\ntensrs: {A: {shape: [8]}, C: {shape: [8]}}\ncompute: [\"C[i] = A[i]\"]\n"),
+            "k.yaml:2:1: unknown key 'tensrs' in the kernel file\n"
+            "    tensrs: {A: {shape: [8]}, C: {shape: [8]}}\n"
+            "    ^\n"
+            "  note: known keys: kernel, dims, facts, tensors, where, compute\n"
+            "  hint: did you mean 'tensors'?\n");
 }
 
 TEST(KernelYaml, VerifierFindingsHaveAPlace) {

@@ -163,6 +163,14 @@ TEST(Cluster, FailingJobsAreListedAndGivenUp) {
   EXPECT_EQ(results.code, 4) << "the others are there";
   EXPECT_NE(results.out.find("\"strategy\":\"random\""), std::string::npos);
 
+  const Said less = isamap({"work", plan, "--store", store, "--attempts", "1"});
+  EXPECT_NE(less.err.find("(attempt 3 of 3, on "), std::string::npos) << less.err;
+  EXPECT_NE(less.err.find("given up after 3 attempts\n"), std::string::npos) << "as recorded: " << less.err;
+  EXPECT_NE(less.err.find("`isamap work PLAN --store DIR --retry`"), std::string::npos) << less.err;
+  const Said memory = isamap({"work", plan, "--store", store, "--job-memory", "1"});
+  EXPECT_EQ(memory.code, 2);
+  EXPECT_EQ(memory.err.find("--job-memory 1: a process has "), 0U) << memory.err;
+
   const std::string once = folder / "once";
   const Said tried = isamap({"work", plan, "--store", once, "--attempts", "1"});
   EXPECT_EQ(tried.code, 4);
@@ -324,6 +332,17 @@ TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
   EXPECT_NE(one.out.find("machines are on the front of cycles and bytes"), std::string::npos);
   EXPECT_EQ(isamap({"results", plan, "--store", store, "--axes", "cycles,weight"}).code, 2);
   EXPECT_EQ(isamap({"plan", "sweep", example("gemm_s8"), "--target", "systolic16", "--set", "nothing=1"}).code, 1);
+  EXPECT_NE(table.out.find("          -  "), std::string::npos) << "energies are not stated: " << table.out;
+  const Said energies = isamap({"results", plan, "--store", store, "--axes", "cycles,energy"});
+  EXPECT_EQ(energies.code, 2);
+  EXPECT_EQ(energies.err.find("--axes 'cycles,energy': the machines state no energies\n"), 0U) << energies.err;
+  const std::string open = folder.write("open.yaml",
+                                        "kernel: open\ndims: {N: {min: 1, max: 64}}\n"
+                                        "tensors: {A: {shape: [N], dtype: f32}, B: {shape: [N], dtype: f32}}\n"
+                                        "compute: [\"B[i] = A[i]\"]\n");
+  const Said refused = isamap({"plan", "sweep", open, "--target", "systolic16"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("hint: write numbers for them in the file"), std::string::npos) << refused.err;
 }
 
 TEST(Cluster, ReportsTakePartsOfARun) {
