@@ -26,7 +26,8 @@ constexpr std::int64_t kSearchedRests = 4;  // of them have schedules of their o
 constexpr std::int64_t kLargestTile = 4096;
 constexpr std::int64_t kSteps = 32;            // of row loops when they are lowered: as many as compilers do not unroll
 constexpr std::int64_t kSmallPass = 32 << 10;  // bytes that stay in the nearest cache
-constexpr std::int64_t kBlocks[] = {64, 8};    // rows of a block where no loop of a program walks all rows
+// Rows of a block where no loop of a program walks all rows: blocks between are made where each pass takes time.
+constexpr std::int64_t kBlocks[] = {64, 32, 16, 8};
 
 class SymbolicCompiler {
  public:
@@ -146,8 +147,8 @@ class SymbolicCompiler {
   bool version(std::int64_t rows) {
     Compilation compiled = compile(block(rows), model_, options_);
     if (!compiled.program) return fail(compiled.code, compiled.problems);
-    const Schedule& schedule = compiled.scheduled->schedule;
-    std::vector<RowPart> parts = parts_of(schedule);
+    Schedule schedule = compiled.scheduled->schedule;
+    std::vector<RowPart> parts = walking_parts(schedule);
     if (parts.empty()) parts = blocks_of(schedule);
     if (parts.empty() && !unpacked_) {  // blocks pack their constants in several ways: pack none
       unpacked_ = true;
@@ -253,6 +254,29 @@ class SymbolicCompiler {
     return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
   }
 
+  /// By the schedule or, if it is searched, without its outermost prefetches: one that is spread over the steps of a
+  /// loop over rows is other code for each number of steps.
+  std::vector<RowPart> walking_parts(Schedule& schedule) const {
+    std::vector<RowPart> parts = parts_of(schedule);
+    Schedule fewer = schedule;
+    while (parts.empty() && !is_written() && drop_prefetch(fewer)) parts = parts_of(fewer);
+    if (!parts.empty()) schedule = std::move(fewer);
+    return parts;
+  }
+  /// The first one of the schedule; false: it has none.
+  static bool drop_prefetch(Schedule& schedule) {
+    for (Nest& nest : schedule.nests) {
+      const auto prefetch = std::find_if(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+        const auto* stage = std::get_if<Stage>(&line.is);
+        return stage != nullptr && stage->ahead > 0;
+      });
+      if (prefetch == nest.lines.end()) continue;
+      nest.lines.erase(prefetch);
+      return true;
+    }
+    return false;
+  }
+
   /// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
   bool passes_cost() const {
     std::int64_t all = 0;
@@ -343,7 +367,9 @@ class SymbolicCompiler {
   std::vector<RowPart> blocks_of(const Schedule& schedule) const {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(kBlocks)) - 1);
     std::iota(sizes.begin(), sizes.end(), 1);
-    sizes.insert(sizes.end(), std::rbegin(kBlocks), std::rend(kBlocks));
+    std::copy_if(std::rbegin(kBlocks), std::rend(kBlocks), std::back_inserter(sizes), [&](std::int64_t rows) {
+      return rows == *std::begin(kBlocks) || rows == *std::rbegin(kBlocks) || passes_cost();
+    });
     const double worthwhile = 1 - VersionOptions{}.worthwhile;
     const bool is_alone = kernel_.sample.statements.size() == 1;
     std::vector<RowBlock> blocks;
