@@ -255,12 +255,18 @@ class SymbolicCompiler {
   }
 
   /// By the schedule or, if it is searched, without its outermost prefetches: one that is spread over the steps of a
-  /// loop over rows is other code for each number of steps.
+  /// loop over rows is other code for each number of steps. Blocks of many rows keep them where the model says so.
   std::vector<RowPart> walking_parts(Schedule& schedule) const {
     std::vector<RowPart> parts = parts_of(schedule);
     Schedule fewer = schedule;
     while (parts.empty() && !is_written() && drop_prefetch(fewer)) parts = parts_of(fewer);
-    if (!parts.empty()) schedule = std::move(fewer);
+    if (parts.empty() || fewer == schedule) return parts;
+    auto whole = lowered(schedule, kBlocks[0]);
+    if (whole && price(schedule, kBlocks[0]) < price(fewer, kBlocks[0])) {
+      RowPart block{std::move(*whole), kBlocks[0], {}};
+      if (same_packing({block}, parts)) parts.insert(parts.begin(), std::move(block));
+    }
+    schedule = std::move(fewer);
     return parts;
   }
   /// The first one of the schedule; false: it has none.
