@@ -26,8 +26,7 @@ constexpr std::int64_t kSearchedRests = 4;  // of them have schedules of their o
 constexpr std::int64_t kLargestTile = 4096;
 constexpr std::int64_t kSteps = 32;            // of row loops when they are lowered: as many as compilers do not unroll
 constexpr std::int64_t kSmallPass = 32 << 10;  // bytes that stay in the nearest cache
-// Rows of a block where no loop of a program walks all rows: blocks between are made where each pass takes time.
-constexpr std::int64_t kBlocks[] = {64, 32, 16, 8};
+constexpr std::int64_t kBlocks[] = {64, 32, 16, 8};  // rows of a block where no loop of a program walks all rows
 
 class SymbolicCompiler {
  public:
@@ -370,6 +369,7 @@ class SymbolicCompiler {
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
+  /// Blocks between the largest and the smallest are made where each pass takes time.
   std::vector<RowPart> blocks_of(const Schedule& schedule) const {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(kBlocks)) - 1);
     std::iota(sizes.begin(), sizes.end(), 1);
