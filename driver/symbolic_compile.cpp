@@ -26,7 +26,7 @@ constexpr std::int64_t kSearchedRests = 4;  // of them have schedules of their o
 constexpr std::int64_t kLargestTile = 4096;
 constexpr std::int64_t kSteps = 32;            // of row loops when they are lowered: as many as compilers do not unroll
 constexpr std::int64_t kSmallPass = 32 << 10;  // bytes that stay in the nearest cache
-constexpr std::int64_t kBlocks[] = {64, 8};    // rows of a block where no loop of a program walks all rows
+constexpr std::int64_t kBlocks[] = {64, 32, 16, 8};  // rows of a block where no loop of a program walks all rows
 
 class SymbolicCompiler {
  public:
@@ -146,8 +146,8 @@ class SymbolicCompiler {
   bool version(std::int64_t rows) {
     Compilation compiled = compile(block(rows), model_, options_);
     if (!compiled.program) return fail(compiled.code, compiled.problems);
-    const Schedule& schedule = compiled.scheduled->schedule;
-    std::vector<RowPart> parts = parts_of(schedule);
+    Schedule schedule = compiled.scheduled->schedule;
+    std::vector<RowPart> parts = walking_parts(schedule);
     if (parts.empty()) parts = blocks_of(schedule);
     if (parts.empty() && !unpacked_) {  // blocks pack their constants in several ways: pack none
       unpacked_ = true;
@@ -253,6 +253,35 @@ class SymbolicCompiler {
     return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
   }
 
+  /// By the schedule or, if it is searched, without its outermost prefetches: one that is spread over the steps of a
+  /// loop over rows is other code for each number of steps. Blocks of many rows keep them where the model says so.
+  std::vector<RowPart> walking_parts(Schedule& schedule) const {
+    std::vector<RowPart> parts = parts_of(schedule);
+    Schedule fewer = schedule;
+    while (parts.empty() && !is_written() && drop_prefetch(fewer)) parts = parts_of(fewer);
+    if (parts.empty() || fewer == schedule) return parts;
+    auto whole = lowered(schedule, kBlocks[0]);
+    if (whole && price(schedule, kBlocks[0]) < price(fewer, kBlocks[0])) {
+      RowPart block{std::move(*whole), kBlocks[0], {}};
+      if (same_packing({block}, parts)) parts.insert(parts.begin(), std::move(block));
+    }
+    schedule = std::move(fewer);
+    return parts;
+  }
+  /// The first one of the schedule; false: it has none.
+  static bool drop_prefetch(Schedule& schedule) {
+    for (Nest& nest : schedule.nests) {
+      const auto prefetch = std::find_if(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+        const auto* stage = std::get_if<Stage>(&line.is);
+        return stage != nullptr && stage->ahead > 0;
+      });
+      if (prefetch == nest.lines.end()) continue;
+      nest.lines.erase(prefetch);
+      return true;
+    }
+    return false;
+  }
+
   /// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
   bool passes_cost() const {
     std::int64_t all = 0;
@@ -340,10 +369,13 @@ class SymbolicCompiler {
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
+  /// Blocks between the largest and the smallest are made where each pass takes time.
   std::vector<RowPart> blocks_of(const Schedule& schedule) const {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(kBlocks)) - 1);
     std::iota(sizes.begin(), sizes.end(), 1);
-    sizes.insert(sizes.end(), std::rbegin(kBlocks), std::rend(kBlocks));
+    std::copy_if(std::rbegin(kBlocks), std::rend(kBlocks), std::back_inserter(sizes), [&](std::int64_t rows) {
+      return rows == *std::begin(kBlocks) || rows == *std::rbegin(kBlocks) || passes_cost();
+    });
     const double worthwhile = 1 - VersionOptions{}.worthwhile;
     const bool is_alone = kernel_.sample.statements.size() == 1;
     std::vector<RowBlock> blocks;

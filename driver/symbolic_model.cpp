@@ -294,11 +294,37 @@ Result<std::vector<std::vector<AffineExpr>>> lifted_shapes(const std::vector<Mod
   return shapes;
 }
 
+/// Which tensors have rows of a size that parts walk: those of statements without a tensor that has sizes along more
+/// axes than all it is computed from. Scores of attention are such tensors, queries by keys, and so is what is computed
+/// from them along as many axes: there rows would be of heads, too few for lanes and a stride for each product.
+std::vector<bool> tensors_of_rows(const Kernel& kernel, const std::vector<std::vector<AffineExpr>>& shapes) {
+  const auto sized_axes = [&](const Access& access) {
+    const auto& shape = shapes[access.tensor.index()];
+    return std::count_if(shape.begin(), shape.end(), [](const AffineExpr& e) { return has_sizes({e}); });
+  };
+  std::vector<bool> squared(kernel.tensors.size(), false), of_rows(kernel.tensors.size(), false);
+  for (const Computation& statement : kernel.statements) {
+    const auto most = sized_axes(statement.write);
+    const auto is_smaller = [&](const Access& read) { return sized_axes(read) < most || squared[read.tensor.index()]; };
+    if (most > 1 && std::all_of(statement.reads.begin(), statement.reads.end(), is_smaller))
+      squared[statement.write.tensor.index()] = true;
+  }
+  for (const Computation& statement : kernel.statements) {
+    const auto is_squared = [&](const Access& access) { return squared[access.tensor.index()]; };
+    if (is_squared(statement.write) || std::any_of(statement.reads.begin(), statement.reads.end(), is_squared))
+      continue;
+    of_rows[statement.write.tensor.index()] = true;
+    for (const Access& read : statement.reads) of_rows[read.tensor.index()] = true;
+  }
+  return of_rows;
+}
+
 /// Axes whose extent depends on a size are stored outermost where the order may be chosen: rows are then contiguous.
 Orders sizes_outermost(Orders orders, const Kernel& kernel, const std::vector<std::vector<AffineExpr>>& shapes) {
   orders.resize(kernel.tensors.size());
+  const std::vector<bool> of_rows = tensors_of_rows(kernel, shapes);
   for (std::size_t t = 0; t < shapes.size(); ++t) {
-    if (!is_free(kernel, make_id<TensorId>(t)) || !has_sizes(shapes[t])) continue;
+    if (!is_free(kernel, make_id<TensorId>(t)) || !has_sizes(shapes[t]) || !of_rows[t]) continue;
     std::vector<int>& order = orders[t];
     if (order.empty())
       for (std::size_t d = 0; d < shapes[t].size(); ++d) order.push_back(static_cast<int>(d));

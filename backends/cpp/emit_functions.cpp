@@ -182,7 +182,8 @@ class FunctionPrinter {
     const std::string rest = "void " + name + "(" + list + ") {\n" + unused + locals(touched) + body->text + "}\n";
     // Attributes come first in a declaration, which `extern "C"` without braces does not allow.
     if (body->attributes.empty()) return text + linkage_ + " " + rest;
-    if (linkage_ == "static") return text + body->attributes + "\nstatic " + rest;
+    if (const std::size_t at = linkage_.find("static"); at != std::string::npos)
+      return text + linkage_.substr(0, at) + body->attributes + "\nstatic " + rest;
     return text + linkage_ + " {\n" + body->attributes + "\n" + rest + "}\n";
   }
   /// Of a tensor whose argument has a shorter one.

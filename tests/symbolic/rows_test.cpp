@@ -7,6 +7,7 @@
 #include <random>
 
 #include "backends/compiled_runner.h"
+#include "backends/cpp/symbolic/symbolic_unit.h"
 #include "driver/execute.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/scheduler.h"
@@ -173,6 +174,16 @@ TEST(SymbolicRows, APartWithTripsIsTheProgramOfThatSize) {
       }
     }
   EXPECT_GT(compared, 0);
+}
+
+/// Compilers that inline them into the entry keep no tile in registers.
+TEST(SymbolicRows, PartsAreNotInlined) {
+  const SymbolicCompilation& program = compiled(product_of_rows());
+  ASSERT_TRUE(program.program);
+  const auto unit = print_symbolic_cpp(*program.program, machine());
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_NE(unit->text.find("\n[[gnu::noinline]] static void "), std::string::npos);
+  EXPECT_EQ(unit->text.find("\nstatic void "), std::string::npos);
 }
 
 const std::string large_weights =

@@ -186,7 +186,7 @@ class BlockPrinter {
 
   Result<std::string> function_text(const Program& program, const std::string& name, const RuntimeNumbers& numbers) {
     done_.around.numbers = &numbers;
-    auto unit = print_functions(program, model_, name, "static", done_.around);
+    auto unit = print_functions(program, model_, name, own_frame, done_.around);
     done_.around.numbers = nullptr;
     if (!unit) return unit.diagnostics();
     return std::move(unit->text);

@@ -53,7 +53,7 @@ class SymbolicUnit {
     for (const auto& [variable, step] : part.loops)
       numbers.trips[variable] = step == 1 ? "rows" : fmt::format("rows / {}", step);
     around_.numbers = part.loops.empty() ? nullptr : &numbers;
-    auto unit = print_functions(body, model_, function_name(v, part, before), "static", around_);
+    auto unit = print_functions(body, model_, function_name(v, part, before), own_frame, around_);
     around_.numbers = nullptr;
     if (!unit) return unit.diagnostics();
     functions_ +=
