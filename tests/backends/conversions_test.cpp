@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/backends/machine_code.h"
+#include "tests/every.h"
 
 namespace isamap {
 namespace {
@@ -167,16 +168,18 @@ TEST_P(ConversionCode, IsOfVectors) {
   EXPECT_TRUE(seen) << listing;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, ConversionCode,
-    testing::Values(Seen{"O[i] = sat_s8(round(f32(X[i]) * S[i]))", "X=s32,S=f32,O=s8", "^vcvttps2dq"},
-                    Seen{"O[i] = u8(max(min(round(f32(X[i]) * S[i]), 255), 0))", "X=s32,S=f32,O=u8", "^vcvttps2dq"},
-                    Seen{"O[i] = max(min(X[i], 255), 0)", "X=f32,O=f32", "^v(cmp[a-z_]*|max|min)ps"},
-                    Seen{"O[i] = s16(X[i])", "X=f32,O=s16", "^vcvttps2dq"},
-                    Seen{"O[i] = sat_u8(X[i])", "X=s32,O=u8", "^vpmins?d"},
-                    Seen{"O[i] = f16(f32(X[i]) * f32(Y[i]))", "X=f16,Y=f16,O=f16", "^vmulps"},
-                    Seen{"O[i] = bf16(max(X[i] + Y[i], 0))", "X=f32,Y=f32,O=bf16", "^vaddps"}),
-    [](const auto& one) { return "case" + std::to_string(one.index); });
+constexpr Seen seen_conversions[] = {
+    {"O[i] = sat_s8(round(f32(X[i]) * S[i]))", "X=s32,S=f32,O=s8", "^vcvttps2dq"},
+    {"O[i] = u8(max(min(round(f32(X[i]) * S[i]), 255), 0))", "X=s32,S=f32,O=u8", "^vcvttps2dq"},
+    {"O[i] = max(min(X[i], 255), 0)", "X=f32,O=f32", "^v(cmp[a-z_]*|max|min)ps"},
+    {"O[i] = s16(X[i])", "X=f32,O=s16", "^vcvttps2dq"},
+    {"O[i] = sat_u8(X[i])", "X=s32,O=u8", "^vpmins?d"},
+    {"O[i] = f16(f32(X[i]) * f32(Y[i]))", "X=f16,Y=f16,O=f16", "^vmulps"},
+    {"O[i] = bf16(max(X[i] + Y[i], 0))", "X=f32,Y=f32,O=bf16", "^vaddps"}};
+const auto number_of_case = [](const auto& one) { return "case" + std::to_string(one.index); };
+INSTANTIATE_TEST_SUITE_P(Kernels, ConversionCode, testing::ValuesIn(every_nth(seen_conversions, 3)), number_of_case);
+INSTANTIATE_TEST_SUITE_P(HeavyKernels, ConversionCode, testing::ValuesIn(all_but_every_nth(seen_conversions, 3)),
+                         number_of_case);
 
 }  // namespace
 }  // namespace isamap

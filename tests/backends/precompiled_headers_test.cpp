@@ -123,7 +123,7 @@ TEST_F(PrecompiledHeaders, AreMadeAtTheSecondUseAndThenRead) {
   EXPECT_EQ(large_entries().size(), 1U);
 }
 
-TEST_F(PrecompiledHeaders, AreSharedByListsThatDifferInShortOnes) {
+TEST_F(PrecompiledHeaders, HeavyAreSharedByListsThatDifferInShortOnes) {
   const std::string conditional = "#if defined(A)\n#include <set>\n#else\n#include \"long.h\"\n#endif\n";
   returned(1, "#include \"own.h\"\n#include <cstdint>\n#include <vector>\n");
   EXPECT_EQ(returned(2, "#include <vector>\n#include <limits>\n"), 2);
@@ -152,7 +152,7 @@ TEST_F(PrecompiledHeaders, TheDriverOfKernelsIsCompiledOnce) {
   EXPECT_EQ(commands_with("isamap_driver.h.o"), 3) << "made by one command, linked by two";
 }
 
-TEST_F(PrecompiledHeaders, AreTheSameForEveryDriver) {
+TEST_F(PrecompiledHeaders, HeavyAreTheSameForEveryDriver) {
   returned(1), returned(2);  // with a driver of their own
   expect_written(3, "#include <vector>\n");
   EXPECT_EQ(commands_with("headers.hpp -o"), 1);

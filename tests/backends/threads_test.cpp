@@ -93,7 +93,7 @@ void the_search_distributes_and_results_are_right(Every every) {
     }
 }
 
-TEST(Threads, TheSearchDistributesAndResultsAreRight) { the_search_distributes_and_results_are_right(Every(4)); }
+TEST(Threads, TheSearchDistributesAndResultsAreRight) { the_search_distributes_and_results_are_right(Every(7)); }
 TEST(HeavyThreads, TheSearchDistributesAndResultsAreRight) { the_search_distributes_and_results_are_right(Every(1)); }
 
 /// Panels that each thread packs for itself lie apart.

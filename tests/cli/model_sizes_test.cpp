@@ -50,13 +50,14 @@ TEST(HeavyModelSizes, LengthsOfATransformer) {
   EXPECT_EQ(json["runs"][2]["sizes"], (Json{{"batch", 1}, {"seq", 37}}));
 }
 
-TEST(ModelSizes, BatchesOfAConvolutionNetwork) {
-  const Json json =
-      run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..8", "--sizes", "batch=1,3,8"});
-  const auto codes = codes_of_one_compilation(json, 3);
+void batches_of_a_convolution_network(const std::string& sizes, std::size_t runs) {
+  const Json json = run_at_sizes(dynamic_models + "dynamic_cnn.onnx", {"--dims", "batch=1..8", "--sizes", sizes});
+  const auto codes = codes_of_one_compilation(json, runs);
   EXPECT_EQ(codes.size(), 1u) << json["part_list"].dump(1);
   EXPECT_GE(codes.at("rows"), 4);
 }
+TEST(ModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3", 2); }
+TEST(HeavyModelSizes, BatchesOfAConvolutionNetwork) { batches_of_a_convolution_network("batch=1,3,8", 3); }
 
 TEST(HeavyModelSizes, ImagesOfAFullyConvolutionalNetwork) {
   const Json json = run_at_sizes(dynamic_models + "dynamic_fcn.onnx",
@@ -72,7 +73,7 @@ std::string open_rows_model() {
                            output("y", {unknown, 6}));
 }
 
-TEST(ModelSizes, AListWithoutFactsIsTheirRange) {
+TEST(ModelSizes, HeavyAListWithoutFactsIsTheirRange) {
   const Folder folder;
   const Json json = run_at_sizes(folder.write("m.onnx", open_rows_model()), {"--sizes", "N=1,9,30"});
   codes_of_one_compilation(json, 3);

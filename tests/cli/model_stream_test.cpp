@@ -55,7 +55,7 @@ TEST_F(StreamModels, FloatsOnAnOutputStationaryArray) { is_one_program("cnn_1", 
 
 TEST_F(StreamModels, HeavyFloatsOnDotProducts) { is_one_program("cnn_3", "dot16"); }
 
-TEST_F(StreamModels, BytesOnASystolicArray) { is_one_program("cnn_qlinear_3", "systolic16"); }
+TEST_F(StreamModels, HeavyBytesOnASystolicArray) { is_one_program("cnn_qlinear_3", "systolic16"); }
 
 TEST_F(StreamModels, BytesOnDecoupledQueues) { is_one_program("cnn_qlinear_1", "vta16"); }
 

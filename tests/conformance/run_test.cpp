@@ -134,9 +134,11 @@ class Execution : public testing::TestWithParam<std::string> {
 };
 
 /// Compiling and searching take most of the time, so few examples of a model are executed: those of executed.txt, whose
-/// programs are made of most that the ones before have not. HeavyExecution executes all, and looks for them anew.
+/// programs are made of most that the ones before have not, and of them the first two. HeavyExecution executes all, and
+/// looks for them anew.
 TEST_P(Execution, SizesThatDoNotDivide) {
-  const std::vector<std::string> examples = listed_examples(GetParam());
+  std::vector<std::string> examples = listed_examples(GetParam());
+  if (examples.size() > 2) examples.resize(2);
   EXPECT_FALSE(examples.empty()) << "ISAMAP_UPDATE_GOLDEN=1 test_conformance --gtest_filter=*ExecutedFile* lists some";
   for (const std::string& example : examples) take(odd(example));
 }

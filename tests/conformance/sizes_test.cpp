@@ -170,7 +170,7 @@ class Sizes : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Sizes, ProductsAtEveryLength) {
-  for (const char* example : {"gemm", "gemm_bf16", "gemm_s8", "gemm_u8s8s32", "gemm_s16s32", "conv2d"})
+  for (const char* example : {"gemm", "gemm_bf16", "gemm_u8s8s32"})  // the others by HeavySizes, with all examples
     take(odd(example));
   EXPECT_GT(ran_, 0);
 }

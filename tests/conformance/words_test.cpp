@@ -12,6 +12,7 @@
 #include "isamap/hardware.h"
 #include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
+#include "tests/every.h"
 
 namespace isamap::conformance {
 namespace {
@@ -71,11 +72,15 @@ void expect_words_run(const Kernel& kernel, const HardwareModel& model) {
   EXPECT_TRUE(comparison.equal) << comparison.first_difference;
 }
 
-TEST(Words, OfGemmAndConvolutionsRunAlone) {
+/// In turn: four of the machines with one of the three kernels each, every kernel on one of them.
+void of_gemm_and_convolutions_run_alone(Every every) {
   for (const char* name : {"npu16", "systolic16", "vta16", "output_stationary16", "outer16"})
     for (const Kernel& kernel : {ragged_gemm(), parsed(channels_last), parsed(channels_first)})
-      expect_words_run(kernel, load_model(name));
+      if (!every.skips()) expect_words_run(kernel, load_model(name));
 }
+
+TEST(Words, OfGemmAndConvolutionsRunAlone) { of_gemm_and_convolutions_run_alone(Every(4)); }
+TEST(HeavyWords, OfGemmAndConvolutionsRunAlone) { of_gemm_and_convolutions_run_alone(Every(1)); }
 
 /// An engine without a product: its one instruction is a small convolution.
 TEST(Words, OfConvolutionsOnAnEngineThatOnlyConvolves) {

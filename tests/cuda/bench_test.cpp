@@ -261,7 +261,7 @@ TEST_F(Bench, HeavyOtherSumsAndTypesAreRight) {
     EXPECT_EQ(result(std::string("check/") + name).value("status", ""), "ok") << result(std::string("check/") + name);
 }
 
-TEST_F(Bench, MemoryBoundKernelsAreMeasuredByACopy) {
+TEST_F(Bench, HeavyMemoryBoundKernelsAreMeasuredByACopy) {
   make("");
   const std::string manifest = text_of("manifest.jsonl");
   EXPECT_NE(manifest.find("\"family\":\"product_u8\""), std::string::npos);

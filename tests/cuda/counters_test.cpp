@@ -55,7 +55,7 @@ void tiles_are_right_however_they_arrive(Every every) {
   }
 }
 
-TEST(Counted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(3)); }
+TEST(Counted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(5)); }
 TEST(HeavyCounted, TilesAreRightHoweverTheyArrive) { tiles_are_right_however_they_arrive(Every(1)); }
 
 void sizes_that_do_not_divide(Every every) {
@@ -71,13 +71,16 @@ void sizes_that_do_not_divide(Every every) {
 TEST(Counted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(7)); }
 TEST(HeavyCounted, SizesThatDoNotDivide) { sizes_that_do_not_divide(Every(1)); }
 
-TEST(Counted, TilesInGroupsOfRows) {
+void tiles_in_groups_of_rows(Every every) {
   const auto model = small_machine();
   const std::string grouped = changed(in_turns(), "wrap", "wrap raster grouped(2)"),
                     alone = changed(grouped, "wrap raster", "raster");
   for (const std::string& schedule : {grouped, alone})
-    expect_same(lowered(product("bf16", "f32", 500, 280, 72, true), schedule, model), model, 3);
+    if (!every.skips()) expect_same(lowered(product("bf16", "f32", 500, 280, 72, true), schedule, model), model, 3);
 }
+
+TEST(Counted, TilesInGroupsOfRows) { tiles_in_groups_of_rows(Every(2)); }
+TEST(HeavyCounted, TilesInGroupsOfRows) { tiles_in_groups_of_rows(Every(1)); }
 
 /// A step of the outer loop continues where the one before stopped.
 void sums_over_several_loops_are_counted_on(Every every) {
@@ -91,7 +94,7 @@ void sums_over_several_loops_are_counted_on(Every every) {
 TEST(Counted, SumsOverSeveralLoopsAreCountedOn) { sums_over_several_loops_are_counted_on(Every(3)); }
 TEST(HeavyCounted, SumsOverSeveralLoopsAreCountedOn) { sums_over_several_loops_are_counted_on(Every(1)); }
 
-TEST(Counted, WarpsBesideARole) {  // which is a further instance of what is around the warps
+void warps_beside_a_role(Every every) {  // which is a further instance of what is around the warps
   const auto model = small_machine();
   const char* const warps = R"(schedule: product
 nest:
@@ -107,9 +110,12 @@ nest:
   - for j by 8 unroll
   - do s0 with mma_bf16(i=i, j=j, k=k)
 )";
-  for (const auto& [m, n, k] : {std::tuple(64, 64, 64), {150, 200, 136}})
-    expect_same(lowered(product("bf16", "f32", m, n, k, true), warps, model), model, 5);
+  for (const auto& [m, n, k] : {std::tuple(150, 200, 136), {64, 64, 64}})
+    if (!every.skips()) expect_same(lowered(product("bf16", "f32", m, n, k, true), warps, model), model, 5);
 }
+
+TEST(Counted, WarpsBesideARole) { warps_beside_a_role(Every(2)); }
+TEST(HeavyCounted, WarpsBesideARole) { warps_beside_a_role(Every(1)); }
 
 TEST(Counted, TurnsThatTheRingDoesNotDivide) {
   const auto model = machine("nvidia_sm90a");
@@ -128,6 +134,7 @@ TEST(Counted, TheSearchTakesThemForLargeProducts) {
     SCOPED_TRACE(type);
     const Program made =
         searched(product(type, type == std::string("s8") ? "s32" : "f32", 4096, 4096, 4096, true), model);
+    EXPECT_NE(made.schedule_text.find("with wgmma_"), std::string::npos) << made.schedule_text;
     EXPECT_NE(made.schedule_text.find("role loader"), std::string::npos) << made.schedule_text;
     EXPECT_NE(made.schedule_text.find("wrap raster grouped"), std::string::npos) << made.schedule_text;
   }
@@ -313,7 +320,7 @@ TEST_F(CounterFaults, HeavyACounterThatIsUsedBeforeItIsThere) {
   ASSERT_NE(at, std::string::npos);
   expect_found(text.replace(at, 19, ""), "counter at byte");
 }
-TEST_F(CounterFaults, AnArrivalTooMany) {
+TEST_F(CounterFaults, HeavyAnArrivalTooMany) {
   std::string text = unit->text;
   const std::size_t at = text.rfind("phases_arrive(");
   const std::size_t end = text.find(";\n", at) + 2;
@@ -321,7 +328,7 @@ TEST_F(CounterFaults, AnArrivalTooMany) {
   const Emulated found = emulate(text.insert(end, line), *unit, made, model);
   EXPECT_EQ(found.code, 3) << found.output;  // too many in a phase, or the next phases come too early
 }
-TEST_F(CounterFaults, RowsPermutedOnOneSideOnly) {
+TEST_F(CounterFaults, HeavyRowsPermutedOnOneSideOnly) {
   const std::string one = "each(emulation::permuted(";
   EXPECT_FALSE(
       emulate(changed(unit->text, one, "each((([](auto a, int, int, int) { return a; }))("), *unit, made, model).right);

@@ -115,7 +115,7 @@ TEST_F(WithGpu, FaultsAreToldInWords) {
 
 TEST_F(WithGpu, TuningMeasuresThereAndNowhereElse) {
   const std::vector<std::string> tune = {"tune",     example,      "--target", "nvidia_sm80", "--budget",
-                                         "evals=60", "--measured", "2",        "--json"};
+                                         "evals=20", "--measured", "1",        "--json"};
   const Ran there = isamap("", tune);
   EXPECT_EQ(there.code, 0) << there.said;
   EXPECT_EQ(executed(there), "native") << there.text;

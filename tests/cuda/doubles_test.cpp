@@ -43,7 +43,7 @@ void are_right_however_their_copies_arrive(Every every) {
   }
 }
 
-TEST(Doubles, AreRightHoweverTheirCopiesArrive) { are_right_however_their_copies_arrive(Every(3)); }
+TEST(Doubles, AreRightHoweverTheirCopiesArrive) { are_right_however_their_copies_arrive(Every(4)); }
 TEST(HeavyDoubles, AreRightHoweverTheirCopiesArrive) { are_right_however_their_copies_arrive(Every(1)); }
 
 TEST(Doubles, TheSearchCopiesThemAhead) {

@@ -59,7 +59,7 @@ TEST_F(Faults, HeavyAPlaceInTheRingThatIsFilledTooEarly) {  // two places where 
   }
 }
 
-TEST_F(Faults, AFragmentOfAnotherWarp) {
+TEST_F(Faults, HeavyAFragmentOfAnotherWarp) {
   EXPECT_FALSE(with("const long j8 = (threadIdx.x / 32) % 2;", "const long j8 = 0;").right);
 }
 
@@ -75,7 +75,7 @@ TEST_F(Faults, LanesThatPart) {
       << found.output;
 }
 
-TEST_F(Faults, AnAddressThatIsNotAligned) {
+TEST_F(Faults, HeavyAnAddressThatIsNotAligned) {
   expect_report(with("ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((",
                      "ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((4 + "),
                 "no multiple of 16");

@@ -51,7 +51,7 @@ void are_taken_together_where_they_lie_so(Every every) {
   }
 }
 
-TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) { are_taken_together_where_they_lie_so(Every(3)); }
+TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) { are_taken_together_where_they_lie_so(Every(5)); }
 TEST(HeavyNeighbours, AreTakenTogetherWhereTheyLieSo) { are_taken_together_where_they_lie_so(Every(1)); }
 
 TEST(Neighbours, AskForNoMoreSectorsInAQuarterOfTheRequests) {
@@ -87,7 +87,7 @@ void rows_of_a_reduction(Every every) {
   }
 }
 
-TEST(Neighbours, RowsOfAReduction) { rows_of_a_reduction(Every(3)); }
+TEST(Neighbours, RowsOfAReduction) { rows_of_a_reduction(Every(6)); }
 TEST(HeavyNeighbours, RowsOfAReduction) { rows_of_a_reduction(Every(1)); }
 
 TEST(Neighbours, AnAddressBetweenMultiplesIsSeen) {  // planted

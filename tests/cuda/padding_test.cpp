@@ -33,7 +33,7 @@ void fragments_of_columns_meet_no_bank_twice(Every every) {
   }
 }
 
-TEST(Padding, FragmentsOfColumnsMeetNoBankTwice) { fragments_of_columns_meet_no_bank_twice(Every(3)); }
+TEST(Padding, FragmentsOfColumnsMeetNoBankTwice) { fragments_of_columns_meet_no_bank_twice(Every(4)); }
 TEST(HeavyPadding, FragmentsOfColumnsMeetNoBankTwice) { fragments_of_columns_meet_no_bank_twice(Every(1)); }
 
 }  // namespace

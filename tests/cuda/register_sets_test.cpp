@@ -40,7 +40,7 @@ TEST(RegisterSets, TheNextStepIsFetchedBeforeTheCalls) {
   EXPECT_LT(second, first);
 }
 
-TEST(RegisterSets, OneStepNeedsOneSet) {
+TEST(RegisterSets, HeavyOneStepNeedsOneSet) {
   const HardwareModel model = machine("nvidia_sm80");
   const Program program = lowered(product("bf16", "f32", 100, 72, 200, true), with_sets(" x2", " x2", "16"), model);
   expect_same(program, model, 5);

@@ -77,16 +77,20 @@ void computes_what_one_block_would_for_all_sizes(Every every) {
 TEST(Split, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(4)); }
 TEST(HeavySplit, ComputesWhatOneBlockWouldForAllSizes) { computes_what_one_block_would_for_all_sizes(Every(1)); }
 
-TEST(Split, ComputesWhatOneBlockWouldForAnyDepth) {  // tiles are copied element by element
+void computes_what_one_block_would_for_any_depth(Every every) {  // tiles are copied element by element
   const HardwareModel model = machine("nvidia_sm80");
   const std::string plain = changed(changed(split_schedule(by_64), " x3 as", " as"), " via cp_async_16_b16", "");
   for (const auto& [m, n, k] : {std::tuple(9, 5, 1), {3, 2, 63}, {16, 8, 65}, {70, 3, 129}, {0, 4, 64}, {4, 0, 64}}) {
+    if (every.skips()) continue;
     SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
     expect_emulated(lowered(product("bf16", "f32", m, n, k, true), plain, model), model);
   }
 }
 
-TEST(Split, SumsOfIntegersAndOfDoubles) {
+TEST(Split, ComputesWhatOneBlockWouldForAnyDepth) { computes_what_one_block_would_for_any_depth(Every(3)); }
+TEST(HeavySplit, ComputesWhatOneBlockWouldForAnyDepth) { computes_what_one_block_would_for_any_depth(Every(1)); }
+
+TEST(Split, HeavySumsOfIntegersAndOfDoubles) {
   const HardwareModel model = machine("nvidia_sm80");
   const auto schedule = [](const std::string& combine, const std::string& call, const std::string& step) {
     return "schedule: product\nnest:\n  - for k by 64 on block tail pad combine " + combine +
@@ -110,7 +114,7 @@ TEST(HeavySplit, WithoutPaddingTheLastPartIsShorter) {
                   model);
 }
 
-TEST(Split, APartMayGoOutInPieces) {  // each is added
+TEST(HeavySplit, APartMayGoOutInPieces) {  // each is added
   const HardwareModel model = machine("nvidia_sm80");
   expect_emulated(lowered(product("bf16", "f32", 70, 66, 512, true),
                           split_schedule("for k by 256 on block combine add_c_f32\n  - for k by 128"), model),
@@ -135,7 +139,7 @@ TEST(HeavySplit, BlocksThatTakeTurns) {
   }
 }
 
-TEST(Split, OneInstanceOfThreadsInsideTheBlock) {  // warps of a block share global memory too
+TEST(HeavySplit, OneInstanceOfThreadsInsideTheBlock) {  // warps of a block share global memory too
   const HardwareModel model = machine("nvidia_sm80");
   expect_emulated(lowered(product("bf16", "f32", 16, 8, 200, true), R"(schedule: product
 nest:
@@ -311,7 +315,7 @@ TEST_F(SplitFaults, AnAdditionThatIsNotAtomic) {  // right where blocks come one
   EXPECT_NE(found.output.find("nothing orders them"), std::string::npos) << found.output;
 }
 
-TEST_F(SplitFaults, NothingIsSetBefore) {
+TEST_F(SplitFaults, HeavyNothingIsSetBefore) {
   ASSERT_TRUE(unit);
   EXPECT_FALSE(emulate(changed(unit->text, "  ISAMAP_LAUNCH(product_1,", "  if (false) ISAMAP_LAUNCH(product_1,"),
                        *unit, program, model)

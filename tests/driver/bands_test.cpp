@@ -125,7 +125,7 @@ void BandedModels::emitted_bands_give_what_the_interpreter_gives(Every every) {
 }
 
 TEST_F(BandedModels, EmittedBandsGiveWhatTheInterpreterGives) {
-  emitted_bands_give_what_the_interpreter_gives(Every(2));
+  emitted_bands_give_what_the_interpreter_gives(Every(3));
 }
 TEST_F(BandedModels, HeavyEmittedBandsGiveWhatTheInterpreterGives) {
   emitted_bands_give_what_the_interpreter_gives(Every(1));
@@ -155,7 +155,7 @@ void BandedModels::heads_and_queries_are_rows(Every every) {
   }
 }
 
-TEST_F(BandedModels, HeadsAndQueriesAreRows) { heads_and_queries_are_rows(Every(2)); }
+TEST_F(BandedModels, HeadsAndQueriesAreRows) { heads_and_queries_are_rows(Every(4)); }
 TEST_F(BandedModels, HeavyHeadsAndQueriesAreRows) { heads_and_queries_are_rows(Every(1)); }
 
 /// Every band adds to the sum; what follows it, and what others read, is computed once.
@@ -175,7 +175,7 @@ void BandedModels::sums_over_bands(Every every) {
   }
 }
 
-TEST_F(BandedModels, SumsOverBands) { sums_over_bands(Every(2)); }
+TEST_F(BandedModels, SumsOverBands) { sums_over_bands(Every(4)); }
 TEST_F(BandedModels, HeavySumsOverBands) { sums_over_bands(Every(1)); }
 
 /// The rows that a band keeps for the next: without one of them the output is another.

@@ -282,7 +282,7 @@ TEST(Cluster, PlansOfAnotherVersionAreSaidToBeSuch) {
 }
 
 /// The plan measures what `tune` does: candidates, then variants of the fastest, then each compiler.
-TEST(Cluster, TuningOnThisMachineMeasuresVariantsAndCompilers) {
+TEST(Cluster, HeavyTuningOnThisMachineMeasuresVariantsAndCompilers) {
   const Folder folder;
   const std::string plan = folder / "plan", store = folder / "store";
   const std::vector<std::string> words{"--compute",  "C[i,j] += A[i,k] * B[k,j]",

@@ -84,7 +84,7 @@ void mappings_share_only_what_is_theirs(Every every) {
   }
 }
 
-TEST(Routes, MappingsShareOnlyWhatIsTheirs) { mappings_share_only_what_is_theirs(Every(3)); }
+TEST(Routes, MappingsShareOnlyWhatIsTheirs) { mappings_share_only_what_is_theirs(Every(7)); }
 TEST(HeavyRoutes, MappingsShareOnlyWhatIsTheirs) { mappings_share_only_what_is_theirs(Every(1)); }
 
 TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {

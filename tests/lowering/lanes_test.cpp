@@ -188,10 +188,10 @@ TEST(Lanes, AreTakenAlongRowsTimesFewColumns) {
   }
 }
 
-TEST(Lanes, WhatIsFoundIsRight) {
+void what_is_found_is_right(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
   const HardwareModel model = machine("x86_avx512");
   if (const Availability here = availability(model); here.how != ExecutionMode::native) GTEST_SKIP() << here.why;
-  for (const auto& [rows, length] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 100}, {37, 64}, {21, 511}}) {
+  for (const auto& [rows, length] : sizes) {
     const Kernel kernel = column(rows, length);
     const auto found = search_of(kernel, model);
     ASSERT_TRUE(found) << render(found.diagnostics());
@@ -215,6 +215,9 @@ TEST(Lanes, WhatIsFoundIsRight) {
     }
   }
 }
+
+TEST(Lanes, WhatIsFoundIsRight) { what_is_found_is_right({{21, 511}}); }
+TEST(HeavyLanes, WhatIsFoundIsRight) { what_is_found_is_right({{1, 100}, {37, 64}}); }
 
 }  // namespace
 }  // namespace isamap

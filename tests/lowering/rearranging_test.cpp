@@ -99,12 +99,15 @@ TEST(PackingMove, ByTheMoveThatLiesSo) {
   }
 }
 
-TEST(PackingMove, ChangesNoValueWhereBlocksAreCut) {
+void changes_no_value_where_blocks_are_cut(Every every) {
   for (const Case& c : cases())
     for (const std::string dims : {"i=32,j=64,k=64", "i=17,j=35,k=67", "i=3,j=34,k=2", "i=1,j=2,k=33", "i=16,j=16,k=31",
                                    "i=5,j=47,k=130", "i=0,j=16,k=32", "i=4,j=0,k=32"})
-      expect_right(formula(c.compute, dims, c.dtypes), machine(c.target), c.lines);
+      if (!every.skips()) expect_right(formula(c.compute, dims, c.dtypes), machine(c.target), c.lines);
 }
+
+TEST(PackingMove, ChangesNoValueWhereBlocksAreCut) { changes_no_value_where_blocks_are_cut(Every(3)); }
+TEST(HeavyPackingMove, ChangesNoValueWhereBlocksAreCut) { changes_no_value_where_blocks_are_cut(Every(1)); }
 
 /// The instructions' own text, on this processor.
 void as_printed(Every every) {
@@ -135,7 +138,7 @@ void as_printed(Every every) {
   if (seen == 0) GTEST_SKIP() << missing;
 }
 
-TEST(PackingMove, AsPrinted) { as_printed(Every(6)); }
+TEST(PackingMove, AsPrinted) { as_printed(Every(11)); }
 TEST(HeavyPackingMove, AsPrinted) { as_printed(Every(1)); }
 
 }  // namespace

@@ -63,23 +63,27 @@ void expect_proved(const Kernel& kernel, const Instruction& instruction, Rule ru
   }
 }
 
-TEST(Certificates, TheZ3ProgramAnswersUnsatOnly) {
+/// Of each pair about so many mappings.
+void the_z3_program_answers_unsat_only(std::size_t most) {
   if (!z3_found()) GTEST_SKIP() << "no z3 program (Debian: z3)";
   const Instruction matrix = matrix_unit(16, 16, 16), vector = instruction_of("C[j] += A[j] * B[j]", {{"j", 16}});
-  expect_proved(gemm(1000, 1030, 1047), matrix, Rule::access, 2);
-  expect_proved(conv2d(), matrix, Rule::access, 4);
+  expect_proved(gemm(1000, 1030, 1047), matrix, Rule::access, most);
+  expect_proved(conv2d(), matrix, Rule::access, most);
   expect_proved(kernel_of("O[n,k,p,q] += I[n,c,2*p+r,2*q+s] * F[k,c,r,s]",
                           {{"n", 4}, {"k", 64}, {"c", 60}, {"p", 56}, {"q", 56}, {"r", 3}, {"s", 3}}),
-                matrix, Rule::access, 3);
-  expect_proved(depthwise2d(), matrix, Rule::full, 2);
-  expect_proved(depthwise2d(), vector, Rule::all, 3);
+                matrix, Rule::access, most);
+  expect_proved(depthwise2d(), matrix, Rule::full, most);
+  expect_proved(depthwise2d(), vector, Rule::all, most);
   expect_proved(kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}}),
-                matrix, Rule::access, 4);
+                matrix, Rule::access, most);
   expect_proved(gemm(20, 30, 40),
                 instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 16}, {"j", 16}, {"k", 16}, {"x", 4}}),
-                Rule::access, 1);
-  expect_proved(conv1d(), instruction_of("C[] += A[] * B[]", {}), Rule::access, 1);
+                Rule::access, most);
+  expect_proved(conv1d(), instruction_of("C[] += A[] * B[]", {}), Rule::access, most);
 }
+
+TEST(Certificates, TheZ3ProgramAnswersUnsatOnly) { the_z3_program_answers_unsat_only(1); }
+TEST(HeavyCertificates, TheZ3ProgramAnswersUnsatOnly) { the_z3_program_answers_unsat_only(4); }
 
 TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
   if (!z3_found()) GTEST_SKIP() << "no z3 program (Debian: z3)";
@@ -141,10 +145,10 @@ void a_text_that_is_edited_is_refuted(Every every) {
   EXPECT_GT(edited, every.share(20));
 }
 
-TEST(Certificates, ATextThatIsEditedIsRefuted) { a_text_that_is_edited_is_refuted(Every(3)); }
+TEST(Certificates, ATextThatIsEditedIsRefuted) { a_text_that_is_edited_is_refuted(Every(6)); }
 TEST(HeavyCertificates, ATextThatIsEditedIsRefuted) { a_text_that_is_edited_is_refuted(Every(1)); }
 
-TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
+void any_size_of_dims_that_are_looped_whole(Every every) {
   const Instruction unit = matrix_unit(4, 4, 4);
   const auto one = [&](const Kernel& kernel, Rule rule) {
     return written_order(map_one(kernel, unit, rule).mappings).back();
@@ -160,12 +164,12 @@ TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
   const Kernel channels = kernel_of("O[n,c,q] += I[n,c,q+s] * F[c,s]", {{"n", 8}, {"c", 20}, {"q", 30}, {"s", 3}});
   for (const Mapping& band : written_order(map_one(channels, unit, Rule::full).mappings)) {
     const Certificate any = certify_any_size(plain_alignment(channels, unit, band), band);
-    if (any.questions.empty() || band.kinds.count(Kind::skew) == 0) continue;
+    if (any.questions.empty() || band.kinds.count(Kind::skew) == 0 || every.skips()) continue;
     const Truth truth = replay(any, 200'000, statistics, &failed);
     EXPECT_NE(truth, Truth::no) << failed;
     banded += truth == Truth::yes ? 1 : 0;
   }
-  EXPECT_GT(banded, 5);
+  EXPECT_GT(banded, every.share(5));
   Mapping wrong = one(conv, Rule::access);
   ASSERT_FALSE(wrong.carriers.empty());
   wrong.carriers.front().access = 1;
@@ -177,6 +181,9 @@ TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
             Truth::yes)
       << failed;
 }
+
+TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) { any_size_of_dims_that_are_looped_whole(Every(4)); }
+TEST(HeavyCertificates, AnySizeOfDimsThatAreLoopedWhole) { any_size_of_dims_that_are_looped_whole(Every(1)); }
 
 TEST(Certificates, NonProjectionInstructionsAreDecided) {
   const Kernel stencil = kernel_of("O[p] += I[p+r] * F[r]", {{"p", 9}, {"r", 3}});

@@ -226,7 +226,7 @@ void expect_right(const Known& row, const Nest& unit, Orders orders, Int keep_on
 }
 
 TEST(TableByPoints, SomeOfEachKernel) {
-  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, 1 + row.all_orders / 5, 1);
+  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, 1 + row.all_orders / 2, 1);
 }
 TEST(TableByPointsHeavy, AllOfEachKernel) {
   for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, row.all_orders > 400 ? 4 : 1, 2);

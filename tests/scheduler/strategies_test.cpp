@@ -90,19 +90,22 @@ std::vector<Point> asked(const Task& p, const std::string& name, std::uint64_t s
   return points;
 }
 
-TEST(Strategies, AskForPointsOfTheSpaceAndRepeat) {
+void ask_for_points_of_the_space_and_repeat(int evaluations) {
   for (const auto& [name, make] : strategies())
     for (const Task& p : tasks()) {
       if (name == "external" && !command_exists("python3")) continue;  // external_test.cpp says so
       if (name == "extension") continue;  // needs a program that exports the library: tests/cli/lab_test.cpp
       SCOPED_TRACE(name + " on " + p.model.name);
       int legal = 0, again = 0;
-      const auto points = asked(p, name, 3, 60, legal);
+      const auto points = asked(p, name, 3, evaluations, legal);
       EXPECT_FALSE(points.empty());
-      EXPECT_EQ(points, asked(p, name, 3, 60, again));
+      EXPECT_EQ(points, asked(p, name, 3, evaluations, again));
       EXPECT_EQ(legal, again);
     }
 }
+
+TEST(Strategies, AskForPointsOfTheSpaceAndRepeat) { ask_for_points_of_the_space_and_repeat(20); }
+TEST(HeavyStrategies, AskForPointsOfTheSpaceAndRepeat) { ask_for_points_of_the_space_and_repeat(60); }
 
 TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
   for (const Task& p : tasks()) {

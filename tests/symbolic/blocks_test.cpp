@@ -76,16 +76,27 @@ void run_sizes(const std::string& text, int most) {
   EXPECT_EQ(runner->compilations(), 1);
 }
 
-TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) { run_sizes(symbolic_product, 40); }
-TEST(SymbolicBlocks, Scores) { run_sizes(symbolic_scores, 20); }
-TEST(SymbolicBlocks, Values) { run_sizes(values, 20); }
-TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(symbolic_image, 20); }
-TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwise, 20); }
+void a_product_of_each_small_size(Every every);
+
+/// One program, which each process compiles anew.
+TEST(SymbolicBlocks, AProductWhoseSizesAllAreSymbolic) {
+  run_sizes(symbolic_product, 20);
+  a_product_of_each_small_size(Every(5));
+}
+TEST(SymbolicBlocks, Scores) { run_sizes(symbolic_scores, 10); }
+TEST(SymbolicBlocks, HeavyValues) { run_sizes(values, 10); }
+TEST(SymbolicBlocks, AConvolutionWithPaddingAndAnyImage) { run_sizes(symbolic_image, 10); }
+TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwise, 10); }
+void edges_of_small_images(Every every);
+void edges_serve_all_versions();
+
 TEST(SymbolicBlocks, EdgesOfADepthwiseConvolution) {
   ASSERT_TRUE(grid_of(symbolic_edges).program);
   EXPECT_EQ(grid_of(symbolic_edges).program->grids[0].edges.size(), 24);     // 2 + 2 rows and columns, and inner ones
   EXPECT_TRUE(grid_of(symbolic_depthwise).program->grids[0].edges.empty());  // the last column depends on parity
-  run_sizes(symbolic_edges, 30);
+  run_sizes(symbolic_edges, 12);
+  edges_of_small_images(Every(7));
+  edges_serve_all_versions();
 }
 
 /// Each size alone from 0 on, so that images are also smaller than their edges.
@@ -110,11 +121,10 @@ void edges_of_small_images(Every every) {
   EXPECT_FALSE(checked->correct);
 }
 
-TEST(SymbolicBlocks, EdgesOfSmallImages) { edges_of_small_images(Every(3)); }
 TEST(HeavySymbolicBlocks, EdgesOfSmallImages) { edges_of_small_images(Every(1)); }
 
 /// Versions share the grids of edges, whatever sizes the first one is for.
-TEST(SymbolicBlocks, EdgesServeAllVersions) {
+void edges_serve_all_versions() {
   ASSERT_TRUE(grid_of(symbolic_edges).program);
   SymbolicProgram program = *grid_of(symbolic_edges).program;
   const std::vector<Grid> edges = std::exchange(program.grids[0].edges, {});
@@ -133,16 +143,17 @@ TEST(SymbolicBlocks, EdgesServeAllVersions) {
 }
 
 /// More rows of the input than the output takes: nothing is beyond the last one.
-TEST(SymbolicBlocks, EdgesOfACroppedImage) {
-  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
-  const std::string cropped = R"(kernel: cropped
+const std::string symbolic_cropped = R"(kernel: cropped
 dims: {H: {max: 60, likely: 24}, W: {max: 60, likely: 24}}
 tensors: {I: {shape: [H + 3, W + 3, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [H, W, 20]}}
 compute: "O[p,q,c] += I[p+r-1,q+s-1,c] * F[r,s,c]"
 )";
-  ASSERT_TRUE(grid_of(cropped).program);
-  EXPECT_FALSE(grid_of(cropped).program->grids[0].edges.empty());
-  run_sizes(cropped, 20);
+
+TEST(SymbolicBlocks, EdgesOfACroppedImage) {
+  if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
+  ASSERT_TRUE(grid_of(symbolic_cropped).program);
+  EXPECT_FALSE(grid_of(symbolic_cropped).program->grids[0].edges.empty());
+  run_sizes(symbolic_cropped, 10);
 }
 
 /// Infinite inputs: a product with what lies outside would be no number.
@@ -156,22 +167,37 @@ TEST(SymbolicBlocks, ExactProgramsHaveNoEdges) {
   EXPECT_TRUE(exact.program->grids[0].edges.empty());
 }
 
-TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 20); }
+TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
 /// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
-TEST(SymbolicBlocks, AProductOfEachSmallSize) {
+void a_product_of_each_small_size(Every every) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
   const SymbolicKernel kernel = symbolic_kernel(symbolic_product);
   ASSERT_TRUE(grid_of(symbolic_product).program);
   const auto runner = make_symbolic_runner(*grid_of(symbolic_product).program, vector_machine());
   for (const char* const changed : {"M", "N", "K"})
     for (std::int64_t value = 0; value <= 70; ++value) {
+      if (every.skips()) continue;
       Bindings sizes{{"M", 13}, {"N", 19}, {"K", 5}};
       sizes[changed] = value;
       const auto checked = run_at(*runner, kernel, sizes, availability(vector_machine()).how);
       ASSERT_TRUE(checked) << changed << " = " << value << "\n" << render(checked.diagnostics());
       EXPECT_TRUE(checked->correct) << changed << " = " << value << ": " << checked->first_difference;
     }
+}
+
+TEST(HeavySymbolicBlocks, AProductOfEachSmallSize) { a_product_of_each_small_size(Every(1)); }
+
+TEST(HeavySymbolicBlocks, RunAtMoreSizes) {
+  for (const auto& [text, most] : {std::pair(symbolic_product, 40),
+                                   {symbolic_scores, 20},
+                                   {values, 20},
+                                   {symbolic_image, 20},
+                                   {symbolic_depthwise, 20},
+                                   {symbolic_edges, 30},
+                                   {symbolic_cropped, 20},
+                                   {symbolic_softmax, 20}})
+    run_sizes(text, most);
 }
 
 TEST(SymbolicBlocks, RunsCoverEveryExtent) {
@@ -446,7 +472,7 @@ SymbolicCompilation constant_product(const std::string& text, const std::string&
 }
 
 /// Copies are those of other elements where only a stride differs.
-TEST(SharedCopies, OfConstantsAreKeptForTheirStrides) {
+TEST(SharedCopies, HeavyOfConstantsAreKeptForTheirStrides) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
   std::string text = symbolic_product;
   text.replace(text.find("[K, N]"), 6, "[K, N], strides: [L, 1], constant: true");
@@ -595,7 +621,7 @@ TEST(PackedConstants, AllBlocksReadOneCopy) {
   EXPECT_EQ(unit->text.find("GrowingArray& F_copy"), std::string::npos);
 }
 
-TEST(PackedConstants, ServeImagesOfAnySize) {
+TEST(PackedConstants, HeavyServeImagesOfAnySize) {
   if (!native()) GTEST_SKIP() << availability(vector_machine()).why;
   const SymbolicKernel kernel = symbolic_kernel(weights);
   ASSERT_TRUE(weights_grid().program);
@@ -883,7 +909,7 @@ void run_narrow(const char* machine, const std::string& text) {
   EXPECT_EQ(runner->compilations(), 1);
 }
 
-TEST(SymbolicBlocks, PairsOfBf16) { run_narrow("x86_avx512_bf16", narrow_product("bf16", "bf16", "f32")); }
+TEST(SymbolicBlocks, HeavyPairsOfBf16) { run_narrow("x86_avx512_bf16", narrow_product("bf16", "bf16", "f32")); }
 TEST(SymbolicBlocks, QuadsOfBytes) { run_narrow("x86_avx512_vnni", narrow_product("u8", "s8", "s32")); }
 
 TEST(SymbolicBlocks, SumsAreRoundedUpOnlyWhereZerosVanish) {

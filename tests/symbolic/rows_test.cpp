@@ -222,7 +222,7 @@ TEST(SymbolicRows, TheRestIsOfTheSamePass) {
   EXPECT_TRUE(compiled(product_of_rows()).program->versions.back().rest_first.empty());
 }
 
-TEST(SymbolicRows, RestsInOnePassAtManySizes) { run_many(large_weights, "M", 0, 45); }
+TEST(SymbolicRows, RestsInOnePassAtManySizes) { run_many(large_weights, "M", 0, 22); }
 
 TEST(SymbolicRows, AProductAtManySizes) {
   run_many(
@@ -231,9 +231,13 @@ TEST(SymbolicRows, AProductAtManySizes) {
       "compute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
       "M", 0, 25);
 }
-TEST(SymbolicRows, SoftmaxAtManySizes) { run_many(softmax, "M", 0, 18); }
+TEST(SymbolicRows, SoftmaxAtManySizes) { run_many(softmax, "M", 0, 9); }
+TEST(HeavySymbolicRows, AtMoreSizes) {
+  run_many(large_weights, "M", 23, 45);
+  run_many(softmax, "M", 10, 18);
+}
 TEST(SymbolicRows, ABatchOfStridedWindowsAtManySizes) { run_many(strided_batch, "N", 0, 9); }
-TEST(SymbolicRows, StridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
+TEST(SymbolicRows, HeavyStridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
 
 /// A copy of the output of all images: no loop walks them. An image costs the same in a block of several.
 TEST(SymbolicRows, BlocksAreAsLargeAsTheyAreCheaper) {

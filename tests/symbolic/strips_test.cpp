@@ -11,6 +11,7 @@
 #include "isamap/symbolic_compile.h"
 #include "program/padding_zones.h"
 #include "program/row_strips.h"
+#include "tests/every.h"
 #include "tests/symbolic/kernels.h"
 
 namespace isamap {
@@ -117,19 +118,26 @@ void run_strips(const std::string& text, const std::vector<Bindings>& all) {
   }
 }
 
-TEST(Strips, RunAtManySizes) {
+void run_at_many_sizes(Every every) {
   std::vector<Bindings> sizes;
   for (const std::int64_t m : {0, 1, 8, 61})
-    for (const std::int64_t n : {1, 16, 31, 199}) sizes.push_back({{"M", m}, {"N", n}});
+    for (const std::int64_t n : {1, 16, 31, 199})
+      if (!every.skips()) sizes.push_back({{"M", m}, {"N", n}});
   run_strips(norm_of_rows, sizes);
 }
-TEST(Strips, RunBehindAConvolution) {
+TEST(Strips, RunAtManySizes) { run_at_many_sizes(Every(3)); }
+TEST(HeavyStrips, RunAtManySizes) { run_at_many_sizes(Every(1)); }
+
+void run_behind_a_convolution(Every every) {
   std::vector<Bindings> sizes;
   for (const std::int64_t n : {0, 2})
     for (const std::int64_t h : {0, 1, 3, 15})
-      for (const std::int64_t w : {0, 2, 17}) sizes.push_back({{"N", n}, {"H", h}, {"W", w}});
+      for (const std::int64_t w : {0, 2, 17})
+        if (!every.skips()) sizes.push_back({{"N", n}, {"H", h}, {"W", w}});
   run_strips(biased_convolution, sizes);
 }
+TEST(Strips, RunBehindAConvolution) { run_behind_a_convolution(Every(5)); }
+TEST(HeavyStrips, RunBehindAConvolution) { run_behind_a_convolution(Every(1)); }
 
 /// Positions of the inner zone read inside the tensor, and the ones around it do not.
 TEST(PaddingZones, AreAsWideAsReadsAllow) {
