@@ -121,6 +121,7 @@ def definitions(path):
     for n, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith(("//", "#")):
             continue
+        line = without_comment(line)
         indent = len(line) - len(line.lstrip())
         if line.strip().startswith("}"):  # a brace that closed further to the right, as that of an argument does
             while opened and opened[-1][0] > indent:
@@ -142,6 +143,14 @@ def definitions(path):
             statement_start.clear()
         elif line.rstrip().endswith((";", "}", ":", "},")):
             statement_start.clear()
+
+
+def without_comment(line):
+    """The line without a comment behind its code; `//` inside a string is none."""
+    at = line.find(" //")
+    while at >= 0 and line.count('"', 0, at) % 2:
+        at = line.find(" //", at + 1)
+    return line if at < 0 else line[:at].rstrip()
 
 
 def is_table(body):

@@ -127,7 +127,7 @@ double price_of_whole(const Grid& grid, const Bindings& sizes, const HardwareMod
   if (has_errors(verify(grid.schedule, kernel, model))) return kIllegal;
   const PricedBlock block = priced_block(grid.shape, counts, false, grid.schedule);
   const auto cost = block_cost(grid.shape, block.schedule, block.kernel, model, options.schedule.costs);
-  return cost ? cost->cycles + kCellCycles * likely_cells(grid, counts) : kIllegal;
+  return cost ? cost->cycles + model.timing.block_call * likely_cells(grid, counts) : kIllegal;
 }
 
 /// By axis, under the guard of a version.

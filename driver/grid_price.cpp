@@ -191,7 +191,7 @@ Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostMod
     all.push_back(std::move(*cost));
   }
   Cost sum = sum_of(all);
-  sum.cycles += kCellCycles * static_cast<double>(cells);
+  sum.cycles += model.timing.block_call * static_cast<double>(cells);
   return sum;
 }
 

@@ -10,8 +10,6 @@
 
 namespace isamap {
 
-inline constexpr double kCellCycles = 25;  ///< of a call through the table of blocks
-
 /// Positions of an axis in the cell whose copies are used.
 struct PositionsBefore {
   std::size_t axis = 0;

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/row_parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "driver/grid_versions.h"
+#include "isamap/scheduler.h"
+#include "program/row_loops.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t most_rests = 32;     // bodies of code for the rows that a tile leaves
+constexpr std::int64_t searched_rests = 4;  // of them have schedules of their own, where the model says so
+constexpr std::int64_t largest_tile = 4096;
+constexpr std::int64_t lowered_steps = 32;  // of row loops when they are lowered: as many as compilers do not unroll
+
+/// Tiles of rows in the schedule, the largest first.
+std::vector<std::int64_t> tiles_of(const Schedule& schedule, const Rows& rows) {
+  std::set<std::int64_t, std::greater<>> tiles;
+  std::int64_t common = 1;
+  for (std::size_t n = 0; n < schedule.nests.size(); ++n) {
+    std::int64_t smallest = 0;
+    for (const Line& line : schedule.nests[n].lines)
+      if (const auto* loop = std::get_if<For>(&line.is))
+        for (const TiledLoop& tiled : loop->loops)
+          if (std::find(rows.dims.begin(), rows.dims.end(), tiled.dim) != rows.dims.end()) {
+            tiles.insert(tiled.tile);
+            smallest = smallest == 0 ? tiled.tile : std::min(smallest, tiled.tile);
+          }
+    if (smallest > 0) common = std::lcm(common, smallest);
+  }
+  tiles.insert(common);
+  while (!tiles.empty() && *tiles.begin() > largest_tile) tiles.erase(tiles.begin());
+  return {tiles.begin(), tiles.end()};
+}
+
+/// Removes the first one of the schedule; false: it has none.
+bool drop_prefetch(Schedule& schedule) {
+  for (Nest& nest : schedule.nests) {
+    const auto prefetch = std::find_if(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+      const auto* stage = std::get_if<Stage>(&line.is);
+      return stage != nullptr && stage->ahead > 0;
+    });
+    if (prefetch == nest.lines.end()) continue;
+    nest.lines.erase(prefetch);
+    return true;
+  }
+  return false;
+}
+
+/// Bytes that stay in the nearest cache; 0: the machine has none.
+std::int64_t kept_nearest(const HardwareModel& model) {
+  std::int64_t least = 0;
+  for (const Memory& memory : model.memories())
+    if (memory.kind == MemoryKind::cache && (least == 0 || memory.capacity < least)) least = memory.capacity;
+  return static_cast<std::int64_t>(model.timing.usable * static_cast<double>(least));
+}
+
+/// Predicted cycles of so many rows in as large blocks as there are; `blocks` by rising rows.
+double cycles_in(const auto& blocks, std::int64_t rows) {
+  double cycles = 0;
+  for (auto block = blocks.rbegin(); block != blocks.rend(); rows %= block->part.rows, ++block)
+    cycles += block->cycles * static_cast<double>(rows / block->part.rows);
+  return cycles;
+}
+
+/// The copies that are packed ahead of time.
+std::vector<Buffer> packed(const Program& program) {
+  std::vector<Buffer> buffers;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.ahead_of_time) {
+      buffers.push_back(buffer);
+      buffers.back().address = 0;
+    }
+  return buffers;
+}
+
+}  // namespace
+
+/// A whole program of so many rows, and its predicted cycles.
+struct RowParts::RowBlock {
+  RowPart part;
+  double cycles = std::numeric_limits<double>::infinity();
+};
+
+Kernel RowParts::block(std::int64_t rows) const {
+  Kernel kernel = with_rows(kernel_, rows_, rows);
+  if (!packs_)
+    for (Tensor& tensor : kernel.tensors) tensor.constant = false;
+  return kernel;
+}
+
+std::optional<double> RowParts::price(const Schedule& schedule, std::int64_t rows) const {
+  const Kernel kernel = block(rows);
+  if (has_errors(verify(schedule, kernel, model_))) return std::nullopt;
+  const auto cost = evaluate(schedule, kernel, model_, options_.schedule.costs);
+  return cost ? std::optional(cost->total.cycles) : std::nullopt;
+}
+
+std::optional<Program> RowParts::lowered(const Schedule& schedule, std::int64_t rows) const {
+  const Kernel kernel = block(rows);
+  if (has_errors(verify(schedule, kernel, model_))) return std::nullopt;
+  auto program = lower(schedule, kernel, model_);
+  if (!program || (options_.strict_float && !program->assumptions.empty())) return std::nullopt;
+  program->sums_in_order = program->library_functions = options_.strict_float;
+  return std::move(*program);
+}
+
+std::optional<RowPart> RowParts::with_row_loops(const Schedule& schedule, std::int64_t tile) const {
+  auto program = lowered(schedule, lowered_steps * tile);
+  if (!program) return std::nullopt;
+  auto loops = row_loops(*program, model_, lowered_steps * tile, rows_.factor, tile);
+  if (!loops) return std::nullopt;
+  return RowPart{std::move(*program), tile, std::move(*loops)};
+}
+
+std::vector<RowPart> RowParts::walking(const Schedule& schedule) const {
+  std::vector<RowPart> walk;
+  for (const std::int64_t tile : tiles_of(schedule, rows_))
+    if (auto part = with_row_loops(schedule, tile)) walk.push_back(std::move(*part));
+  if (walk.empty() || walk.back().rows > most_rests) return {};
+  std::vector<RowPart> parts;
+  parts.push_back(std::move(walk.front()));
+  if (walk.size() > 1) parts.push_back(std::move(walk.back()));
+  if (!add_rests(schedule, parts)) return {};
+  return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
+}
+
+std::vector<RowPart> RowParts::walking_with_fewer_prefetches(Schedule& schedule) const {
+  std::vector<RowPart> parts = walking(schedule);
+  Schedule fewer = schedule;
+  while (parts.empty() && !is_written() && drop_prefetch(fewer)) parts = walking(fewer);
+  if (parts.empty() || fewer == schedule) return parts;
+  auto whole = lowered(schedule, row_blocks[0]);
+  if (whole && price(schedule, row_blocks[0]) < price(fewer, row_blocks[0])) {
+    RowPart block{std::move(*whole), row_blocks[0], {}};
+    if (same_packing({block}, parts)) parts.insert(parts.begin(), std::move(block));
+  }
+  schedule = std::move(fewer);
+  return parts;
+}
+
+/// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
+bool RowParts::passes_cost() const {
+  std::int64_t all = 0;
+  for (std::size_t t = 0; t < kernel_.sample.tensors.size(); ++t) {
+    const Tensor& tensor = kernel_.sample.tensors[t];
+    if (!rows_.factor.contains(make_id<TensorId>(t))) all += byte_count(tensor);
+  }
+  return all > kept_nearest(model_);
+}
+
+std::vector<RowPart> RowParts::rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
+                                           std::int64_t most) const {
+  std::int64_t tile = 0;
+  for (const RowPart& part : parts)
+    if (!part.loops.empty()) tile = part.rows;
+  std::vector<RowPart> made;
+  for (std::int64_t rest = 1; rest < tile && tile < most && passes_cost(); ++rest) {
+    const std::int64_t rows = lowered_steps * tile + rest;
+    auto program = lowered(schedule, rows);
+    auto moved = program ? rest_first(std::move(*program), model_, rows, rows_.factor, tile, rest) : std::nullopt;
+    if (!moved) return {};
+    made.push_back({std::move(moved->program), tile, std::move(moved->loops)});
+  }
+  return !made.empty() && same_packing(made, parts) ? std::move(made) : std::vector<RowPart>{};
+}
+
+bool RowParts::add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const {
+  for (std::int64_t rest = parts.back().rows - 1; rest >= 1; --rest) {
+    auto program = lowered(schedule, rest);
+    if (!is_written() && (!program || rest <= searched_rests)) {
+      Compilation own = searched(rest);
+      const auto now = price(schedule, rest);
+      if (!program)
+        program = std::move(own.program);
+      else if (own.program && own.scheduled->cost.cycles < now.value_or(0) &&
+               same_packing({{*own.program, rest, {}}}, parts))
+        program = std::move(own.program);
+    }
+    if (!program) return false;
+    parts.push_back({std::move(*program), rest, {}});
+  }
+  return true;
+}
+
+Compilation RowParts::searched(std::int64_t rows) const {
+  CompileOptions small = options_;
+  small.schedule.max_evaluations = std::min<std::int64_t>(small.schedule.max_evaluations, 200);
+  return compile(block(rows), model_, small);
+}
+
+/// By this schedule or, of blocks and few rows, by one that is searched for it and packs the same ahead of time,
+/// whichever is cheaper; nothing: neither lowers.
+std::optional<RowParts::RowBlock> RowParts::block_of(const Schedule& schedule, std::int64_t rows,
+                                                     const std::vector<RowBlock>& others) const {
+  std::optional<RowBlock> found;
+  if (auto program = lowered(schedule, rows)) {
+    found = RowBlock{{std::move(*program), rows, {}}};
+    if (const auto cycles = price(schedule, rows)) found->cycles = *cycles;
+  }
+  const bool is_rest = rows > searched_rests && rows < *std::rbegin(row_blocks);
+  if (is_written() || (found && is_rest)) return found;
+  Compilation own = searched(rows);
+  const RowBlock* const like = found ? &*found : others.empty() ? nullptr : &others.front();
+  if (own.program && (!found || own.scheduled->cost.cycles < found->cycles) &&
+      (like == nullptr || same_packing({{*own.program, rows, {}}}, {like->part})))
+    found = RowBlock{{std::move(*own.program), rows, {}}, own.scheduled->cost.cycles};
+  return found;
+}
+
+std::vector<RowPart> RowParts::blocks(const Schedule& schedule) const {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(row_blocks)) - 1);
+  std::iota(sizes.begin(), sizes.end(), 1);
+  std::copy_if(std::rbegin(row_blocks), std::rend(row_blocks), std::back_inserter(sizes), [&](std::int64_t rows) {
+    return rows == *std::begin(row_blocks) || rows == *std::rbegin(row_blocks) || passes_cost();
+  });
+  const double worthwhile = 1 - VersionOptions{}.worthwhile;
+  const bool is_alone = kernel_.sample.statements.size() == 1;
+  std::vector<RowBlock> made;
+  for (const std::int64_t rows : sizes) {
+    const auto cycles = price(schedule, rows);
+    if (is_alone && rows > 1 && cycles && *cycles > worthwhile * cycles_in(made, rows)) continue;
+    auto block = block_of(schedule, rows, made);
+    if (!block && (rows == 1 || is_written())) return {};  // what is written is done, or refused
+    if (block) made.push_back(std::move(*block));
+  }
+  std::vector<RowPart> parts;
+  for (auto block = made.rbegin(); block != made.rend(); ++block) parts.push_back(std::move(block->part));
+  return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
+}
+
+bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others) {
+  const RowPart& first = others.front();
+  return std::all_of(parts.begin(), parts.end(), [&](const RowPart& part) {
+    return packed(part.program) == packed(first.program) && part.program.prepack == first.program.prepack;
+  });
+}
+
+}  // namespace isamap

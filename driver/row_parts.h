@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Programs of fixed numbers of rows, of which the program for any number of rows is put together
+// (docs/dynamic_sizes.md): parts whose loops walk all rows with code for the rests of their tiles, or blocks.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "isamap/symbolic_compile.h"
+
+namespace isamap {
+
+/// Rows of a block where no loop of a program walks all rows, the most first.
+inline constexpr std::int64_t row_blocks[] = {64, 32, 16, 8};
+
+class RowParts {
+ public:
+  RowParts(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options, Rows rows)
+      : kernel_(kernel), model_(model), options_(options), rows_(std::move(rows)) {}
+
+  const Rows& rows() const { return rows_; }
+  /// The kernel of so many rows.
+  Kernel block(std::int64_t rows) const;
+  /// Where parts would pack their constants in several ways, none packs them ahead of time.
+  void pack_nothing() { packs_ = false; }
+  bool packs() const { return packs_; }
+
+  /// Predicted cycles of so many rows; nothing: the schedule is illegal there.
+  std::optional<double> price(const Schedule& schedule, std::int64_t rows) const;
+  /// Parts whose loops walk all rows, the largest and the smallest tile of the schedule, then one for each rest. Empty:
+  /// the schedule has no such loops, or leaves too many rests.
+  std::vector<RowPart> walking(const Schedule& schedule) const;
+  /// The same by the schedule or, if it is searched, without its outermost prefetches: one that is spread over the
+  /// steps of a loop over rows is other code for each number of steps. Blocks of many rows keep them where the model
+  /// says so.
+  std::vector<RowPart> walking_with_fewer_prefetches(Schedule& schedule) const;
+  /// For each rest of the smallest tile of `parts`, up to `most` rows, a program that begins with the rest; empty: of
+  /// some rest there is none, or a second pass over what has no rows takes no time.
+  std::vector<RowPart> rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
+                                   std::int64_t most) const;
+  /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
+  /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
+  /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
+  /// Blocks between the largest and the smallest are made where each pass takes time.
+  std::vector<RowPart> blocks(const Schedule& schedule) const;
+
+ private:
+  struct RowBlock;
+  bool is_written() const { return options_.hand_written || !options_.versions.empty(); }
+  std::optional<Program> lowered(const Schedule& schedule, std::int64_t rows) const;
+  std::optional<RowPart> with_row_loops(const Schedule& schedule, std::int64_t tile) const;
+  bool add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const;
+  bool passes_cost() const;
+  Compilation searched(std::int64_t rows) const;
+  std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows,
+                                   const std::vector<RowBlock>& others) const;
+
+  const SymbolicKernel& kernel_;
+  const HardwareModel& model_;
+  const CompileOptions& options_;
+  Rows rows_;
+  bool packs_ = true;
+};
+
+/// Do all of them pack the same constants in the same way ahead of time?
+bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others);
+
+}  // namespace isamap
