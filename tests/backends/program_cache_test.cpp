@@ -4,10 +4,12 @@
 
 #include "backends/cpp/compile/program_cache.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "backends/common/process.h"
@@ -70,6 +72,21 @@ TEST_F(ProgramCache, DamagedEntriesAreNoneAndAreReplaced) {
     EXPECT_EQ(entries().size(), 1U) << name << ": something was left";
   }
   EXPECT_EQ(access(file("taken").c_str(), X_OK), 0) << "what is taken can be executed";
+}
+
+TEST_F(ProgramCache, WhatWasNotUsedForTheLongestTimeIsEvictedBeyondABillionBytes) {
+  for (int i = 0; i < 12; ++i) put(fmt::format("program {}", i), kept_text);
+  for (const fs::path& entry : entries()) {
+    fs::resize_file(entry / "program", 100 << 20);  // no block of it on the disk
+    const bool used = read_file(entry / "key", 100) == "program 5";
+    fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::minutes(used ? 1 : 10));
+  }
+  write_to_cache("new", "text");
+  EXPECT_EQ(read_from_cache("new"), "text");
+  EXPECT_EQ(entries().size(), 1U + (std::size_t{3} << 28) / (100 << 20));
+  const auto all = entries();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(),
+                          [](const fs::path& entry) { return read_file(entry / "key", 100) == "program 5"; }));
 }
 
 TEST_F(ProgramCache, TextsAreReplacedAndProgramsStay) {

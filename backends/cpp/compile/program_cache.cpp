@@ -19,7 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_entries = 400;
+// A program takes 0.2 MB, the headers that programs share 27 MB a list.
+constexpr std::size_t max_entries = 2000;
+constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 30;
 constexpr std::size_t max_text = 256 << 20;
 
 /// A directory owned by this user and not accessible to others, or nothing: caching is off.
@@ -88,22 +90,40 @@ void mark_used(const fs::path& entry) {
   fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);
 }
 
-/// Limits the size of the directory: evicts oldest entries first, and unfinished ones after an hour.
+struct CacheEntry {
+  fs::file_time_type used;
+  fs::path path;
+  std::uintmax_t bytes = 0;
+};
+
+/// Evicts what was not used for the longest time, down to three quarters of what the directory may hold, and unfinished
+/// entries after an hour.
 void prune(const fs::path& cache) {
   std::error_code failed;
-  std::vector<std::pair<fs::file_time_type, fs::path>> entries;
+  std::vector<CacheEntry> entries;
+  std::uintmax_t bytes = 0;
   for (fs::directory_iterator it(cache, failed), end; !failed && it != end; it.increment(failed)) {
     const auto time = fs::last_write_time(it->path(), failed);
-    if (failed)
+    if (failed) {
       failed.clear();
-    else if (!is_entry(it->path()) && fs::file_time_type::clock::now() - time > std::chrono::hours(1))
+    } else if (is_entry(it->path())) {
+      const std::uintmax_t size = fs::file_size(it->path() / "program", failed);
+      entries.push_back({time, it->path(), failed ? 0 : size});
+      bytes += entries.back().bytes;
+      failed.clear();
+    } else if (fs::file_time_type::clock::now() - time > std::chrono::hours(1)) {
       fs::remove_all(it->path(), failed);
-    else
-      entries.emplace_back(time, it->path());
+    }
   }
-  if (entries.size() <= max_entries) return;
-  std::sort(entries.begin(), entries.end());
-  for (std::size_t i = 0; i < entries.size() - max_entries * 3 / 4; ++i) fs::remove_all(entries[i].second, failed);
+  if (entries.size() <= max_entries && bytes <= max_bytes) return;
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
+  std::size_t left = entries.size();
+  for (const CacheEntry& entry : entries) {
+    if (left <= max_entries / 4 * 3 && bytes <= max_bytes / 4 * 3) return;
+    fs::remove_all(entry.path, failed);
+    bytes -= entry.bytes;
+    --left;
+  }
 }
 
 /// Concurrent processes may do the same: the last rename wins, and both entries are complete. After a crash data may be
