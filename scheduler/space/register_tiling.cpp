@@ -21,7 +21,7 @@ std::int64_t extent_of(const CpuTemplate& form, const std::string& dim) {
 }
 
 /// Of an access, whatever the tile is.
-struct AccessFacts {
+struct AccessRegisters {
   bool held = false;              ///< in registers
   MemoryId memory = {};           ///< of these
   double each = 1;                ///< registers of one step
@@ -36,8 +36,8 @@ struct AccessFacts {
   }
 };
 
-AccessFacts facts_of(const CpuTemplate& form, int access) {
-  AccessFacts facts;
+AccessRegisters facts_of(const CpuTemplate& form, int access) {
+  AccessRegisters facts;
   facts.held = in_registers(form, access);
   for (const Dim& dim : form.statement->domain.dims)
     if (uses(access_of(*form.statement, access), dim.name)) facts.dims.push_back(dim.name);
@@ -105,7 +105,7 @@ double registers_for_window(const CpuTemplate& form, int access, const std::stri
 /// The same for all tiles of a form: hundreds of them are compared.
 struct TileFacts {
   const CpuTemplate& form;
-  std::vector<AccessFacts> accesses = {};
+  std::vector<AccessRegisters> accesses = {};
   double beside_results = 0;  ///< registers in the memory of the results that no access is in
   std::optional<std::string> window = unrolled_window(form);
 
@@ -122,7 +122,7 @@ RegisterUse register_use(const TileFacts& facts, const RegisterTile& steps) {
   RegisterUse use;
   std::vector<std::pair<double, int>> inputs;
   for (std::size_t a = 0; a < facts.accesses.size(); ++a) {
-    const AccessFacts& access = facts.accesses[a];
+    const AccessRegisters& access = facts.accesses[a];
     if (!access.held) continue;
     const double whole = access.registers(steps);
     if (a == 0) {
@@ -135,7 +135,7 @@ RegisterUse register_use(const TileFacts& facts, const RegisterTile& steps) {
   }
   std::stable_sort(inputs.begin(), inputs.end());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const AccessFacts& access = facts.accesses[static_cast<std::size_t>(inputs[i].second)];
+    const AccessRegisters& access = facts.accesses[static_cast<std::size_t>(inputs[i].second)];
     double needed = i == 0 ? inputs[i].first : access.each;
     if (facts.window && facts.form.model->memory(access.memory).named_by_compiler())
       needed = std::max(needed, registers_for_window(facts.form, inputs[i].second, *facts.window, steps));
