@@ -276,7 +276,7 @@ TEST_F(Bench, HeavyMemoryBoundKernelsAreMeasuredByACopy) {
   EXPECT_NE(summary.find("of 1 kernels reach 85% of the copy's GB/s"), std::string::npos) << summary;
 }
 
-TEST_F(Bench, WhatWasStoppedGoesOn) {
+TEST_F(Bench, HeavyWhatWasStoppedGoesOn) {
   make("elementwise");
   const std::string name = "elementwise_bf16_12x40_s0";
   EXPECT_EQ(run({"LIMIT_check=0"}).code, 4);  // no time for it: there is nothing, and nothing after it
@@ -289,7 +289,7 @@ TEST_F(Bench, WhatWasStoppedGoesOn) {
   EXPECT_EQ(result("time/" + name).value("status", ""), "ok");
 }
 
-TEST_F(Bench, FaultyKernelsAreSeenAndHaveNoTime) {
+TEST_F(Bench, HeavyFaultyKernelsAreSeenAndHaveNoTime) {
   make("elementwise");
   const std::string name = "elementwise_bf16_12x40_s0";
   ASSERT_EQ(run({}, {"probe", "build"}).code, 0);

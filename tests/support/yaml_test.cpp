@@ -131,13 +131,24 @@ TEST(Yaml, ReaderReportsEverythingInOneRun) {
     all += std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + " " + d.message +
            (d.hint.empty() ? "" : " (" + d.hint + ")") + "\n";
   EXPECT_EQ(all,
-            "1:1 unit 'u' has no 'name' (write name: VALUE)\n"
             "2:8 'count' of unit 'u' must be an integer, found '010' (write decimal digits, 0x.. or 0b.., without a "
             "leading zero)\n"
             "3:5 'on' of unit 'u' must be true or false, found 'yes' (yes, no, on, off and quoted words are text)\n"
             "5:12 'words' of unit 'u' must list text, found a map\n"
             "1:1 unknown key 'nmae' in unit 'u' (did you mean 'name'?)\n"
             "4:1 key 'later' of unit 'u' is not supported yet (leave it out)\n");
+}
+
+TEST(Yaml, AKeyThatIsMissingIsSaidWhereNoneIsMisspelt) {
+  const auto root = parse_text("count: 1\n", "t.yaml");
+  ASSERT_TRUE(root);
+  Diagnostics diagnostics;
+  MapReader reader(*root, "unit 'u'", diagnostics);
+  reader.text("name", true);
+  reader.integer("count");
+  reader.report_unknown({"name", "count"}, {});
+  ASSERT_EQ(diagnostics.size(), 1U);
+  EXPECT_EQ(diagnostics[0].message, "unit 'u' has no 'name'");
 }
 
 TEST(Yaml, NearestWord) {
