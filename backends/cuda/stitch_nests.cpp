@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backends/cuda/lane_exchange.h"
+#include "backends/cuda/launches.h"
 #include "backends/cuda/loop_substitution.h"
 #include "hwdesc/model/parallel_reduction_plan.h"
 #include "hwdesc/model/parallel_units.h"
@@ -472,10 +473,37 @@ class Stitcher {
   int fresh_ = 0;
 };
 
+/// Assigns where the buffer is written; returns the number of these places.
+int store_sums(std::vector<Node>& nodes, BufferId buffer) {
+  int count = 0;
+  for (Node& node : nodes)
+    std::visit(
+        overloaded{[&](Loop& loop) { count += store_sums(loop.body, buffer); },
+                   [&](Guard& guard) { count += store_sums(guard.then, buffer) + store_sums(guard.otherwise, buffer); },
+                   [&](Element& element) {
+                     if (element.write.buffer != buffer) return;
+                     element.reduction = Reduction::assign;
+                     ++count;
+                   },
+                   [](auto&) {}},
+        node.is);
+  return count;
+}
+
 }  // namespace
 
 StitchedNests stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid) {
   return Stitcher(program, model, grid).run(body);
+}
+
+void store_begun_sums(std::vector<Node>& nodes, const std::vector<Node>& before, const std::set<std::string>& begun,
+                      const Program& program) {
+  const auto* loop = before.size() == 1 ? std::get_if<Loop>(&before[0].is) : nullptr;
+  if (loop == nullptr || !begun.contains(loop->variable)) return;
+  const BufferUse use = buffer_use(before, program);
+  const auto written = std::find(use.written.begin(), use.written.end(), true) - use.written.begin();
+  ISAMAP_CHECK(store_sums(nodes, make_id<BufferId>(static_cast<std::size_t>(written))) == 1,
+               "the sums of a block are stored in more than one place");
 }
 
 }  // namespace isamap

@@ -38,4 +38,9 @@ struct StitchedNests {
 /// which whole blocks add up next.
 StitchedNests stitched(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid);
 
+/// Where the nest of the launch `before` is one of `begun` (StitchedNests): its sums are stored, not added, in `nodes`,
+/// the same launch distributed over blocks and threads.
+void store_begun_sums(std::vector<Node>& nodes, const std::vector<Node>& before, const std::set<std::string>& begun,
+                      const Program& program);
+
 }  // namespace isamap
