@@ -52,23 +52,47 @@ std::string unknown_array(const Model& model, const ModelFiles& files) {
   return "";
 }
 
-/// Arrays of inputs that are constants (--constant) are values of weights. Arrays without a name get that of the input
-/// at their position, which counts all inputs of the file.
-Result<bool> part_constants(ModelFiles& files, const Options& options) {
-  if (options.onnx.constants.empty() || !is_onnx(options.kernel_file)) return true;
-  const auto inputs = names_of_inputs(options.kernel_file);
-  if (!inputs) return inputs.diagnostics();
-  for (std::size_t i = 0; i < std::min(files.inputs.size(), inputs->size()); ++i)
-    if (is_unnamed(files.inputs[i].name, i)) files.inputs[i].name = (*inputs)[i];
+/// The inputs that --fix states.
+std::set<std::string> fixed_inputs(const Options& options) {
+  std::set<std::string> names;
+  for (const std::string& word : words_of(options.onnx.fix)) names.insert(word.substr(0, word.find('=')));
+  return names;
+}
+
+/// Of the inputs of a file without those that --fix states: those that --constant names; "weights" are all but the
+/// first.
+std::set<std::string> constant_inputs(const std::vector<std::string>& inputs, const Options& options) {
   const std::vector<std::string> words = words_of(options.onnx.constants);
   const std::set<std::string> listed(words.begin(), words.end());
-  bool behind_first = false;  // "weights" are all inputs but the first
-  for (const std::string& name : *inputs) {
-    const bool constant = listed.contains(name) || (behind_first && listed.contains("weights"));
-    behind_first = behind_first || !constant;
+  std::set<std::string> constants;
+  bool behind_first = false;
+  for (const std::string& name : inputs) {
+    if (listed.contains(name) || (behind_first && listed.contains("weights")))
+      constants.insert(name);
+    else
+      behind_first = true;
+  }
+  return constants;
+}
+
+/// Arrays of inputs that are constants are values of weights. Arrays without a name are those of the inputs that are no
+/// constants, in order; if there are more, those of all inputs.
+Result<bool> part_constants(ModelFiles& files, const Options& options) {
+  if (options.onnx.constants.empty() || !is_onnx(options.kernel_file)) return true;
+  auto inputs = names_of_inputs(options.kernel_file);
+  if (!inputs) return inputs.diagnostics();
+  const std::set<std::string> fixed = fixed_inputs(options);
+  std::erase_if(*inputs, [&](const std::string& name) { return fixed.contains(name); });
+  const std::set<std::string> constants = constant_inputs(*inputs, options);
+  std::size_t unnamed = 0;
+  for (std::size_t i = 0; i < files.inputs.size(); ++i) unnamed += is_unnamed(files.inputs[i].name, i) ? 1 : 0;
+  if (unnamed > inputs->size() - constants.size())
+    for (std::size_t i = 0; i < std::min(files.inputs.size(), inputs->size()); ++i)
+      if (is_unnamed(files.inputs[i].name, i)) files.inputs[i].name = (*inputs)[i];
+  for (const std::string& name : constants) {
     const auto array =
         std::find_if(files.inputs.begin(), files.inputs.end(), [&](const NamedData& one) { return one.name == name; });
-    if (!constant || array == files.inputs.end()) continue;
+    if (array == files.inputs.end()) continue;
     files.constants[name] = std::make_shared<const TensorData>(std::move(array->data));
     files.inputs.erase(array);
   }
@@ -96,6 +120,10 @@ Result<ModelFiles> load_model_files(const Options& options) {
   if (files.inputs.empty())
     return error_at({files.path, 0, 0}, "holds no inputs",
                     "an .npz file with an array for each input, or a folder of input_0.pb, input_1.pb, ...");
+  for (const std::string& name : fixed_inputs(options))
+    if (std::any_of(files.inputs.begin(), files.inputs.end(), [&](const NamedData& one) { return one.name == name; }))
+      return error_at({files.path, 0, 0}, fmt::format("has an array for the input '{}', which --fix states", name),
+                      "leave one of them out");
   if (const auto parted = part_constants(files, options); !parted) return parted.diagnostics();
   return files;
 }
@@ -130,8 +158,9 @@ Result<std::vector<std::int64_t>> shape_of_input(const ModelFiles& files, const 
   if (array == nullptr && constant == files.constants.end()) {
     std::vector<std::string> names;
     for (const NamedData& one : files.inputs) names.push_back(one.name.empty() ? "one without a name" : one.name);
-    return error_at(where, fmt::format("has no array for the input '{}'", at.input),
-                    fmt::format("it has {}", fmt::join(names, ", ")));
+    return error_at(
+        where, fmt::format("has no array for the input '{}'", at.input),
+        names.empty() ? "all its arrays are values of constants" : fmt::format("it has {}", fmt::join(names, ", ")));
   }
   const std::vector<std::int64_t>& shape = array != nullptr ? array->data.shape : constant->second->shape;
   if (shape.size() == at.rank) return shape;
@@ -148,8 +177,10 @@ Result<std::map<std::string, SizeOfArray>> sizes_of_inputs(const Options& option
   if (!files) return files.diagnostics();
   const auto free = free_sizes(options.kernel_file);
   if (!free) return free.diagnostics();
+  const std::set<std::string> fixed = fixed_inputs(options);
   for (const FreeSize& size : *free)
     for (const FreeSize::Axis& at : size.axes) {
+      if (fixed.contains(at.input)) continue;
       const auto shape = shape_of_input(*files, at);
       if (!shape) return shape.diagnostics();
       const SizeOfArray shown{(*shape)[at.axis], fmt::format("axis {} of '{}'", at.axis, at.input)};

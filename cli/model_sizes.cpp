@@ -404,6 +404,7 @@ Diagnostics against_dims(const Options& options, const std::map<std::string, Siz
 
 /// Sizes in --dims that the model does not leave open; empty: none.
 Diagnostics unknown_sizes(const Options& options, const SizeFacts& stated) {
+  if (!is_onnx(options.kernel_file)) return {};
   const auto free = free_sizes(options.kernel_file);
   if (!free) return free.diagnostics();
   std::vector<std::string> names;

@@ -121,7 +121,7 @@ bool read_model_options(const Options& options, ModelOptions& with) {
 
 Result<Model> imported_at(const Options& options, const Bindings& sizes) {
   ModelOptions with;
-  if (!read_model_options(options, with)) return error("--fix is wrong");
+  if (!read_model_options(options, with)) return error("the options of the import are wrong");
   with.sizes = sizes;
   return import_model(options.kernel_file, with);
 }

@@ -135,8 +135,9 @@ std::vector<RowPart> RowParts::walking_with_fewer_prefetches(Schedule& schedule)
   Schedule fewer = schedule;
   while (parts.empty() && !is_written() && drop_prefetch(fewer)) parts = walking(fewer);
   if (parts.empty() || fewer == schedule) return parts;
-  auto whole = lowered(schedule, row_blocks[0]);
-  if (whole && price(schedule, row_blocks[0]) < price(fewer, row_blocks[0])) {
+  const auto spread = price(schedule, row_blocks[0]), plain = price(fewer, row_blocks[0]);
+  auto whole = spread && plain && *spread < *plain ? lowered(schedule, row_blocks[0]) : std::nullopt;
+  if (whole) {
     RowPart block{std::move(*whole), row_blocks[0], {}};
     if (same_packing({block}, parts)) parts.insert(parts.begin(), std::move(block));
   }
@@ -213,12 +214,13 @@ std::optional<RowParts::RowBlock> RowParts::block_of(const Schedule& schedule, s
   return found;
 }
 
-std::vector<RowPart> RowParts::blocks(const Schedule& schedule) const {
+std::vector<RowPart> RowParts::blocks(const Schedule& schedule, std::int64_t most) const {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(*std::rbegin(row_blocks)) - 1);
   std::iota(sizes.begin(), sizes.end(), 1);
   std::copy_if(std::rbegin(row_blocks), std::rend(row_blocks), std::back_inserter(sizes), [&](std::int64_t rows) {
     return rows == *std::begin(row_blocks) || rows == *std::rbegin(row_blocks) || passes_cost();
   });
+  std::erase_if(sizes, [&](std::int64_t rows) { return rows > std::max<std::int64_t>(most, 1); });
   const double worthwhile = 1 - VersionOptions{}.worthwhile;
   const bool is_alone = kernel_.sample.statements.size() == 1;
   std::vector<RowBlock> made;

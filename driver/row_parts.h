@@ -42,8 +42,8 @@ class RowParts {
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
-  /// Blocks between the largest and the smallest are made where each pass takes time.
-  std::vector<RowPart> blocks(const Schedule& schedule) const;
+  /// Blocks between the largest and the smallest are made where each pass takes time, and none of more rows than `most`.
+  std::vector<RowPart> blocks(const Schedule& schedule, std::int64_t most) const;
 
  private:
   struct RowBlock;

@@ -98,14 +98,23 @@ class SymbolicCompiler {
     return why;
   }
 
+  /// Those that calls of at most so many rows reach, if they serve all of them.
+  static std::vector<RowPart> needed_of(std::vector<RowPart> parts, std::int64_t most) {
+    std::vector<RowPart> needed = parts;
+    std::erase_if(needed, [&](const RowPart& part) { return part.rows > std::max<std::int64_t>(most, 1); });
+    const auto missing = uncovered_rows({{}, needed});
+    return missing && *missing <= most ? std::move(parts) : std::move(needed);
+  }
+
   /// The versions of a schedule file.
   bool written_versions() {
     start_program();
     for (std::size_t v = 0; v < options_.versions.size(); ++v) {
       const ScheduleVersion& written = options_.versions[v];
       const Schedule& schedule = written.schedules[0];
+      const std::int64_t most = largest_rows(written.when);
       std::vector<RowPart> parts = parts_.walking(schedule);
-      if (parts.empty()) parts = parts_.blocks(schedule);
+      if (parts.empty()) parts = parts_.blocks(schedule, most);
       const auto& others = result_.program->versions;
       if (parts.empty() || (!others.empty() && !same_packing(parts, others[0].parts))) {
         if (parts_.packs()) {  // versions pack their constants in several ways: pack none
@@ -115,12 +124,9 @@ class SymbolicCompiler {
         }
         return fail(Exit::wrong_input, {no_parts(v)});
       }
-      const std::int64_t most = largest_rows(written.when);
-      std::vector<RowPart> needed = parts;
-      std::erase_if(needed, [&](const RowPart& part) { return part.rows > std::max<std::int64_t>(most, 1); });
-      const auto missing = uncovered_rows({{}, needed});
-      result_.program->versions.push_back(
-          {written.when, missing && *missing <= most ? parts : needed, parts_.rests_first(schedule, parts, most)});
+      std::vector<RowPart> needed = needed_of(parts, most);
+      std::vector<RowPart> first = parts_.rests_first(schedule, parts, most);
+      result_.program->versions.push_back({written.when, std::move(needed), std::move(first)});
       result_.schedules.push_back(schedule);
       result_.found_at.push_back(0);
     }
@@ -133,7 +139,8 @@ class SymbolicCompiler {
     if (!compiled.program) return fail(compiled.code, compiled.problems);
     Schedule schedule = compiled.scheduled->schedule;
     std::vector<RowPart> parts = parts_.walking_with_fewer_prefetches(schedule);
-    if (parts.empty()) parts = parts_.blocks(schedule);
+    const std::int64_t most = largest_rows({});
+    if (parts.empty()) parts = parts_.blocks(schedule, most);
     if (parts.empty() && parts_.packs()) {  // blocks pack their constants in several ways: pack none
       parts_.pack_nothing();
       return version(rows);
@@ -142,8 +149,8 @@ class SymbolicCompiler {
       return fail(Exit::limit, {error("no program for all sizes: a block of rows has no schedule that lowers",
                                       "bind sizes with --sizes")});
     start_program();
-    std::vector<RowPart> first = parts_.rests_first(schedule, parts, largest_rows({}));
-    result_.program->versions.push_back({{}, std::move(parts), std::move(first)});
+    std::vector<RowPart> first = parts_.rests_first(schedule, parts, most);
+    result_.program->versions.push_back({{}, needed_of(std::move(parts), most), std::move(first)});
     result_.schedules.push_back(schedule);
     result_.found_at.push_back(rows);
     return true;

@@ -305,8 +305,10 @@ std::vector<bool> tensors_of_rows(const Kernel& kernel, const std::vector<std::v
   std::vector<bool> squared(kernel.tensors.size(), false), of_rows(kernel.tensors.size(), false);
   for (const Computation& statement : kernel.statements) {
     const auto most = sized_axes(statement.write);
-    const auto is_smaller = [&](const Access& read) { return sized_axes(read) < most || squared[read.tensor.index()]; };
-    if (most > 1 && std::all_of(statement.reads.begin(), statement.reads.end(), is_smaller))
+    const auto is_smaller = [&](const Access& read) { return sized_axes(read) < most; };
+    const auto is_like = [&](const Access& read) { return sized_axes(read) == most && squared[read.tensor.index()]; };
+    if (most > 1 && (std::all_of(statement.reads.begin(), statement.reads.end(), is_smaller) ||
+                     std::any_of(statement.reads.begin(), statement.reads.end(), is_like)))
       squared[statement.write.tensor.index()] = true;
   }
   for (const Computation& statement : kernel.statements) {

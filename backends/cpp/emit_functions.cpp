@@ -178,13 +178,16 @@ class FunctionPrinter {
     std::string unused = silence(arguments, touched);
     if (numbers != nullptr)
       for (const std::string& definition : numbers->definitions) unused += "  " + definition + "\n";
-    if (!model_.program.function.empty()) text += model_.program.function + "\n";
     const std::string rest = "void " + name + "(" + list + ") {\n" + unused + locals(touched) + body->text + "}\n";
-    // Attributes come first in a declaration, which `extern "C"` without braces does not allow.
-    if (body->attributes.empty()) return text + linkage_ + " " + rest;
-    if (const std::size_t at = linkage_.find("static"); at != std::string::npos)
-      return text + linkage_.substr(0, at) + body->attributes + "\nstatic " + rest;
-    return text + linkage_ + " {\n" + body->attributes + "\n" + rest + "}\n";
+    // Attributes come first in a declaration, [[..]] before __attribute__, which `extern "C"` without braces does not
+    // allow.
+    const std::size_t own = std::min(linkage_.find("static"), linkage_.size());
+    std::string attributes = own < linkage_.size() ? linkage_.substr(0, own) : "";
+    const std::string linkage = own < linkage_.size() ? linkage_.substr(own) : linkage_;
+    if (!body->attributes.empty()) attributes += body->attributes + "\n";
+    if (!model_.program.function.empty()) attributes += model_.program.function + "\n";
+    if (body->attributes.empty() || own < linkage_.size()) return text + attributes + linkage + " " + rest;
+    return text + linkage + " {\n" + attributes + rest + "}\n";
   }
   /// Of a tensor whose argument has a shorter one.
   std::string whole_name(const EntryArgument& argument) const {

@@ -302,10 +302,12 @@ std::optional<Axes> axes_of(const std::string& given, const std::vector<Machine>
         break;
       }
   }
+  const bool has_results =
+      std::any_of(machines.begin(), machines.end(), [](const Machine& m) { return !m.values.empty(); });
   for (const std::string& axis : {axes.x, axes.y})
-    if (("*" + axis + "*").find("*energy*") != std::string::npos && !states_energy(machines)) {
-      fail(Exit::usage, fmt::format("--axes '{},{}': the machines state no energies", axes.x, axes.y),
-           "--axes cycles,bytes, or `energy` of links and instructions in the hardware file");
+    if (("*" + axis + "*").find("*energy*") != std::string::npos && has_results && !states_energy(machines)) {
+      fail(Exit::usage, fmt::format("--axes '{},{}': the results have no energies", axes.x, axes.y),
+           "--axes cycles,bytes, or `energy` of memories, links and instructions in the hardware file");
       return std::nullopt;
     }
   Machine any = machines.front();

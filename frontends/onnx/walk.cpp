@@ -137,6 +137,10 @@ bool Walk::state_input(const Declared& input) {
   const auto known = options_.values.find(input.name);
   if (known == options_.values.end()) return false;
   auto data = std::make_shared<TensorData>(as_type(*known->second, input.dtype.value_or(known->second->dtype)));
+  if (input.dtype && data->dtype != *input.dtype)
+    problems.push_back(error(fmt::format("input '{}' is {}, and its values are {}", input.name,
+                                         isamap::name(*input.dtype), isamap::name(data->dtype)),
+                             "store the array in the type of the input"));
   std::vector<std::string> declared;
   bool fits = !input.shape || input.shape->size() == data->shape.size();
   for (std::size_t d = 0; input.shape && d < input.shape->size(); ++d) {

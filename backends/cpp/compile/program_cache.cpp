@@ -90,6 +90,13 @@ void mark_used(const fs::path& entry) {
   fs::last_write_time(entry, fs::file_time_type::clock::now(), failed);
 }
 
+/// 0: there is none.
+std::uintmax_t size_of(const fs::path& file) {
+  std::error_code failed;
+  const std::uintmax_t size = fs::file_size(file, failed);
+  return failed ? 0 : size;
+}
+
 struct CacheEntry {
   fs::file_time_type used;
   fs::path path;
@@ -107,10 +114,8 @@ void prune(const fs::path& cache) {
     if (failed) {
       failed.clear();
     } else if (is_entry(it->path())) {
-      const std::uintmax_t size = fs::file_size(it->path() / "program", failed);
-      entries.push_back({time, it->path(), failed ? 0 : size});
+      entries.push_back({time, it->path(), size_of(it->path() / "program") + size_of(it->path() / "key")});
       bytes += entries.back().bytes;
-      failed.clear();
     } else if (fs::file_time_type::clock::now() - time > std::chrono::hours(1)) {
       fs::remove_all(it->path(), failed);
     }
