@@ -228,6 +228,14 @@ TEST(ModelSizes, ArraysOfConstantsAreTheirValues) {
         EXPECT_EQ(said.err.find("drawn"), std::string::npos) << said.err;
       }
   }
+  ASSERT_TRUE(save_arrays(in, named));
+  const Said stated = isamap({"run", model, "--interpret", "--inputs", in, "--constant", "a", "--fix", "b=2"});
+  EXPECT_EQ(stated.code, 1);
+  EXPECT_NE(stated.err.find("has an array for the input 'b', which --fix states"), std::string::npos) << stated.err;
+  ASSERT_TRUE(save_arrays(in, {{"a", a}, {"b", {DType::s32, {2, 3}, b.bytes}}}));
+  const Said typed = isamap({"run", model, "--interpret", "--inputs", in, "--constant", "b"});
+  EXPECT_EQ(typed.code, 1);
+  EXPECT_NE(typed.err.find("input 'b' is f32, and its values are s32"), std::string::npos) << typed.err;
   ASSERT_TRUE(save_arrays(in, {{"a", a}, {"b", {DType::f32, {3, 2}, b.bytes}}}));
   const Said wrong = isamap({"run", model, "--interpret", "--inputs", in, "--constant", "b", "--sizes", "seq=3"});
   EXPECT_EQ(wrong.code, 1);

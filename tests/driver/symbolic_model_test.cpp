@@ -79,7 +79,7 @@ TEST(SymbolicModels, OneCompilationServesEverySize) {
   EXPECT_EQ(compiled.runner->compilations(), 1);
 }
 
-/// Scores of three heads, less the largest of their row.
+/// Scores of three heads with a mask of queries by keys, less the largest of their row.
 Model heads_at(std::int64_t n) {
   return with_origins(model_of(fmt::format(R"(kernel heads
 tensor X: f32[{0},3,2]
@@ -88,10 +88,13 @@ tensor S: f32[3,{0},{0}]
 tensor M: f32[3,{0}]
 tensor E: f32[3,{0},{0}]
 tensor Y: f32[3,{0}]
+tensor K: f32[{0},{0}]
+tensor T: f32[3,{0},{0}]
 add: A[h,k,i] = X[i,h,k] + 1 over h: 3, k: 2, i: {0}
 score: S[h,i,j] += A[h,k,i] * A[h,k,j] over h: 3, i: {0}, j: {0}, k: 2
-most: M[h,i] max= S[h,i,j] over h: 3, i: {0}, j: {0}
-less: E[h,i,j] = S[h,i,j] - M[h,i] over h: 3, i: {0}, j: {0}
+mask: T[h,i,j] = S[h,i,j] + K[i,j] over h: 3, i: {0}, j: {0}
+most: M[h,i] max= T[h,i,j] over h: 3, i: {0}, j: {0}
+less: E[h,i,j] = T[h,i,j] - M[h,i] over h: 3, i: {0}, j: {0}
 sum: Y[h,i] += E[h,i,j] over h: 3, i: {0}, j: {0}
 )",
                                            n)));
@@ -99,9 +102,9 @@ sum: Y[h,i] += E[h,i,j] over h: 3, i: {0}, j: {0}
 
 TEST(SymbolicModels, SizesAreOutermostButInScores) {
   Compiled compiled("N=1..40@9", &heads_at);
-  ASSERT_EQ(compiled.parts.plan.order.size(), 6u);
+  ASSERT_EQ(compiled.parts.plan.order.size(), 8u);
   EXPECT_EQ(compiled.parts.plan.order[1], (std::vector<int>{2, 0, 1}));  // rows of A
-  for (const std::size_t t : {2, 3, 4}) EXPECT_TRUE(compiled.parts.plan.order[t].empty()) << t;
+  for (const std::size_t t : {2, 3, 4, 7}) EXPECT_TRUE(compiled.parts.plan.order[t].empty()) << t;
   for (const std::int64_t n : {1, 2, 5, 16, 39, 40}) {
     const ModelRun run = compiled.run(n, heads_at(n));
     EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);

@@ -289,6 +289,15 @@ nest:
   }
 }
 
+TEST(SymbolicRows, NoBlockHasMoreRowsThanTheFactsAllow) {
+  std::string few = softmax;
+  few.replace(few.find("max: 4096, likely: 64"), std::string("max: 4096, likely: 64").size(), "max: 4");
+  std::vector<std::int64_t> rows;
+  for (const RowPart& part : compiled(symbolic_kernel(few)).program->versions.back().parts) rows.push_back(part.rows);
+  EXPECT_EQ(rows, (std::vector<std::int64_t>{4, 3, 2, 1}));
+  run_many(few, "M", 0, 4);
+}
+
 TEST(SymbolicRows, MutantsAreCaught) {
   if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
   const SymbolicKernel kernel = product_of_rows();
