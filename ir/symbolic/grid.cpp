@@ -155,6 +155,9 @@ class GridFinder {
       };
       for (const std::string& name : index[d].names())
         if (!name.starts_with('$')) return against(fmt::format("at a subscript that depends on {}", name), {});
+      const AffineExpr& extent = kernel_.shapes[access.tensor.index()][d];
+      if (access.computed && access.computed->axis == static_cast<int>(d) && !extent.is_constant())
+        return against("at a computed place along a symbolic size", extent);  // it is clamped to a number
       AxisMove move;
       for (std::size_t g = 0; g < shape_.axes.size(); ++g) {
         const std::string dim = symbolic_dim(shape_.axes[g].dim);

@@ -167,6 +167,21 @@ TEST(SymbolicBlocks, ExactProgramsHaveNoEdges) {
   EXPECT_TRUE(exact.program->grids[0].edges.empty());
 }
 
+/// What a place is clamped to would be the extent of one size.
+TEST(SymbolicBlocks, NoneReadsAtAComputedPlaceAlongASymbolicSize) {
+  for (const char* dims : {"{V: {min: 1, max: 70}, T: 20}", "{V: {min: 1, max: 70}, T: {max: 50}}"}) {
+    const SymbolicKernel kernel = symbolic_kernel(std::string("kernel: table\ndims: ") + dims + R"(
+tensors: {I: {shape: [T], dtype: s32}, E: {shape: [V, 12]}, G: {shape: [T, 12]}}
+compute:
+  - G[t,d] = E[at(I[t]),d]
+)");
+    const SymbolicCompilation made = compile_symbolic(kernel, vector_machine(), {});
+    EXPECT_FALSE(made.program) << dims;
+    EXPECT_NE(render(made.problems).find("reads 'E' at a computed place along a symbolic size"), std::string::npos)
+        << render(made.problems);
+  }
+}
+
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
 /// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
