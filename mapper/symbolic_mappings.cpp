@@ -10,6 +10,7 @@
 #include "ir/verify/recurrence.h"
 #include "mapper/certificate_files.h"
 #include "mapper/digits/alignment.h"
+#include "mapper/match/instruction_tree.h"
 #include "mapper/proof/certificate.h"
 #include "mapper/proof/conditions.h"
 #include "mapper/proof/z3_solver.h"
@@ -89,7 +90,7 @@ class AllSizesMapper {
 
   /// Empty: proved for all sizes, by `certificate`.
   std::string why_not_all(const Mapping& mapping, std::string& certificate, SolverStatistics& statistics) {
-    const Alignment alignment = alignment_of(large_, model_.instruction(mapping.instruction), mapping);
+    const Alignment alignment = alignment_of(large_, instruction_of(mapping, model_), mapping);
     const std::vector<Dim>& dims = alignment.computation().domain.dims;
     std::vector<std::string> sizes(dims.size());
     std::string declarations = declarations_;
@@ -105,6 +106,7 @@ class AllSizesMapper {
     if (proof.questions.empty())
       return fmt::format("needs {} of constant size; {}", dims[fused].name, bind_hint(mapping, fused));
     if (std::string rest = refused_rest(alignment, mapping); !rest.empty()) return rest;
+    if (std::string reads = refused_reads(mapping); !reads.empty()) return reads;
     std::string failed;
     switch (replay(proof, options_.rlimit, statistics, &failed)) {
       case Truth::yes:
@@ -144,6 +146,44 @@ class AllSizesMapper {
     return "";
   }
 
+  /// Trees are no mappings where a read exceeds its shape (mapper/mapper.cpp): at the enumerated sizes none does, at
+  /// others one may.
+  std::string refused_reads(const Mapping& mapping) const {
+    if (mapping.tree.empty()) return "";
+    const Computation& statement = large_.statements[mapping.statement.index()];
+    const SymbolicStatement& symbolic = symbolic_.statements[mapping.statement.index()];
+    std::vector<AffineExpr> inside;
+    for (std::size_t d = 0; d < symbolic.extents.size(); ++d) {
+      const AffineExpr dim = AffineExpr::dim(symbolic_dim(statement.domain.dims[d].name));
+      inside.push_back(dim);
+      inside.push_back(symbolic.extents[d] - dim - 1);
+    }
+    for (int a = 1; a < access_count(statement); ++a) {
+      if (!outside_of(access_of(statement, a), large_.tensors)) continue;  // verified to lie inside
+      const TensorId tensor = access_of(statement, a).tensor;
+      const std::vector<AffineExpr>& shape = symbolic_.shapes[tensor.index()];
+      const std::vector<AffineExpr>& index = symbolic.index[static_cast<std::size_t>(a)];
+      for (std::size_t axis = 0; axis < index.size(); ++axis)
+        for (const AffineExpr& bound : {index[axis], shape[axis] - index[axis] - 1})
+          if (const Answer answer = Facts(symbolic_.facts).nonnegative(bound, inside); !answer)
+            return refused_read(large_.tensors[tensor.index()].name, answer);
+    }
+    return "";
+  }
+
+  std::string refused_read(const std::string& tensor, const Answer& answer) const {
+    if (answer.truth == Truth3::unknown)
+      return fmt::format("is not proved for all sizes: whether {} is read outside its shape is not decided", tensor);
+    std::string sizes;
+    for (const SymbolicSize& size : symbolic_.facts.sizes)
+      if (const auto at = answer.counterexample.find(size.name); at != answer.counterexample.end())
+        sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", at->first, at->second);
+    return fmt::format(
+        "needs reads inside their shapes, as it has several instructions; {} is read outside, for example at {}; state "
+        "a fact that excludes these sizes",
+        tensor, sizes);
+  }
+
   /// A divisor of every value.
   std::int64_t divisor_of(const AffineExpr& e) const {
     std::int64_t divisor = e.constant();
@@ -167,7 +207,7 @@ class AllSizesMapper {
       for (ResidualLoop& loop : moved.loops)
         if (loop.step.coefficient(dims[d].name) != 0) loop.extent = dims[d].extent;
     }
-    const Alignment alignment = alignment_of(likely, model_.instruction(mapping.instruction), moved);
+    const Alignment alignment = alignment_of(likely, instruction_of(mapping, model_), moved);
     Cover cover;
     for (const ResidualLoop& loop : moved.loops) cover.loops.push_back({{}, loop.extent, loop.floating});
     if (const auto steps = digit_steps_of(alignment, moved.dims))
