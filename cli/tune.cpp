@@ -16,6 +16,7 @@
 #include "isamap/backend.h"
 #include "isamap/scheduler.h"
 #include "jobs/device.h"
+#include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
@@ -74,7 +75,12 @@ struct Timed {
 class Tuning {
  public:
   Tuning(const Options& options, Recorder& recorder, const Measurer& measurer, const Inputs& inputs, Schedule schedule)
-      : options_(options), recorder_(recorder), measurer_(measurer), inputs_(inputs), schedule_(std::move(schedule)) {}
+      : options_(options),
+        recorder_(recorder),
+        measurer_(measurer),
+        inputs_(inputs),
+        schedule_(std::move(schedule)),
+        scheduled_(scheduled_kernel_of(inputs.kernel, schedule_)) {}
 
   const Schedule& schedule() const { return schedule_; }
   const std::vector<TunedCandidate>& rows() const { return rows_; }
@@ -82,16 +88,23 @@ class Tuning {
   /// The first that could not be measured.
   const std::optional<Measured>& failed() const { return failed_; }
 
+  /// Names of the statements that the schedule computes in parts, of which there are no trials.
+  std::vector<std::string> in_parts() const {
+    std::vector<std::string> names;
+    for (std::size_t s = 0; s < inputs_.kernel.statements.size(); ++s)
+      if (!nest_of(s)) names.push_back(inputs_.kernel.statements[s].name);
+    return names;
+  }
+
   /// False: no candidate of this statement could be measured.
   bool statement(std::size_t s, std::vector<Tried> list) {
+    if (!nest_of(s)) return true;  // it keeps the schedule that was found
     rank(list, recorder_.lessons(), inputs_, make_id<StatementId>(s));
     std::vector<Tried> chosen;
     std::vector<Program> programs;
     for (Tried& tried : list) {
       if (static_cast<std::int64_t>(chosen.size()) == options_.lab.measured) break;
-      Schedule with = schedule_;
-      with.nests[s] = tried.nest;
-      auto program = lower(with, inputs_.kernel, inputs_.model);
+      auto program = lower(with_nest(s, tried.nest), inputs_.kernel, inputs_.model);
       if (!program) continue;
       programs.push_back(std::move(*program));
       chosen.push_back(std::move(tried));
@@ -102,18 +115,29 @@ class Tuning {
   }
 
  private:
+  /// Where a statement of the kernel is in the schedule, which may split others; nothing: it is split itself.
+  std::optional<std::size_t> nest_of(std::size_t s) const {
+    const auto& all = scheduled_.statements;
+    const auto at = std::find(all.begin(), all.end(), inputs_.kernel.statements[s]);
+    if (at == all.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - all.begin());
+  }
+  Schedule with_nest(std::size_t s, const Nest& nest) const {
+    Schedule with = schedule_;
+    with.nests[*nest_of(s)] = nest;
+    return with;
+  }
+
   /// Measures the best trial again, interleaved with its variants, since times of different minutes are not comparable.
   bool varied(std::size_t s, const Tried& best) {
-    const std::vector<TuningVariant> all = tuning_variants(schedule_, s, inputs_.kernel, inputs_.model);
+    const std::vector<TuningVariant> all = tuning_variants(schedule_, *nest_of(s), inputs_.kernel, inputs_.model);
     if (all.empty()) return true;
     std::vector<Tried> chosen;
     std::vector<Program> programs;
     const Kernel kernel = one_step_of(inputs_.kernel);
     const auto id = make_id<StatementId>(s);
     const auto add = [&](const Nest& nest, const std::string& what) {
-      Schedule with = schedule_;
-      with.nests[s] = nest;
-      auto program = lower(with, inputs_.kernel, inputs_.model);
+      auto program = lower(with_nest(s, nest), inputs_.kernel, inputs_.model);
       const auto cost = costs_->estimate({&kernel, id, &inputs_.model, nest});
       if (!program || !cost) return true;
       const std::int64_t number = recorder_.add_nest(static_cast<std::int64_t>(s), nest, *cost);
@@ -157,7 +181,7 @@ class Tuning {
     }
     if (!best) return std::nullopt;
     best_ = measured[*best];
-    schedule_.nests[s] = chosen[*best].nest;
+    schedule_ = with_nest(s, chosen[*best].nest);
     return best;
   }
 
@@ -166,6 +190,7 @@ class Tuning {
   const Measurer& measurer_;
   const Inputs& inputs_;
   Schedule schedule_;
+  const Kernel scheduled_;  ///< with splits and lanes of the schedule, which stay
   std::unique_ptr<CostModel> costs_ = make_cost_model_closed_form();
   std::vector<TunedCandidate> rows_;
   Measured best_;
@@ -175,6 +200,16 @@ class Tuning {
 Exit nothing_measured(const std::optional<Measured>& failed) {
   const bool wrong = failed && failed->verdict == RunVerdict::wrong_result;
   return fail(wrong ? Exit::wrong_result : Exit::limit, "nothing was measured: " + (failed ? failed->problem : ""));
+}
+
+Exit nothing_to_tune(const std::vector<std::string>& in_parts) {
+  if (in_parts.empty())
+    return fail(Exit::no_answer, "nothing to tune: every statement is scalar code",
+                "isamap explain KERNEL --target HW says why no instruction maps");
+  return fail(Exit::no_answer,
+              fmt::format("nothing to tune: every statement is computed in parts ({}) or scalar code",
+                          fmt::join(in_parts, ", ")),
+              "parts are not measured; isamap schedule KERNEL --target HW prints the schedule that was found");
 }
 
 std::string text_of(const TuneAnswer& answer) {
@@ -249,9 +284,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     if (!interrupted() && !tuning.statement(s, pool.of(s)) && !interrupted())
       return {"", nothing_measured(tuning.failed())};
   if (interrupted()) tell(fmt::format("interrupted: {} candidates are measured", tuning.rows().size()));
-  if (tuning.rows().empty() && !interrupted())
-    return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code",
-                     "isamap explain KERNEL --target HW says why no instruction maps")};
+  if (tuning.rows().empty() && !interrupted()) return {"", nothing_to_tune(tuning.in_parts())};
   answer.scheduled.schedule = tuning.schedule();
   if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;
   if (const auto program = lower(tuning.schedule(), inputs.kernel, inputs.model); program && !interrupted())

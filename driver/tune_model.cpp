@@ -10,7 +10,6 @@
 #include "isamap/mapper.h"
 #include "isamap/scheduler.h"
 #include "scheduler/measure.h"
-#include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/tuning_variants.h"
 #include "support/threads.h"
 
@@ -150,10 +149,9 @@ class PartTuning {
 
   void variants(const Compilation& of) {
     const Schedule schedule = of.scheduled->schedule;
-    const Kernel kernel = scheduled_kernel_of(kernel_, schedule);
     std::vector<Schedule> all;
     for (std::size_t s = 0; s < schedule.nests.size(); ++s)
-      for (const TuningVariant& variant : tuning_variants(schedule, s, kernel, machine_)) {
+      for (const TuningVariant& variant : tuning_variants(schedule, s, kernel_, machine_)) {
         all.push_back(schedule);
         all.back().nests[s] = variant.nest;
       }

@@ -22,6 +22,7 @@ std::string why_not(const RunOutcome& outcome) {
 }
 
 using Cases = ReferenceResults::Cases;
+using CasesOfEach = std::vector<std::shared_ptr<const Cases>>;  ///< by program
 
 Cases cases_of(const Kernel& kernel, std::uint64_t seed) {
   Cases cases;
@@ -99,12 +100,15 @@ bool runs_in_parallel(const std::vector<Node>& nodes) {
 }
 
 /// The data to compare with. Compilers run meanwhile, `options.jobs` at a time; with one job before.
-std::shared_ptr<const Cases> prepared(const std::vector<Program>& programs, Runner& runner,
-                                      const MeasureOptions& options) {
-  std::shared_ptr<const Cases> cases;
-  const auto interpret_all = [&] { cases = options.references->of(programs.front().kernel, options.seed); };
+CasesOfEach prepared(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<const Program*> all;
-  for (const Program& program : programs) all.push_back(&program);
+  std::vector<const Kernel*> kernels;
+  for (const Program& program : programs) {
+    all.push_back(&program);
+    kernels.push_back(&program.kernel);
+  }
+  CasesOfEach cases;
+  const auto interpret_all = [&] { cases = options.references->of(kernels, options.seed); };
   for_each_in_parallel(2, options.jobs > 1 ? 2 : 1, [&](std::size_t i) {
     const StopWhen scope(options.stopped);
     i == 0 ? runner.prepare(all, std::max(1, options.jobs), options.stopped) : interpret_all();
@@ -115,14 +119,14 @@ std::shared_ptr<const Cases> prepared(const std::vector<Program>& programs, Runn
 bool is_stopped(const MeasureOptions& options) { return options.stopped && options.stopped(); }
 
 /// Side by side, each by a runner of its own, if there are several.
-void check_all(const std::vector<Program>& programs, Runner& runner, const Cases& cases, const MeasureOptions& options,
-               std::vector<Measured>& results) {
+void check_all(const std::vector<Program>& programs, Runner& runner, const CasesOfEach& cases,
+               const MeasureOptions& options, std::vector<Measured>& results) {
   const int threads = options.make_another ? options.jobs : 1;
   for_each_in_parallel(programs.size(), threads, [&](std::size_t p) {
     if (is_stopped(options)) return;
     const StopWhen scope(options.stopped);
     const auto own = threads > 1 ? options.make_another() : nullptr;
-    results[p] = checked(programs[p], own ? *own : runner, cases, options.limits);
+    results[p] = checked(programs[p], own ? *own : runner, *cases[p], options.limits);
   });
 }
 
@@ -136,8 +140,7 @@ bool may_be_fastest(const std::vector<double>& own, const std::vector<double>& f
 
 /// By program; programs with `timed` only.
 std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, const std::vector<bool>& timed,
-                                          const std::vector<TensorData>& inputs, Runner& runner,
-                                          const MeasureOptions& options) {
+                                          const CasesOfEach& cases, Runner& runner, const MeasureOptions& options) {
   std::vector<std::vector<double>> times(programs.size());
   for (int round = 0; round < options.rounds; ++round) {
     std::vector<double> fastest;
@@ -145,7 +148,7 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
       if (!one.empty() && (fastest.empty() || median(one) < median(fastest))) fastest = one;
     for (std::size_t p = 0; p < programs.size() && !is_stopped(options); ++p) {
       if (!timed[p] || !may_be_fastest(times[p], fastest)) continue;
-      std::vector<TensorData> data = inputs;
+      std::vector<TensorData> data = cases[p]->back().inputs;
       const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
       if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
     }
@@ -157,8 +160,8 @@ std::vector<std::vector<double>> time_all(const std::vector<Program>& programs, 
 void measure_all(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options,
                  std::vector<Measured>& results) {
   if (programs.empty()) return;
-  const std::shared_ptr<const Cases> cases = prepared(programs, runner, options);
-  check_all(programs, runner, *cases, options, results);
+  const CasesOfEach cases = prepared(programs, runner, options);
+  check_all(programs, runner, cases, options, results);
   std::optional<PinnedThread> pinned;  // not for threads, which need a processor each
   if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return runs_in_parallel(p.body); }))
     pinned.emplace();
@@ -166,21 +169,37 @@ void measure_all(const std::vector<Program>& programs, Runner& runner, const Mea
   for (const Measured& one : results) timed.push_back(one.correct() && one.executed != ExecutionMode::simulator);
   if (std::find(timed.begin(), timed.end(), true) == timed.end()) return;
   const auto alone = options.alone ? options.alone() : nullptr;
-  const auto times = time_all(programs, timed, cases->back().inputs, runner, options);
+  const auto times = time_all(programs, timed, cases, runner, options);
   for (std::size_t p = 0; p < programs.size(); ++p)
     if (!times[p].empty()) results[p].seconds = median(times[p]);
 }
 
 }  // namespace
 
-std::shared_ptr<const Cases> ReferenceResults::of(const Kernel& kernel, std::uint64_t seed) {
+std::shared_ptr<const Cases> ReferenceResults::known(const Kernel& kernel) const {
+  const auto found =
+      std::find_if(all_.begin(), all_.end(), [&](const Interpreted& one) { return one.kernel == kernel; });
+  return found == all_.end() ? nullptr : found->cases;
+}
+
+CasesOfEach ReferenceResults::of(const std::vector<const Kernel*>& kernels, std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
-  if (cases_ && seed_ == seed && kernel_ == kernel) return cases_;
-  cases_.reset();  // also if the interpreter is stopped
-  cases_ = std::make_shared<const Cases>(cases_of(kernel, seed));
-  kernel_ = kernel;
+  const auto is_left = [&](const Interpreted& one) {
+    return seed_ != seed ||
+           std::none_of(kernels.begin(), kernels.end(), [&](const Kernel* kernel) { return *kernel == one.kernel; });
+  };
+  all_.erase(std::remove_if(all_.begin(), all_.end(), is_left), all_.end());
   seed_ = seed;
-  return cases_;
+  CasesOfEach cases;
+  for (const Kernel* kernel : kernels) {
+    auto one = known(*kernel);
+    if (!one) {
+      one = std::make_shared<const Cases>(cases_of(*kernel, seed));
+      all_.push_back({*kernel, one});
+    }
+    cases.push_back(std::move(one));
+  }
+  return cases;
 }
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {

@@ -11,8 +11,8 @@
 
 namespace isamap {
 
-/// Inputs, and what the interpreter makes of them: for the kernel that was asked for last, whose programs are measured
-/// in several calls.
+/// Inputs, and what the interpreter makes of them: for the kernels that were asked for last, whose programs are
+/// measured in several calls.
 class ReferenceResults {
  public:
   struct Case {
@@ -20,13 +20,20 @@ class ReferenceResults {
     std::vector<std::vector<double>> bounds;  ///< of errors, by tensor and element (ir/evaluation/error_bounds.h)
   };
   using Cases = std::vector<Case>;  ///< small integers; with floats also reals
-  std::shared_ptr<const Cases> of(const Kernel& kernel, std::uint64_t seed);
+
+  /// One for each kernel, in their order; equal kernels share theirs.
+  std::vector<std::shared_ptr<const Cases>> of(const std::vector<const Kernel*>& kernels, std::uint64_t seed);
 
  private:
+  struct Interpreted {
+    Kernel kernel;
+    std::shared_ptr<const Cases> cases;
+  };
+  std::shared_ptr<const Cases> known(const Kernel& kernel) const;
+
   std::mutex mutex_;
-  Kernel kernel_;  ///< this and the following are guarded
+  std::vector<Interpreted> all_;  ///< this and the following are guarded
   std::uint64_t seed_ = 0;
-  std::shared_ptr<const Cases> cases_;
 };
 
 struct MeasureOptions {
@@ -57,6 +64,8 @@ struct Measured {
 /// Interleaved, so that transient slowdowns of the machine affect all programs and medians stay comparable. From the
 /// third round on, programs are left out whose fastest time is above the slowest of the fastest program by more than
 /// the times of that one differ: their medians are those of fewer times.
+/// Each program is compared with the interpreter's results for its own kernel: programs of one kernel differ there if
+/// their schedules split statements (scheduler/nest/scheduled_kernel.h). Inputs have the same numbers in all of them.
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options);
 
 /// Pins this thread, and processes it starts, to its current processor.

@@ -206,6 +206,30 @@ TEST(Tune, MeasuresChecksRecordsAndReplays) {
   EXPECT_EQ(isamap({"replay", store}).out, again.out) << "what was measured before is part of the record";
 }
 
+TEST(Tune, MeasuresStatementsBesideSumsInLanes) {
+  const Folder folder;
+  const std::string path = folder.write("k.yaml",
+                                        "kernel: centred\ndims: {M: 4, N: 67}\ntensors:\n"
+                                        "  X: {shape: [M, N], dtype: f32}\n  H: {shape: [M], dtype: f32}\n"
+                                        "  E: {shape: [M, N], dtype: f32}\ncompute:\n"
+                                        "  - {name: total, compute: \"H[i] += X[i,j]\"}\n"
+                                        "  - {name: centred, compute: \"E[i,j] = X[i,j] - H[i]\"}\n");
+  const Said tuned =
+      isamap({"tune", path, "--target", "x86_avx2", "--measured", "1", "--budget", "evals=20", "--json"});
+  if (tuned.code == 77) GTEST_SKIP() << tuned.err;
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const auto json = parsed(tuned);
+  ASSERT_FALSE(json["candidates"].empty()) << tuned.out;
+  for (const auto& candidate : json["candidates"]) {
+    EXPECT_EQ(candidate["statement"], 1) << tuned.out;
+    EXPECT_TRUE(candidate["correct"].get<bool>()) << tuned.out;
+  }
+  const Said sum = isamap({"tune", "--compute", "H[i] += X[i,j]", "--dims", "i=4,j=67", "--target", "x86_avx2",
+                           "--measured", "1", "--budget", "evals=20"});
+  EXPECT_EQ(sum.code, 3) << sum.err;
+  EXPECT_NE(sum.err.find("every statement is computed in parts (s0) or scalar code"), std::string::npos) << sum.err;
+}
+
 /// A compiler that subtracts where the kernel adds.
 TEST(Tune, AWrongResultHasACodeOfItsOwn) {
   const Folder bin;

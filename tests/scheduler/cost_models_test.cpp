@@ -268,19 +268,38 @@ TEST(CostModels, ProgramsAreComparedSideBySideAndTimedAlone) {
   }
 }
 
+TEST(CostModels, ProgramsOfSplitKernelsAreMeasuredBesideWhole) {
+  std::vector<Program> programs(3);
+  programs[0].kernel = programs[2].kernel = formula("y[i] += X[i,j]", "i=5,j=37");
+  const auto in_lanes = vectorize_reductions(programs[0].kernel, {{"s0", "j", 8, 1}});
+  ASSERT_TRUE(in_lanes) << render(in_lanes.diagnostics());
+  ASSERT_GT(in_lanes->tensors.size(), programs[0].kernel.tensors.size());
+  programs[1].kernel = *in_lanes;
+  for (int turn = 0; turn < 2; ++turn) {  // either may be first
+    Counting::Counts counts;
+    Counting runner(counts);
+    for (const Measured& one : measure(programs, runner, quick())) EXPECT_TRUE(one.correct()) << one.problem;
+    std::swap(programs[0], programs[1]);
+  }
+}
+
 TEST(CostModels, ReferenceResultsAreInterpretedOnce) {
   const Kernel one = formula("Z[m,n] += A[m,k] * B[k,n]", "m=3,n=5,k=7");
   const Kernel other = formula("Z[m,n] += A[m,k] * B[k,n]", "m=3,n=5,k=8");
   ReferenceResults references;
-  const auto first = references.of(one, 1);
-  EXPECT_EQ(first, references.of(one, 1));
-  EXPECT_NE(first, references.of(one, 2)) << "other data";
-  const auto wider = references.of(other, 1);
-  for (const ReferenceResults::Case& of : *wider) {
+  const auto first = references.of({&one}, 1).front();
+  EXPECT_EQ(first, references.of({&one}, 1).front());
+  const auto both = references.of({&one, &other, &one}, 1);
+  ASSERT_EQ(both.size(), 3U);
+  EXPECT_EQ(both[0], first);
+  EXPECT_EQ(both[2], first) << "equal kernels share theirs";
+  for (const ReferenceResults::Case& of : *both[1]) {
     std::vector<TensorData> again = of.inputs;
     interpret(other, again);
     EXPECT_EQ(again, of.expected);
   }
+  EXPECT_EQ(references.of({&other}, 1).front(), both[1]) << "kept, as it was asked for last";
+  EXPECT_NE(references.of({&other}, 2).front(), both[1]) << "other data";
   EXPECT_EQ(first->size(), 2U) << "what was given out stays";
 }
 
