@@ -335,7 +335,7 @@ TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
   EXPECT_NE(table.out.find("          -  "), std::string::npos) << "energies are not stated: " << table.out;
   const Said energies = isamap({"results", plan, "--store", store, "--axes", "cycles,energy"});
   EXPECT_EQ(energies.code, 2);
-  EXPECT_EQ(energies.err.find("--axes 'cycles,energy': the machines state no energies\n"), 0U) << energies.err;
+  EXPECT_EQ(energies.err.find("--axes 'cycles,energy': the results have no energies\n"), 0U) << energies.err;
   const std::string open = folder.write("open.yaml",
                                         "kernel: open\ndims: {N: {min: 1, max: 64}}\n"
                                         "tensors: {A: {shape: [N], dtype: f32}, B: {shape: [N], dtype: f32}}\n"
