@@ -215,8 +215,11 @@ bool read_tree(const std::string& path, const std::vector<std::string>& folders,
     const std::string guess = yaml::nearest(path, known);
     if (is_folder)
       missing.hint = "name a file in it";
+    else if (!guess.empty())
+      missing.hint = "did you mean '" + guess + "'?";
     else
-      missing.hint = guess.empty() ? yaml::nearest_file(path) : "did you mean '" + guess + "'?";
+      missing.hint = fs::path(path).extension().empty() ? "name one of these, or write the path of a .yaml file"
+                                                        : yaml::nearest_file(path);
     if (!known.empty()) missing.notes.push_back("known hardware: " + join(known));
     problems.add(std::move(missing));
     return false;

@@ -80,7 +80,7 @@ class TileCounts {
   /// All steps; the first; all but the first; the only one of an instance.
   enum class Mode : std::uint8_t { free, first, later, single };
   static constexpr std::size_t expected_steps = 24;  ///< different ones in most nests
-  static constexpr int place_bits = 6;
+  static constexpr int place_bits = 6;               ///< of the table that finds them: room for more than these
   using Modes = boost::container::small_vector<Mode, 24>;
   struct Size {
     std::int64_t extent = 0;
