@@ -42,6 +42,11 @@ std::optional<std::vector<SizeList>> size_lists(const std::string& text) {
       return std::nullopt;
     }
     const bool named = equals != std::string::npos && equals > 0;
+    if (word.empty()) {
+      fail(Exit::usage, fmt::format("--sizes {}: two commas, or one at an end, have no number between them", text),
+           "--sizes M=1,7,37");
+      return std::nullopt;
+    }
     if (!value || (!named && (equals == 0 || lists.empty()))) {
       fail(Exit::usage, fmt::format("--sizes {}: expected NAME=NUMBER or a further NUMBER", word),
            "--sizes M=37; for run and evaluate also lists: --sizes M=1,7,37,N=8");

@@ -75,12 +75,7 @@ struct Timed {
 class Tuning {
  public:
   Tuning(const Options& options, Recorder& recorder, const Measurer& measurer, const Inputs& inputs, Schedule schedule)
-      : options_(options),
-        recorder_(recorder),
-        measurer_(measurer),
-        inputs_(inputs),
-        schedule_(std::move(schedule)),
-        scheduled_(scheduled_kernel_of(inputs.kernel, schedule_)) {}
+      : options_(options), recorder_(recorder), measurer_(measurer), inputs_(inputs), schedule_(std::move(schedule)) {}
 
   const Schedule& schedule() const { return schedule_; }
   const std::vector<TunedCandidate>& rows() const { return rows_; }
@@ -115,13 +110,7 @@ class Tuning {
   }
 
  private:
-  /// Where a statement of the kernel is in the schedule, which may split others; nothing: it is split itself.
-  std::optional<std::size_t> nest_of(std::size_t s) const {
-    const auto& all = scheduled_.statements;
-    const auto at = std::find(all.begin(), all.end(), inputs_.kernel.statements[s]);
-    if (at == all.end()) return std::nullopt;
-    return static_cast<std::size_t>(at - all.begin());
-  }
+  std::optional<std::size_t> nest_of(std::size_t s) const { return isamap::nest_of(inputs_.kernel, s, schedule_); }
   Schedule with_nest(std::size_t s, const Nest& nest) const {
     Schedule with = schedule_;
     with.nests[*nest_of(s)] = nest;
@@ -190,7 +179,6 @@ class Tuning {
   const Measurer& measurer_;
   const Inputs& inputs_;
   Schedule schedule_;
-  const Kernel scheduled_;  ///< with splits and lanes of the schedule, which stay
   std::unique_ptr<CostModel> costs_ = make_cost_model_closed_form();
   std::vector<TunedCandidate> rows_;
   Measured best_;

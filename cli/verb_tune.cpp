@@ -12,7 +12,11 @@ namespace {
 
 Exit verb_tune(const Options& given) {
   if (given.compute.empty() && is_onnx(given.kernel_file))
-    return without_kernel_flags(given) ? tune_model(given) : Exit::usage;
+    return without_kernel_flags(given) &&
+                   !has_unused(given, {"--dims"}, "is for one program of many sizes, and parts are timed at one",
+                               "--sizes NAME=128")
+               ? tune_model(given)
+               : Exit::usage;
   if (!without_model_flags(given)) return Exit::usage;
   Options options = given;
   if (!options.strategy_given)

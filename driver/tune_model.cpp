@@ -141,9 +141,7 @@ class PartTuning {
   }
   void add(Compiled one) {
     if (!one || !one->program) return;
-    const auto same = [&](const auto& other) {
-      return other->scheduled->schedule.nests == one->scheduled->schedule.nests;
-    };
+    const auto same = [&](const auto& other) { return other->scheduled->schedule == one->scheduled->schedule; };
     if (std::none_of(candidates_.begin(), candidates_.end(), same)) candidates_.push_back(std::move(one));
   }
 

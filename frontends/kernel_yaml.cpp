@@ -373,11 +373,14 @@ Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std:
     read_facts(file, top.child("facts"));
     if (has_errors(file.diagnostics) && !file.given.empty()) return file.diagnostics;  // shapes would repeat it
     const yaml::Node* const tensors = top.required("tensors");
-    read_tensors(file, tensors);
-    read_where(file, top.child("where"));
+    const yaml::Node* const where = top.child("where");
     const yaml::Node* const compute = top.required("compute");
-    if (tensors) read_compute(file, compute);  // without tensors each name in it would be an error
     top.finish();
+    if (top.child("dims") || !has_errors(file.diagnostics)) {  // else each name of a size would be an error
+      read_tensors(file, tensors);
+      read_where(file, where);
+      if (tensors) read_compute(file, compute);  // the same of each name of a tensor
+    }
   }
   verify_kernel(file);
   if (!has_errors(file.diagnostics)) {

@@ -92,7 +92,7 @@ Expressions names_of_facts(const KernelFile& file) {
 void read_fact(KernelFile& file, const yaml::Node& node) {
   if (node.kind != yaml::Kind::scalar)
     return file.report(node.where, "a fact must be text", "write facts: [\"S <= T\"]");
-  const auto condition = parse_condition(node.scalar, text_place(node));
+  const auto condition = parse_condition(node.scalar, text_place(node), R"("S <= T" or "T % 16 == 0", with sizes)");
   if (!condition) {
     file.diagnostics.insert(file.diagnostics.end(), condition.diagnostics().begin(), condition.diagnostics().end());
     return;

@@ -20,7 +20,9 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-Result<Condition> parse_condition(const std::string& text, const SourceLocation& where = {});
+/// `examples`: of conditions where it stands, for hints.
+Result<Condition> parse_condition(const std::string& text, const SourceLocation& where = {},
+                                  const std::string& examples = R"("extent[i] <= 4" or "S.pitch[i] % 16 == 0")");
 std::string print(const Condition& c);
 std::vector<Reference> references(const Condition& c);
 /// Nothing: one side has no value.

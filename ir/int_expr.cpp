@@ -242,8 +242,8 @@ Result<IntExpr> parse_int_expr(const std::string& text, const SourceLocation& wh
   return e;
 }
 
-Result<Condition> parse_condition(const std::string& text, const SourceLocation& where) {
-  constexpr const char* hint = "write a condition like \"extent[i] <= 4\" or \"S.pitch[i] % 16 == 0\"";
+Result<Condition> parse_condition(const std::string& text, const SourceLocation& where, const std::string& examples) {
+  const std::string hint = "write a condition like " + examples;
   Cursor cursor(text, where);
   Condition condition;
   condition.left = IntReader(cursor).expression(1);
@@ -258,7 +258,7 @@ Result<Condition> parse_condition(const std::string& text, const SourceLocation&
     condition.right = IntReader(cursor).expression(1);
     if (!cursor.failed() && !cursor.at_end())
       cursor.fail(cursor.offset(), "expected the end of the condition, found " + cursor.found(),
-                  "each condition is an entry of its own: [\"4 <= extent[i]\", \"extent[i] <= 8\"]");
+                  "each condition is an entry of its own, like " + examples);
   }
   if (!cursor.failed()) return condition;
   Diagnostic problem = cursor.problem();

@@ -176,6 +176,7 @@ class Builder final : public YAML::EventHandler {
       return;
     }
     if (!parent.skip_value) {
+      if (node.kind == Kind::null && node.scalar.empty()) node.where = parent.key_where;  // it has no place of its own
       parent.node.entries.emplace_back(*parent.key, std::move(node));
       parent.node.key_where.push_back(parent.key_where);
     }

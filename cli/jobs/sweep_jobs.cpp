@@ -59,13 +59,6 @@ bool add_layers(const LayerList& list, const std::string& path, std::vector<Suit
   return true;
 }
 
-/// A sweep has no --sizes, which is what other verbs hint at.
-Diagnostics with_sizes_in_file(Diagnostics problems) {
-  for (Diagnostic& problem : problems)
-    if (problem.hint.find("--sizes") != std::string::npos) problem.hint = "write numbers for them in the file";
-  return problems;
-}
-
 /// Layers of kernel files, models and folders of them.
 std::optional<std::vector<SuiteCase>> cases_of(const std::vector<std::string>& paths) {
   std::vector<SuiteCase> cases;

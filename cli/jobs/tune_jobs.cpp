@@ -22,6 +22,7 @@
 #include "jobs/device.h"
 #include "lab/run.h"
 #include "scheduler/measure.h"
+#include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
@@ -166,13 +167,15 @@ std::optional<jobs::Plan> plan_tune(const PlanRequest& request, Exit& code) {
 namespace {
 
 /// Schedules of the whole kernel that differ in one statement, cheapest first; those that do not lower are left out.
-Result<std::vector<Candidate>> candidates_of(const Nests& nests, std::size_t statement, const Schedule& schedule,
-                                             const Inputs& inputs, std::size_t most) {
+/// None where the schedule computes the statement in parts, of which there are no trials.
+std::vector<Candidate> candidates_of(const Nests& nests, std::size_t statement, const Schedule& schedule,
+                                     const Inputs& inputs, std::size_t most) {
   std::vector<Candidate> found;
+  const auto at = nest_of(inputs.kernel, statement, schedule);
   for (const Nests::One& one : nests.list()) {
-    if (found.size() == most) break;
+    if (!at || found.size() == most) break;
     Schedule with = schedule;
-    with.nests[statement] = one.nest;
+    with.nests[*at] = one.nest;
     if (lower(with, inputs.kernel, inputs.model)) found.push_back({one.cycles, print(with)});
   }
   return found;
@@ -207,13 +210,10 @@ jobs::Outcome do_search(const std::string& text, JobInputs& inputs) {
   const Compilation compiled = compile(both.kernel, both.model, *compile_with);
   if (!compiled.scheduled) return not_done(compiled.code, compiled.problems);
   Json list = Json::array();
-  if (statement < compiled.scheduled->schedule.nests.size()) {
-    const auto found = candidates_of(nests, statement, compiled.scheduled->schedule, both, keep);
-    for (const Candidate& one : *found) {
-      const auto hash = inputs.put(one.schedule);
-      if (!hash) return not_done(Exit::wrong_input, hash.diagnostics());
-      list.push_back({{"schedule", *hash}, {"cycles", one.cycles}});
-    }
+  for (const Candidate& one : candidates_of(nests, statement, compiled.scheduled->schedule, both, keep)) {
+    const auto hash = inputs.put(one.schedule);
+    if (!hash) return not_done(Exit::wrong_input, hash.diagnostics());
+    list.push_back({{"schedule", *hash}, {"cycles", one.cycles}});
   }
   return {0, Json{{"candidates", list}, {"evaluations", compiled.scheduled->evaluations}}.dump(), ""};
 }
@@ -414,7 +414,8 @@ Result<Times> times_of(const Json& statements, JobInputs& inputs) {
   return times;
 }
 
-/// The schedule with the fastest nest of each statement. Statements without one (scalar code) are as in the first.
+/// The schedule with the fastest nest of each statement. Statements without one (scalar code, computed in parts) are as
+/// in the first.
 Result<Schedule> best_schedule(const std::vector<Timed>& list, const TimedInputs& with, JobInputs& inputs) {
   std::optional<Schedule> best;
   std::set<std::size_t> seen;
@@ -424,10 +425,12 @@ Result<Schedule> best_schedule(const std::vector<Timed>& list, const TimedInputs
     if (!text) return text.diagnostics();
     auto schedule = parse_schedule(*text, "candidate", with.kernel, *with.machine);
     if (!schedule) return schedule.diagnostics();
-    if (!best)
+    if (!best) {
       best = std::move(*schedule);
-    else
-      best->nests[one.statement] = schedule->nests[one.statement];
+      continue;
+    }
+    const auto to = nest_of(with.kernel, one.statement, *best), from = nest_of(with.kernel, one.statement, *schedule);
+    if (to && from) best->nests[*to] = schedule->nests[*from];
   }
   return std::move(*best);
 }
@@ -450,14 +453,16 @@ struct Contender {
 Result<std::vector<Contender>> contenders_of(const Schedule& schedule, std::size_t statement, const TimedInputs& with,
                                              JobInputs& inputs) {
   std::vector<Contender> found;
-  std::vector<TuningVariant> all = tuning_variants(schedule, statement, with.kernel, *with.machine);
+  const auto at = nest_of(with.kernel, statement, schedule);
+  if (!at) return found;
+  std::vector<TuningVariant> all = tuning_variants(schedule, *at, with.kernel, *with.machine);
   if (all.empty()) return found;
-  all.insert(all.begin(), {"the fastest again", schedule.nests[statement]});
+  all.insert(all.begin(), {"the fastest again", schedule.nests[*at]});
   const auto costs = make_cost_model_closed_form();
   const Kernel kernel = one_step_of(with.kernel);
   for (const TuningVariant& one : all) {
     Schedule varied = schedule;
-    varied.nests[statement] = one.nest;
+    varied.nests[*at] = one.nest;
     auto program = lower(varied, with.kernel, *with.machine);
     const auto cost = costs->estimate({&kernel, make_id<StatementId>(statement), with.machine.get(), one.nest});
     if (!program || !cost) continue;
@@ -619,7 +624,8 @@ Exit results_of_tune(const RecordedPlan& recorded) {
   }
   const Exit missing = tell_missing(recorded);
   if (times->empty() && missing == Exit::ok)
-    return fail(Exit::no_answer, "nothing to tune: every statement is scalar code",
+    return fail(Exit::no_answer,
+                "nothing to tune: every statement is scalar code, or computed in parts by its schedule",
                 "isamap explain KERNEL --target HW says why no instruction maps");
   const Json all{{"schema_version", 1}, {"devices", devices}};
   return deliver(recorded.options, recorded.options.json ? all.dump(2) + "\n" : text, missing);

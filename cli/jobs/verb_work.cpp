@@ -241,6 +241,11 @@ Exit verb_results(const Options& options, const WorkFlags& flags, const std::str
   if (!plan) return Exit::wrong_input;
   auto store = open_jobs(flags.store, false);
   if (!store) return Exit::wrong_input;
+  if (plan->verb != "sweep" && !(axes.empty() && options.report.empty()))
+    return fail(Exit::usage,
+                fmt::format("{} is for plans of a sweep, and this is one of {}", axes.empty() ? "--report" : "--axes",
+                            plan->verb),
+                "leave it out");
   return plan_kind(plan->verb).results({*plan, *store, options, axes});
 }
 

@@ -83,6 +83,9 @@ struct Scope {
     if (r.object == "pack" && r.property.empty()) return instruction.pack ? "" : "the instruction has no 'pack'";
     if (!r.property.empty()) return field_problem(r.object, r.property);
     if (find_symbol(context, r.object)) return "";
+    const std::string dim = r.object.substr(r.object.starts_with('$') ? 1 : 0);
+    if (has_dim(instruction, dim))
+      return "'" + r.object + "' is no number: the extent of dim " + dim + " is extent[" + dim + "]";
     return "'" + r.object + "' is no operand, dim, state or symbol";
   }
 

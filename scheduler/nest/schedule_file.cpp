@@ -217,7 +217,8 @@ std::vector<SizeFact> read_guard(const yaml::Node* node, const SizeExpressions& 
   for (const auto& [name, value] : names) known.push_back(name);
   for (const yaml::Node& item : node->items) {
     const SourceLocation at{item.where.file, item.where.line, item.where.column + (item.quoted ? 1 : 0)};
-    const auto condition = parse_condition(item.kind == yaml::Kind::scalar ? item.scalar : "", at);
+    const auto condition = parse_condition(item.kind == yaml::Kind::scalar ? item.scalar : "", at,
+                                           R"("M <= 8" or "M % 16 == 0", with sizes of the kernel)");
     if (!condition) {
       problems.insert(problems.end(), condition.diagnostics().begin(), condition.diagnostics().end());
       continue;

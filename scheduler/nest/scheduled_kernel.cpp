@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/nest/scheduled_kernel.h"
 
+#include <algorithm>
+
 #include "isamap/result.h"
 #include "mapper/advice/statement_splits.h"
 
@@ -16,6 +18,14 @@ Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule) {
   auto made = scheduled_kernel(kernel, schedule);
   ISAMAP_CHECK(static_cast<bool>(made), "splits and lanes of a schedule fit its kernel");
   return std::move(*made);
+}
+
+std::optional<std::size_t> nest_of(const Kernel& kernel, std::size_t s, const Schedule& schedule) {
+  const Kernel scheduled = scheduled_kernel_of(kernel, schedule);
+  const auto& all = scheduled.statements;
+  const auto at = std::find(all.begin(), all.end(), kernel.statements[s]);
+  if (at == all.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - all.begin());
 }
 
 }  // namespace isamap

@@ -242,6 +242,13 @@ TEST(KernelYaml, AMisspeltSectionIsOneMessage) {
             "    ^\n"
             "  note: known keys: kernel, dims, facts, tensors, where, compute\n"
             "  hint: did you mean 'tensors'?\n");
+  EXPECT_EQ(
+      problems("kernel: a\ndimz: {N: 8}\ntensors: {A: {shape: [N]}, C: {shape: [N]}}\ncompute: [\"C[i] = A[i]\"]\n"),
+      "k.yaml:2:1: unknown key 'dimz' in the kernel file\n"
+      "    dimz: {N: 8}\n"
+      "    ^\n"
+      "  note: known keys: kernel, dims, facts, tensors, where, compute\n"
+      "  hint: did you mean 'dims'?\n");
 }
 
 TEST(KernelYaml, VerifierFindingsHaveAPlace) {

@@ -315,6 +315,26 @@ TEST(Cluster, HeavyTuningOnThisMachineMeasuresVariantsAndCompilers) {
   EXPECT_NE(text.out.find(", the fastest\n"), std::string::npos) << text.out;
 }
 
+/// A statement whose sum is computed in lanes is several nests of the schedule.
+TEST(Cluster, HeavyPlansMeasureStatementsBesideSumsInLanes) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  const std::string kernel = folder.write("k.yaml",
+                                          "kernel: centred\ndims: {M: 4, N: 67}\ntensors:\n"
+                                          "  X: {shape: [M, N]}\n  H: {shape: [M]}\n  E: {shape: [M, N]}\ncompute:\n"
+                                          "  - H[i] += X[i,j]\n  - E[i,j] = X[i,j] - H[i]\n");
+  ASSERT_EQ(isamap({"plan", "tune", kernel, "--target", "x86_avx2", "--measured", "1", "--budget", "evals=20",
+                    "--seeds", "1", "-o", plan})
+                .code,
+            0);
+  if (const Said work = isamap({"work", plan, "--store", store}); work.code == 77) GTEST_SKIP() << work.err;
+  const Said found = isamap({"results", plan, "--store", store, "--json"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const auto candidates = parsed(found)["devices"][0]["candidates"];
+  ASSERT_FALSE(candidates.empty()) << found.out;
+  for (const auto& candidate : candidates) EXPECT_EQ(candidate["statement"], 1) << found.out;
+}
+
 TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
   const Folder folder;
   const std::string plan = folder / "plan", store = folder / "store", picture = folder / "front.svg";
@@ -376,6 +396,10 @@ TEST(Cluster, WrongUseIsSaid) {
   ASSERT_EQ(isamap({"plan", "lab", "small", "--strategies", "random", "--seeds", "1", "-o", plan}).code, 0);
   EXPECT_EQ(isamap({"work", plan, "--store", folder / "st", "--shard", "4/4"}).code, 2);
   EXPECT_EQ(isamap({"work", plan, "--store", text}).code, 1) << "a file is no store";
+  fs::create_directories(folder / "st");
+  const Said axes = isamap({"results", plan, "--store", folder / "st", "--axes", "cycles,bytes"});
+  EXPECT_EQ(axes.code, 2);
+  EXPECT_NE(axes.err.find("--axes is for plans of a sweep, and this is one of lab"), std::string::npos) << axes.err;
   EXPECT_EQ(isamap({"status", plan, "--store", folder / "none"}).code, 1);
   EXPECT_EQ(isamap({"merge", folder / "none", "-o", folder / "m"}).code, 1);
   EXPECT_EQ(isamap({"plan", "lab", "small", "--budget", "seconds=1"}).code, 2) << "not reproducible";

@@ -113,6 +113,21 @@ TEST(Splits, AreTakenWhereTheyAreCheaper) {
   }
 }
 
+TEST(Splits, NestsOfStatementsBehindASplitOneAreFound) {
+  const auto kernel = parse_kernel_yaml(
+      "kernel: two\ndims: {M: 4, K: 37}\ntensors:\n  X: {shape: [M, K]}\n  S: {shape: [M]}\n  Y: {shape: [M, K]}\n"
+      "compute:\n  - S[i] += X[i,k]\n  - Y[i,k] = X[i,k] * 2\n",
+      "two.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  Schedule schedule;
+  schedule.lanes = {{"s0", "k", 16}};
+  EXPECT_FALSE(nest_of(*kernel, 0, schedule));
+  const auto second = nest_of(*kernel, 1, schedule);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*second, scheduled_kernel_of(*kernel, schedule).statements.size() - 1);
+  EXPECT_GT(*second, 1u);
+}
+
 TEST(Splits, AreLeftAloneWhereTheUserNamesAnInstruction) {
   MapOptions map;
   map.instruction = "add_f32";

@@ -136,6 +136,8 @@ TEST(ScheduleVersions, WrongFilesHaveACaretAndAHint) {
   EXPECT_NE(unknown.find("            ^"), std::string::npos) << unknown;
   EXPECT_NE(refusal(replaced(right, "\"M <= 8\"", "\"M*M <= 8\""), kernel).find("is not linear in the sizes"),
             std::string::npos);
+  EXPECT_NE(refusal(replaced(right, "M <= 8", "M"), kernel).find("write a condition like \"M <= 8\""),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(right, "[\"M <= 8\"]", "M <= 8"), kernel).find("'when' must be a list of conditions"),
             std::string::npos);
   EXPECT_NE(refusal(replaced(right, "when: [\"M <= 8\"]\n    ", ""), kernel).find("no size reaches version 2"),
