@@ -493,6 +493,12 @@ bool approximates(const ScalarExpr& e) {
          std::any_of(e.args.begin(), e.args.end(), approximates);
 }
 
+bool takes_either_zero(const ScalarExpr& e) {
+  const auto* b = std::get_if<Binary>(&e.op);
+  return (is_float(e.type) && b != nullptr && (b->op == BinaryOp::min || b->op == BinaryOp::max)) ||
+         std::any_of(e.args.begin(), e.args.end(), takes_either_zero);
+}
+
 double propagated(const UnaryFunction& function, const Estimate& a) {
   if (function.propagated != nullptr) return function.propagated(a);
   if (a.error == 0) return 0;

@@ -246,6 +246,24 @@ TEST(Verify, APairSumThatSaturatesIsCaught) {
                 "the result saturates; the description says that it wraps");
 }
 
+/// A minimum that orders 0 and -0, as Arm's do, is one; a maximum is none.
+TEST(Verify, MinimaOfZerosMayBeEither) {
+  const std::string text =
+      model_text("scalar_c") +
+      "  - {name: least, unit: core, compute: \"C[] = min(A[], B[])\", timing: {port: alu, interval: 1cycles}, "
+      "operands: "
+      "{A: {memory: reg, dtype: f32}, B: {memory: reg, dtype: f32}, C: {memory: reg, dtype: f32}}, emit: \"{C} = {A} "
+      "!= "
+      "{A} || {B} != {B} ? {A} + {B} : {A} < {B} || ({A} == {B} && __builtin_signbit({A})) ? {A} : {B};\"}\n";
+  const Folder folder;
+  const Said said = isamap({"hw", "verify", folder.write("least.yaml", text), "--instruction", "least", "--json"});
+  if (said.code == 77) GTEST_SKIP() << said.err;
+  EXPECT_EQ(row(parsed(said), "least").value("verdict", ""), "equal") << said.out << said.err;
+  const std::string wrong = changed(text, "{A} < {B} ||", "{A} > {B} ||");
+  const Said caught = isamap({"hw", "verify", folder.write("wrong.yaml", wrong), "--instruction", "least", "--json"});
+  EXPECT_EQ(row(parsed(caught), "least").value("verdict", ""), "differs") << caught.out << caught.err;
+}
+
 TEST(Verify, ExchangedOperandsAreCaught) {
   expect_caught(changed(model_text("x86_avx2"),
                         "{op: sub, compute: \"C[j] = A[j] - B[j]\", emit: \"{C} = _mm256_sub_${s}({A}, {B});\"}",
