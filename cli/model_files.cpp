@@ -162,6 +162,11 @@ Result<std::vector<std::int64_t>> shape_of_input(const ModelFiles& files, const 
         where, fmt::format("has no array for the input '{}'", at.input),
         names.empty() ? "all its arrays are values of constants" : fmt::format("it has {}", fmt::join(names, ", ")));
   }
+  if (array != nullptr && at.dtype)
+    if (const DType is = as_type(array->data, *at.dtype).dtype; is != *at.dtype)
+      return error_at(
+          where, fmt::format("the array of '{}' is {}; the model's input is {}", at.input, name(is), name(*at.dtype)),
+          "in numpy: astype");
   const std::vector<std::int64_t>& shape = array != nullptr ? array->data.shape : constant->second->shape;
   if (shape.size() == at.rank) return shape;
   return error_at(where, fmt::format("the array of '{}' is [{}]; the model's input has {} axes", at.input,

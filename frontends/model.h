@@ -80,6 +80,7 @@ struct FreeSize {
     std::string input;
     std::size_t position = 0, axis = 0;  ///< of the input in the file; in its shape
     std::size_t rank = 0;                ///< of the input
+    std::optional<DType> dtype;          ///< of the input, where the file states one that kernels have
   };
   std::vector<Axis> axes;
   std::vector<std::string> places;  ///< of them, in words: "axis 1 of input 'ids'"

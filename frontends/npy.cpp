@@ -146,7 +146,7 @@ Result<DType> npy_dtype(const std::string& descr) {
       if (type == known.text) return known.dtype;
     if (type == "V2") return DType::bf16;  // as packages with a bfloat16 type of their own store it
   }
-  return error("its type is '" + descr + "'", "arrays may be f2, f4, f8, i1 to i8, u1 to u4 or b1");
+  return error("its type is '" + descr + "'", "arrays may be f2, f4, f8, i1 to i8, u1 to u8 or b1");
 }
 
 std::string npy_text(DType dtype) {

@@ -110,7 +110,7 @@ std::vector<FreeSize> free_sizes_of(const importing::ModelFile& file) {
       const std::string name = symbol ? input.symbols[d] : input.name + "." + std::to_string(d);
       auto known = std::find_if(sizes.begin(), sizes.end(), [&](const FreeSize& s) { return s.name == name; });
       if (known == sizes.end()) known = sizes.insert(sizes.end(), {name, {}, {}, false});
-      known->axes.push_back({input.name, position, d, input.shape->size()});
+      known->axes.push_back({input.name, position, d, input.shape->size(), input.dtype});
       known->places.push_back(fmt::format("axis {} of input '{}'", d, input.name));
       known->batch = known->batch || (d == 0 && input.shape->size() >= 2);
     }

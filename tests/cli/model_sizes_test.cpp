@@ -204,6 +204,10 @@ TEST(ModelSizes, SizesThatContradictArraysAreToldAtOnce) {
   EXPECT_EQ(told({"--interpret"}, 1), in + ": has no array for the input 'a'\n  hint: it has aa, b\n");
   ASSERT_TRUE(save_arrays(in, {{"a", {DType::f32, {10}, data.bytes}}, {"b", data}}));
   EXPECT_EQ(told({"--interpret"}, 1), in + ": the array of 'a' is [10]; the model's input has 2 axes\n");
+  ASSERT_TRUE(save_arrays(in, {{"a", {DType::s32, {2, 5}, data.bytes}}, {"b", data}}));
+  for (const char* dims : {"seq=5", "seq=1..9,other=1..9"})
+    EXPECT_EQ(told({"--target", "x86_avx2", "--dims", dims}, 1),
+              in + ": the array of 'a' is s32; the model's input is f32\n  hint: in numpy: astype\n");
 }
 
 /// --constant with --inputs: the arrays of constants are their values.
