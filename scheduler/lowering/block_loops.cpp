@@ -61,6 +61,7 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& til
   const auto has_sub_blocks = [&](std::size_t i) {
     return covered[i] && in_sub_blocks(tile.coordinates[i], blocks[i]);
   };
+  const auto has_inner = [&](std::size_t i) { return blocks[i] > 1 || has_sub_blocks(i); };
   const auto outer = [&](std::size_t i) {
     return BlockLoop{i, has_sub_blocks(i) ? Over::blocks_of_layout : Over::blocks};
   };
@@ -73,7 +74,7 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& til
   for (const AffineExpr& axis : tile.axes)
     for (const std::string& name : axis.names()) {
       const std::size_t i = std::stoul(name.substr(1));
-      if (is_inner_digit(axis) && blocks[i] > 1) {
+      if (is_inner_digit(axis) && has_inner(i)) {
         if (!inner_seen[i]) add_inner(i);
         inner_seen[i] = true;
       } else {
@@ -83,7 +84,7 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& til
     }
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     if (!outer_seen[i]) order.insert(order.begin(), outer(i));
-    if (!inner_seen[i] && blocks[i] > 1) add_inner(i);
+    if (!inner_seen[i] && has_inner(i)) add_inner(i);
   }
   if (last && order.size() > 2 && order.back().coordinate == *last)
     for (auto at = order.begin(); at + 2 < order.end(); ++at)

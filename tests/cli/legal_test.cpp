@@ -81,5 +81,22 @@ TEST(LegalPrinted, EveryCommandFulfilsTheConditions) {
   EXPECT_NE((verified.out + verified.err).find("3 equal, 0 wrong"), std::string::npos) << verified.out;
 }
 
+/// Moves of a part of a block, also of one row or column of it, are as many as the block has.
+TEST(Legal, ConditionsOnTwoExtentsLeaveNothingOut) {
+  const Folder folder;
+  for (const char* move : {"mvin", "mvout"})
+    for (const char* condition :
+         {"extent[i]*extent[j] <= 256", "extent[i] + extent[j] <= 20", "extent[i] == extent[j]"})
+      for (const auto& [compute, dims] :
+           {std::pair("C[i,j] += A[k,i] * B[j,k]", "i=16,j=16,k=16"), {"C[j,i] += A[i,k] * B[k,j]", "i=17,j=31,k=5"}}) {
+        const std::string target =
+            folder.write("m.yaml", std::string("hardware: m\nextends: npu16.yaml\ninstructions: [{name: ") + move +
+                                       ", legal: [\"" + condition + "\"]}]\n");
+        const Said said = isamap({"run", "--compute", compute, "--dtypes", "A=s8,B=s8,C=s32", "--dims", dims,
+                                  "--target", target, "--budget", "evals=40"});
+        EXPECT_EQ(said.code, 0) << move << condition << compute << said.out << said.err;
+      }
+}
+
 }  // namespace
 }  // namespace isamap::cli_test
