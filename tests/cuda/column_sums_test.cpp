@@ -16,7 +16,7 @@ ParallelReductionPlan plan_of_columns(std::int64_t rows, std::int64_t columns, D
   const auto block = outermost_numbered(model, *model.scalar_unit_for(model.home()));
   EXPECT_TRUE(block);
   return parallel_reduction_plan(reduction_shape({{"j", columns}}, {{"i", rows}}, {{offset, type}}, type), model,
-                                 *block, true);
+                                 *block, ReductionScope::launch);
 }
 
 std::string printed_columns(const Program& program, const HardwareModel& model) {
