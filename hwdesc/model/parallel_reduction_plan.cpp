@@ -12,9 +12,8 @@
 namespace isamap {
 namespace {
 
-// Loads that one thread has in flight. Along a row: compilers unroll plain loops as often. Down a column: a block of
-// 1024 threads x 8 loads x 4 bytes keeps 70 B/cycle busy at a latency of 466 cycles (Little's law).
-constexpr std::int64_t chunks_in_flight = 4;
+// Loads that one thread has in flight down a column: a block of 1024 threads x 8 loads x 4 bytes keeps 70 B/cycle busy
+// at a latency of 466 cycles (Little's law).
 constexpr std::int64_t columns_in_flight = 8;
 constexpr std::int64_t least_terms = 4;  // of a part: shorter ones cost more to combine than they save
 
@@ -90,7 +89,7 @@ class ReductionPlanner {
     ParallelReductionPlan plan;
     plan.columns = lanes_;
     plan.blocks = std::max<std::int64_t>(1, (shape_.sums + usual_threads - 1) / usual_threads);
-    plan.loads_in_flight = chunks_in_flight;
+    plan.loads_in_flight = usual_loads;
     return plan;
   }
 
@@ -126,15 +125,16 @@ class ReductionPlanner {
   std::int64_t most_warps(std::int64_t chunk, ReductionScope scope) const {
     const std::int64_t filled = std::min(shape_.terms / (std::max(chunk, least_terms) * lanes_), lanes_);
     const std::int64_t of_block = std::max<std::int64_t>(1, usual_threads / lanes_);
+    if (wanted_ <= 0) return 1;  // no time of the memory: how many are needed is not known
     if (scope == ReductionScope::block) return 2 * shape_.sums > of_block ? 1 : std::min(filled, of_block);
-    const double wanted = wanted_ / static_cast<double>(lanes_ * chunks_in_flight * chunk);
+    const double wanted = wanted_ / static_cast<double>(lanes_ * usual_loads * chunk);
     return std::min(filled, static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(shape_.sums))));
   }
 
   ParallelReductionPlan rows(ReductionScope scope) const {
     ParallelReductionPlan plan;
     plan.lanes = lanes_;
-    plan.loads_in_flight = chunks_in_flight;
+    plan.loads_in_flight = usual_loads;
     if (shape_.along_terms)
       for (plan.chunk = std::max<std::int64_t>(1, widest_load(model_, units_.back()) / shape_.widest_read);
            plan.chunk > 1 && shape_.chunk_bytes % (plan.chunk * shape_.widest_read) != 0;)

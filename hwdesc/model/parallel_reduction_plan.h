@@ -30,6 +30,7 @@
 namespace isamap {
 
 inline constexpr std::int64_t usual_threads = 256;  ///< of a block whose threads have sums or elements of their own
+inline constexpr std::int64_t usual_loads = 4;      ///< in flight, of one thread: compilers unroll plain loops as often
 
 struct ReductionLoop {
   std::string variable;

@@ -59,6 +59,18 @@ TEST(StagedRows, SoftmaxLoadsAndStoresItsRowsOnce) {
     }
 }
 
+/// A row for each block, whose warps share its sums: vectors of a thread, several of them, and rows that allow none.
+TEST(StagedRows, WarpsShareTheSumsOfARow) {
+  for (const auto& [rows, columns, target] :
+       {std::tuple{134, 516, "nvidia_sm90a"}, {110, 1030, "nvidia_sm80"}, {110, 2048, "nvidia_sm80"}}) {
+    SCOPED_TRACE(columns);
+    const std::string text = text_of_right_run(softmax(rows, columns), target);
+    EXPECT_NE(text.find("X_rows"), std::string::npos);
+    EXPECT_NE(text.find("come together"), std::string::npos);
+    EXPECT_EQ(text.find("4 neighbours at a time, 2 times as many on their way") != std::string::npos, columns == 2048);
+  }
+}
+
 /// Rows that the block's memory does not hold stay where they were: of X and E one, or none.
 TEST(StagedRows, LongRowsStayInDeviceMemory) {
   const HardwareModel model = machine("nvidia_sm80");
