@@ -14,6 +14,7 @@
 #include "backends/cuda/vector_access.h"
 #include "hwdesc/model/parallel_units.h"
 #include "ir/operand_use.h"
+#include "isamap/kernel.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -54,7 +55,7 @@ struct Work {
   std::optional<Neighbours> chunks;  ///< contiguous elements by vector accesses; nothing: one by one
 };
 
-/// Chunks that a thread loads before it uses the first.
+/// Chunks, or elements of a copy, that a thread loads before it uses the first.
 struct Turns {
   std::string variable;  ///< that counts them; empty: one
   std::int64_t count = 1;
@@ -114,6 +115,64 @@ std::vector<std::pair<AffineExpr, DType>> reads_of_sums(const OffsetUses& uses, 
       for (const OffsetUse& access : list)
         if (!access.written) reads.emplace_back(access.offset, buffer.dtype);
   return reads;
+}
+
+/// One element, or one in each branch of a guard; empty: there is something else.
+std::vector<const Element*> only_elements_of(const std::vector<Node>& nodes) {
+  if (nodes.size() != 1) return {};
+  if (const auto* element = std::get_if<Element>(&nodes[0].is)) return {element};
+  const auto* guard = std::get_if<Guard>(&nodes[0].is);
+  if (guard == nullptr || guard->then.size() != 1 || guard->otherwise.size() != 1) return {};
+  const auto *then = std::get_if<Element>(&guard->then[0].is),
+             *otherwise = std::get_if<Element>(&guard->otherwise[0].is);
+  return then != nullptr && otherwise != nullptr ? std::vector{then, otherwise} : std::vector<const Element*>{};
+}
+
+/// Do the nodes store one element in the block's memory, which is computed from the memory of all blocks, if from any?
+bool load_into_block(const std::vector<Node>& nodes, const Program& program, const LaunchUnits& units) {
+  const std::vector<const Element*> elements = only_elements_of(nodes);
+  bool reads = false;
+  for (const Element* element : elements) {
+    const Buffer& to = program.buffers[element->write.buffer.index()];
+    if (element->reduction != Reduction::assign || element->write != elements[0]->write || to.slots >= 0 ||
+        !units.model.inside(units.model.memory(to.memory).per, units.grid))
+      return false;
+    for (const Ref& read : element->reads) {
+      if (!read.buffer.valid() || program.buffers[read.buffer.index()].memory != units.model.home()) return false;
+      reads = true;
+    }
+  }
+  return reads;
+}
+
+/// Elements for the block's memory (load_into_block), from registers that are all loaded before the first is stored.
+std::vector<Node> through_registers(std::vector<Node> nodes, const Turns& turns, Program& program,
+                                    const LaunchUnits& units) {
+  const Element first = *only_elements_of(nodes)[0];
+  const Buffer to = program.buffers[first.write.buffer.index()];
+  Buffer buffer;
+  buffer.name = to.name + "_in";
+  for (std::size_t m = 0; m < units.model.memories().size(); ++m)
+    if (units.model.memories()[m].is_register() && units.model.memories()[m].per == units.innermost())
+      buffer.memory = make_id<MemoryId>(m);
+  if (!buffer.memory.valid()) return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}}};
+  buffer.dtype = to.dtype;
+  buffer.slots = 1;
+  buffer.extents = {turns.count, 1};
+  const Ref held{make_id<BufferId>(program.buffers.size()), {AffineExpr::dim(turns.variable), AffineExpr(0)}};
+  program.buffers.push_back(std::move(buffer));
+  const auto hold = [&](Node& node) { std::get<Element>(node.is).write = held; };
+  if (auto* guard = std::get_if<Guard>(&nodes[0].is))
+    hold(guard->then[0]), hold(guard->otherwise[0]);
+  else
+    hold(nodes[0]);
+  Element store;
+  store.unit = first.unit;
+  store.write = first.write;
+  store.reads = {held};
+  store.body = read(0, to.dtype);
+  return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}},
+          Node{Loop{turns.variable, turns.count, true, "", {Node{std::move(store)}}}}};
 }
 
 /// Rewrites the loops of one launch, outermost first. Variables it makes are numbered, so that no two are equal.
@@ -247,9 +306,9 @@ class LoopDistributor {
   }
 
   Turns turns_of(const Work& work, std::int64_t threads) {
-    if (!work.chunks) return {};
-    std::int64_t count = parallel_reduction_plan({}, model_, units_.grid, ReductionScope::warp).loads_in_flight;
-    while (count > 1 && work.elements % (work.chunks->count * threads * count) != 0) --count;
+    if (!work.chunks && !(work.kept.empty() && load_into_block(work.body, program_, units_))) return {};
+    std::int64_t count = usual_loads;
+    while (count > 1 && work.elements % ((work.chunks ? work.chunks->count : 1) * threads * count) != 0) --count;
     return count > 1 ? Turns{fresh("turn"), count} : Turns{};
   }
 
@@ -319,6 +378,7 @@ class LoopDistributor {
     if (turns.count > 1) ranges[turns.variable] = {0, turns.count - 1};
     std::vector<Node> nodes = chunks ? chunk_of(work, number, turns, ranges, threads)
                                      : with_values(body, numbers_of(loops, number, ranges), ranges, model_);
+    if (!chunks && turns.count > 1) nodes = through_registers(std::move(nodes), turns, program_, units_);
     for (std::size_t i = kept.size(); i-- > 0;)
       nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
     if (threads > total && !chunks) {
