@@ -123,6 +123,14 @@ class ModelCompiler {
     return false;
   }
 
+  /// Of one run, with the launches that the program has.
+  double cycles_of(const Compilation& compilation) const {
+    const Cost& cost = compilation.scheduled->cost;
+    const auto launches = launches_of(*compilation.program, store_.machine());
+    if (!launches) return cost.cycles;
+    return cost.cycles - cost.launch_cycles + static_cast<double>(*launches) * store_.machine().timing.launch;
+  }
+
   void price(std::size_t p) {
     CompiledPart& part = made_.parts[p];
     std::vector<std::pair<std::size_t, std::int64_t>> calls = {{part.program, 1}};  // programs, and how often they run
@@ -135,7 +143,7 @@ class ModelCompiler {
     }
     for (const auto& [program, times] : calls) {
       if (!has_program(program, part.name)) return;
-      part.predicted_cycles += static_cast<double>(times) * made_.programs[program]->scheduled->cost.cycles;
+      part.predicted_cycles += static_cast<double>(times) * cycles_of(*made_.programs[program]);
     }
     made_.predicted_cycles += part.predicted_cycles;
     part.launches = launches_of(*made_.programs[part.program]->program, store_.machine());

@@ -52,7 +52,7 @@ class LaunchJoiner {
   LaunchJoiner(const Model& model, PartStore& store) : kernel_(model.kernel), store_(store) {}
 
   std::int64_t launches = 0;  ///< of all parts that have a program
-  double price = 0;           ///< of them as they were, in cycles
+  double price = 0;           ///< of them as they were, in cycles, without launches
 
   std::vector<Part> run(const std::vector<Part>& parts) {
     std::vector<Kernel> kernels;
@@ -60,7 +60,7 @@ class LaunchJoiner {
     store_.add(kernels);
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const auto compiled = store_.find(kernels[p]);
-      price += store_.price(kernels[p]);
+      price += store_.price(kernels[p]) - (compiled->scheduled ? compiled->scheduled->cost.launch_cycles : 0);
       const std::int64_t own = compiled->program ? launches_of(*compiled->program, store_.machine()).value_or(0) : 0;
       const bool may_join = own > 0 && is_scalar(compiled->scheduled->schedule);
       if (may_join && absorbs(parts[p], own)) continue;
@@ -120,13 +120,6 @@ bool stitches(const Kernel& kernel, const ModelPlan& plan, const HardwareModel& 
   return has_thread_blocks(machine) && plan.bands.empty() && kernel.repeats.empty();
 }
 
-/// It drains and fills what is between the outermost memory and registers.
-double cycles_of_a_launch(const HardwareModel& machine) {
-  double latency = 0;
-  for (const Link& link : machine.links()) latency = std::max(latency, static_cast<double>(link.latency));
-  return 2 * latency;
-}
-
 }  // namespace
 
 ModelPlan with_orders_for_launches(const Model& model, ModelPlan plan, PartStore& store) {
@@ -136,7 +129,7 @@ ModelPlan with_orders_for_launches(const Model& model, ModelPlan plan, PartStore
     stored.kernel = in_order(model.kernel, one.order);
     LaunchJoiner joiner(stored, store);
     joiner.run(one.parts);
-    return joiner.price + static_cast<double>(joiner.launches) * cycles_of_a_launch(store.machine());
+    return joiner.price + static_cast<double>(joiner.launches) * store.machine().timing.launch;
   };
   ModelPlan as_in_the_file = plan;
   as_in_the_file.order.clear();

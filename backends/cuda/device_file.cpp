@@ -6,6 +6,7 @@
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/function/dialect.h"
 #include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/real_functions.h"
 #include "backends/cpp/text/types.h"
 #include "backends/cuda/device_names.h"
 #include "backends/cuda/reserved_words.h"
@@ -122,7 +123,11 @@ std::string DeviceFile::functions() const {
   // some are used by the emulation only
   const std::string helpers =
       replaced(helper_text(elements.used_helpers(), code), "[[maybe_unused]] inline ", "inline ");
-  text += without_objects(replaced(helpers, "inline ", "[[maybe_unused]] __host__ __device__ inline "));
+  const std::string products =
+      replaced(helpers, multiply_add_body,
+               fmt::format("\n#if defined(__CUDA_ARCH__)\n  return __fmaf_rn(a, b, c);\n#else\n  {}\n#endif\n",
+                           multiply_add_body));
+  text += without_objects(replaced(products, "inline ", "[[maybe_unused]] __host__ __device__ inline "));
   if (!wrappers.device().empty())
     text += "#if defined(__CUDACC__)\n" + wrappers.device() + "#else\n" + wrappers.host() + "#endif\n\n";
   return text;

@@ -14,6 +14,8 @@
 #include "backends/cuda/vector_access.h"
 #include "hwdesc/model/parallel_units.h"
 #include "ir/operand_use.h"
+#include "isamap/kernel.h"
+#include "support/arithmetic.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -26,6 +28,7 @@ struct LaunchUnits {
   std::vector<UnitId> inside;  ///< outermost first; not empty where loops are distributed
   std::int64_t threads = 0;    ///< about so many in a block, where neither the model nor the kernel fixes a number
   const ThreadBinding& asked;  ///< numbers that loops of the kernel ask for
+  std::int64_t held = 0;       ///< bytes of the block's memory that buffers of the kernel are in
 
   UnitId innermost() const { return inside.back(); }
 
@@ -50,6 +53,12 @@ struct Work {
   const std::vector<Node>& body;
   std::int64_t elements = 0;
   std::optional<Neighbours> chunks;  ///< contiguous elements by vector accesses; nothing: one by one
+};
+
+/// Chunks, or elements of a copy, that a thread loads before it uses the first.
+struct Turns {
+  std::string variable;  ///< that counts them; empty: one
+  std::int64_t count = 1;
 };
 
 /// Over which units: those inside the block from `from` on, without the `shared` innermost ones, which share each
@@ -96,15 +105,74 @@ std::vector<ReductionLoop> counted(const std::vector<Loop>& loops) {
   return out;
 }
 
-/// Of the memory of all blocks: offsets and types.
-std::vector<std::pair<AffineExpr, DType>> reads_at_home(const OffsetUses& uses, const Program& program,
-                                                        const HardwareModel& model) {
+/// Of the memory of all blocks, and of rows that one holds: offsets and types.
+std::vector<std::pair<AffineExpr, DType>> reads_of_sums(const OffsetUses& uses, const Program& program,
+                                                        const HardwareModel& model, UnitId grid) {
   std::vector<std::pair<AffineExpr, DType>> reads;
   for (const auto& [id, list] : uses)
-    if (const Buffer& buffer = program.buffers[static_cast<std::size_t>(id)]; buffer.memory == model.home())
+    if (const Buffer& buffer = program.buffers[static_cast<std::size_t>(id)];
+        buffer.memory == model.home() || buffer.memory == scratchpad_of(model, grid))
       for (const OffsetUse& access : list)
         if (!access.written) reads.emplace_back(access.offset, buffer.dtype);
   return reads;
+}
+
+/// One element, or one in each branch of a guard; empty: there is something else.
+std::vector<const Element*> only_elements_of(const std::vector<Node>& nodes) {
+  if (nodes.size() != 1) return {};
+  if (const auto* element = std::get_if<Element>(&nodes[0].is)) return {element};
+  const auto* guard = std::get_if<Guard>(&nodes[0].is);
+  if (guard == nullptr || guard->then.size() != 1 || guard->otherwise.size() != 1) return {};
+  const auto *then = std::get_if<Element>(&guard->then[0].is),
+             *otherwise = std::get_if<Element>(&guard->otherwise[0].is);
+  return then != nullptr && otherwise != nullptr ? std::vector{then, otherwise} : std::vector<const Element*>{};
+}
+
+/// Do the nodes store one element in the block's memory, which is computed from the memory of all blocks, if from any?
+bool load_into_block(const std::vector<Node>& nodes, const Program& program, const LaunchUnits& units) {
+  const std::vector<const Element*> elements = only_elements_of(nodes);
+  bool reads = false;
+  for (const Element* element : elements) {
+    const Buffer& to = program.buffers[element->write.buffer.index()];
+    if (element->reduction != Reduction::assign || element->write != elements[0]->write || to.slots >= 0 ||
+        !units.model.inside(units.model.memory(to.memory).per, units.grid))
+      return false;
+    for (const Ref& read : element->reads) {
+      if (!read.buffer.valid() || program.buffers[read.buffer.index()].memory != units.model.home()) return false;
+      reads = true;
+    }
+  }
+  return reads;
+}
+
+/// Elements for the block's memory (load_into_block), from registers that are all loaded before the first is stored.
+std::vector<Node> through_registers(std::vector<Node> nodes, const Turns& turns, Program& program,
+                                    const LaunchUnits& units) {
+  const Element first = *only_elements_of(nodes)[0];
+  const Buffer to = program.buffers[first.write.buffer.index()];
+  Buffer buffer;
+  buffer.name = to.name + "_in";
+  for (std::size_t m = 0; m < units.model.memories().size(); ++m)
+    if (units.model.memories()[m].is_register() && units.model.memories()[m].per == units.innermost())
+      buffer.memory = make_id<MemoryId>(m);
+  if (!buffer.memory.valid()) return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}}};
+  buffer.dtype = to.dtype;
+  buffer.slots = 1;
+  buffer.extents = {turns.count, 1};
+  const Ref held{make_id<BufferId>(program.buffers.size()), {AffineExpr::dim(turns.variable), AffineExpr(0)}};
+  program.buffers.push_back(std::move(buffer));
+  const auto hold = [&](Node& node) { std::get<Element>(node.is).write = held; };
+  if (auto* guard = std::get_if<Guard>(&nodes[0].is))
+    hold(guard->then[0]), hold(guard->otherwise[0]);
+  else
+    hold(nodes[0]);
+  Element store;
+  store.unit = first.unit;
+  store.write = first.write;
+  store.reads = {held};
+  store.body = read(0, to.dtype);
+  return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}},
+          Node{Loop{turns.variable, turns.count, true, "", {Node{std::move(store)}}}}};
 }
 
 /// Rewrites the loops of one launch, outermost first. Variables it makes are numbered, so that no two are equal.
@@ -188,9 +256,12 @@ class LoopDistributor {
     auto& [sums, terms, body, ranges] = reduction;
     if (!may_be_split(terms, body, program_) || units_.asked.digits(units_.innermost()).size() > 1) return std::nullopt;
     const Buffer& written = program_.buffers[only_element(body)->write.buffer.index()];
-    const auto reads = reads_at_home(uses, program_, model_);
+    const auto reads = reads_of_sums(uses, program_, model_, units_.grid);
+    const ReductionScope scope = from > 0 || units_.asked.asks_for_threads() ? ReductionScope::warp
+                                 : blocks                                    ? ReductionScope::launch
+                                                                             : ReductionScope::block;
     const ParallelReductionPlan plan = parallel_reduction_plan(
-        reduction_shape(counted(sums), counted(terms), reads, written.dtype), model_, units_.grid, blocks && from == 0);
+        reduction_shape(counted(sums), counted(terms), reads, written.dtype), model_, units_.grid, scope);
     if (!plan.split()) return std::nullopt;
     neighbours_last(terms, uses, program_, units_);
     const auto hint = [this](const std::string& name) { return fresh(name); };
@@ -203,8 +274,11 @@ class LoopDistributor {
     }
     ParallelReduction parts(program_, model_, units_.grid, units_.inside, ranges_, hint, plan);
     for (const Loop& l : sums) parts.around(l.variable, {0, l.trip - 1});
+    const std::size_t known = program_.buffers.size();
     const auto nodes = parts.combined(terms, body);
     if (!nodes) return std::nullopt;
+    for (std::size_t b = known; b < program_.buffers.size(); ++b)
+      if (Buffer& buffer = program_.buffers[b]; buffer.slots < 0) buffer.address = round_up(units_.held, buffer.align);
     return distributed({sums, {}, *nodes, steps_of(sums), std::nullopt},
                        {from, blocks, plan.warps.empty() ? 1 : units_.inside.size()});
   }
@@ -231,15 +305,24 @@ class LoopDistributor {
     return how && total >= how->count * model_.unit(units_.innermost()).count ? how : std::nullopt;
   }
 
-  /// Chunk `number` of all elements; the last may be shorter, and those behind it empty.
-  std::vector<Node> chunk_of(const Work& work, const AffineExpr& number, Ranges ranges, std::int64_t threads) {
+  Turns turns_of(const Work& work, std::int64_t threads) {
+    if (!work.chunks && !(work.kept.empty() && load_into_block(work.body, program_, units_))) return {};
+    std::int64_t count = usual_loads;
+    while (count > 1 && work.elements % ((work.chunks ? work.chunks->count : 1) * threads * count) != 0) --count;
+    return count > 1 ? Turns{fresh("turn"), count} : Turns{};
+  }
+
+  /// Chunk `number` of all elements, in each of the turns; the last may be shorter, and those behind it empty.
+  std::vector<Node> chunk_of(const Work& work, const AffineExpr& number, const Turns& turns, Ranges ranges,
+                             std::int64_t threads) {
     const Neighbours& how = *work.chunks;
     const std::int64_t total = work.elements;
     const std::string each = fresh("each");
     ranges[each] = {0, how.count - 1};
     const AffineExpr first = number * how.count, one = first + AffineExpr::dim(each);
     const std::vector<Node> element = with_values(work.body, numbers_of(work.loops, one, ranges), ranges, model_);
-    std::vector<Node> whole = chunk_nodes(program_, model_, how, {std::get<Element>(element[0].is), each, ranges});
+    std::vector<Node> whole = chunk_nodes(program_, model_, how, {std::get<Element>(element[0].is), each, ranges},
+                                          turns.variable, turns.count);
     if (total % (how.count * threads) == 0) return whole;
     Guard guard;
     guard.conditions = {AffineExpr(total - how.count) - first};
@@ -278,7 +361,11 @@ class LoopDistributor {
       for (std::size_t d = digits.size(); d-- > 0;)
         if (digits[d] > 1 || digits.size() > 1) add(unit.name, digits[d], unit.name);
     }
-    const std::int64_t rounds = (total + threads - 1) / threads;
+    std::int64_t rounds = (total + threads - 1) / threads;
+    const Turns turns = blocks ? Turns{} : turns_of(work, threads);
+    if (turns.count > 1) number += AffineExpr::dim(turns.variable) * threads;
+    threads *= turns.count;
+    rounds /= turns.count;
     if (blocks && (rounds > 1 || shared == units_.inside.size()))
       add(model_.unit(units_.grid).name, rounds, model_.unit(units_.grid).name);
     if (rounds > 1 && !blocks) {  // each thread's own: no barrier between them
@@ -288,8 +375,10 @@ class LoopDistributor {
     if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
-    std::vector<Node> nodes = chunks ? chunk_of(work, number, ranges, threads)
+    if (turns.count > 1) ranges[turns.variable] = {0, turns.count - 1};
+    std::vector<Node> nodes = chunks ? chunk_of(work, number, turns, ranges, threads)
                                      : with_values(body, numbers_of(loops, number, ranges), ranges, model_);
+    if (!chunks && turns.count > 1) nodes = through_registers(std::move(nodes), turns, program_, units_);
     for (std::size_t i = kept.size(); i-- > 0;)
       nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
     if (threads > total && !chunks) {
@@ -323,10 +412,14 @@ std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, co
   const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;
   bool blocks = loop != nullptr && loop->unit.empty() && !spread.asks_for_threads() && spread.asked(grid) == 1;
   const auto use = buffer_use(kernel, program);
-  for (std::size_t b = 0; b < program.buffers.size(); ++b)
-    if ((use.read[b] || use.written[b]) && model.inside(model.memory(program.buffers[b].memory).per, grid))
-      blocks = false;
-  return LoopDistributor(program, {model, grid, units_of_threads(model, grid), threads, spread})
+  std::int64_t held = 0;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    if (!(use.read[b] || use.written[b]) || !model.inside(model.memory(buffer.memory).per, grid)) continue;
+    blocks = false;
+    if (buffer.slots < 0) held = std::max(held, buffer.address + element_span(buffer) * bytes(buffer.dtype));
+  }
+  return LoopDistributor(program, {model, grid, units_of_threads(model, grid), threads, spread, held})
       .list(kernel, 0, blocks);
 }
 

@@ -49,6 +49,13 @@ bool holds_grid_loop(const std::vector<Node>& nodes, const HardwareModel& model,
 
 }  // namespace
 
+std::optional<MemoryId> scratchpad_of(const HardwareModel& model, UnitId grid) {
+  for (std::size_t m = 0; m < model.memories().size(); ++m)
+    if (const Memory& memory = model.memories()[m]; memory.per == grid && memory.kind == MemoryKind::scratchpad)
+      return make_id<MemoryId>(m);
+  return std::nullopt;
+}
+
 BufferUse buffer_use(const std::vector<Node>& nodes, const Program& program) {
   BufferUse use{std::vector<bool>(program.buffers.size()), std::vector<bool>(program.buffers.size())};
   note(nodes, use);

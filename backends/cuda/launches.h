@@ -4,6 +4,7 @@
 //
 // A kernel is one node, or several nodes that share a buffer in block-private memory, whose lifetime is one launch.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct HostStep {
 
 std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
                                UnitId grid);
+
+/// The memory that the threads of a block share; nothing: there is none.
+std::optional<MemoryId> scratchpad_of(const HardwareModel& model, UnitId grid);
 
 /// Buffers read or written by the nodes.
 struct BufferUse {

@@ -58,4 +58,20 @@ std::vector<Node> with_values(const std::vector<Node>& nodes, const Values& valu
   return out;
 }
 
+std::optional<OffsetParts> split_offset(const AffineExpr& offset, const std::string& variable) {
+  OffsetParts parts;
+  for (const AffineTerm& term : offset.terms()) {
+    const AffineExpr one = std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
+                                                 [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
+                                      term.atom) *
+                           term.coefficient;
+    const auto names = one.names();
+    if (!names.contains(variable)) continue;
+    if (names.size() > 1) return std::nullopt;
+    parts.base += one;
+  }
+  parts.rest = offset - parts.base;
+  return parts;
+}
+
 }  // namespace isamap

@@ -3,6 +3,7 @@
 // Loop variable substitution: variables become expressions of other variables.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,12 @@ Values numbers_of(const std::vector<Loop>& loops, const AffineExpr& number, cons
 /// loops.
 std::vector<Node> with_values(const std::vector<Node>& nodes, const Values& values, Ranges ranges,
                               const HardwareModel& model);
+
+/// Terms of an offset in one variable alone, and all others, the constant among them.
+struct OffsetParts {
+  AffineExpr base, rest;
+};
+/// `8*r + j + 1` is `8*r` and `j + 1` in `r`. Nothing: a term has both `variable` and others.
+std::optional<OffsetParts> split_offset(const AffineExpr& offset, const std::string& variable);
 
 }  // namespace isamap

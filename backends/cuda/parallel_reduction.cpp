@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/launches.h"
 #include "backends/cuda/loop_substitution.h"
 #include "hwdesc/model/lane_exchanges.h"
 
@@ -97,9 +98,7 @@ std::vector<Node> ParallelReduction::of_block(const Element& element, const Part
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
   Buffer buffer;
   buffer.name = "parts";
-  for (std::size_t m = 0; m < model_.memories().size(); ++m)
-    if (const Memory& memory = model_.memories()[m]; memory.per == grid_ && memory.kind == MemoryKind::scratchpad)
-      buffer.memory = make_id<MemoryId>(m);
+  buffer.memory = *scratchpad_of(model_, grid_);
   buffer.dtype = type;
   buffer.extents = {warps()};
   buffer.strides = {1};

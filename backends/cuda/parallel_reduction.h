@@ -8,8 +8,8 @@
 //     one lane:   Y[i] += P                            barrier
 //                                                      first warp: P = S[lane], exchanges, one lane: Y[i] += P
 //
-// Steps that lie side by side in memory are loaded in chunks (vector_access.h), several loads in flight before the first
-// is added up. How many warps share an element: hwdesc/model/parallel_reduction_plan.h. Sums whose terms are not
+// Steps that lie side by side in memory are loaded in chunks (vector_access.h), several loads in flight before the
+// first is added up. How many warps share an element: hwdesc/model/parallel_reduction_plan.h. Sums whose terms are not
 // contiguous are column_reduction.h's.
 
 #include <functional>

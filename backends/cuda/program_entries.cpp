@@ -12,6 +12,7 @@
 #include "backends/cuda/host_objects.h"
 #include "backends/cuda/kernel_printer.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/stage_rows.h"
 #include "backends/cuda/stitch_nests.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -102,13 +103,13 @@ class EntryPrinter {
     ProgramEntries made;
     made.arguments = main_arguments();
     std::string scratch;
-    for (const std::size_t b : scratch_of(program_.body, program_, file_)) {
+    const std::string body = launched(program_.body, name_);
+    for (const std::size_t b : scratch_of(launched_body_, program_, file_)) {
       const Buffer& buffer = program_.buffers[b];
       scratch += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(workspace + {2});\n",
                              element_type(file_.model, buffer.dtype), buffers_[b], made.workspace.bytes);
       made.workspace.bytes += round_up(scratch_bytes(buffer), made.workspace.align);
     }
-    const std::string body = launched(program_.body, name_);
     made.text = fmt::format(
         "static cudaError_t {}({}unsigned char* workspace, cudaStream_t stream) {{\n  static_cast<void>(workspace);\n"
         "{}{}{}  return cudaGetLastError();\n}}\n",
@@ -152,7 +153,8 @@ class EntryPrinter {
       passed += a.name + ", ";
     }
     std::string scratch, give_back;
-    for (const std::size_t b : scratch_of(nodes, program_, file_)) {
+    const std::string body = launched(nodes, name);
+    for (const std::size_t b : scratch_of(launched_body_, program_, file_)) {
       const Buffer& buffer = program_.buffers[b];
       scratch += fmt::format(
           "  {0}* {1} = nullptr;\n  if (const cudaError_t e = cudaMallocAsync(reinterpret_cast<void**>(&{1}), {2}, "
@@ -160,7 +162,6 @@ class EntryPrinter {
           element_type(file_.model, buffer.dtype), buffers_[b], scratch_bytes(buffer));
       give_back += fmt::format("  cudaFreeAsync({}, stream);\n", buffers_[b]);
     }
-    const std::string body = launched(nodes, name);
     const std::string parameters = list.substr(0, list.size() - std::min<std::size_t>(2, list.size()));
     return about +
            fmt::format(
@@ -178,7 +179,10 @@ class EntryPrinter {
     std::string body;
     StitchedNests nests = stitched(nodes, program_, file_.model, file_.grid);
     begun_ = std::move(nests.begun);
-    steps(launches(nests.body, program_, file_.model, file_.grid), name, around, body);
+    launched_body_ = std::move(nests.body);
+    stage_rows(launched_body_, program_, file_.model, file_.grid);
+    name_buffers();
+    steps(launches(launched_body_, program_, file_.model, file_.grid), name, around, body);
     file_.has_objects |= !objects_.empty();
     return body;
   }
@@ -228,9 +232,10 @@ class EntryPrinter {
   std::string name_;
   std::vector<std::string> buffers_;  ///< names
   int kernel_count_ = 0;
-  std::set<std::string> begun_;  ///< as in StitchedNests
-  std::int64_t launched_ = 0;    ///< by the current entry
-  HostObjects objects_;          ///< of the current entry
+  std::set<std::string> begun_;      ///< as in StitchedNests
+  std::vector<Node> launched_body_;  ///< of the current entry, in its launches
+  std::int64_t launched_ = 0;        ///< by the current entry
+  HostObjects objects_;              ///< of the current entry
   Diagnostics diagnostics_;
 };
 

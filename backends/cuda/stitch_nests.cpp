@@ -192,27 +192,11 @@ class RowTest {
     ranges[row] = {0, rows_ - 1};
     const AffineExpr offset =
         simplify(substitute(access.offset, numbers_of(loops, AffineExpr::dim(row), ranges)), ranges);
-    RowOffset made;
-    AffineExpr rest;
-    for (const AffineTerm& term : offset.terms()) {
-      const AffineExpr one = std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
-                                                   [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
-                                        term.atom) *
-                             term.coefficient;
-      const auto names = one.names();
-      if (names.size() == 1 && names.contains(row)) {
-        made.base += one;
-      } else if (names.contains(row)) {
-        return std::nullopt;
-      } else {
-        rest += one;
-        made.step = std::gcd(made.step, term.coefficient);
-      }
-    }
-    const auto range = bounds(rest, ranges);
+    const auto parts = split_offset(offset, row);
+    const auto range = parts ? bounds(parts->rest, ranges) : std::nullopt;
     if (!range) return std::nullopt;
-    const std::int64_t constant = (offset - made.base - rest).constant();
-    made.rest = {range->low + constant, range->high + constant};
+    RowOffset made{parts->base, *range};
+    for (const AffineTerm& term : parts->rest.terms()) made.step = std::gcd(made.step, term.coefficient);
     return made;
   }
 
@@ -288,8 +272,8 @@ class Stitcher {
 
   enum class Sums { by_threads, by_few_warps, by_blocks };
 
-  /// Too few sums for the memory are split over all threads of a block, or over several of its warps: by few, if one
-  /// could load the terms at once.
+  /// Too few sums for the memory are split over all threads of a block, or over several of its warps: by few, if the
+  /// threads of a block that has other nests, too, would not wait longer for the terms than a launch takes.
   Sums sums_of(const NestToStitch& nest) const {
     const auto* element = nest.body.size() == 1 ? std::get_if<Element>(&nest.body[0].is) : nullptr;
     if (element == nullptr || element->reduction == Reduction::assign) return Sums::by_threads;
@@ -304,10 +288,23 @@ class Stitcher {
       if (!access.written && !access.ranges.empty())
         reads.emplace_back(access.offset, program_.buffers[access.buffer.index()].dtype);
     const ReductionShape shape = reduction_shape(sums, terms, reads, type);
-    const ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, grid_, true);
+    const ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, grid_, ReductionScope::launch);
     if (plan.by_columns()) return Sums::by_blocks;
     if (plan.warp_parts() <= 1) return Sums::by_threads;
-    return shape.terms > plan.lanes * plan.chunk * plan.loads_in_flight ? Sums::by_blocks : Sums::by_few_warps;
+    ReductionShape row = shape;
+    row.sums = 1;
+    const double longer =
+        loading(row, parallel_reduction_plan(row, model_, grid_, ReductionScope::block)) - loading(row, plan);
+    return longer > model_.timing.launch ? Sums::by_blocks : Sums::by_few_warps;
+  }
+
+  /// Cycles in which a thread waits for its terms.
+  double loading(const ReductionShape& shape, const ParallelReductionPlan& plan) const {
+    double latency = 0;
+    for (const Link& link : model_.links())
+      if (link.from == model_.home() && model_.memory(link.to).is_register()) latency = std::max(latency, link.latency);
+    const std::int64_t together = plan.parts() * plan.chunk * plan.loads_in_flight;
+    return latency * static_cast<double>((shape.terms + together - 1) / together);
   }
 
   /// The nest before it may store what its sums begin with.

@@ -49,6 +49,19 @@ std::vector<GpuKernel> memory_bound(std::int64_t rows, std::int64_t columns) {
                        "  - {name: exponent, compute: \"E[i,j] = exp(X[i,j] - H[i])\"}\n"
                        "  - {name: total, compute: \"L[i] += E[i,j]\"}\n"
                        "  - {name: normalise, compute: \"Y[i,j] = E[i,j] / L[i]\"}\n"));
+  const std::string column = fmt::format("[{}]", columns),
+                    share = fmt::format("{:.17g}", 1.0 / static_cast<double>(columns));
+  all.push_back(kernel("layer_norm",
+                       tensor("X", shape, "f32") + tensor("G", column, "f32") + tensor("B", column, "f32") +
+                           tensor("S", row, "f32") + tensor("D", shape, "f32") + tensor("V", row, "f32") +
+                           tensor("Y", shape, "f32"),
+                       "  - {name: total, compute: \"S[i] += X[i,j]\"}\n"
+                       "  - {name: centre, compute: \"D[i,j] = X[i,j] - " +
+                           share +
+                           " * S[i]\"}\n"
+                           "  - {name: variance, compute: \"V[i] += D[i,j] * D[i,j]\"}\n"
+                           "  - {name: scale, compute: \"Y[i,j] = D[i,j] * rsqrt(" +
+                           share + " * V[i] + 0.00001) * G[j] + B[j]\"}\n"));
   return all;
 }
 
@@ -120,6 +133,8 @@ std::vector<GpuKernel> gpu_kernels(bool small) {
     all.push_back(product("bf16", p, some));
   for (GpuKernel& kernel : other_sums(1024, 8, 64, 4)) all.push_back(std::move(kernel));
   for (GpuKernel& kernel : memory_bound(8192, 4096)) all.push_back(std::move(kernel));
+  all.push_back(memory_bound(1, 32).front());  // takes what a launch takes
+  all.back().family = "launch";
   return all;
 }
 

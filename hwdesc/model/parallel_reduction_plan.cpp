@@ -12,9 +12,8 @@
 namespace isamap {
 namespace {
 
-// Loads that one thread has in flight. Along a row: compilers unroll plain loops as often. Down a column: a block of
-// 1024 threads x 8 loads x 4 bytes keeps 70 B/cycle busy at a latency of 466 cycles (Little's law).
-constexpr std::int64_t chunks_in_flight = 4;
+// Loads that one thread has in flight down a column: a block of 1024 threads x 8 loads x 4 bytes keeps 70 B/cycle busy
+// at a latency of 466 cycles (Little's law).
 constexpr std::int64_t columns_in_flight = 8;
 constexpr std::int64_t least_terms = 4;  // of a part: shorter ones cost more to combine than they save
 
@@ -74,14 +73,15 @@ class ReductionPlanner {
         // Threads, with one element each in flight, that keep the memory busy.
         wanted_(2 * bytes_in_flight(model) / static_cast<double>(std::max<std::int64_t>(shape.widest_read, 1))) {}
 
-  ParallelReductionPlan plan(bool whole_block) const {
+  ParallelReductionPlan plan(ReductionScope scope) const {
+    const bool launch = scope == ReductionScope::launch;
     if (model_.unit(units_.back()).at_most || shape_.sums < 1 || shape_.terms < 1) return unsplit();
     // Rows: lanes that each add up a column would load from different transactions.
     const bool rows_only = shape_.along_terms && !shape_.along_sums;
-    const bool few = shape_.sums < lanes_ && !(shape_.along_sums && !shape_.along_terms && whole_block);
+    const bool few = shape_.sums < lanes_ && !(shape_.along_sums && !shape_.along_terms && launch);
     if (shape_.terms >= lanes_ && (few || rows_only) && !lane_exchanges(model_, units_.back(), shape_.type).empty())
-      return rows(whole_block);
-    return whole_block && !rows_only ? columns() : unsplit();
+      return rows(scope);
+    return launch && !rows_only ? columns() : unsplit();
   }
 
  private:
@@ -89,7 +89,7 @@ class ReductionPlanner {
     ParallelReductionPlan plan;
     plan.columns = lanes_;
     plan.blocks = std::max<std::int64_t>(1, (shape_.sums + usual_threads - 1) / usual_threads);
-    plan.loads_in_flight = chunks_in_flight;
+    plan.loads_in_flight = usual_loads;
     return plan;
   }
 
@@ -120,19 +120,26 @@ class ReductionPlanner {
                        [&](const Memory& m) { return m.per == block_ && m.kind == MemoryKind::scratchpad; });
   }
 
-  ParallelReductionPlan rows(bool whole_block) const {
+  /// Warps that share a sum: as many as keep the memory busy, or, in one block, all of it where sums one after another
+  /// take half the time of as many side by side.
+  std::int64_t most_warps(std::int64_t chunk, ReductionScope scope) const {
+    const std::int64_t filled = std::min(shape_.terms / (std::max(chunk, least_terms) * lanes_), lanes_);
+    const std::int64_t of_block = std::max<std::int64_t>(1, usual_threads / lanes_);
+    if (wanted_ <= 0) return 1;  // no time of the memory: how many are needed is not known
+    if (scope == ReductionScope::block) return 2 * shape_.sums > of_block ? 1 : std::min(filled, of_block);
+    const double wanted = wanted_ / static_cast<double>(lanes_ * usual_loads * chunk);
+    return std::min(filled, static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(shape_.sums))));
+  }
+
+  ParallelReductionPlan rows(ReductionScope scope) const {
     ParallelReductionPlan plan;
     plan.lanes = lanes_;
-    plan.loads_in_flight = chunks_in_flight;
+    plan.loads_in_flight = usual_loads;
     if (shape_.along_terms)
       for (plan.chunk = std::max<std::int64_t>(1, widest_load(model_, units_.back()) / shape_.widest_read);
            plan.chunk > 1 && shape_.chunk_bytes % (plan.chunk * shape_.widest_read) != 0;)
         plan.chunk /= 2;
-    const double wanted = wanted_ / static_cast<double>(lanes_ * chunks_in_flight * plan.chunk);
-    const std::int64_t most =
-        std::min<std::int64_t>({shape_.terms / (std::max(plan.chunk, least_terms) * lanes_), lanes_,
-                                static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(shape_.sums)))});
-    if (whole_block && has_scratchpad()) plan.warps = warps_of(most);
+    if (scope != ReductionScope::warp && has_scratchpad()) plan.warps = warps_of(most_warps(plan.chunk, scope));
     if (plan.warp_parts() == 1) plan.warps.clear();
     const std::int64_t of_block = plan.warps.empty() ? std::max<std::int64_t>(1, usual_threads / lanes_) : 1;
     plan.blocks = (shape_.sums + of_block - 1) / of_block;
@@ -199,9 +206,9 @@ ReductionShape reduction_shape(const std::vector<ReductionLoop>& sums, const std
 }
 
 ParallelReductionPlan parallel_reduction_plan(const ReductionShape& shape, const HardwareModel& model, UnitId block,
-                                              bool whole_block) {
+                                              ReductionScope scope) {
   if (units_of_threads(model, block).empty()) return {};
-  return ReductionPlanner(shape, model, block).plan(whole_block);
+  return ReductionPlanner(shape, model, block).plan(scope);
 }
 
 }  // namespace isamap

@@ -30,6 +30,7 @@
 namespace isamap {
 
 inline constexpr std::int64_t usual_threads = 256;  ///< of a block whose threads have sums or elements of their own
+inline constexpr std::int64_t usual_loads = 4;      ///< in flight, of one thread: compilers unroll plain loops as often
 
 struct ReductionLoop {
   std::string variable;
@@ -71,9 +72,15 @@ struct ParallelReductionPlan {
   bool by_columns() const { return split() && columns > 1; }
 };
 
-/// `block`: the unit of the blocks of a launch. `whole_block`: no schedule has given its threads other work, and
-/// nothing else is in its memory; otherwise the lanes of one warp share a sum, at the most.
+/// What may share the sums of a statement.
+enum class ReductionScope {
+  launch,  ///< all blocks: the statement is alone in its launch
+  block,   ///< the usual threads of the one block that the sums are of
+  warp,    ///< lanes of a warp: a schedule has given the threads other work, or other things are in the block's memory
+};
+
+/// `block`: the unit of the blocks of a launch.
 ParallelReductionPlan parallel_reduction_plan(const ReductionShape& shape, const HardwareModel& model, UnitId block,
-                                              bool whole_block);
+                                              ReductionScope scope);
 
 }  // namespace isamap

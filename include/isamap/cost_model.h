@@ -33,6 +33,7 @@ struct TensorTraffic {
 struct Cost {
   double cycles = 0;
   double scalar_cycles = 0;  ///< of these: scalar code
+  double launch_cycles = 0;  ///< of these: between kernels of thread blocks, where each nest is one
   double energy_pJ = 0;
   double bytes = 0;             ///< moved over all links
   std::string bound;            ///< the bottleneck: "compute", "link ld", "memory GLB"

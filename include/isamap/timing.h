@@ -25,7 +25,7 @@ struct TimingParameters {
   /// Of no file: bytes that others touch between two runs of a program, such as the other parts of its model. Constant
   /// operands are fetched again into caches that hold less; what else a program reads was just written.
   double between_runs = 0;
-  double fetch = 0, most_calls = 0, block_call = 0, predicted_trips = 0, access = 0;
+  double fetch = 0, most_calls = 0, block_call = 0, launch = 0, predicted_trips = 0, access = 0;
   double copy_contiguous = 0, copy_strided = 0, copy_divided = 0;
   double issue_contention = 0, overlap_exponent = 0, exposed_starts = 0, exposed_reloads = 0, load_buffers = 0;
   double usable = 0, ways = 0, outward_bandwidth = 0, page = 0, tlb_entries = 0, prefetch_streams = 0;
@@ -46,6 +46,7 @@ inline constexpr TimingParameter timing_parameters[] = {
     {"fetch", &TimingParameters::fetch, 0, 1e6, "cycles of instruction fetch for each call printed"},
     {"most_calls", &TimingParameters::most_calls, 1, 1e9, "calls that a nest may unroll to"},
     {"block_call", &TimingParameters::block_call, 0, 1e6, "cycles of a call of a block through a table"},
+    {"launch", &TimingParameters::launch, 0, 1e9, "cycles between two kernels of thread blocks"},
     {"predicted_trips", &TimingParameters::predicted_trips, 1, 1e9, "trips from which the exit of a loop mispredicts"},
     {"access", &TimingParameters::access, 0, 1e6, "cycles of each access of scalar code"},
     {"copy_contiguous", &TimingParameters::copy_contiguous, 0, 1e6, "cycles of a copied element, vectorised"},

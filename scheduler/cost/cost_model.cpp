@@ -15,6 +15,7 @@ Cost sum_of(const std::vector<Cost>& costs) {
     }
     sum.cycles += cost.cycles;
     sum.scalar_cycles += cost.scalar_cycles;
+    sum.launch_cycles += cost.launch_cycles;
     sum.energy_pJ += cost.energy_pJ;
     sum.bytes += cost.bytes;
     for (const auto& [link, moved] : cost.link_bytes) sum.link_bytes[link] += moved;
@@ -26,6 +27,7 @@ Cost repeated(Cost once, std::int64_t times) {
   const auto n = static_cast<double>(times);
   once.cycles *= n;
   once.scalar_cycles *= n;
+  once.launch_cycles *= n;
   once.energy_pJ *= n;
   once.bytes *= n;
   for (auto& [link, bytes] : once.link_bytes) bytes *= n;

@@ -40,7 +40,9 @@ class ScalarWorkBuilder {
     work.shape = shape_of_sums();
     const bool whole =
         !scheduled && !threads_scheduled && view_.stages.empty();  // the launch has no other use for its threads
-    if (!threads_scheduled) work.plan = parallel_reduction_plan(work.shape, model_, block_, whole);
+    if (!threads_scheduled)
+      work.plan = work.plan =
+          parallel_reduction_plan(work.shape, model_, block_, whole ? ReductionScope::launch : ReductionScope::warp);
     work.planned = whole && view_.statement.reduction != Reduction::assign;
     work.waves = scheduled ? std::ceil(blocks / processors) : 1;
     work.processors_busy = scheduled ? blocks / work.waves : processors;

@@ -4,9 +4,12 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "backends/common/process.h"
 #include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/real_functions.h"
 #include "ir/scalar/scalar_functions.h"
 #include "isamap/backend.h"
 #include "isamap/frontends.h"
@@ -83,6 +86,39 @@ class Functions : public testing::TestWithParam<std::string> {};
 TEST(VectorizableFunctions, AreThoseOfTheTable) { EXPECT_GE(vectorizable_functions().size(), 4U); }
 
 TEST_P(Functions, AreCloseToFloat64) { expect_close(GetParam(), 509, 11); }
+
+/// Values of the function where a multiplication and addition has one rounding, as backends for such targets print it.
+std::vector<float> with_fused_products(const std::string& function) {
+  std::string text = helper_text({"float_" + function}, "");
+  const std::size_t at = text.find(multiply_add_body);
+  EXPECT_NE(at, std::string::npos);
+  text.replace(at, std::string(multiply_add_body).size(), "return __builtin_fmaf(a, b, c);");
+  text = "#include <cstdint>\n#include <cstdio>\n#include <cstring>\nnamespace {\n" + text +
+         "}\nint main(int, char** to) {\n  std::FILE* file = std::fopen(to[1], \"wb\");\n  for (unsigned i = 0; i < " +
+         std::to_string(length) + "; ++i) {\n    const float y = float_" + function +
+         "(bits_as<float>(i * 65521u + 11u));\n    std::fwrite(&y, sizeof y, 1, file);\n  }\n  std::fclose(file);\n}\n";
+  const TemporaryDirectory folder;
+  const std::string source = (folder.path() / "values.cpp").string(), program = (folder.path() / "values").string(),
+                    out = (folder.path() / "values.out").string();
+  write_file(source, text.data(), text.size());
+  const auto made = run_process({"c++", "-std=c++20", "-O1", "-ffp-contract=off", source, "-o", program}, {60, 0, 0},
+                                folder.path() / "log");
+  EXPECT_EQ(made.exit_code, 0) << made.output;
+  EXPECT_EQ(run_process({program, out}, {60, 0, 0}, folder.path() / "log").exit_code, 0);
+  const std::string bytes = read_file(out, length * sizeof(float));
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+TEST_P(Functions, AreCloseWithProductsOfOneRounding) {
+  const std::vector<float> values = with_fused_products(GetParam());
+  ASSERT_EQ(values.size(), static_cast<std::size_t>(length));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto x = std::bit_cast<float>(static_cast<std::uint32_t>(i * 65521 + 11));
+    ASSERT_LE(units_off(values[i], expected(GetParam(), x)), most_units) << GetParam() << " of " << x;
+  }
+}
 
 TEST_P(Functions, HeavyOfEveryFloat) { expect_close(GetParam(), 1, 0); }
 

@@ -10,9 +10,9 @@
 namespace isamap {
 namespace {
 
-/// Launches of the kernel without instructions, whose emulated run agrees with the interpreter.
-int launches_of_right_run(const std::string& text) {
-  const HardwareModel model = machine("nvidia_sm80");
+/// The printed kernel without instructions, whose emulated run agrees with the interpreter.
+std::string text_of_right_run(const std::string& text, const std::string& target) {
+  const HardwareModel model = machine(target);
   const Kernel kernel = *parse_kernel(text);
   const Program program = searched(kernel, model);
   auto data = random_data(kernel, Fill::real, 5), expected = data;
@@ -23,24 +23,98 @@ int launches_of_right_run(const std::string& text) {
   EXPECT_TRUE(same.equal) << same.first_difference;
   const auto unit = print_cuda(program, model);
   EXPECT_TRUE(unit) << render(unit.diagnostics());
+  return unit ? unit->text : "";
+}
+
+int occurrences(const std::string& text, const std::string& of) {
   int count = 0;
-  for (std::size_t at = 0; unit && (at = unit->text.find("  ISAMAP_LAUNCH(", at)) != std::string::npos; ++at) ++count;
+  for (std::size_t at = 0; (at = text.find(of, at)) != std::string::npos; ++at) ++count;
   return count;
 }
 
-TEST(StitchedNests, SoftmaxIsOneLaunch) {
-  EXPECT_EQ(launches_of_right_run(R"(kernel softmax
-tensor X: f32[20,130]
-tensor M: f32[20]
-tensor E: f32[20,130]
-tensor S: f32[20]
-tensor Y: f32[20,130]
-s0: M[i] max= X[i,j] over i: 20, j: 130
-s1: E[i,j] = exp(X[i,j] - M[i]) over i: 20, j: 130
-s2: S[i] += E[i,j] over i: 20, j: 130
-s3: Y[i,j] = E[i,j] / S[i] over i: 20, j: 130
-)"),
-            1);
+int launches_of_right_run(const std::string& text) {
+  return occurrences(text_of_right_run(text, "nvidia_sm80"), "  ISAMAP_LAUNCH(");
+}
+
+std::string softmax(std::int64_t rows, std::int64_t columns, const std::string& type = "f32") {
+  const std::string i = std::to_string(rows), j = std::to_string(columns), all = type + "[" + i + "," + j + "]",
+                    row = type + "[" + i + "]", over_all = " over i: " + i + ", j: " + j + "\n";
+  return "kernel softmax\ntensor X: " + all + "\ntensor M: " + row + "\ntensor E: " + all + "\ntensor S: " + row +
+         "\ntensor Y: " + all + "\ns0: M[i] max= X[i,j]" + over_all + "s1: E[i,j] = exp(X[i,j] - M[i])" + over_all +
+         "s2: S[i] += E[i,j]" + over_all + "s3: Y[i,j] = E[i,j] / S[i]" + over_all;
+}
+
+TEST(StitchedNests, SoftmaxIsOneLaunch) { EXPECT_EQ(launches_of_right_run(softmax(20, 130)), 1); }
+
+/// Of a block's rows: vectors and tails, one column, more rows than one for each block, more than all threads load.
+TEST(StagedRows, SoftmaxLoadsAndStoresItsRowsOnce) {
+  for (const auto& [rows, columns] : {std::pair{300, 8}, {20, 130}, {200, 64}, {5, 1}, {1, 7}, {40, 33}, {2000, 3}})
+    for (const char* target : {"nvidia_sm80", "nvidia_sm90a"}) {
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + ", " + target);
+      const std::string text = text_of_right_run(softmax(rows, columns), target);
+      EXPECT_NE(
+          text.find("softmax_1(global_pointer<const float> __restrict__ X, global_pointer<float> __restrict__ Y)"),
+          std::string::npos);
+      EXPECT_EQ(text.find("cudaMallocAsync"), std::string::npos);
+    }
+}
+
+/// A row for each block, whose warps share its sums: vectors of a thread, several of them, and rows that allow none.
+TEST(StagedRows, WarpsShareTheSumsOfARow) {
+  for (const auto& [rows, columns, target] :
+       {std::tuple{134, 516, "nvidia_sm90a"}, {110, 1030, "nvidia_sm80"}, {110, 2048, "nvidia_sm80"}}) {
+    SCOPED_TRACE(columns);
+    const std::string text = text_of_right_run(softmax(rows, columns), target);
+    EXPECT_NE(text.find("X_rows"), std::string::npos);
+    EXPECT_NE(text.find("come together"), std::string::npos);
+    EXPECT_EQ(text.find("4 neighbours at a time, 2 times as many on their way") != std::string::npos, columns == 2048);
+  }
+}
+
+/// Rows that the block's memory does not hold stay where they were: of X and E one, or none.
+TEST(StagedRows, LongRowsStayInDeviceMemory) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const auto printed = [&](std::int64_t columns) {
+    return print_cuda(searched(*parse_kernel(softmax(8192, columns)), model), model)->text;
+  };
+  const std::string one = printed(15000);
+  EXPECT_NE(one.find("E_rows"), std::string::npos);
+  EXPECT_EQ(one.find("X_rows"), std::string::npos);
+  const std::string none = printed(30000);
+  EXPECT_EQ(none.find("E_rows"), std::string::npos);
+  EXPECT_NE(none.find("M_rows"), std::string::npos);
+}
+
+/// T is stored, since the caller wants it; what only one nest reads, and what all blocks read, is not copied.
+TEST(StagedRows, WhatSavesNothingIsNotCopied) {
+  const std::string text = text_of_right_run(R"(kernel scaled
+tensor X: f32[150,64]
+tensor Z: f32[150,64]
+tensor G: f32[64]
+tensor S: f32[150]
+tensor T: f32[150,64] output
+tensor Y: f32[150,64]
+s0: S[i] += X[i,j] * G[j] over i: 150, j: 64
+s1: T[i,j] = X[i,j] * S[i] over i: 150, j: 64
+s2: Y[i,j] = T[i,j] + Z[i,j] * G[j] over i: 150, j: 64
+)",
+                                             "nvidia_sm80");
+  for (const char* staged : {"X_rows", "S_rows"}) EXPECT_NE(text.find(staged), std::string::npos) << staged;
+  for (const char* not_staged : {"G_rows", "Z_rows", "T_rows"})
+    EXPECT_EQ(text.find(not_staged), std::string::npos) << not_staged;
+}
+
+/// A block has a window of rows that overlaps with those of its neighbours, and does not reach outside the tensor.
+TEST(StagedRows, WindowsMayOverlap) {
+  const std::string text = text_of_right_run(R"(kernel windows
+tensor X: f32[202,32]
+tensor S: f32[200]
+tensor Y: f32[200,32]
+s0: S[i] max= X[i + r,j] over i: 200, j: 32, r: 3
+s1: Y[i,j] = X[i + 1,j] - S[i] over i: 200, j: 32
+)",
+                                             "nvidia_sm80");
+  EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
 }
 
 /// A row of the second nest is another one of the first, which another block wrote.

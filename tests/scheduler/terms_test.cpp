@@ -376,9 +376,11 @@ TEST(Terms, BlocksWaitAtBarriersForTilesInTheirMemory) {
                     {"for i by 16 on block", "stage C in reg", "for k by 16", "stage A in shared", "stage A in reg",
                      "stage B in reg", "do s0 with mma(i=i, j=j, k=k)"}};
   EXPECT_EQ(nest.cycles("barriers and exposed tile fills"), 4 * (20 + 400));  // at each of 4 steps
-  // Into that memory and from it into registers, for which there are no moves; by 32 lanes.
-  EXPECT_EQ(nest.cycles("copies by a scalar unit"), 2 * 4 * 16 * 16 * 0.5 / 32);
+  // Into that memory and from it into registers, for which there are no moves; 32 lanes wait for 4 loads each.
+  EXPECT_EQ(nest.cycles("copies by a scalar unit"), 4 * 16 * 16 * (400 + 30) / (32 * 4.0));
 }
+
+TEST(Terms, BlocksAreALaunch) { EXPECT_EQ(blocks().cycles("launch"), default_timing().launch); }
 
 TEST(Terms, BlocksRunInWaves) {
   const Priced many{formula("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=2048,j=8,k=16", "A=f16,B=f16,C=f32"),

@@ -248,7 +248,8 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 std::vector<Helper> function_helpers() {
   return {
       {"word_of", {}, {}, word_of_text},
-      {"split_exponent", {"bits_as", "word_of"}, {}, split_exponent_text},
+      {"multiply_add", {}, {}, multiply_add_text},
+      {"split_exponent", {"bits_as", "word_of", "multiply_add"}, {}, split_exponent_text},
       {"magnitude", {"bits_as", "word_of"}, {}, magnitude_text},
       {"with_sign", {"bits_as", "word_of"}, {}, with_sign_text},
       {"each_lane",
@@ -269,8 +270,8 @@ template <class V, class F> [[gnu::always_inline]] inline V each_lane(V v, F f) 
 )"},
       {"float_exp", {"split_exponent"}, {}, float_exp_text},
       {"float_sigmoid", {"float_exp", "magnitude"}, {}, float_sigmoid_text},
-      {"float_tanh", {"split_exponent", "magnitude", "with_sign"}, {}, float_tanh_text},
-      {"float_erf", {"split_exponent", "magnitude", "with_sign"}, {}, float_erf_text},
+      {"float_tanh", {"split_exponent", "multiply_add", "magnitude", "with_sign"}, {}, float_tanh_text},
+      {"float_erf", {"split_exponent", "multiply_add", "magnitude", "with_sign"}, {}, float_erf_text},
   };
 }
 

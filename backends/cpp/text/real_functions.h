@@ -31,6 +31,13 @@ template <> struct word_of<float> : one_lane {};
 template <> struct word_of<std::int32_t> : one_lane {};
 )";
 
+/// A backend whose target has a multiplication and addition of one rounding prints that in its place: with it the
+/// errors over all floats stay below 3 units, too.
+inline constexpr const char* multiply_add_body = "return a * b + c;";
+inline constexpr const char* multiply_add_text =
+    R"(template <class A, class B, class C> [[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) { return a * b + c; }
+)";
+
 inline constexpr const char* split_exponent_text =
     R"(// x = n ln 2 + r: the power n, r, and exp(r) - 1. Polynomials without branches, of a float or of lanes of them.
 template <class V> struct SplitExponent {
@@ -38,10 +45,13 @@ template <class V> struct SplitExponent {
   V less_one;
 };
 template <class V> [[gnu::always_inline]] inline SplitExponent<V> split_exponent(V x) {
-  const V shifted = x * 0x1.715476p+0f + 0x1.8p+23f, n = shifted - 0x1.8p+23f;
-  const V r = (x - n * 0x1.63p-1f) + n * 0x1.bd0106p-13f;
-  const V rest = 0x1.fffffep-2f + r * (0x1.5554aap-3f + r * (0x1.555668p-5f + r * (0x1.122dp-7f + r * 0x1.6beb2ep-10f)));
-  return {bits_as<typename word_of<V>::whole>(shifted) - 0x4b400000, r + r * r * rest};
+  const V shifted = multiply_add(x, 0x1.715476p+0f, 0x1.8p+23f), n = shifted - 0x1.8p+23f;
+  const V r = multiply_add(n, 0x1.bd0106p-13f, multiply_add(n, -0x1.63p-1f, x));
+  V rest = multiply_add(r, 0x1.6beb2ep-10f, 0x1.122dp-7f);
+  rest = multiply_add(r, rest, 0x1.555668p-5f);
+  rest = multiply_add(r, rest, 0x1.5554aap-3f);
+  rest = multiply_add(r, rest, 0x1.fffffep-2f);
+  return {bits_as<typename word_of<V>::whole>(shifted) - 0x4b400000, multiply_add(r * r, rest, r)};
 }
 template <class W> [[gnu::always_inline]] inline typename word_of<W>::real power_of_two(W n) {
   return bits_as<typename word_of<W>::real>(bits_as<typename word_of<W>::bits>(n + 127) << 23);
@@ -88,7 +98,7 @@ inline constexpr const char* float_tanh_text =
     V a = magnitude(x);
     a = a > 10.0f ? V{} + 10.0f : a;
     const SplitExponent<V> e = split_exponent(a + a);
-    const V power = power_of_two(e.n), less_one = (power - 1.0f) + power * e.less_one;
+    const V power = power_of_two(e.n), less_one = multiply_add(power, e.less_one, power - 1.0f);
     return with_sign(less_one / (less_one + 2.0f), x);
   }
 } float_tanh;
@@ -100,12 +110,15 @@ inline constexpr const char* float_erf_text =
     V a = magnitude(x);
     a = a > 4.0f ? V{} + 4.0f : a;
     const V z = a * a;
-    const V near = a * (0x1.20dd76p+0f + z * (-0x1.812746p-2f + z * (0x1.ce2f08p-4f + z * (-0x1.b829a8p-6f +
-                   z * (0x1.5628eep-8f + z * (-0x1.bcbe9ap-11f + z * (0x1.d82692p-14f + z * -0x1.4384p-17f)))))));
-    const V p = -0x1.8b3f38p-13f + a * (0x1.212c2cp+0f + a * (0x1.4434fp-1f + a * (0x1.bc18dp-4f +
-                a * (-0x1.9d0bd6p-6f + a * (0x1.1398fcp-8f + a * (-0x1.ceeaf2p-12f + a * 0x1.6c0694p-16f))))));
+    V near = multiply_add(z, -0x1.4384p-17f, 0x1.d82692p-14f), p = multiply_add(a, 0x1.6c0694p-16f, -0x1.ceeaf2p-12f);
+    near = multiply_add(z, near, -0x1.bcbe9ap-11f), p = multiply_add(a, p, 0x1.1398fcp-8f);
+    near = multiply_add(z, near, 0x1.5628eep-8f), p = multiply_add(a, p, -0x1.9d0bd6p-6f);
+    near = multiply_add(z, near, -0x1.b829a8p-6f), p = multiply_add(a, p, 0x1.bc18dp-4f);
+    near = multiply_add(z, near, 0x1.ce2f08p-4f), p = multiply_add(a, p, 0x1.4434fp-1f);
+    near = multiply_add(z, near, -0x1.812746p-2f), p = multiply_add(a, p, 0x1.212c2cp+0f);
+    near = a * multiply_add(z, near, 0x1.20dd76p+0f), p = multiply_add(a, p, -0x1.8b3f38p-13f);
     const SplitExponent<V> e = split_exponent(-p);
-    const V far = 1.0f - (1.0f + e.less_one) * power_of_two(e.n);
+    const V far = multiply_add(-(1.0f + e.less_one), power_of_two(e.n), 1.0f);
     return with_sign(a < 1.0f ? near : far, x);
   }
 } float_erf;

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "hwdesc/model/timing_choice.h"
 #include "isamap/cost_model.h"
@@ -15,7 +17,7 @@
 namespace isamap {
 
 namespace terms {
-extern const Term packing, stream_copies;
+extern const Term packing, stream_copies, launches;
 }
 
 namespace {
@@ -34,13 +36,15 @@ void add_energy(const ResolvedNest& view, const TileCounts& counts, const Traffi
     cost.energy_pJ += counts.visits(static_cast<int>(view.loops.size())) * view.instruction->energy_pJ;
 }
 
-/// Packed copies are code of a scalar unit.
-double copying_cycles(const TermSum& sum) {
+double cycles_of(const TermSum& sum, std::initializer_list<const Term*> of) {
   double cycles = 0;
   for (const auto& [term, time] : sum.added)
-    if (term == &terms::packing || term == &terms::stream_copies) cycles += time.cycles;
+    if (std::find(of.begin(), of.end(), term) != of.end()) cycles += time.cycles;
   return cycles;
 }
+
+/// Packed copies are code of a scalar unit.
+double copying_cycles(const TermSum& sum) { return cycles_of(sum, {&terms::packing, &terms::stream_copies}); }
 
 void add_time(PricedNest& nest, double printed_calls) {
   const ResolvedNest& view = nest.view;
@@ -55,6 +59,7 @@ void add_time(PricedNest& nest, double printed_calls) {
   nest.cost.cycles = std::ceil(nest.terms.cycles - 1e-9);
   nest.cost.bound = nest.terms.bound;
   nest.cost.bound_by_calls = nest.terms.bound_by_calls;
+  nest.cost.launch_cycles = cycles_of(nest.terms, {&terms::launches});
   if (runs_in_waves(nest)) {
     nest.cost.scalar_cycles = calls == nullptr ? nest.cost.cycles : 0;
   } else if (nest.timing != TimingModel::overlapped) {

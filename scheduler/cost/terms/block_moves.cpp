@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves of thread blocks between memories, all of a block's refills together:
 //
-//   copies by a scalar unit  waves x elements x cycles of a copied element / lanes
+//   copies by a scalar unit  waves x elements x the larger of cycles of a copied element / lanes, and latency of the
+//                            links / loads that all threads have in flight: each thread waits for its own
 //   link                     waves x bytes / bandwidth
 //   port                     waves x uses x interval / ports; a move of single lanes: of all lanes together
 
+#include <algorithm>
 #include <map>
 
 #include "scheduler/cost/move_uses.h"
@@ -33,12 +35,17 @@ void append(const std::map<std::string_view, TermTime>& busy, std::string_view k
 }
 
 void block_copy_times(const TermContext& at, std::vector<TermTime>& times) {
-  double cycles = 0;
+  const double lanes = lanes_of(*at.view.instruction, *at.view.model);
+  double threads = lanes, cycles = 0;
+  for (std::size_t w = 0; w < at.view.loops.size(); ++w)
+    if (at.view.loops[w].unit.valid() && !is_on_blocks(at.view, *at.blocks, w))
+      threads *= static_cast<double>(at.counts.trip(static_cast<int>(w)));
   bool any = false;
   for (const BlockRefill& r : at.blocks->refills) {
     if (r.move != nullptr) continue;
     any = true;
-    cycles += r.elements * copy_cycles(at.view, *r.stage) / lanes_of(*at.view.instruction, *at.view.model);
+    cycles += r.elements * std::max(copy_cycles(at.view, *r.stage) / lanes,
+                                    (r.output ? 0 : r.latency) / (threads * static_cast<double>(usual_loads)));
   }
   if (any) times.push_back({"copies by a scalar unit", "", cycles * at.blocks->waves});
 }
@@ -70,8 +77,9 @@ void block_port_times(const TermContext& at, std::vector<TermTime>& times) {
 namespace terms {
 
 extern const Term block_copies{"copies by a scalar unit",
-                               "waves x elements x cycles of a copied element / lanes",
-                               "timing.copy_*",
+                               "waves x elements x max(cycles of a copied element / lanes, latency / loads "
+                               "of all threads in flight)",
+                               "timing.copy_*, links.*.latency",
                                "measured, docs/cost_measured.md",
                                Overlap::bound,
                                true,
