@@ -55,7 +55,8 @@ std::vector<SearchPoint> search_points(const SymbolicKernel& kernel, const std::
     for (const SymbolicSize& size : kernel.facts.sizes) {
       Bindings sizes = kernel.at;
       sizes[size.name] = few;
-      if (kernel.facts.sizes.size() > 1) points.push_back({sizes, 1});
+      const bool is_less = few < kernel.at.at(size.name);  // more than the likely ones have a point of their own
+      if (kernel.facts.sizes.size() > 1 && is_less) points.push_back({sizes, 1});
     }
     if (few == few_positions.front()) points.push_back({all, 1});
   }

@@ -11,14 +11,20 @@ namespace isamap {
 namespace {
 
 constexpr std::int64_t kEdgeEvaluations = 60;  // of a search: edges are few positions, with few choices
+/// Loops and calls of all grids at edges together: g++ compiles as many in about twice the time of the headers
+/// (fitted). Smaller tiles cost little where positions are few; where they do not help, edges read a padded copy.
+constexpr double kMostEdgeCode = 2000;
 
 /// The grid of one edge by a schedule that is searched for it; nothing: none lowers.
-std::optional<Grid> edge_grid(const GridShape& shape, const HardwareModel& model, CompileOptions options) {
+/// `most_code`: of its blocks.
+std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const HardwareModel& model,
+                              CompileOptions options) {
   options.schedule.max_evaluations = std::min(options.schedule.max_evaluations, kEdgeEvaluations);
   const Compilation compiled = compile(block_kernel(shape, likely_counts(shape), false), model, options);
   if (!compiled.scheduled) return std::nullopt;
   for (const Schedule& schedule : schedules_to_plan(shape, compiled.scheduled->schedule, model)) {
     PlannedGrid plan = planned_grid(shape, schedule, {}, model);
+    for (GridSchedules& one : plan.next) one.most_code = most_code;
     complete(plan, shape, model, options);
     if (!plan.lowered) continue;
     const Computation& statement = shape.kernel.statements[0];
@@ -29,6 +35,19 @@ std::optional<Grid> edge_grid(const GridShape& shape, const HardwareModel& model
     return std::move(plan.grid);
   }
   return std::nullopt;
+}
+
+/// Empty: one has no schedule that lowers, or their code does not fit.
+std::vector<Grid> edge_grids(const std::vector<GridShape>& shapes, const HardwareModel& model,
+                             const CompileOptions& options) {
+  std::vector<Grid> edges;
+  double code = 0;
+  for (const GridShape& shape : shapes) {
+    auto edge = edge_grid(shape, kMostEdgeCode / static_cast<double>(shapes.size()), model, options);
+    if (!edge || (code += code_of(*edge)) > kMostEdgeCode) return {};
+    edges.push_back(std::move(*edge));
+  }
+  return edges;
 }
 
 /// The shape with as many positions as any of the grids has: one set of edges serves all versions.
@@ -54,12 +73,7 @@ void add_edges(SymbolicProgram& program, const HardwareModel& model, const Compi
   for (Grid& grid : program.grids) {
     const auto zones = padding_zones(grid.shape, program.kernel);
     if (!zones || !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()])) continue;
-    if (known.empty())
-      for (const GridShape& shape : edge_shapes(all, program.kernel, *zones)) {
-        auto edge = edge_grid(shape, model, options);
-        if (!edge) return;
-        known.push_back(std::move(*edge));
-      }
+    if (known.empty() && (known = edge_grids(edge_shapes(all, program.kernel, *zones), model, options)).empty()) return;
     grid.edges = known;
   }
 }

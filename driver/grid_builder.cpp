@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -120,6 +121,112 @@ bool only_starts(const std::vector<GridAxis>& axes, std::size_t cell) {
   return true;
 }
 
+/// Loops and calls in the printed text.
+double code_of(const std::vector<Node>& nodes) {
+  double code = 0;
+  for (const Node& node : nodes)
+    if (const auto* loop = std::get_if<Loop>(&node.is))
+      code += 1 + (loop->unroll ? static_cast<double>(loop->trip) : 1) * code_of(loop->body);
+    else if (const auto* guard = std::get_if<Guard>(&node.is))
+      code += 1 + code_of(guard->then) + code_of(guard->otherwise);
+    else
+      code += 1;
+  return code;
+}
+
+/// The code of all blocks, if it grows with the positions; `tiles`: a block with the largest tile of each axis.
+double code_of(const Program& tiles, const std::vector<GridAxis>& axes) {
+  double code = code_of(tiles.body);
+  for (const GridAxis& axis : axes) {
+    double positions = 0;
+    for (const DimRun& run : axis.runs) positions += static_cast<double>(std::max(run.tile, run.high));
+    code *= positions / static_cast<double>(axis.runs.front().tile);
+  }
+  return code;
+}
+
+/// Numbers of positions that have a run of their own.
+std::int64_t exact_rests(const GridAxis& axis) {
+  return std::count_if(axis.runs.begin(), axis.runs.end(),
+                       [](const DimRun& run) { return run.tile == 0 && run.low == run.high; });
+}
+
+/// Cuts what `tile` leaves so that about as many steps as bodies serve it: 11 positions behind tiles of 12 are three
+/// steps of 3 and a body for 2.
+std::int64_t smaller_tile(std::int64_t tile, std::int64_t step) {
+  std::int64_t smaller = step;
+  while ((smaller + step) * (smaller + step) <= tile * step) smaller += step;
+  return smaller;
+}
+
+/// What tiles leave is cut by a smaller tile first.
+void add_smaller_tile(std::vector<DimRun>& runs, std::int64_t smaller) {
+  runs.insert(std::find_if(runs.begin(), runs.end(), [](const DimRun& run) { return run.tile == 0; }), {smaller, 0, 0});
+  std::erase_if(runs, [&](const DimRun& run) { return run.tile == 0 && run.low >= smaller; });
+}
+
+/// The innermost of the larger tiles of a dim becomes this one, the others have no loops.
+Schedule with_tile(Schedule schedule, const std::string& dim, std::int64_t tile) {
+  for (Nest& nest : schedule.nests) {
+    bool is_cut = false;
+    for (auto line = nest.lines.rbegin(); line != nest.lines.rend(); ++line) {
+      auto* loop = std::get_if<For>(&line->is);
+      if (loop == nullptr || loop->unroll) continue;
+      for (auto tiled = loop->loops.rbegin(); tiled != loop->loops.rend(); ++tiled)
+        if (tiled->dim == dim && tiled->tile > tile) tiled->tile = is_cut ? 0 : tile, is_cut = true;
+      std::erase_if(loop->loops, [](const TiledLoop& tiled) { return tiled.tile == 0; });
+    }
+    std::erase_if(nest.lines, [](const Line& line) {
+      const auto* loop = std::get_if<For>(&line.is);
+      return loop != nullptr && loop->loops.empty();
+    });
+  }
+  return schedule;
+}
+
+/// A cell with masked runs, and the counts that its block was lowered for.
+struct MaskedCell {
+  const std::vector<GridAxis>& axes;
+  const BlockCounts& rest_steps;  ///< by axis
+  std::size_t cell = 0;
+  const BlockCounts &counts, &tiles;
+};
+using BlockLowering = std::function<std::optional<Program>(const BlockCounts&)>;
+
+/// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
+bool add_masks(const MaskedCell& of, const HardwareModel& model, const BlockLowering& lowered, Block& block,
+               bool& ambiguous) {
+  for (std::size_t axis = 0; axis < of.axes.size(); ++axis) {
+    const DimRun& run = run_of(of.axes, of.cell, axis);
+    if (of.tiles[axis] > 0 || run.low == run.high) continue;
+    const std::int64_t step = of.rest_steps[axis], sample = of.counts[axis];
+    for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
+      // The ends; neighbours were compared for the run. One lane alone may be found along another axis of one
+      // position; a mask of fewer lanes computes fewer.
+      if (rest == sample || rest == 1 || (rest == run.low + step && run.low != 1)) continue;
+      BlockCounts other = of.counts;
+      other[axis] = rest;
+      auto program = lowered(other);
+      if (program && rest == run.high && !differ_in_extents(block.program, *program, rest - sample)) {
+        other[axis] = rest - step;  // all lanes are lowered without a mask
+        if ((ambiguous = sample == rest - step)) return false;
+        program = lowered(other);
+        if (!program || masked_room(block.program, *program, rest - step - sample, model) < rest - sample) return false;
+      }
+      const std::int64_t more = other[axis] - sample;
+      const auto extents = program ? masked_extents(block.program, *program, more) : std::nullopt;
+      ambiguous = !extents && program && differ_in_extents(block.program, *program, more);
+      if (!extents) return false;
+      for (const std::int64_t extent : *extents) {
+        const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
+        ambiguous = block.masked.emplace(extent, from).first->second != from;
+        if (ambiguous) return false;
+      }
+    }
+  }
+  return true;
+}
+
 class GridBuilder {
  public:
   GridBuilder(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
@@ -137,6 +244,7 @@ class GridBuilder {
     for (std::size_t axis = 0; axis < axes().size(); ++axis) rest_steps_.push_back(rest_step_of(axes()[axis]));
     for (std::size_t axis = 0; axis < axes().size(); ++axis)
       if (!add_rests(axis)) return std::move(why_);
+    fit_code();
     for (GridAxis& axis : axes()) axis.runs = reachable_runs(axis);
     if (block_count(grid_) * 2 > kMostBlocks)
       return refused(
@@ -172,11 +280,11 @@ class GridBuilder {
   }
 
   /// A block whose axes all are walked, with these tiles.
-  bool walks(const BlockCounts& tiles) const {
+  bool walks(const BlockCounts& tiles, const Schedule& schedule) const {
     for (const std::int64_t steps : kBlockSteps) {
       BlockCounts counts;
       for (std::size_t axis = 0; axis < axes().size(); ++axis) counts.push_back(walked(axis, tiles[axis], steps));
-      const auto program = lowered(grid_.schedule, counts, false);
+      const auto program = lowered(schedule, counts, false);
       if (program && tile_loops(*program, model_, grid_.shape, counts, tiles)) return true;
     }
     return false;
@@ -188,7 +296,7 @@ class GridBuilder {
     for (const BlockCounts& tiles : tiles_)
       largest.push_back(
           std::accumulate(tiles.begin(), tiles.end(), std::int64_t{1}, [](auto a, auto b) { return std::lcm(a, b); }));
-    if (!walks(largest)) {
+    if (!walks(largest, grid_.schedule)) {
       std::string dims;
       for (const GridAxis& axis : axes()) dims += (dims.empty() ? "" : ", ") + axis.dim;
       refused("no loops of the schedule take any number of tiles of " + dims);
@@ -199,7 +307,7 @@ class GridBuilder {
       for (const std::int64_t tile : tiles_[axis]) {
         BlockCounts tried = largest;
         tried[axis] = tile;
-        if (tile < smallest && walks(tried)) smallest = tile;
+        if (tile < smallest && walks(tried, grid_.schedule)) smallest = tile;
       }
       axes()[axis].runs = {{largest[axis], 0, 0}};
       if (smallest != largest[axis]) axes()[axis].runs.push_back({smallest, 0, 0});
@@ -253,6 +361,35 @@ class GridBuilder {
       for (std::size_t n = 0; n < list->size() && !program; ++n) program = lowered((*list)[n], counts, false);
     return program;
   }
+  /// Smaller tiles along the axes with the most bodies, until the code of all blocks fits.
+  void fit_code() {
+    const auto tiles = lowered(grid_.schedule, walked_counts(), false);
+    std::set<std::size_t> uncut;
+    for (std::size_t axis = 0; axis < axes().size(); ++axis)
+      if (!axes()[axis].reduced && exact_rests(axes()[axis]) > 3) uncut.insert(axis);
+    while (tiles && !uncut.empty() && code_of(*tiles, axes()) > schedules_.most_code) {
+      const auto fewer = [&](std::size_t a, std::size_t b) { return exact_rests(axes()[a]) < exact_rests(axes()[b]); };
+      const std::size_t axis = *std::max_element(uncut.begin(), uncut.end(), fewer);
+      cut_rests(axis);
+      uncut.erase(axis);
+    }
+  }
+  /// What tiles leave along an axis is cut by a smaller tile, if a schedule for rests has one.
+  void cut_rests(std::size_t axis) {
+    const std::int64_t step = rest_step(axis), smaller = smaller_tile(axes()[axis].runs.back().high + step, step);
+    BlockCounts tiles;
+    for (const GridAxis& one : axes()) tiles.push_back(one.runs.front().tile);
+    tiles[axis] = smaller;
+    std::vector<Schedule> cut;
+    for (const std::vector<Schedule>* list : {&schedules_.rests, &std::as_const(smaller_)})
+      for (const Schedule& one : *list) {
+        const Schedule tried = with_tile(one, axes()[axis].dim, smaller);
+        if (tried != one && walks(tiles, tried)) cut.push_back(tried);
+      }
+    if (cut.empty()) return;
+    smaller_.insert(smaller_.end(), cut.begin(), cut.end());
+    add_smaller_tile(axes()[axis].runs, smaller);
+  }
   BlockCounts walked_counts() const {
     BlockCounts counts;
     for (const GridAxis& axis : axes()) counts.push_back(kBlockSteps[0] * axis.runs.front().tile);
@@ -289,7 +426,8 @@ class GridBuilder {
   /// The schedules for rests, the cheapest first where the other axes have their likely extents.
   std::vector<const Schedule*> by_price(std::size_t cell, const BlockCounts& tiles) const {
     std::vector<const Schedule*> schedules;
-    for (const Schedule& schedule : schedules_.rests) schedules.push_back(&schedule);
+    for (const auto* list : {&schedules_.rests, &smaller_})
+      for (const Schedule& schedule : *list) schedules.push_back(&schedule);
     const BlockCounts likely = likely_counts(grid_.shape);
     BlockCounts counts;
     std::optional<PositionsBefore> before;  // tiles that pack what the cell needs, too
@@ -319,47 +457,13 @@ class GridBuilder {
         if (!loops) break;
         Block block{std::move(*program), schedule, std::move(loops->loops), std::move(loops->grown), {}};
         ambiguous = false;
-        if (!add_masks(cell, counts, tiles, adding, block, ambiguous)) continue;
+        const auto again = [&](const BlockCounts& other) { return lowered(schedule, other, adding); };
+        if (!add_masks({axes(), rest_steps_, cell, counts, tiles}, model_, again, block, ambiguous)) continue;
         grid_.blocks.push_back(std::move(block));
         return true;
       }
     }
     return false;
-  }
-
-  /// Every number that a masked run serves gives the same block but for extents. `ambiguous`: not known which ones.
-  bool add_masks(std::size_t cell, const BlockCounts& counts, const BlockCounts& tiles, bool adding, Block& block,
-                 bool& ambiguous) const {
-    for (std::size_t axis = 0; axis < axes().size(); ++axis) {
-      const DimRun& run = run_of(cell, axis);
-      if (tiles[axis] > 0 || run.low == run.high) continue;
-      const std::int64_t step = rest_step(axis), sample = counts[axis];
-      for (const std::int64_t rest : {run.low, run.low + step, run.high}) {
-        // The ends; neighbours were compared for the run. One lane alone may be found along another axis of one
-        // position; a mask of fewer lanes computes fewer.
-        if (rest == sample || rest == 1 || (rest == run.low + step && run.low != 1)) continue;
-        BlockCounts other = counts;
-        other[axis] = rest;
-        auto program = lowered(block.schedule, other, adding);
-        if (program && rest == run.high && !differ_in_extents(block.program, *program, rest - sample)) {
-          other[axis] = rest - step;  // all lanes are lowered without a mask
-          if ((ambiguous = sample == rest - step)) return false;
-          program = lowered(block.schedule, other, adding);
-          if (!program || masked_room(block.program, *program, rest - step - sample, model_) < rest - sample)
-            return false;
-        }
-        const std::int64_t more = other[axis] - sample;
-        const auto extents = program ? masked_extents(block.program, *program, more) : std::nullopt;
-        ambiguous = !extents && program && differ_in_extents(block.program, *program, more);
-        if (!extents) return false;
-        for (const std::int64_t extent : *extents) {
-          const std::pair<int, std::int64_t> from{static_cast<int>(axis), sample - extent};
-          ambiguous = block.masked.emplace(extent, from).first->second != from;
-          if (ambiguous) return false;
-        }
-      }
-    }
-    return true;
   }
 
   const HardwareModel& model_;
@@ -368,6 +472,7 @@ class GridBuilder {
   Grid grid_;
   std::vector<BlockCounts> tiles_;
   BlockCounts rest_steps_;
+  std::vector<Schedule> smaller_;  ///< for blocks of rests, with the smaller tiles of axes
   Diagnostics why_;
 };
 
@@ -376,6 +481,12 @@ class GridBuilder {
 Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
                         const GridSchedules& schedules) {
   return GridBuilder(shape, model, options, schedules).run();
+}
+
+double code_of(const Grid& grid) {
+  double code = 0;
+  for (const Block& block : grid.blocks) code += code_of(block.program.body);
+  return code;
 }
 
 std::vector<std::int64_t> likely_counts(const GridShape& shape) {

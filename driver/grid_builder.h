@@ -7,18 +7,26 @@
 
 namespace isamap {
 
+/// Loops and calls that the blocks of a grid may have together, where smaller tiles help: g++ takes some seconds for as
+/// many (fitted). A product with tiles of 14 x 32 has 1900.
+constexpr double kMostGridCode = 6000;
+
 /// Schedules for the blocks of one statement.
 struct GridSchedules {
   Schedule main;
-  std::vector<Schedule> rests;   ///< of blocks of rests, the cheapest first
-  std::vector<Schedule> others;  ///< where none of `rests` lowers, in order
-  Schedule scalar;               ///< lowers always
+  std::vector<Schedule> rests;       ///< of blocks of rests, the cheapest first
+  std::vector<Schedule> others;      ///< where none of `rests` lowers, in order
+  Schedule scalar;                   ///< lowers always
+  double most_code = kMostGridCode;  ///< loops and calls
 };
 
 /// Finds the tiles whose number may be any, and lowers a block for each combination of runs. An error says what stands
 /// against it: a dim that no loop of the schedule walks, too many rests, a block that does not lower.
 Result<Grid> build_grid(const GridShape& shape, const HardwareModel& model, const CompileOptions& options,
                         const GridSchedules& schedules);
+
+/// Loops and calls in the text of all blocks.
+double code_of(const Grid& grid);
 
 /// Positions along each axis at the sample sizes.
 std::vector<std::int64_t> likely_counts(const GridShape& shape);

@@ -124,6 +124,7 @@ class GridFinder {
       renamed[id] = make_id<TensorId>(kernel.tensors.size());
       shape_.tensors.push_back(id);
       kernel.tensors.push_back(kernel_.sample.tensors[t]);
+      kernel.tensors.back().output = false;  // one that this statement only reads is its input
       const std::vector<AffineExpr>& extents = kernel_.shapes[t];
       shape_.moves.emplace_back(extents.size());
       shape_.strides.push_back(strides(t));

@@ -18,6 +18,7 @@
 #include "scheduler/nest/resolved_nest.h"
 #include "scheduler/nest/scalar_nest.h"
 #include "scheduler/nest/scheduled_kernel.h"
+#include "support/arithmetic.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -238,13 +239,38 @@ std::vector<SizeFact> read_guard(const yaml::Node* node, const SizeExpressions& 
   return guard;
 }
 
+/// What a schedule of a version is for: the kernel of rows, or one statement.
+struct ScheduledStatement {
+  Kernel kernel;                   ///< at the sample sizes
+  std::optional<GridShape> shape;  ///< of a statement of symbolic dims
+};
+
+/// Blocks are lowered for multiples of their lanes, so nests are for a statement without a rest of them, and for two
+/// rounds at least, whatever the sample sizes leave.
+Kernel without_rest_of_lanes(const ScheduledStatement& one, const yaml::Node* written) {
+  if (!one.shape || !written || written->kind != yaml::Kind::list) return one.kernel;
+  const IterationDomain& domain = one.kernel.statements[0].domain;
+  std::vector<std::int64_t> counts;
+  for (const GridAxis& axis : one.shape->axes) {
+    counts.push_back(domain.dims[static_cast<std::size_t>(domain.find(axis.dim))].extent);
+    for (const yaml::Node& item : written->items) {
+      const auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+      if (!parts || parts->dim != axis.dim) continue;
+      const std::int64_t round = parts->lanes * parts->depth;
+      counts.back() = std::max<std::int64_t>(2, ceil_div(counts.back(), round)) * round;
+    }
+  }
+  return block_kernel(*one.shape, counts, false);
+}
+
 /// One of the whole kernel, or by statement.
-void read_schedules(yaml::MapReader& reader, const std::vector<Kernel>& kernels, const HardwareModel& model,
+void read_schedules(yaml::MapReader& reader, const std::vector<ScheduledStatement>& kernels, const HardwareModel& model,
                     const Schedule& head, ScheduleVersion& version, Diagnostics& problems) {
   const yaml::Node* statements = reader.child("statements");
   if (kernels.size() == 1 && !statements) {
     version.schedules.push_back(head);
-    return read_body(reader, kernels[0], model, version.schedules[0], problems);
+    const Kernel kernel = without_rest_of_lanes(kernels[0], reader.child("lanes"));
+    return read_body(reader, kernel, model, version.schedules[0], problems);
   }
   reader.finish();
   if (!statements) {
@@ -262,7 +288,8 @@ void read_schedules(yaml::MapReader& reader, const std::vector<Kernel>& kernels,
   for (std::size_t s = 0; s < kernels.size(); ++s) {
     yaml::MapReader one(statements->items[s], "the schedule of a statement", problems);
     version.schedules.push_back(head);
-    read_body(one, kernels[s], model, version.schedules.back(), problems);
+    const Kernel kernel = without_rest_of_lanes(kernels[s], one.child("lanes"));
+    read_body(one, kernel, model, version.schedules.back(), problems);
   }
 }
 
@@ -304,13 +331,14 @@ SizeExpressions names_of(const SymbolicKernel& kernel) {
 }
 
 /// What the schedules are for: the kernel if it has rows, else each statement of it.
-Result<std::vector<Kernel>> scheduled_for_all_sizes(const SymbolicKernel& kernel) {
-  if (rows_of(kernel)) return std::vector<Kernel>{kernel.sample};
-  std::vector<Kernel> kernels;
+Result<std::vector<ScheduledStatement>> scheduled_for_all_sizes(const SymbolicKernel& kernel) {
+  if (rows_of(kernel)) return std::vector<ScheduledStatement>{{kernel.sample, {}}};
+  std::vector<ScheduledStatement> kernels;
   for (std::size_t s = 0; s < kernel.sample.statements.size(); ++s) {
     auto shape = grid_shape(kernel, s);
     if (!shape) return shape.diagnostics();
-    kernels.push_back(std::move(shape->kernel));
+    Kernel statement = shape->kernel;
+    kernels.push_back({std::move(statement), std::move(*shape)});
   }
   return kernels;
 }

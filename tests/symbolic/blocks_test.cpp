@@ -90,10 +90,24 @@ TEST(SymbolicBlocks, AStridedDepthwiseConvolution) { run_sizes(symbolic_depthwis
 void edges_of_small_images(Every every);
 void edges_serve_all_versions();
 
+/// What tiles leave at edges is cut by a smaller tile: few bodies, which serve every number of positions.
+void edges_have_few_bodies(const Grid& grid) {
+  int cut = 0;
+  for (const Grid& edge : grid.edges)
+    for (const GridAxis& axis : edge.shape.axes) {
+      const auto is_exact = [](const DimRun& run) { return run.tile == 0 && run.low == run.high; };
+      EXPECT_LE(std::count_if(axis.runs.begin(), axis.runs.end(), is_exact), 4) << axis.dim;
+      EXPECT_FALSE(uncovered_extent(axis)) << axis.dim;
+      cut += axis.runs.size() > 2 && axis.runs[1].tile > 1;
+    }
+  EXPECT_GT(cut, 0);
+}
+
 TEST(SymbolicBlocks, EdgesOfADepthwiseConvolution) {
   ASSERT_TRUE(grid_of(symbolic_edges).program);
-  EXPECT_EQ(grid_of(symbolic_edges).program->grids[0].edges.size(), 24);     // 2 + 2 rows and columns, and inner ones
+  EXPECT_EQ(grid_of(symbolic_edges).program->grids[0].edges.size(), 14);  // 2 + 2 rows, 1 + 1 columns, and inner ones
   EXPECT_TRUE(grid_of(symbolic_depthwise).program->grids[0].edges.empty());  // the last column depends on parity
+  edges_have_few_bodies(grid_of(symbolic_edges).program->grids[0]);
   run_sizes(symbolic_edges, 12);
   edges_of_small_images(Every(7));
   edges_serve_all_versions();
@@ -183,6 +197,19 @@ compute:
 }
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
+
+/// A tensor that a later statement reads is an output, too.
+TEST(SymbolicBlocks, AnOutputThatIsReadLater) {
+  run_sizes(R"(kernel: biased
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 50}}
+tensors: {A: {shape: [M, 24]}, B: {shape: [24, N]}, G: {shape: [N]}, C: {shape: [M, N], output: true},
+  D: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+  - D[i,j] = max(C[i,j] + G[j], 0)
+)",
+            8);
+}
 
 /// Sizes 0 .. 70 along each dim while the others are small odd numbers, so that each rest is alone once.
 void a_product_of_each_small_size(Every every) {

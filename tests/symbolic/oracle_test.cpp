@@ -42,7 +42,7 @@ std::int64_t count_of(const GridAxis& axis, std::size_t run, std::int64_t steps)
   const std::int64_t low = std::min(one.high, std::max<std::int64_t>(one.low, 2));
   if (one.tile == 0) return one.low == one.high ? one.low : low + (one.high - low) * (steps % 3) / 3;
   const std::int64_t larger = run > 0 ? axis.runs[run - 1].tile : 0;
-  return larger > one.tile ? std::min(steps * one.tile, larger - one.tile) : steps * one.tile;
+  return larger > one.tile ? std::min(steps, (larger - 1) / one.tile) * one.tile : steps * one.tile;
 }
 
 Counts counts_of(const Grid& grid, std::size_t number, std::int64_t steps) {

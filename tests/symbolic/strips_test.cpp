@@ -7,6 +7,7 @@
 #include "driver/execute.h"
 #include "driver/grid_plan.h"
 #include "isamap/program_on_machine.h"
+#include "isamap/schedule_versions.h"
 #include "isamap/scheduler.h"
 #include "isamap/symbolic_compile.h"
 #include "program/padding_zones.h"
@@ -191,8 +192,8 @@ TEST(GridPlans, RowsAndLanesBecomeRows) {
   EXPECT_FALSE(has_errors(verify(with_separate_lanes(*schedule), shape->kernel, strips_machine())));
 }
 
-/// A file whose sums are in lanes, read again for sizes that leave a rest of them, or have fewer.
-TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
+/// A file whose sums are in lanes.
+std::string sums_in_lanes() {
   const std::string text =
       "schedule: norm\nkernel: norm\ntarget: x86_avx2\nversions:\n  - statements:\n      - lanes: [s0 j 8]\n"
       "        nests:\n          -\n            - for i by 1\n            - stage S_parts in vec\n"
@@ -205,10 +206,31 @@ TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
     others +=
         "      - nest:\n          - for i by 1\n          - for j by 1\n          - do " + name + " with scalar\n";
   }
+  return text + others;
+}
+
+/// Likely lengths of rows that leave a rest of the lanes, or are fewer.
+TEST(ScheduleVersions, SumsInLanesAreReadForAnyLikelySize) {
+  for (const char* const likely : {"likely: 64", "likely: 50", "likely: 3"}) {
+    std::string text = norm_of_rows;
+    text.replace(text.find("likely: 64"), 10, likely);
+    const SymbolicKernel kernel = symbolic_kernel(text);
+    const auto versions = parse_schedule_versions(sums_in_lanes(), "s.yaml", kernel, strips_machine());
+    ASSERT_TRUE(versions) << likely << "\n" << render(versions.diagnostics());
+    EXPECT_EQ(versions->front().schedules[0].nests.size(), 2U);
+    EXPECT_EQ(print(*versions, {}), sums_in_lanes());
+    CompileOptions options;
+    options.versions = *versions;
+    EXPECT_TRUE(compile_symbolic(kernel, strips_machine(), options).program);
+  }
+}
+
+/// The file, read again for sizes that leave a rest of the lanes, or have fewer.
+TEST(ScheduleVersions, SumsInLanesAreBoundAtEverySize) {
   for (const std::int64_t n : {1, 7, 8, 15, 64, 131}) {
     auto kernel = isamap::bind(symbolic_kernel(norm_of_rows), {{"M", 9}, {"N", n}});
     ASSERT_TRUE(kernel);
-    const auto schedule = parse_schedule(text + others, "s.yaml", *kernel, strips_machine());
+    const auto schedule = parse_schedule(sums_in_lanes(), "s.yaml", *kernel, strips_machine());
     ASSERT_TRUE(schedule) << n << "\n" << render(schedule.diagnostics());
     EXPECT_EQ(schedule->lanes.empty(), n < 16) << n;
     EXPECT_TRUE(lower(*schedule, *kernel, strips_machine())) << n;

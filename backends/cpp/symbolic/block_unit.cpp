@@ -244,15 +244,50 @@ std::string memory_text(const SymbolicProgram& program, TensorId id, const Hardw
                      element_type(model, tensor.dtype), count);
 }
 
+/// The parameters of the entry.
+std::string parameters_of(const SymbolicProgram& program, const BlockEntry& entry) {
+  std::string list = parameter_list(entry.arguments);
+  for (const SymbolicSize& size : program.kernel.facts.sizes)
+    list += fmt::format("{}long {}", list.empty() ? "" : ", ", entry.names.sizes.at(size.name));
+  return list;
+}
+
+/// Functions that run the grids at edges, which versions share, with the parameters of the entry.
+struct EdgeFunctions {
+  std::vector<std::string> calls;  ///< by grid; empty: it has no edges
+  std::string text;
+};
+EdgeFunctions edge_functions(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry,
+                             const BlockFunctions& functions) {
+  std::vector<std::string> names;
+  for (const EntryArgument& argument : entry.arguments) names.push_back(argument.name);
+  for (const SymbolicSize& size : program.kernel.facts.sizes) names.push_back(entry.names.sizes.at(size.name));
+  std::string list, unused;
+  for (const std::string& name : names) {
+    list += (list.empty() ? "" : ", ") + name;
+    unused += fmt::format("  (void){};\n", name);
+  }
+  EdgeFunctions edges;
+  std::map<std::string, std::string> known;  // name by text
+  for (std::size_t g = 0; g < program.grids.size(); ++g) {
+    std::string& call = edges.calls.emplace_back();
+    if (program.grids[g].edges.empty()) continue;
+    const std::string text = edges_text(program.grids[g], functions.grids[g], program.kernel, entry.names, model);
+    const auto [at, is_new] = known.try_emplace(text, fmt::format("{}_edges{}", entry.name, known.size() + 1));
+    call = fmt::format("{}({});", at->second, list);
+    if (is_new)
+      edges.text += fmt::format("// The positions at edges.\n[[gnu::noinline]] static void {}({}) {{\n{}{}}}\n\n",
+                                at->second, parameters_of(program, entry), unused, text);
+  }
+  return edges;
+}
+
 /// Checks the sizes and finds memory for intermediate tensors.
 std::string entry_head(const SymbolicProgram& program, const HardwareModel& model, const BlockEntry& entry,
                        const std::set<TensorId>& local) {
   const Kernel& kernel = program.kernel.sample;
   const auto& sizes = entry.names.sizes;
-  std::string list = parameter_list(entry.arguments);
-  for (const SymbolicSize& size : program.kernel.facts.sizes)
-    list += fmt::format("{}long {}", list.empty() ? "" : ", ", sizes.at(size.name));
-  std::string text = fmt::format("extern \"C\" int {}({}) {{\n", entry.name, list);
+  std::string text = fmt::format("extern \"C\" int {}({}) {{\n", entry.name, parameters_of(program, entry));
   text += size_checks(entry.name, program.kernel.facts, sizes);
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
     if (role_of(kernel, make_id<TensorId>(t)) != Role::intermediate) continue;
@@ -336,8 +371,8 @@ std::string row_bytes(const SymbolicProgram& program, const StripGroup& group, c
 class VersionPrinter {
  public:
   VersionPrinter(const SymbolicProgram& program, const HardwareModel& model, const EntryNames& names,
-                 const BlockFunctions& functions)
-      : program_(program), model_(model), names_(names), functions_(functions) {}
+                 const BlockFunctions& functions, const EdgeFunctions& edges)
+      : program_(program), model_(model), names_(names), functions_(functions), edges_(edges) {}
 
   /// The statements of version `v`, group by group.
   std::string print(std::size_t v) const {
@@ -369,6 +404,7 @@ class VersionPrinter {
   std::string grid(std::size_t v, std::size_t s, const Strip* strip) const {
     const std::size_t g = v * statements() + s;
     EntryNames names = names_;
+    names.edges = edges_.calls[g];
     if (strip != nullptr) names.once = "      if (strip0 == 0)\n";
     return grid_text(program_.grids[g], functions_.grids[g], program_.kernel, names, model_, strip);
   }
@@ -395,6 +431,7 @@ class VersionPrinter {
   const HardwareModel& model_;
   const EntryNames& names_;
   const BlockFunctions& functions_;
+  const EdgeFunctions& edges_;
 };
 
 }  // namespace
@@ -410,11 +447,12 @@ Result<TranslationUnit> print_block_unit(const SymbolicProgram& program, const H
   auto functions = print_block_functions(program, model, entry.name);
   if (!functions) return functions.diagnostics();
   TranslationUnit unit;
-  const VersionPrinter versions(program, model, entry.names, *functions);
+  const EdgeFunctions edges = edge_functions(program, model, entry, *functions);
+  const VersionPrinter versions(program, model, entry.names, *functions, edges);
   std::string text = entry_head(program, model, entry, versions.local());
   for (std::size_t v = 0; v < program.versions.size(); ++v)
     text += guarded_text(program.versions[v], versions.print(v), entry.names);
-  const std::string &tiles = functions->tiles, &rests = functions->rests;
+  const std::string &tiles = functions->tiles, rests = functions->rests + edges.text;
   functions->around.includes.insert({"<cstdio>", "<cstring>"});
   const auto pack = pack_text(program, model, entry, functions->around, unit);
   if (!pack) return pack.diagnostics();

@@ -369,11 +369,16 @@ std::string grid_text(const Grid& grid, const GridFunctions& functions, const Sy
     indent += "  ";
   }
   text += cell_call(place, functions, indent);
-  if (!place.has_edges()) return text + "  }\n";
-  text += "    if (by_edges) {\n";
+  if (place.has_edges()) text += "    if (by_edges) " + names.edges + "\n";
+  return text + "  }\n";
+}
+
+std::string edges_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
+                       const EntryNames& names, const HardwareModel& model) {
+  std::string text;
   for (std::size_t e = 0; e < grid.edges.size(); ++e)
     text += grid_text(grid.edges[e], functions.edges[e], kernel, names, model, nullptr);
-  return text + "    }\n  }\n";
+  return text;
 }
 
 }  // namespace isamap

@@ -22,4 +22,8 @@ struct Strip {
 std::string grid_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
                       const EntryNames& names, const HardwareModel& model, const Strip* strip);
 
+/// The statements of the grids at its edges, which `EntryNames::edges` calls.
+std::string edges_text(const Grid& grid, const GridFunctions& functions, const SymbolicKernel& kernel,
+                       const EntryNames& names, const HardwareModel& model);
+
 }  // namespace isamap

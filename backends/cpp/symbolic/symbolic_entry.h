@@ -25,6 +25,7 @@ struct EntryNames {
   std::map<TensorId, KeptNames> kept = {};
   std::string copied = {};    ///< condition of padded copies: "if (..)"
   std::string packings = {};  ///< counts calls of NAME_pack; empty: copies of constants are not kept
+  std::string edges = {};     ///< calls the function of the grids at edges: "NAME_edges1(..);"
   std::string once = {};      ///< condition of what is done for the first strip only: "if (..)"
 };
 
