@@ -79,7 +79,7 @@ struct SymbolicBandLoop {
 };
 
 /// Calls [first, first + count) run in bands of rows, these loops one after another, at sizes where one of the tensors
-/// between them has more bytes than `bytes`; elsewhere they run one after another.
+/// between them has more bytes than `bytes`, or where there is none; elsewhere they run one after another.
 struct SymbolicBands {
   std::size_t first = 0, count = 0;
   std::int64_t by = 0;  ///< rows of the last call in a band

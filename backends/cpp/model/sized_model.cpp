@@ -258,6 +258,7 @@ class SizedModelPrinter {
     std::string large;
     for (const SymbolicPort& tensor : bands.between)
       large += fmt::format("{}{} > {}", large.empty() ? "" : " || ", bytes_text(tensor), bands.bytes);
+    if (large.empty()) large = "true";
     std::string text = fmt::format("  if ({}) {{\n  // bands of {} rows\n", large, bands.by);
     for (const SymbolicBandLoop& loop : bands.loops) {
       if (loop.times > 1) text += fmt::format("  for (long band = 0; band < {}; ++band) {{\n", loop.times);
