@@ -235,10 +235,8 @@ class CompiledSymbolicModel final : public SymbolicModelRunner {
   std::vector<std::vector<std::int64_t>> traced_bytes(const Bindings& sizes) const {
     std::vector<std::vector<std::int64_t>> all;
     for (const SymbolicCall& call : model_.calls) {
-      const SymbolicKernel& kernel = model_.programs[call.program].kernel;
       auto& of_part = all.emplace_back();
-      for (const TensorId id : traced_tensors(kernel.sample))
-        of_part.push_back(bytes_at({"", kernel.sample.tensors[id.index()].dtype, kernel.shapes[id.index()]}, sizes));
+      for (const SymbolicResult& result : call.results) of_part.push_back(bytes_at(result.tensor, sizes));
     }
     return all;
   }

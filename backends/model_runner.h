@@ -47,7 +47,7 @@ Result<ModelOutcome> run_model_program(const ModelProgram& model, const Hardware
 class SymbolicModelRunner {
  public:
   virtual ~SymbolicModelRunner() = default;
-  /// `inputs`: by input, with the shapes of these sizes. `read` gets the results of each part (traced_tensors).
+  /// `inputs`: by input, with the shapes of these sizes. `read` gets the results of each call.
   virtual Result<ModelOutcome> run(const Bindings& sizes, const std::vector<TensorData>& inputs, double min_seconds,
                                    const TraceReader& read) = 0;
   virtual int compilations() const = 0;

@@ -77,11 +77,13 @@ bool build(const Options& options, const ModelSizes& sizes, SizedModel& made, Ex
     code = fail(Exit::wrong_input, plan.diagnostics());
     return false;
   }
-  plan->bands.clear();  // their rows are numbers
   made.planning = watch.seconds();
   auto compiled = compile_symbolic_model(*made.sampled, *plan, *made.machine, {with.compile, with.jobs, with.progress});
   if (!compiled) return not_possible(compiled.diagnostics());
   made.compiled = std::move(*compiled);
+  if (has_plan(options))
+    for (const RefusedBand& band : made.compiled->plan.bands_refused)
+      fmt::print(stderr, "note: no bands from '{}' to '{}': {}\n", band.first, band.last, band.reason);
   return true;
 }
 
@@ -99,6 +101,8 @@ Document json_of_parts(const CompiledSymbolicModelParts& compiled) {
                     {"statements", part.statements.size()},
                     {"program", part.program},
                     {"code", code_of(code)}};
+    for (const SymbolicBands& bands : compiled.program.bands)
+      if (list.size() >= bands.first && list.size() < bands.first + bands.count) one["band_rows"] = bands.by;
     if (!code.why_loops.empty()) one["loops_because"] = code.why_loops;
     list.push_back(std::move(one));
   }

@@ -34,20 +34,19 @@ class BandLinker {
 
  private:
   const Tensor& tensor(TensorId id) const { return with_.kernel.tensors[id.index()]; }
+  const Part& part_of(std::size_t part) const { return compiled_.plan.parts[bands_.group.first + part]; }
 
   /// From one row to the next, in the part that reads or writes the tensor.
   std::int64_t row_bytes_in(std::size_t part, TensorId id) const {
-    const auto rows = rows_of(with_.kernel, compiled_.plan.parts[bands_.group.first + part], bands_.schedule.axes);
-    for (const RowWindow& window : rows->reads)
-      if (window.tensor == id) return row_bytes(tensor(id), window.axis);
-    return row_bytes(tensor(id), row_axis(with_.kernel, bands_.schedule.axes, id));
+    return row_bytes(tensor(id), row_axis_in(with_.kernel, part_of(part), bands_.schedule, id));
   }
 
   Result<PartCall> call_of(const BandLoop& loop, std::size_t number) {
     const BandStep& step = loop.steps[number];
     const std::map<TensorId, std::int64_t>& moves = loop.moves[number];
     const Compilation& compilation = *compiled_.programs[bands_.programs[step.kernel]];
-    auto made = with_.call(step.kernel, sliced_constants(compiled_, bands_, with_.kernel, loop, number));
+    auto made =
+        with_.call(step.kernel, sliced_constants(with_.kernel, part_of(step.part), bands_.schedule, loop, number));
     if (!made) return made;
     const Kernel& kernel = bands_.kernels[step.kernel];
     for (std::size_t b = 0; b < made->arguments.size(); ++b) {
@@ -83,12 +82,12 @@ class BandLinker {
 
 }  // namespace
 
-SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBands& bands, const Kernel& kernel,
+SlicedConstants sliced_constants(const Kernel& kernel, const Part& part, const BandSchedule& schedule,
                                  const BandLoop& loop, std::size_t step) {
   SlicedConstants found;
   const BandStep& call = loop.steps[step];
-  if (bands.schedule.kernels[call.kernel].rest) return found;
-  const auto rows = rows_of(kernel, compiled.plan.parts[bands.group.first + call.part], bands.schedule.axes);
+  if (schedule.kernels[call.kernel].rest) return found;
+  const auto rows = rows_of(kernel, part, schedule.axes);
   for (const RowWindow& window : rows->reads) {
     if (!kernel.tensors[window.tensor.index()].constant) continue;
     ConstantSlices& slices = found[window.tensor];
@@ -99,6 +98,13 @@ SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBa
       slices.first.push_back(call.at.at(window.tensor) + (move == loop.moves[step].end() ? 0 : band * move->second));
   }
   return found;
+}
+
+int row_axis_in(const Kernel& kernel, const Part& part, const BandSchedule& schedule, TensorId tensor) {
+  const auto rows = rows_of(kernel, part, schedule.axes);
+  for (const RowWindow& window : rows->reads)
+    if (window.tensor == tensor) return window.axis;
+  return row_axis(kernel, schedule.axes, tensor);
 }
 
 Result<ModelBands> link_bands(const CompiledModel& compiled, const CompiledBands& bands, const BandLinking& with) {

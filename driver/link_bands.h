@@ -9,9 +9,11 @@
 
 namespace isamap {
 
-/// What step `step` of a loop reads in slices; it is a call.
-SlicedConstants sliced_constants(const CompiledModel& compiled, const CompiledBands& bands, const Kernel& kernel,
+/// What step `step` of a loop reads in slices; it is a call of `part`.
+SlicedConstants sliced_constants(const Kernel& kernel, const Part& part, const BandSchedule& schedule,
                                  const BandLoop& loop, std::size_t step);
+/// The axis of the rows of a tensor, in the part that reads or writes it.
+int row_axis_in(const Kernel& kernel, const Part& part, const BandSchedule& schedule, TensorId tensor);
 
 struct BandLinking {
   const Kernel& kernel;                       ///< of the model, in the orders of its plan

@@ -109,7 +109,7 @@ class Linker {
         if (loop.steps[s].kind == BandStep::Kind::call &&
             bands.programs[loop.steps[s].kernel] == compiled_.parts[p].program &&
             bands.group.first + loop.steps[s].part == p)
-          return sliced_constants(compiled_, bands, model_.kernel, loop, s);
+          return sliced_constants(model_.kernel, compiled_.plan.parts[p], bands.schedule, loop, s);
     return {};
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/row_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -79,6 +81,45 @@ std::vector<Buffer> packed(const Program& program) {
   return buffers;
 }
 
+/// Loops named by their order: a program of one row has fewer in front of them than others.
+class NumberedLoops {
+ public:
+  std::vector<Node> of(std::vector<Node> nodes) {
+    for (Node& node : nodes) std::visit([&](auto& n) { visit(n); }, node.is);
+    return nodes;
+  }
+
+ private:
+  void rename(AffineExpr& e) const { e = substitute(e, names_); }
+  void rename(Ref& ref) const {
+    for (AffineExpr& e : ref.index) rename(e);
+  }
+  void visit(Loop& loop) {
+    const std::string name = fmt::format("loop{}", names_.size());
+    names_[loop.variable] = AffineExpr::dim(name);
+    loop.variable = name;
+    loop.body = of(std::move(loop.body));
+  }
+  void visit(Guard& guard) {
+    for (AffineExpr& condition : guard.conditions) rename(condition);
+    guard.then = of(std::move(guard.then));
+    guard.otherwise = of(std::move(guard.otherwise));
+  }
+  void visit(Call& call) {
+    for (Ref& ref : call.operands) rename(ref);
+    for (Ref& ref : call.masks) rename(ref);
+    rename(call.counter);
+  }
+  void visit(Element& element) {
+    rename(element.write);
+    for (Ref& ref : element.reads) rename(ref);
+  }
+  void visit(const Sync&) {}
+  void visit(const Comment&) {}
+
+  std::map<std::string, AffineExpr> names_;
+};
+
 }  // namespace
 
 /// A whole program of so many rows, and its predicted cycles.
@@ -143,16 +184,6 @@ std::vector<RowPart> RowParts::walking_with_fewer_prefetches(Schedule& schedule)
   }
   schedule = std::move(fewer);
   return parts;
-}
-
-/// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
-bool RowParts::passes_cost() const {
-  std::int64_t all = 0;
-  for (std::size_t t = 0; t < kernel_.sample.tensors.size(); ++t) {
-    const Tensor& tensor = kernel_.sample.tensors[t];
-    if (!rows_.factor.contains(make_id<TensorId>(t))) all += byte_count(tensor);
-  }
-  return all > kept_nearest(model_);
 }
 
 std::vector<RowPart> RowParts::rests_first(const Schedule& schedule, const std::vector<RowPart>& parts,
@@ -236,10 +267,18 @@ std::vector<RowPart> RowParts::blocks(const Schedule& schedule, std::int64_t mos
   return same_packing(parts, parts) ? std::move(parts) : std::vector<RowPart>{};
 }
 
+bool passes_take_time(const SymbolicKernel& kernel, const Rows& rows, const HardwareModel& model) {
+  std::int64_t all = 0;
+  for (std::size_t t = 0; t < kernel.sample.tensors.size(); ++t)
+    if (!rows.factor.contains(make_id<TensorId>(t))) all += byte_count(kernel.sample.tensors[t]);
+  return all > kept_nearest(model);
+}
+
 bool same_packing(const std::vector<RowPart>& parts, const std::vector<RowPart>& others) {
   const RowPart& first = others.front();
+  const std::vector<Node> code = NumberedLoops().of(first.program.prepack);
   return std::all_of(parts.begin(), parts.end(), [&](const RowPart& part) {
-    return packed(part.program) == packed(first.program) && part.program.prepack == first.program.prepack;
+    return packed(part.program) == packed(first.program) && NumberedLoops().of(part.program.prepack) == code;
   });
 }
 

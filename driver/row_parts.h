@@ -14,6 +14,9 @@ namespace isamap {
 /// Rows of a block where no loop of a program walks all rows, the most first.
 inline constexpr std::int64_t row_blocks[] = {64, 32, 16, 8};
 
+/// Do the tensors without rows exceed the nearest cache, so that a second pass over them takes time?
+bool passes_take_time(const SymbolicKernel& kernel, const Rows& rows, const HardwareModel& model);
+
 class RowParts {
  public:
   RowParts(const SymbolicKernel& kernel, const HardwareModel& model, const CompileOptions& options, Rows rows)
@@ -42,7 +45,8 @@ class RowParts {
   /// Whole programs of blocks, where no loop walks all rows: each statement of a block runs before the next block.
   /// Blocks of one row serve any number of them; larger ones are made where the model says that a row is cheaper there.
   /// It does not price the latency between statements, which several rows hide: several statements have all blocks.
-  /// Blocks between the largest and the smallest are made where each pass takes time, and none of more rows than `most`.
+  /// Blocks between the largest and the smallest are made where each pass takes time, and none of more rows than
+  /// `most`.
   std::vector<RowPart> blocks(const Schedule& schedule, std::int64_t most) const;
 
  private:
@@ -51,7 +55,7 @@ class RowParts {
   std::optional<Program> lowered(const Schedule& schedule, std::int64_t rows) const;
   std::optional<RowPart> with_row_loops(const Schedule& schedule, std::int64_t tile) const;
   bool add_rests(const Schedule& schedule, std::vector<RowPart>& parts) const;
-  bool passes_cost() const;
+  bool passes_cost() const { return passes_take_time(kernel_, rows_, model_); }
   Compilation searched(std::int64_t rows) const;
   std::optional<RowBlock> block_of(const Schedule& schedule, std::int64_t rows,
                                    const std::vector<RowBlock>& others) const;

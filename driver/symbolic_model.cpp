@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <set>
 
+#include "driver/link_symbolic_model.h"
+#include "driver/plan/plan_model.h"
+#include "driver/row_parts.h"
+#include "driver/symbolic_bands.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
-#include "isamap/program_on_machine.h"
 #include "isamap/symbolic_compile.h"
-#include "planner/arena.h"
 #include "support/stopwatch.h"
 #include "support/threads.h"
 
@@ -27,6 +28,7 @@ std::string key_of(const SymbolicKernel& kernel) {
     key += "\n";
   };
   for (const auto& shape : kernel.shapes) add(shape);
+  for (const auto& strides : kernel.strides) add(strides);
   for (const SymbolicStatement& statement : kernel.statements) {
     add(statement.extents);
     for (const auto& index : statement.index) add(index);
@@ -55,156 +57,6 @@ bool is_sized(const SymbolicKernel& kernel) {
   return false;
 }
 
-/// Places tensors and weights, and lists the calls.
-class SymbolicLinker {
- public:
-  SymbolicLinker(const Model& sample, const std::vector<std::vector<AffineExpr>>& shapes,
-                 const std::vector<TensorData>& constants, const HardwareModel& machine,
-                 CompiledSymbolicModelParts& made, const std::vector<SymbolicKernel>& kernels)
-      : sample_(sample), shapes_(shapes), constants_(constants), machine_(machine), made_(made), kernels_(kernels) {
-    for (std::size_t t = 0; t < sample.kernel.tensors.size(); ++t)
-      number_[sample.kernel.tensors[t].name] = make_id<TensorId>(t);
-  }
-
-  Diagnostics link() {
-    place_ports();
-    place_tensors();
-    for (std::size_t p = 0; p < made_.parts.size(); ++p)
-      if (auto problems = call(p); !problems.empty()) return problems;
-    return {};
-  }
-
- private:
-  SymbolicModelProgram& linked() { return made_.program; }
-  SymbolicPort port(TensorId id, const std::string& name) const {
-    return {name, sample_.kernel.tensors[id.index()].dtype, shapes_[id.index()]};
-  }
-
-  void place_ports() {
-    for (const TensorId id : sample_.inputs) {
-      place_.try_emplace(id, ModelPlace{ModelPlace::In::input, static_cast<std::int64_t>(linked().inputs.size())});
-      linked().inputs.push_back(port(id, sample_.file_names.at(id)));
-    }
-    for (const TensorId id : sample_.outputs) {
-      place_.try_emplace(id, ModelPlace{ModelPlace::In::output, static_cast<std::int64_t>(linked().outputs.size())});
-      linked().outputs.push_back(port(id, sample_.file_names.at(id)));
-    }
-  }
-
-  /// A tensor takes the slot of one that is no longer needed and nearest to it in bytes at the sample.
-  void place_tensors() {
-    std::map<TensorId, Lifetime> lives;
-    for (std::size_t p = 0; p < made_.parts.size(); ++p) {
-      const SymbolicPartProgram& code = linked().programs[made_.parts[p].program];
-      for (std::size_t t = 0; t < kernels_[p].sample.tensors.size(); ++t) {
-        const Tensor& tensor = kernels_[p].sample.tensors[t];
-        if (tensor.constant) continue;
-        if (argument_program(code) && role_of(kernels_[p].sample, make_id<TensorId>(t)) == Role::intermediate) continue;
-        const TensorId id = number_.at(tensor.name);
-        if (place_.contains(id)) continue;
-        Lifetime& life = lives.try_emplace(id, Lifetime{0, p, p}).first->second;
-        life.last = p;
-        life.bytes = byte_count(sample_.kernel.tensors[id.index()]);
-      }
-    }
-    std::vector<std::pair<TensorId, Lifetime>> order(lives.begin(), lives.end());
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-      return a.second.first != b.second.first ? a.second.first < b.second.first : a.second.bytes > b.second.bytes;
-    });
-    std::vector<Lifetime> slots;  // last: of its tensors; bytes: the most at the sample
-    for (const auto& [id, life] : order) {
-      std::size_t best = slots.size();
-      for (std::size_t i = 0; i < slots.size(); ++i)
-        if (slots[i].last < life.first &&
-            (best == slots.size() || std::abs(slots[i].bytes - life.bytes) < std::abs(slots[best].bytes - life.bytes)))
-          best = i;
-      if (best == slots.size()) slots.emplace_back(), linked().slots.emplace_back();
-      slots[best] = {std::max(slots[best].bytes, life.bytes), life.first, life.last};
-      linked().slots[best].tensors.push_back(port(id, sample_.kernel.tensors[id.index()].name));
-      place_[id] = {ModelPlace::In::arena, static_cast<std::int64_t>(best)};
-    }
-  }
-
-  Diagnostics call(std::size_t p) {
-    const SymbolicModelPart& part = made_.parts[p];
-    const SymbolicPartProgram& code = linked().programs[part.program];
-    const Kernel& kernel = kernels_[p].sample;
-    SymbolicCall made{part.name, part.program, {}, {}};
-    const auto take = [&](TensorId t) {
-      const Tensor& tensor = kernel.tensors[t.index()];
-      const TensorId id = number_.at(tensor.name);
-      if (tensor.inout && started_.insert(id).second) begin(id, made);
-      return tensor.constant ? raw_weight(id) : place_.at(id);
-    };
-    const Program* const program = argument_program(code);
-    if (!program)
-      for (std::size_t t = 0; t < kernel.tensors.size(); ++t) made.arguments.push_back(take(make_id<TensorId>(t)));
-    std::vector<BufferId> packed;
-    for (std::size_t b = 0; program && b < program->buffers.size(); ++b) {
-      const Buffer& buffer = program->buffers[b];
-      auto& place = made.arguments.emplace_back();
-      if (buffer.ahead_of_time)
-        packed.push_back(make_id<BufferId>(b));
-      else if (buffer.role == BufferRole::argument)
-        place = take(buffer.tensor);
-    }
-    linked().calls.push_back(std::move(made));
-    return packed.empty() ? Diagnostics{} : pack(*program, part.program, kernel, packed, linked().calls.back());
-  }
-
-  /// A tensor that several parts write begins at the identity of its first writer.
-  void begin(TensorId id, SymbolicCall& made) const {
-    if (sample_.kernel.tensors[id.index()].inout) return;
-    const auto first = std::find_if(sample_.kernel.statements.begin(), sample_.kernel.statements.end(),
-                                    [&](const Computation& s) { return s.write.tensor == id; });
-    made.fill.push_back(
-        {place_.at(id), port(id, ""), identity(first->reduction, sample_.kernel.tensors[id.index()].dtype)});
-  }
-
-  ModelPlace append(const std::vector<std::uint8_t>& bytes) {
-    auto& all = linked().weights;
-    all.resize((all.size() + place_align - 1) / place_align * place_align);
-    const ModelPlace place{ModelPlace::In::weights, static_cast<std::int64_t>(all.size())};
-    all.insert(all.end(), bytes.begin(), bytes.end());
-    return place;
-  }
-  ModelPlace raw_weight(TensorId id) {
-    const auto known = place_.find(id);
-    return known != place_.end() ? known->second : place_[id] = append(constants_[id.index()].bytes);
-  }
-
-  Diagnostics pack(const Program& program, std::size_t number, const Kernel& kernel,
-                   const std::vector<BufferId>& buffers, SymbolicCall& made) {
-    std::vector<TensorData> own;
-    std::vector<TensorId> sources;
-    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-      const Tensor& tensor = kernel.tensors[t];
-      if (tensor.constant) sources.push_back(number_.at(tensor.name));
-      own.push_back(tensor.constant ? constants_[sources.back().index()] : make_data(program.kernel.tensors[t]));
-      own.back().shape = program.kernel.tensors[t].shape;
-    }
-    const auto [known, is_new] = packed_.try_emplace({number, sources});
-    if (is_new) {
-      const auto packed = isamap::pack(program, machine_, own);
-      if (!packed) return packed.diagnostics();
-      for (const TensorData& one : *packed) known->second.push_back(append(one.bytes));
-    }
-    for (std::size_t i = 0; i < buffers.size(); ++i) made.arguments[buffers[i].index()] = known->second[i];
-    return {};
-  }
-
-  const Model& sample_;
-  const std::vector<std::vector<AffineExpr>>& shapes_;
-  const std::vector<TensorData>& constants_;
-  const HardwareModel& machine_;
-  CompiledSymbolicModelParts& made_;
-  const std::vector<SymbolicKernel>& kernels_;  ///< by part
-  std::map<std::string, TensorId> number_;
-  std::map<TensorId, ModelPlace> place_;
-  std::set<TensorId> started_;
-  std::map<std::pair<std::size_t, std::vector<TensorId>>, std::vector<ModelPlace>> packed_;
-};
-
 bool have_equal_ranks(const Kernel& a, const Kernel& b) {
   return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
                     [](const Tensor& x, const Tensor& y) { return x.shape.size() == y.shape.size(); });
@@ -227,19 +79,6 @@ std::vector<Kernel> cut_alike(const std::vector<Model>& models, const Part& part
   return cuts;
 }
 
-/// The part of each sample, lifted.
-Result<SymbolicKernel> lifted_part(const std::vector<Model>& models, const Part& part, const SampledModel& sampled,
-                                   SizeFit& fit) {
-  const std::vector<Kernel> cuts = cut_alike(models, part);
-  std::vector<KernelAt> samples;
-  for (std::size_t n = 0; n < cuts.size(); ++n) samples.push_back({sampled.sizes[n], &cuts[n]});
-  auto kernel = lifted(sampled.facts, samples, fit);
-  if (!kernel) return kernel;
-  *kernel = without_unit_axes(*kernel);
-  if (auto problems = verify(*kernel); has_errors(problems)) return problems;
-  return kernel;
-}
-
 SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& machine, const CompileOptions& options) {
   SymbolicPartProgram code;
   if (is_sized(kernel)) {
@@ -258,6 +97,52 @@ SymbolicPartProgram compiled_part(SymbolicKernel kernel, const HardwareModel& ma
   code.kernel = std::move(kernel);
   return code;
 }
+
+/// Programs of parts, equal ones once.
+class PartPrograms {
+ public:
+  PartPrograms(const HardwareModel& machine, const SymbolicModelOptions& options)
+      : machine_(machine), options_(options) {}
+
+  std::size_t number_of(const SymbolicKernel& kernel) {
+    const auto [known, is_new] = known_.try_emplace(key_of(kernel), kernels_.size());
+    if (is_new) kernels_.push_back(kernel);
+    return known->second;
+  }
+
+  /// Those that are new.
+  void compile() {
+    const std::size_t first = programs_.size();
+    programs_.resize(kernels_.size());
+    Workers workers(static_cast<int>(options_.jobs));
+    std::atomic<std::size_t> done = first;
+    workers.for_each(kernels_.size() - first, [&](std::size_t p) {
+      programs_[first + p] = compiled_part(kernels_[first + p], machine_, options_.compile);
+      options_.progress(fmt::format("{} of {} parts compiled", ++done, kernels_.size()));
+    });
+  }
+
+  /// Leaves those that are used, with new numbers.
+  void keep(const std::vector<std::size_t*>& used) {
+    std::map<std::size_t, std::size_t> kept;
+    for (const std::size_t* number : used) kept.try_emplace(*number, 0);
+    std::size_t next = 0;
+    for (auto& [from, to] : kept) {
+      to = next++;
+      if (from != to) programs_[to] = std::move(programs_[from]);
+    }
+    programs_.resize(next);
+    for (std::size_t* number : used) *number = kept.at(*number);
+  }
+  std::vector<SymbolicPartProgram>& all() { return programs_; }
+
+ private:
+  const HardwareModel& machine_;
+  const SymbolicModelOptions& options_;
+  std::map<std::string, std::size_t> known_;
+  std::vector<SymbolicKernel> kernels_;
+  std::vector<SymbolicPartProgram> programs_;
+};
 
 SymbolicModelPart described_part(const Model& model, const Part& part) {
   SymbolicModelPart made;
@@ -337,61 +222,198 @@ Orders sizes_outermost(Orders orders, const Kernel& kernel, const std::vector<st
   return orders;
 }
 
+/// Does it pass over tensors without rows that leave the nearest cache once for each block of rows?
+bool passes_by_blocks(const SymbolicPartProgram& code, const HardwareModel& machine) {
+  if (!code.rows || !code.rows->grids.empty()) return false;
+  const auto& parts = code.rows->versions.back().parts;
+  const bool walks = std::any_of(parts.begin(), parts.end(), [](const RowPart& part) { return !part.loops.empty(); });
+  const auto rows = rows_of(code.kernel);
+  return !walks && rows && passes_take_time(code.kernel, *rows, machine);
+}
+
+class SymbolicModelCompiler {
+ public:
+  SymbolicModelCompiler(const SampledModel& sampled, const HardwareModel& machine, const SymbolicModelOptions& options)
+      : sampled_(sampled), machine_(machine), options_(options), fit_(sampled.sizes), programs_(machine, options) {}
+
+  Result<CompiledSymbolicModelParts> run(const ModelPlan& plan) {
+    const Stopwatch watch;
+    made_.plan = plan;
+    const auto in_file_order = lifted_shapes(sampled_.models, fit_);
+    if (!in_file_order) return in_file_order.diagnostics();
+    made_.plan.order = sizes_outermost(plan.order, sampled_.models[0].kernel, *in_file_order);
+    for (const Model& model : sampled_.models) models_.push_back(in_order(model, made_.plan.order));
+    const auto shapes = lifted_shapes(models_, fit_);
+    if (!shapes) return shapes.diagnostics();
+    if (auto problems = compile_parts(); !problems.empty()) return problems;
+    if (const ModelPlan apart = with_blocks_apart(); apart.parts.size() > made_.plan.parts.size()) {
+      made_.plan = apart;
+      if (auto problems = compile_parts(); !problems.empty()) return problems;
+    }
+    compile_bands();
+    keep_programs();
+    made_.program.name = models_[0].kernel.name;
+    made_.program.facts = sampled_.facts;
+    made_.program.strict_float = options_.compile.strict_float;
+    std::vector<TensorData> constants = sampled_.constants;
+    for (std::size_t t = 0; t < made_.plan.order.size() && t < constants.size(); ++t)
+      if (models_[0].kernel.tensors[t].constant) constants[t] = in_order(constants[t], made_.plan.order[t]);
+    if (Diagnostics problems = link_symbolic_model({models_[0], *shapes, constants, kernels_, bands_}, machine_, made_);
+        !problems.empty())
+      return problems;
+    made_.seconds = watch.seconds();
+    return std::move(made_);
+  }
+
+ private:
+  /// Of the plan.
+  Diagnostics compile_parts() {
+    made_.parts.clear();
+    kernels_.clear();
+    for (const Part& part : made_.plan.parts) {
+      SymbolicModelPart& one = made_.parts.emplace_back(described_part(models_[0], part));
+      auto kernel = lifted_kernel(cut_alike(models_, part), sampled_, fit_);
+      if (!kernel) {
+        Diagnostics problems = kernel.diagnostics();
+        for (Diagnostic& problem : problems) problem.message = one.name + ": " + problem.message;
+        return problems;
+      }
+      if (!kernel->sample.repeats.empty() && is_sized(*kernel))
+        return {no_loops_of(one, "its steps are rows of a size")};
+      one.program = programs_.number_of(*kernel);
+      kernels_.push_back(std::move(*kernel));
+    }
+    programs_.compile();
+    for (const SymbolicModelPart& part : made_.parts) {
+      const SymbolicPartProgram& code = programs_.all()[part.program];
+      if (!code.kernel.sample.repeats.empty() && !code.fixed) return {no_loops_of(part, code.why_loops)};
+    }
+    return {};
+  }
+
+  bool passes_by_blocks(const Part& part) {
+    const auto kernel = lifted_kernel(cut_alike(models_, part), sampled_, fit_);
+    if (!kernel) return true;
+    const std::size_t number = programs_.number_of(*kernel);
+    programs_.compile();
+    return isamap::passes_by_blocks(programs_.all()[number], machine_);
+  }
+
+  /// A joined part has no loops over rows where its statements do not share one: it is computed block by block, each a
+  /// pass over the weights. Its chains are parts of their own then, and their statements where a chain is the same
+  /// case; nothing where a single statement is.
+  std::optional<std::vector<Part>> with_row_loops(const std::vector<Part>& chains, const Part& part) {
+    std::vector<Part> apart;
+    for (const Part& chain : chains) {
+      if (!std::includes(part.statements.begin(), part.statements.end(), chain.statements.begin(),
+                         chain.statements.end()))
+        continue;
+      if (!passes_by_blocks(chain)) {
+        apart.push_back(chain);
+        continue;
+      }
+      for (const std::size_t s : chain.statements) {
+        apart.push_back({{s}});
+        if (passes_by_blocks(apart.back())) return std::nullopt;
+      }
+    }
+    std::size_t count = 0;
+    for (const Part& one : apart) count += one.statements.size();
+    return apart.size() > 1 && count == part.statements.size() ? std::optional(apart) : std::nullopt;
+  }
+
+  /// The plan with such parts apart; those of bands stay as they are.
+  ModelPlan with_blocks_apart() {
+    const std::vector<Part> chains = chain_plan(models_[0].kernel).parts;
+    ModelPlan apart = made_.plan;
+    apart.parts.clear();
+    for (std::size_t p = 0; p < made_.parts.size(); ++p) {
+      for (std::size_t g = 0; g < apart.bands.size(); ++g)
+        if (made_.plan.bands[g].first == p) apart.bands[g].first = apart.parts.size();
+      const Part& part = made_.plan.parts[p];
+      const bool is_blocks = isamap::passes_by_blocks(programs_.all()[made_.parts[p].program], machine_);
+      const auto own = is_blocks && !is_in_bands(p) ? with_row_loops(chains, part) : std::nullopt;
+      for (const Part& one : own.value_or(std::vector{part})) apart.parts.push_back(one);
+    }
+    return apart;
+  }
+
+  bool is_in_bands(std::size_t p) const {
+    return std::any_of(made_.plan.bands.begin(), made_.plan.bands.end(),
+                       [&](const BandGroup& group) { return p >= group.first && p < group.first + group.count; });
+  }
+
+  /// The groups of the plan that are possible at all sizes and lose no part to loops; the others leave the plan, with
+  /// the reason.
+  void compile_bands() {
+    std::vector<SymbolicBandParts> possible;
+    for (std::size_t g = 0; g < made_.plan.bands.size(); ++g) {
+      auto bands = bands_at_all_sizes(models_, sampled_, made_.plan, g, machine_, fit_);
+      if (!bands) {
+        refuse(made_.plan.bands[g], bands.diagnostics().front().message);
+        continue;
+      }
+      for (const SymbolicKernel& kernel : bands->kernels) bands->programs.push_back(programs_.number_of(kernel));
+      possible.push_back(std::move(*bands));
+    }
+    programs_.compile();
+    made_.plan.bands.clear();
+    for (SymbolicBandParts& bands : possible) {
+      if (const auto why = lost_to_loops(bands)) {
+        refuse(bands.group, *why);
+        continue;
+      }
+      made_.plan.bands.push_back(bands.group);
+      bands_.push_back(std::move(bands));
+    }
+  }
+
+  void refuse(const BandGroup& group, const std::string& why) {
+    const auto& statements = models_[0].kernel.statements;
+    const std::vector<Part>& parts = made_.plan.parts;
+    made_.plan.bands_refused.push_back({statements[parts[group.first].statements.front()].name,
+                                        statements[parts[group.first + group.count - 1].statements.back()].name, why});
+  }
+
+  /// Why a part is loops in bands, if it has better code as a whole, or strides, which loops have not.
+  std::optional<std::string> lost_to_loops(const SymbolicBandParts& bands) {
+    const auto is_loops = [&](std::size_t program) { return argument_program(programs_.all()[program]) == nullptr; };
+    for (std::size_t k = 0; k < bands.programs.size(); ++k) {
+      const auto& strides = bands.kernels[k].strides;
+      if (is_loops(bands.programs[k]) &&
+          (!is_loops(made_.parts[bands.group.first + bands.schedule.kernels[k].part].program) ||
+           std::any_of(strides.begin(), strides.end(), [](const auto& of_tensor) { return !of_tensor.empty(); })))
+        return programs_.all()[bands.programs[k]].why_loops;
+    }
+    return std::nullopt;
+  }
+
+  void keep_programs() {
+    std::vector<std::size_t*> used;
+    for (SymbolicModelPart& part : made_.parts) used.push_back(&part.program);
+    for (SymbolicBandParts& bands : bands_)
+      for (std::size_t& number : bands.programs) used.push_back(&number);
+    programs_.keep(used);
+    made_.program.programs = std::move(programs_.all());
+  }
+
+  const SampledModel& sampled_;
+  const HardwareModel& machine_;
+  const SymbolicModelOptions& options_;
+  SizeFit fit_;
+  PartPrograms programs_;
+  std::vector<Model> models_;            ///< by sample, in the orders of the plan
+  std::vector<SymbolicKernel> kernels_;  ///< by part
+  std::vector<SymbolicBandParts> bands_;
+  CompiledSymbolicModelParts made_;
+};
+
 }  // namespace
 
 Result<CompiledSymbolicModelParts> compile_symbolic_model(const SampledModel& sampled, const ModelPlan& plan,
                                                           const HardwareModel& machine,
                                                           const SymbolicModelOptions& options) {
-  const Stopwatch watch;
-  CompiledSymbolicModelParts made;
-  made.plan = plan;
-  SizeFit fit(sampled.sizes);
-  const auto in_file_order = lifted_shapes(sampled.models, fit);
-  if (!in_file_order) return in_file_order.diagnostics();
-  made.plan.order = sizes_outermost(plan.order, sampled.models[0].kernel, *in_file_order);
-  std::vector<Model> models;
-  for (const Model& model : sampled.models) models.push_back(in_order(model, made.plan.order));
-  const auto shapes = lifted_shapes(models, fit);
-  if (!shapes) return shapes.diagnostics();
-  std::vector<SymbolicKernel> kernels;
-  std::map<std::string, std::size_t> known;
-  std::vector<std::size_t> first_of;
-  for (const Part& part : plan.parts) {
-    SymbolicModelPart& one = made.parts.emplace_back(described_part(models[0], part));
-    auto kernel = lifted_part(models, part, sampled, fit);
-    if (!kernel) {
-      Diagnostics problems = kernel.diagnostics();
-      for (Diagnostic& problem : problems) problem.message = one.name + ": " + problem.message;
-      return problems;
-    }
-    if (!kernel->sample.repeats.empty() && is_sized(*kernel)) return no_loops_of(one, "its steps are rows of a size");
-    const auto [place, is_new] = known.try_emplace(key_of(*kernel), first_of.size());
-    if (is_new) first_of.push_back(kernels.size());
-    one.program = place->second;
-    kernels.push_back(std::move(*kernel));
-  }
-  made.program.name = models[0].kernel.name;
-  made.program.facts = sampled.facts;
-  made.program.strict_float = options.compile.strict_float;
-  made.program.programs.resize(first_of.size());
-  Workers workers(static_cast<int>(options.jobs));
-  std::atomic<std::size_t> done = 0;
-  workers.for_each(first_of.size(), [&](std::size_t p) {
-    made.program.programs[p] = compiled_part(kernels[first_of[p]], machine, options.compile);
-    options.progress(fmt::format("{} of {} parts compiled", ++done, first_of.size()));
-  });
-  for (const SymbolicModelPart& part : made.parts) {
-    const SymbolicPartProgram& code = made.program.programs[part.program];
-    if (!code.kernel.sample.repeats.empty() && !code.fixed) return no_loops_of(part, code.why_loops);
-  }
-  std::vector<TensorData> constants = sampled.constants;
-  for (std::size_t t = 0; t < made.plan.order.size() && t < constants.size(); ++t)
-    if (models[0].kernel.tensors[t].constant) constants[t] = in_order(constants[t], made.plan.order[t]);
-  if (Diagnostics problems = SymbolicLinker(models[0], *shapes, constants, machine, made, kernels).link();
-      !problems.empty())
-    return problems;
-  made.seconds = watch.seconds();
-  return made;
+  return SymbolicModelCompiler(sampled, machine, options).run(plan);
 }
 
 }  // namespace isamap

@@ -398,7 +398,8 @@ SymbolicKernel without_unit_axes(const SymbolicKernel& kernel) {
     std::map<std::string, AffineExpr> zero;
     std::vector<bool> gone(symbolic.extents.size(), false);
     for (std::size_t d = 0; d < symbolic.extents.size(); ++d) {
-      const bool last = d + 1 == symbolic.extents.size() && zero.size() == d;
+      const bool last =
+          d + 1 == symbolic.extents.size() && std::find(gone.begin(), gone.end(), false) + 1 == gone.end();
       gone[d] = symbolic.extents[d] == AffineExpr(1) && !last && !is_step(kernel, s, statement.domain.dims[d].name);
       if (!gone[d]) continue;
       zero[statement.domain.dims[d].name] = AffineExpr(0);

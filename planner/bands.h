@@ -44,6 +44,7 @@ struct BandAxes {
   std::map<TensorId, int> of;  ///< the axis of its rows; of tensors that are not here, the outermost above one element
   TensorId sum = {};           ///< that the first statement of the last part sums over bands; invalid: none
   std::string summed = {};     ///< its dim that the rows are points of
+  bool operator==(const BandAxes&) const = default;
 };
 
 /// How the rows of a part, which all its statements walk alike, depend on rows of other tensors.
@@ -105,6 +106,7 @@ struct BandLoop {
   std::int64_t times = 1;
   std::vector<BandStep> steps;                          ///< of the first of them
   std::vector<std::map<TensorId, std::int64_t>> moves;  ///< by step: rows by which `at` grows from band to band
+  bool operator==(const BandLoop&) const = default;
 };
 
 struct BandSchedule {
@@ -115,6 +117,7 @@ struct BandSchedule {
   std::map<TensorId, TensorId> in_place;
   std::vector<BandLoop> loops;  ///< in order of execution
   BandAxes axes;                ///< of the tensors that the group writes; none: the outermost
+  bool operator==(const BandSchedule&) const = default;
 };
 
 /// All bands of `by` rows of the last part, along this dim of its first statement (BandGroup::along). The last band

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "isamap/symbolic_program.h"
@@ -33,20 +34,58 @@ struct ArenaSlot {
   std::vector<SymbolicPort> tensors;
 };
 
-/// Elements that begin at the identity of a reduction, since several parts write into their tensor.
+/// Where an argument of a part begins; in the arena `at` is the number of a slot.
+struct SymbolicPlace : ModelPlace {
+  std::vector<AffineExpr> row = {};  ///< `offset` and `step` are multiples of the product of these extents
+};
+
+/// Elements that begin with a value: the identity of a reduction, since several parts write into their tensor, or what
+/// bands read beyond the rows of a tensor.
 struct SymbolicFill {
-  ModelPlace place;
+  SymbolicPlace place;
   SymbolicPort tensor;
   Scalar value;
+};
+
+/// Rows of a buffer that the next band reads again.
+struct SymbolicMove {
+  SymbolicPlace from, to;  ///< they may overlap
+  SymbolicPort rows;
+};
+
+/// A tensor that is whole.
+struct SymbolicResult {
+  SymbolicPlace place;
+  SymbolicPort tensor;
 };
 
 struct SymbolicCall {
   std::string name;
   std::size_t program = 0;
-  /// By buffer of the argument program, or by tensor of the kernel for loops. In the arena `at` is the number of a
-  /// slot.
-  std::vector<ModelPlace> arguments;
-  std::vector<SymbolicFill> fill;  ///< before the call
+  /// By buffer of the argument program, or by tensor of the kernel for loops.
+  std::vector<SymbolicPlace> arguments;
+  std::vector<SymbolicFill> fill;       ///< before the call
+  std::vector<SymbolicResult> results;  ///< that an observer is told of behind it
+};
+
+struct SymbolicBandStep {
+  std::size_t call = 0;  ///< in SymbolicModelProgram::calls: the part that it is a step of
+  std::variant<SymbolicCall, SymbolicFill, SymbolicMove> is;
+};
+
+struct SymbolicBandLoop {
+  std::int64_t times = 1;
+  std::vector<SymbolicBandStep> steps;
+};
+
+/// Calls [first, first + count) run in bands of rows, these loops one after another, at sizes where one of the tensors
+/// between them has more bytes than `bytes`, or where there is none; elsewhere they run one after another.
+struct SymbolicBands {
+  std::size_t first = 0, count = 0;
+  std::int64_t by = 0;  ///< rows of the last call in a band
+  std::vector<SymbolicBandLoop> loops;
+  std::vector<SymbolicPort> between;
+  std::int64_t bytes = 0;
 };
 
 struct SymbolicModelProgram {
@@ -54,6 +93,7 @@ struct SymbolicModelProgram {
   SizeFacts facts;
   std::vector<SymbolicPartProgram> programs;
   std::vector<SymbolicCall> calls;
+  std::vector<SymbolicBands> bands;  ///< of calls, ascending
   std::vector<SymbolicPort> inputs, outputs;
   std::vector<ArenaSlot> slots;
   std::vector<std::uint8_t> weights;

@@ -16,8 +16,8 @@
 namespace isamap {
 namespace {
 
-HardwareModel portable_machine() {
-  return load_hardware("scalar_c", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
+HardwareModel model_machine(const std::string& name = "scalar_c") {
+  return load_hardware(name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"})->model;
 }
 
 /// Scores of rows against each other, a table of positions, and a mean over all rows. `shift`: what is wrong at some
@@ -46,17 +46,21 @@ mean: Y[k] = T[k] / {1} over k: 6
 }
 
 struct Compiled {
-  HardwareModel machine = portable_machine();
+  HardwareModel machine;
   SampledModel sampled;
   CompiledSymbolicModelParts parts;
   std::unique_ptr<SymbolicModelRunner> runner;
 
   explicit Compiled(
-      const std::string& dims, Model (*model_at)(std::int64_t) = [](std::int64_t n) { return scores_at(n); }) {
+      const std::string& dims, Model (*model_at)(std::int64_t) = [](std::int64_t n) { return scores_at(n); },
+      const std::vector<BandGroup>& bands = {}, const std::string& target = "scalar_c")
+      : machine(model_machine(target)) {
     sampled = *sample_model(*size_facts_of(dims), [&](const Bindings& at) { return model_at(at.at("N")); });
     SymbolicModelOptions options;
     options.compile.schedule.max_evaluations = 20;
-    auto made = compile_symbolic_model(sampled, single_statements(sampled.models[0].kernel), machine, options);
+    ModelPlan plan = single_statements(sampled.models[0].kernel);
+    plan.bands = bands;
+    auto made = compile_symbolic_model(sampled, plan, machine, options);
     if (!made) throw std::runtime_error(render(made.diagnostics()));
     parts = std::move(*made);
     runner = make_symbolic_model_runner(parts.program, machine);
@@ -112,6 +116,95 @@ TEST(SymbolicModels, SizesAreOutermostButInScores) {
   }
 }
 
+/// Scores of three heads, of which each is a band.
+Model banded_heads_at(std::int64_t n) {
+  return with_origins(model_of(fmt::format(R"(kernel heads
+tensor X: f32[{0},3,2]
+tensor A: f32[{0},3,2]
+tensor B: f32[{0},3,2]
+tensor S: f32[3,{0},{0}]
+tensor M: f32[3,{0}]
+tensor E: f32[3,{0},{0}]
+tensor Y: f32[3,{0}]
+one: A[i,h,k] = X[i,h,k] + 1 over i: {0}, h: 3, k: 2
+two: B[i,h,k] = X[i,h,k] - 1 over i: {0}, h: 3, k: 2
+score: S[h,i,j] += A[i,h,k] * B[j,h,k] over h: 3, i: {0}, j: {0}, k: 2
+most: M[h,i] max= S[h,i,j] over h: 3, i: {0}, j: {0}
+less: E[h,i,j] = S[h,i,j] - M[h,i] over h: 3, i: {0}, j: {0}
+sum: Y[h,i] += E[h,i,j] over h: 3, i: {0}, j: {0}
+)",
+                                           n)));
+}
+
+TEST(SymbolicModels, HeadsRunInBandsAtSizesWhereTheirScoresAreLarge) {
+  Compiled compiled("N=1..120@9", &banded_heads_at, {{2, 4, 1, "h"}}, "x86_avx2");
+  ASSERT_EQ(compiled.parts.program.bands.size(), 1u) << compiled.parts.plan.bands_refused.front().reason;
+  const SymbolicBands& bands = compiled.parts.program.bands.front();
+  EXPECT_EQ(bands.by, 1);
+  EXPECT_FALSE(bands.between.empty());
+  for (const SymbolicBandLoop& loop : bands.loops)
+    for (const SymbolicBandStep& step : loop.steps)
+      if (const auto* call = std::get_if<SymbolicCall>(&step.is)) {
+        EXPECT_TRUE(argument_program(compiled.parts.program.programs[call->program])) << call->name;
+      }
+  if (availability(compiled.machine).how != ExecutionMode::native) GTEST_SKIP() << availability(compiled.machine).why;
+  for (const std::int64_t n : {1, 2, 5, 40, 73, 120}) {
+    const ModelRun run = compiled.run(n, banded_heads_at(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    EXPECT_LT(run.max_error, 1e-3) << n;  // of sums of 120 differences
+    EXPECT_EQ(run.parts.size(), 6u) << n;
+  }
+}
+
+/// The heads are summed up with weights of their own.
+Model summed_heads_at(std::int64_t n) {
+  Model model = model_of(fmt::format(R"(kernel summed
+tensor X: f32[6,{0},2]
+tensor S: f32[6,{0},{0}]
+tensor Y: f32[6,{0}]
+tensor W: f32[6,5] constant
+tensor Z: f32[{0},5]
+tensor R: f32[{0},5]
+score: S[h,i,j] += X[h,i,k] * X[h,j,k] over h: 6, i: {0}, j: {0}, k: 2
+most: Y[h,i] max= S[h,i,j] over h: 6, i: {0}, j: {0}
+mix: Z[i,c] += Y[h,i] * W[h,c] over i: {0}, c: 5, h: 6
+less: R[i,c] = Z[i,c] - 1 over i: {0}, c: 5
+)",
+                                     n));
+  auto values = std::make_shared<TensorData>(make_data(model.kernel.tensors[3]));
+  for (std::int64_t i = 0; i < values->count(); ++i) values->set(i, {double(i % 7) - 2.5, 0});
+  Weight weight;
+  weight.tensor = make_id<TensorId>(3);
+  weight.values = values;
+  model.weights = {weight};
+  return with_origins(std::move(model));
+}
+
+TEST(SymbolicModels, BandsSumUpHeadsWithSlicesOfWeights) {
+  Compiled compiled("N=1..120@9", &summed_heads_at, {{0, 3, 2, "h"}}, "x86_avx2");
+  ASSERT_EQ(compiled.parts.program.bands.size(), 1u) << compiled.parts.plan.bands_refused.front().reason;
+  EXPECT_EQ(compiled.parts.program.bands.front().by, 2);
+  if (availability(compiled.machine).how != ExecutionMode::native) GTEST_SKIP() << availability(compiled.machine).why;
+  for (const std::int64_t n : {1, 2, 5, 40, 73, 120}) {
+    const ModelRun run = compiled.run(n, summed_heads_at(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    EXPECT_LT(run.max_error, 1e-4) << n;
+  }
+}
+
+TEST(SymbolicModels, BandsAreAsNarrowAsTheLargestSizesNeed) {
+  const Compiled compiled("N=1..400@9", &summed_heads_at, {{0, 3, 2, "h"}}, "x86_avx2");
+  ASSERT_EQ(compiled.parts.plan.bands.size(), 1u) << compiled.parts.plan.bands_refused.front().reason;
+  EXPECT_EQ(compiled.parts.plan.bands.front().by, 1);  // scores of two heads: 1.3 MB
+}
+
+TEST(SymbolicModels, NoBandsOfRowsWhoseNumberDependsOnASize) {
+  const Compiled compiled("N=1..120@9", &banded_heads_at, {{2, 2, 3, "i"}}, "x86_avx2");
+  EXPECT_TRUE(compiled.parts.program.bands.empty());
+  ASSERT_EQ(compiled.parts.plan.bands_refused.size(), 1u);
+  EXPECT_EQ(compiled.parts.plan.bands_refused.front().reason, "the number of rows depends on a size");
+}
+
 /// Pairs of rows; the last one of odd sizes has a row beyond the tensor, which even sizes do not read.
 Model pooled_at(std::int64_t n) {
   Model model = model_of(fmt::format(R"(kernel pooled
@@ -157,7 +250,7 @@ TEST(SymbolicModels, RecurrencesOfEverySizeAreRefusedByName) {
   SymbolicModelOptions options;
   options.compile.schedule.max_evaluations = 20;
   const auto made =
-      compile_symbolic_model(*sampled, single_statements(sampled->models[0].kernel), portable_machine(), options);
+      compile_symbolic_model(*sampled, single_statements(sampled->models[0].kernel), model_machine(), options);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.diagnostics().front().message,
             "step: a recurrence has no program for all sizes: its steps are rows of a size");
@@ -185,7 +278,7 @@ TEST(SymbolicModels, OnlyLoopsAlongMemoryMayBeVectorized) {
   const auto kernel = symbolic_kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=?,j=8,k=?", "", {});
   ASSERT_TRUE(kernel);
   Surroundings around;
-  const auto text = print_plain_loops(*kernel, portable_machine(), "product", false, around);
+  const auto text = print_plain_loops(*kernel, model_machine(), "product", false, around);
   ASSERT_TRUE(text) << render(text.diagnostics());
   const std::size_t inner = text->find("for (long i_j");
   ASSERT_NE(inner, std::string::npos) << *text;

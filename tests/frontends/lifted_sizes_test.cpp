@@ -116,6 +116,29 @@ TEST(LiftedSizes, AxesOfOneElementAreDropped) {
   EXPECT_EQ(print_formula(flat.sample.statements[0], flat.sample.tensors), "Y[i,j] = X[i,j] + 1");
 }
 
+TEST(LiftedSizes, TheLastDimIsDroppedUnlessItIsTheOnlyOne) {
+  const auto flat_at = [](const std::string& rows) {
+    const auto kernel_at = [&](std::int64_t n) {
+      return *parse_kernel_yaml(fmt::format("kernel: k\ndims: {{}}\ntensors:\n  X: {{shape: [1, {0}, 1]}}\n"
+                                            "  Y: {{shape: [1, {0}, 1]}}\ncompute:\n  - Y[b,i,h] = X[b,i,h] + 1\n",
+                                            rows.empty() ? std::to_string(n) : rows),
+                                "k.yaml");
+    };
+    const std::vector<Kernel> kernels{kernel_at(8), kernel_at(9)};
+    std::vector<Bindings> samples{{{"N", 8}}, {{"N", 9}}};
+    SizeFit fit(samples);
+    return without_unit_axes(
+        *lifted(*size_facts_of("N=1..64"), {{samples[0], &kernels[0]}, {samples[1], &kernels[1]}}, fit));
+  };
+  const auto dims = [](const SymbolicKernel& kernel) {
+    std::string names;
+    for (const Dim& dim : kernel.sample.statements[0].domain.dims) names += dim.name + " ";
+    return names;
+  };
+  EXPECT_EQ(dims(flat_at("")), "i ");
+  EXPECT_EQ(dims(flat_at("1")), "h ");
+}
+
 TEST(SizeRanges, SayWhatIsWrong) {
   const auto told = [](const std::string& dims) {
     const auto facts = size_facts_of(dims);

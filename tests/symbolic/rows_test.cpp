@@ -239,6 +239,47 @@ TEST(HeavySymbolicRows, AtMoreSizes) {
 TEST(SymbolicRows, ABatchOfStridedWindowsAtManySizes) { run_many(strided_batch, "N", 0, 9); }
 TEST(SymbolicRows, HeavyStridedRowsAtManySizes) { run_many(window, "H", 4, 24); }
 
+/// One row has no loop in front of the code that packs, which is the same but for the names of its loops.
+TEST(SymbolicRows, SumsInPartsArePackedAlikeForEveryRest) {
+  const SymbolicKernel kernel = symbolic_kernel(R"(kernel: parts
+dims: {M: {max: 60, likely: 24}, N: 40, K: 24}
+tensors: {A: {shape: [M, K]}, B: {shape: [K, N], constant: true}, C: {shape: [M, N]}}
+compute:
+  - C[i,j] += A[i,k] * B[k,j]
+)");
+  const auto schedule = parse_schedule(R"(schedule: parts
+kernel: parts
+target: x86_avx2
+nest:
+  - stage B in ram as [j/8, k, j%8] aot
+  - for k by 12
+  - for i by 4
+  - for j by 8
+  - stage C in vec
+  - for k by 1
+  - stage B in vec
+  - for i by 1 unroll
+  - stage A in vec
+  - do s0 with fma_f32(j=j)
+)",
+                                       "s.yaml", *bind(kernel, {{"M", 24}}), machine());
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  CompileOptions options;
+  options.hand_written = *schedule;
+  const SymbolicCompilation program = compile_symbolic(kernel, machine(), options);
+  ASSERT_TRUE(program.program) << render(program.problems);
+  const RowVersion& version = program.program->versions.back();
+  EXPECT_FALSE(version.parts.front().loops.empty());
+  EXPECT_FALSE(version.parts.back().program.prepack.empty());
+  if (!runs_here()) GTEST_SKIP() << availability(machine()).why;
+  const auto runner = make_symbolic_runner(*program.program, machine());
+  for (const std::int64_t rows : {0, 1, 4, 7, 60}) {
+    const auto checked = run_at(*runner, kernel, {{"M", rows}}, ExecutionMode::native);
+    ASSERT_TRUE(checked) << render(checked.diagnostics());
+    EXPECT_TRUE(checked->correct) << rows << ": " << checked->first_difference;
+  }
+}
+
 /// A copy of the output of all images: no loop walks them. An image costs the same in a block of several.
 TEST(SymbolicRows, BlocksAreAsLargeAsTheyAreCheaper) {
   const SymbolicKernel kernel = symbolic_kernel(R"(kernel: weights

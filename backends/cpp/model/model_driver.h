@@ -20,7 +20,7 @@ struct TracedArray {
 std::string model_driver_text(const ModelUnit& unit, const ModelProgram& model,
                               const std::vector<std::vector<TracedArray>>& traced);
 
-/// The same at sizes; "trace" has every output of each part (traced_tensors).
+/// The same at sizes; "trace" has the results of each call.
 std::string model_driver_text(const ModelUnit& unit, const SymbolicModelProgram& model);
 
 }  // namespace isamap

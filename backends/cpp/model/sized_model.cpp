@@ -14,6 +14,7 @@
 #include "backends/cpp/symbolic/symbolic_unit.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
+#include "support/overloaded.h"
 
 namespace isamap {
 namespace {
@@ -38,6 +39,40 @@ struct SizedPart {
   std::vector<SizedArgument> arguments;
   bool sized = true;  ///< the sizes follow the pointers
 };
+
+/// For the comment of the header.
+std::string ports(const char* title, const std::vector<SymbolicPort>& ports, const std::vector<std::int64_t>& aligns) {
+  std::string text = fmt::format("   {}:\n", title);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    std::string shape;
+    for (const AffineExpr& axis : ports[i].shape) shape += (shape.empty() ? "" : ", ") + isamap::print(axis);
+    text += fmt::format("     {}: {}, {}[{}], at a multiple of {}\n", i, comment_text(ports[i].name),
+                        name(ports[i].dtype), comment_text(shape), aligns[i]);
+  }
+  return text;
+}
+
+/// With the rows of a band, which a loop counts.
+std::string place_text(const SymbolicPlace& place, const std::map<std::string, std::string>& sizes) {
+  std::string rows;
+  if (place.offset != 0) rows += fmt::format("{}", place.offset);
+  if (place.step != 0) rows += fmt::format("{}{} * band", rows.empty() ? "" : " + ", place.step);
+  const bool sized = std::any_of(place.row.begin(), place.row.end(), [](const auto& e) { return e != AffineExpr(1); });
+  if (!rows.empty()) rows = sized ? fmt::format(" + ({}) * {}", rows, count_text(place.row, sizes)) : " + " + rows;
+  switch (place.in) {
+    case ModelPlace::In::nowhere:
+      return "nullptr";
+    case ModelPlace::In::input:
+      return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
+    case ModelPlace::In::output:
+      return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
+    case ModelPlace::In::arena:
+      return fmt::format("arena + slots[{}]{}", place.at, rows);
+    case ModelPlace::In::weights:
+      return fmt::format("weights + {}{}", place.at, rows);
+  }
+  return "nullptr";
+}
 
 class SizedModelPrinter {
  public:
@@ -156,27 +191,13 @@ class SizedModelPrinter {
     return text;
   }
 
-  static std::string pointer(const ModelPlace& place) {
-    switch (place.in) {
-      case ModelPlace::In::nowhere:
-        return "nullptr";
-      case ModelPlace::In::input:
-        return fmt::format("inputs[{}]", place.at);
-      case ModelPlace::In::output:
-        return fmt::format("outputs[{}]", place.at);
-      case ModelPlace::In::arena:
-        return fmt::format("arena + slots[{}]", place.at);
-      case ModelPlace::In::weights:
-        return fmt::format("weights + {}", place.at);
-    }
-    return "nullptr";
-  }
+  std::string pointer(const SymbolicPlace& place) const { return place_text(place, sizes_); }
 
   std::string call_text(const SymbolicCall& call) {
     const SizedPart& part = parts_[call.program];
     std::string list;
     for (const SizedArgument& a : part.arguments) {
-      const ModelPlace& place = call.arguments[a.place];
+      const SymbolicPlace& place = call.arguments[a.place];
       if (place.in == ModelPlace::In::input || place.in == ModelPlace::In::output) {
         auto& align =
             (place.in == ModelPlace::In::input ? aligns_in_ : aligns_out_)[static_cast<std::size_t>(place.at)];
@@ -202,24 +223,65 @@ class SizedModelPrinter {
 
   /// Results of a call, for who observes it.
   std::string results_text(std::size_t c) const {
-    const SymbolicCall& call = model_.calls[c];
-    const SymbolicKernel& kernel = model_.programs[call.program].kernel;
     std::string text;
-    for (const TensorId id : traced_tensors(kernel.sample))
-      for (const SizedArgument& a : parts_[call.program].arguments)
-        if (a.tensor == id)
-          text += fmt::format("  NAME_RESULT({}, {}, {})\n", c, pointer(call.arguments[a.place]),
-                              bytes_text({"", kernel.sample.tensors[id.index()].dtype, kernel.shapes[id.index()]}));
+    for (const SymbolicResult& result : model_.calls[c].results)
+      text += fmt::format("  NAME_RESULT({}, {}, {})\n", c, pointer(result.place), bytes_text(result.tensor));
+    return text;
+  }
+
+  /// One after another, with their times.
+  std::string calls_text(std::size_t first, std::size_t count) {
+    std::string text;
+    for (std::size_t c = first; c < first + count; ++c) {
+      for (const SymbolicFill& fill : model_.calls[c].fill) text += fill_text(fill);
+      text += fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(model_.calls[c]),
+                          comment_text(model_.calls[c].name), c);
+    }
+    return text;
+  }
+
+  std::string step_text(const SymbolicBandStep& step) {
+    return std::visit(overloaded{[&](const SymbolicCall& call) {
+                                   return fmt::format("  {}  // {}\n  NAME_AFTER({})\n", call_text(call),
+                                                      comment_text(call.name), step.call);
+                                 },
+                                 [&](const SymbolicFill& fill) { return fill_text(fill); },
+                                 [&](const SymbolicMove& move) {
+                                   return fmt::format("  std::memmove({}, {}, {});\n", pointer(move.to),
+                                                      pointer(move.from), bytes_text(move.rows));
+                                 }},
+                      step.is);
+  }
+
+  /// Loops of calls at sizes where a tensor between them is large, else one call after another.
+  std::string bands_text(const SymbolicBands& bands) {
+    std::string large;
+    for (const SymbolicPort& tensor : bands.between)
+      large += fmt::format("{}{} > {}", large.empty() ? "" : " || ", bytes_text(tensor), bands.bytes);
+    if (large.empty()) large = "true";
+    std::string text = fmt::format("  if ({}) {{\n  // bands of {} rows\n", large, bands.by);
+    for (const SymbolicBandLoop& loop : bands.loops) {
+      if (loop.times > 1) text += fmt::format("  for (long band = 0; band < {}; ++band) {{\n", loop.times);
+      for (const SymbolicBandStep& step : loop.steps) text += step_text(step);
+      if (loop.times > 1) text += "  }\n";
+    }
+    return text + "  } else {\n" + calls_text(bands.first, bands.count) + "  }\n";
+  }
+
+  std::string all_calls() {
+    std::string text;
+    auto bands = model_.bands.begin();
+    for (std::size_t c = 0; c < model_.calls.size();) {
+      const bool begins = bands != model_.bands.end() && bands->first == c;
+      const std::size_t count = begins ? bands->count : 1;
+      text += begins ? bands_text(*bands++) : calls_text(c, 1);
+      for (const std::size_t end = c + count; c < end; ++c) text += results_text(c);
+    }
     return text;
   }
 
   std::string run_entry() {
-    std::string calls;
-    for (std::size_t c = 0; c < model_.calls.size(); ++c) {
-      for (const SymbolicFill& fill : model_.calls[c].fill) calls += fill_text(fill);
-      calls += fmt::format("  {}  // {}\n  NAME_AFTER({})\n{}", call_text(model_.calls[c]),
-                           comment_text(model_.calls[c].name), c, results_text(c));
-    }
+    const std::string calls = all_calls();
     return named(fmt::format(R"(
 extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* const* inputs, void* const* outputs,
                         void* own_arena) {{
@@ -235,7 +297,11 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 #ifdef NAME_PROFILE
   double begun = isamap_now();
 #define NAME_AFTER(part) \
-  if (own_arena == nullptr) model->seconds[part] += isamap_now() - begun;
+  if (own_arena == nullptr) {{ \
+    const double now = isamap_now(); \
+    model->seconds[part] += now - begun; \
+    begun = now; \
+  }}
 #define NAME_RESULT(part, at, bytes) \
   if (own_arena == nullptr && model->after != nullptr) model->after(model->user, part, at, bytes); \
   begun = isamap_now();
@@ -344,18 +410,6 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
     return named(text + "\n" + interface_text(ModelKind::sized));
   }
 
-  static std::string ports(const char* title, const std::vector<SymbolicPort>& ports,
-                           const std::vector<std::int64_t>& aligns) {
-    std::string text = fmt::format("   {}:\n", title);
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      std::string shape;
-      for (const AffineExpr& axis : ports[i].shape) shape += (shape.empty() ? "" : ", ") + isamap::print(axis);
-      text += fmt::format("     {}: {}, {}[{}], at a multiple of {}\n", i, comment_text(ports[i].name),
-                          name(ports[i].dtype), comment_text(shape), aligns[i]);
-    }
-    return text;
-  }
-
   const SymbolicModelProgram& model_;
   const HardwareModel& machine_;
   std::string name_;
@@ -372,13 +426,6 @@ extern "C" int NAME_run(NAME* model, const std::int64_t* sizes, const void* cons
 
 Result<ModelUnit> print_symbolic_model(const SymbolicModelProgram& model, const HardwareModel& machine) {
   return SizedModelPrinter(model, machine).print();
-}
-
-std::vector<TensorId> traced_tensors(const Kernel& part) {
-  std::vector<TensorId> list;
-  for (std::size_t t = 0; t < part.tensors.size(); ++t)
-    if (role_of(part, make_id<TensorId>(t)) == Role::output) list.push_back(make_id<TensorId>(t));
-  return list;
 }
 
 std::string weights_file(const SymbolicModelProgram& model) { return weights_file(only_weights(model)); }

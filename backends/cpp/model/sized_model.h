@@ -11,9 +11,6 @@ namespace isamap {
 /// Errors: what a part's printer refuses.
 Result<ModelUnit> print_symbolic_model(const SymbolicModelProgram& model, const HardwareModel& machine);
 
-/// The tensors of a part's kernel that "trace" has: its outputs, in order.
-std::vector<TensorId> traced_tensors(const Kernel& part);
-
 /// The weights as a file, as of a ModelProgram.
 std::string weights_file(const SymbolicModelProgram& model);
 
