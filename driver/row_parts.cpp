@@ -95,7 +95,7 @@ class NumberedLoops {
     for (AffineExpr& e : ref.index) rename(e);
   }
   void visit(Loop& loop) {
-    const std::string name = fmt::format("loop{}", names_.size());
+    const std::string name = fmt::format("loop{}", loops_++);
     names_[loop.variable] = AffineExpr::dim(name);
     loop.variable = name;
     loop.body = of(std::move(loop.body));
@@ -118,6 +118,7 @@ class NumberedLoops {
   void visit(const Comment&) {}
 
   std::map<std::string, AffineExpr> names_;
+  std::size_t loops_ = 0;
 };
 
 }  // namespace

@@ -375,8 +375,10 @@ Result<SymbolicKernel> parse_symbolic_kernel(const std::string& text, const std:
     const yaml::Node* const tensors = top.required("tensors");
     const yaml::Node* const where = top.child("where");
     const yaml::Node* const compute = top.required("compute");
+    const std::size_t before = file.diagnostics.size();
     top.finish();
-    if (top.child("dims") || !has_errors(file.diagnostics)) {  // else each name of a size would be an error
+    const bool misspelt_dims = file.diagnostics.size() > before && !top.child("dims");
+    if (!misspelt_dims) {  // else each name of a size would be an error
       read_tensors(file, tensors);
       read_where(file, where);
       if (tensors) read_compute(file, compute);  // the same of each name of a tensor

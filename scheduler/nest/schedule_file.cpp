@@ -255,7 +255,10 @@ Kernel without_rest_of_lanes(const ScheduledStatement& one, const yaml::Node* wr
     counts.push_back(domain.dims[static_cast<std::size_t>(domain.find(axis.dim))].extent);
     for (const yaml::Node& item : written->items) {
       const auto parts = parse_vectorized_reduction(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
-      if (!parts || parts->dim != axis.dim) continue;
+      constexpr std::int64_t most = 1 << 16;  // more are refused where the schedule is read
+      if (!parts || parts->dim != axis.dim || parts->lanes < 1 || parts->lanes > most || parts->depth < 1 ||
+          parts->depth > most)
+        continue;
       const std::int64_t round = parts->lanes * parts->depth;
       counts.back() = std::max<std::int64_t>(2, ceil_div(counts.back(), round)) * round;
     }

@@ -249,6 +249,10 @@ TEST(KernelYaml, AMisspeltSectionIsOneMessage) {
       "    ^\n"
       "  note: known keys: kernel, dims, facts, tensors, where, compute\n"
       "  hint: did you mean 'dims'?\n");
+  const std::string each =
+      problems("kernel: 1 bad\ntensors: {X: {shape: [8], dtype: q7}}\ncompute: [\"Y[i] = X[i] +\"]\n");
+  for (const char* place : {"k.yaml:1:", "k.yaml:2:", "k.yaml:3:"})
+    EXPECT_NE(each.find(place), std::string::npos) << "without dims, too: " << each;
 }
 
 TEST(KernelYaml, VerifierFindingsHaveAPlace) {

@@ -51,12 +51,13 @@ compute:
   - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
 )";
 
-/// Each position has few terms: those at edges have grids of their own. The windows are 3 x 3, two rows apart.
+/// Each position has few terms: those at edges have grids of their own. The windows are 3 x 3, two rows apart. The output has the name of
+/// a function.
 inline const std::string symbolic_edges = R"(kernel: edges
 dims: {N: {max: 3, likely: 1}, H: {max: 60, likely: 15}, W: {max: 60, likely: 15}}
-tensors: {I: {shape: [N, H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, O: {shape: [N, H, W, 20]}}
+tensors: {I: {shape: [N, H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, edges_edges1: {shape: [N, H, W, 20]}}
 compute:
-  - O[n,p,q,c] += I[n,p+2*r-2,q+s-1,c] * F[r,s,c]
+  - edges_edges1[n,p,q,c] += I[n,p+2*r-2,q+s-1,c] * F[r,s,c]
 )";
 
 inline const std::string symbolic_scores = R"(kernel: scores

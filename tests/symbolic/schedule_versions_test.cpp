@@ -128,6 +128,17 @@ TEST(ScheduleVersions, TheCoverIsProvedWhenTheFileIsRead) {
   }
 }
 
+TEST(ScheduleVersions, LanesThatNoMachineHasAreRefused) {
+  const SymbolicKernel kernel = read_kernel(two_statements);
+  for (const char* lanes : {"0", "-4", "8 by 0", "4611686018427387904"}) {
+    const std::string text = std::string("schedule: sums\nversions:\n  - statements:\n      - lanes: [s0 j ") + lanes +
+                             "]\n        nests:\n          -\n            - for i by 1\n            - for j by 1\n" +
+                             "            - do s0 with scalar\n      - nest:\n          - for i by 1\n" +
+                             "          - for j by 1\n          - do s1 with scalar\n";
+    EXPECT_NE(refusal(text, kernel), "") << lanes;
+  }
+}
+
 TEST(ScheduleVersions, WrongFilesHaveACaretAndAHint) {
   const SymbolicKernel kernel = read_kernel(some_rows);
   const std::string right = print(searched(kernel, {{at_most("M", 8)}, {}}));

@@ -195,6 +195,8 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
     entry.names.kept[id] = {names.unique(kernel.tensors[id.index()].name + "_kept"),
                             names.unique(kernel.tensors[id.index()].name + "_last")};
   if (!kept.empty()) entry.names.packings = names.unique(entry.name + "_packings");
+  for (std::size_t g = 0; g < program.grids.size(); ++g)
+    entry.names.edge_functions.push_back(names.unique(fmt::format("{}_edges{}", entry.name, g + 1)));
   return entry;
 }
 
@@ -273,7 +275,7 @@ EdgeFunctions edge_functions(const SymbolicProgram& program, const HardwareModel
     std::string& call = edges.calls.emplace_back();
     if (program.grids[g].edges.empty()) continue;
     const std::string text = edges_text(program.grids[g], functions.grids[g], program.kernel, entry.names, model);
-    const auto [at, is_new] = known.try_emplace(text, fmt::format("{}_edges{}", entry.name, known.size() + 1));
+    const auto [at, is_new] = known.try_emplace(text, entry.names.edge_functions[known.size()]);
     call = fmt::format("{}({});", at->second, list);
     if (is_new)
       edges.text += fmt::format("// The positions at edges.\n[[gnu::noinline]] static void {}({}) {{\n{}{}}}\n\n",

@@ -23,10 +23,11 @@ struct EntryNames {
   std::map<std::string, std::string> sizes;  ///< by size
   std::map<BufferId, std::string> packed;    ///< by buffer of the arguments that is packed ahead of time
   std::map<TensorId, KeptNames> kept = {};
-  std::string copied = {};    ///< condition of padded copies: "if (..)"
-  std::string packings = {};  ///< counts calls of NAME_pack; empty: copies of constants are not kept
-  std::string edges = {};     ///< calls the function of the grids at edges: "NAME_edges1(..);"
-  std::string once = {};      ///< condition of what is done for the first strip only: "if (..)"
+  std::string copied = {};                       ///< condition of padded copies: "if (..)"
+  std::string packings = {};                     ///< counts calls of NAME_pack; empty: copies of constants are not kept
+  std::vector<std::string> edge_functions = {};  ///< of positions at edges, at most one a grid
+  std::string edges = {};                        ///< calls the function of the grids at edges: "NAME_edges1(..);"
+  std::string once = {};                         ///< condition of what is done for the first strip only: "if (..)"
 };
 
 /// `a*M + b` with divisions that round down; `names`: of the arguments, by size.
