@@ -51,8 +51,8 @@ compute:
   - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
 )";
 
-/// Each position has few terms: those at edges have grids of their own. The windows are 3 x 3, two rows apart. The output has the name of
-/// a function.
+/// Each position has few terms: those at edges have grids of their own. The windows are 3 x 3, two rows apart. The
+/// output has the name of a function.
 inline const std::string symbolic_edges = R"(kernel: edges
 dims: {N: {max: 3, likely: 1}, H: {max: 60, likely: 15}, W: {max: 60, likely: 15}}
 tensors: {I: {shape: [N, H, W, 20], outside: 0}, F: {shape: [3, 3, 20]}, edges_edges1: {shape: [N, H, W, 20]}}
