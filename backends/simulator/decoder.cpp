@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "backends/encoding/real_number.h"
+#include "backends/simulator/operand_position.h"
 #include "ir/legal.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 namespace {
@@ -68,15 +70,44 @@ std::vector<std::pair<std::string, std::vector<std::int64_t>>> listed_choices(co
   return all;
 }
 
+/// The address of an operand in steps of its memory; the only register of a file is number 0.
+std::optional<std::int64_t> address_of(const Command& command, const Operand& operand, const HardwareModel& model) {
+  if (const auto at = command.value({operand.name, "", ""})) return at;
+  const bool only =
+      operand.memory.valid() && model.memory(operand.memory).is_register() && model.memory(operand.memory).count == 1;
+  return only ? std::optional<std::int64_t>(0) : std::nullopt;
+}
+
+/// Tokens that the commands push and pop.
+Values tokens_of(const Command& command) {
+  Values tokens;
+  for (const auto& [name, value] : command.values)
+    if (name.starts_with("push[") || name.starts_with("pop[")) tokens.emplace(name, value);
+  return tokens;
+}
+
+/// Do two moves copy the same bytes? Their element types may differ: a copy keeps every bit.
+bool move_same_bytes(const Command& a, const Command& b, const HardwareModel& model) {
+  if (!is_move(*a.instruction) || !is_move(*b.instruction) || tokens_of(a) != tokens_of(b)) return false;
+  for (int access = 0; access < 2; ++access) {
+    const Operand &x = operand_of(*a.instruction, access), &y = operand_of(*b.instruction, access);
+    const auto at = address_of(a, x, model);
+    if (!x.memory.valid() || x.memory != y.memory || !at || at != address_of(b, y, model)) return false;
+  }
+  const auto bytes = moved_bytes(a, model);
+  return bytes && bytes == moved_bytes(b, model);
+}
+
 /// Do two commands have the same effect?
-bool same_effect(const Command& a, const Command& b) {
-  if (!(a.instruction->semantics == b.instruction->semantics) || !(a.instruction->sets == b.instruction->sets) ||
-      a.values != b.values)
-    return false;
-  return std::equal(a.instruction->operands.begin(), a.instruction->operands.end(), b.instruction->operands.begin(),
-                    b.instruction->operands.end(), [](const Operand& x, const Operand& y) {
-                      return x.memory == y.memory && x.dtype == y.dtype && x.layout == y.layout;
-                    });
+bool same_effect(const Command& a, const Command& b, const HardwareModel& model) {
+  if (!(a.instruction->sets == b.instruction->sets)) return false;
+  const bool same_operands =
+      std::equal(a.instruction->operands.begin(), a.instruction->operands.end(), b.instruction->operands.begin(),
+                 b.instruction->operands.end(), [](const Operand& x, const Operand& y) {
+                   return x.memory == y.memory && x.dtype == y.dtype && x.layout == y.layout;
+                 });
+  return (same_operands && a.instruction->semantics == b.instruction->semantics && a.values == b.values) ||
+         move_same_bytes(a, b, model);
 }
 
 }  // namespace
@@ -258,7 +289,7 @@ Result<Decoder::Decoded> Decoder::decode_word(std::string_view digits, const Kno
       if (!first || &instruction == meant) first = decoded->diagnostics().front();
       continue;
     }
-    if (found && !same_effect(found->command, (*decoded)->command))
+    if (found && !same_effect(found->command, (*decoded)->command, model_))
       return error(fmt::format("word {} decodes as '{}' and as '{}', which have different effects", digits,
                                found->command.instruction->name, instruction.name));
     if (!found || &instruction == meant) found = std::move(**decoded);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/simulator/operand_position.h"
 #include "hwdesc/model/encodable_values.h"
 #include "hwdesc/model/memory_time.h"
 #include "ir/legal.h"
@@ -103,48 +104,6 @@ std::optional<Diagnostic> Machine::extents_of(const Command& command, Use& use) 
   return no.empty() ? std::nullopt : std::optional(error(no));
 }
 
-Result<AffineExpr> Machine::position_of(const Command& command, const Operand& operand,
-                                        const isamap::Access& subscripts, const Use& use) const {
-  if (std::holds_alternative<FragmentLayout>(operand.layout))
-    return error(fmt::format("the simulator does not know fragments ('{}')", operand.name));
-  std::map<std::string, AffineExpr> index;
-  for (std::size_t s = 0; s < subscripts.index.size(); ++s)
-    index.emplace(s < operand.index_names.size() ? operand.index_names[s] : std::to_string(s), subscripts.index[s]);
-  AffineExpr position;
-  if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
-    for (const StrideTerm& term : strided->terms) {
-      std::optional<std::int64_t> stride;
-      if (term.stride)
-        stride = evaluate(*term.stride, [&](const Reference& r) { return command.value(r); });
-      else if (const auto elements = command.value({operand.name, "stride", term.text}))
-        stride = elements;
-      else if (const auto pitch = command.value({operand.name, "pitch", term.text});
-               pitch && *pitch % bytes(use.accesses.back().dtype) == 0)
-        stride = *pitch / bytes(use.accesses.back().dtype);
-      if (!stride)
-        return error(fmt::format("the command does not encode the stride of '{}' along {}", operand.name, term.text));
-      if (*stride > (std::int64_t{1} << 40) || *stride < -(std::int64_t{1} << 40))
-        return error(fmt::format("the stride of '{}' along {} is out of range", operand.name, term.text));
-      std::map<std::string, AffineExpr> by = index;
-      for (std::size_t s = 0; s < subscripts.index.size(); ++s) by.emplace(std::to_string(s), subscripts.index[s]);
-      position += substitute(term.term.names().empty() && term.text.find_first_not_of("0123456789") == std::string::npos
-                                 ? AffineExpr::dim(term.text)
-                                 : term.term,
-                             by) *
-                  *stride;
-    }
-    return position;
-  }
-  const int number = [&] {
-    for (int a = 0; a < access_count(command.instruction->statement()); ++a)
-      if (&isamap::access_of(command.instruction->statement(), a) == &subscripts) return a;
-    return 0;
-  }();
-  const auto box = operand_box(*command.instruction, number);
-  for (std::size_t s = 0; s < subscripts.index.size(); ++s) position = position * box[s] + subscripts.index[s];
-  return position;
-}
-
 std::optional<DType> Machine::type_moved_by(const Instruction& move) const {
   const auto [found, fresh] = moved_types_.try_emplace(&move);
   if (fresh) found->second = moved_type(move, model_.instructions());
@@ -182,7 +141,7 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) access.swizzle = strided->swizzle;
   if (operand.align > 1 && access.origin % operand.align != 0)
     return error(fmt::format("address {} of '{}' is not aligned to {} bytes", *at, operand.name, operand.align));
-  auto position = position_of(command, operand, subscripts, use);
+  auto position = position_of(command, number, access.dtype);
   if (!position) return position.diagnostics().front();
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;

@@ -71,8 +71,6 @@ class Machine {
   std::optional<Diagnostic> extents_of(const Command& command, Use& use) const;
   std::optional<DType> type_moved_by(const Instruction& move) const;
   std::optional<Diagnostic> access_of_operand(const Command& command, int number, Use& use) const;
-  Result<AffineExpr> position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts,
-                                 const Use& use) const;
   std::size_t byte_of(const Access& access, const std::int64_t* point) const;
   Scalar load(const Access& access, const std::int64_t* point) const;
   void store(const Access& access, const std::int64_t* point, Scalar value);

@@ -72,5 +72,52 @@ TEST(SameText, IsAnErrorWhereTwoInstructionsDoDifferentThings) {
   }
 }
 
+/// A machine whose second load has the word of the first one.
+std::string with_words(const std::string& second) {
+  const std::string operands = "operands: {D: {dtype: f32}, S: {dtype: f32}}";
+  return R"yaml(hardware: words
+program: {language: asm}
+units: [{name: cpu, scalar: true}, {name: u}]
+memories:
+  - {name: ram, per: cpu, kind: dram, capacity: 1GiB}
+  - {name: spad, per: u, kind: scratchpad, capacity: 4KiB}
+links: [{name: in, from: ram, to: spad}, {name: out, from: spad, to: ram}]
+formats: {f: {bits: 64, fields: {op: [63, 60], l: [59, 40], a: [39, 0]}}}
+instructions:
+  - {name: load, link: in, compute: "D[i] = S[i]", dims: {i: 16}, )yaml" +
+         operands + R"yaml(, emit: "ld {D}, {S}", encoding: {format: f, op: 1, l: D, a: S}}
+  - {name: other, link: in, )yaml" +
+         second + R"yaml(, emit: "ld {D}, {S}", encoding: {format: f, op: 1, l: D, a: S}}
+  - {name: store, link: out, compute: "D[i] = S[i]", dims: {i: 16}, )yaml" +
+         operands + R"yaml(, emit: "st {D}, {S}", encoding: {format: f, op: 2, l: S, a: D}}
+  - {name: neg, unit: u, compute: "D[i] = 0 - A[i]", dims: {i: 16}, emit: "neg {D}, {A}",
+     operands: {D: {memory: spad, dtype: f32}, A: {memory: spad, dtype: f32}}, encoding: {format: f, op: 3, l: D, a: A}}
+)yaml";
+}
+
+TEST(SameText, MovesOfTheSameBytesMayHaveOneWord) {
+  const auto move = [](const std::string& type, int extent, const std::string& layout = "") {
+    const std::string operand = "{dtype: " + type + layout + "}";
+    return "compute: \"D[i] = S[i]\", dims: {i: " + std::to_string(extent) + "}, operands: {D: " + operand +
+           ", S: {dtype: " + type + "}}";
+  };
+  const std::size_t npos = std::string::npos;
+  for (const auto& [second, alike] : std::vector<std::pair<std::string, bool>>{
+           {move("s32", 16), true},                       // other elements of the same width
+           {move("f16", 32), true},                       // and of half the width
+           {move("s32", 16, ", layout: {i: 2}"), false},  // other addresses
+           {move("s32", 8), false},                       // fewer bytes
+       }) {
+    const Folder folder;
+    const std::string file = folder.write("words.yaml", with_words(second));
+    const Said check = isamap({"hw", "check", file});
+    EXPECT_EQ(check.code, alike ? 0 : 1) << second << check.err;
+    EXPECT_NE(check.err.find("words.yaml:11:5: instructions 'load' and 'other' print the same command") == npos, !alike)
+        << second << check.err;
+    const Said run = isamap({"run", "--compute", "Y[i] = 0 - X[i]", "--dims", "i=64", "--target", file});
+    EXPECT_EQ(run.code, alike ? 0 : 1) << second << run.out << run.err;
+  }
+}
+
 }  // namespace
 }  // namespace isamap::cli_test
