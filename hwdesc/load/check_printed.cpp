@@ -32,6 +32,7 @@ class Printed {
       : instruction_(instruction), encoded_(encoded_references(instruction)), context_(context) {
     const Node* emit = node.find("emit");
     where_ = emit ? emit->where : instruction.where;
+    encoding_ = node.find("encoding");
   }
 
   void run() {
@@ -46,6 +47,7 @@ class Printed {
       if (choices.size() > 1 && !has("start", operand))
         missing("{start[" + operand + "]}", operand + " starts in one of " + std::to_string(choices.size()) + " ways");
     for (const Operand& operand : instruction_.operands) strides(operand);
+    if (instruction_.encoding && encoding_) addresses_in_word();
   }
 
  private:
@@ -63,6 +65,33 @@ class Printed {
                 "neighbours along " + term.text + " of " + operand.name + " may be any distance apart");
   }
 
+  /// A command with a word is executed from it: an address printed in the text alone reaches no decoder.
+  void addresses_in_word() {
+    for (const Operand& operand : instruction_.operands) {
+      if (!operand.memory.valid() || !operand.state.empty() || !operand.object.empty() || operand.pack) continue;
+      const Memory& memory = context_.parts.memories[operand.memory.index()];
+      if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache || in_word(operand)) continue;
+      context_.problems.error(encoding_->where,
+                              "'encoding' of instruction '" + instruction_.name +
+                                  "' has no field with the address of '" + operand.name + "' in memory '" +
+                                  memory.name + "'",
+                              "write FIELD: " + operand.name + " in it, or give the address by state, in 'needs'");
+    }
+  }
+
+  bool in_word(const Operand& operand) const {
+    const auto gives = [&](const IntExpr& e) {
+      const auto all = references(e);
+      return std::any_of(all.begin(), all.end(), [&](const Reference& r) {
+        return r.object == operand.name && (r.property.empty() || r.property == "index");
+      });
+    };
+    const auto& fields = instruction_.encoding->fields;
+    return std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return gives(field.second); }) ||
+           std::any_of(instruction_.needs.begin(), instruction_.needs.end(),
+                       [&](const StateValue& need) { return gives(need.value); });
+  }
+
   void missing(const std::string& what, const std::string& why) {
     context_.problems.warning(
         where_, "the command of instruction '" + instruction_.name + "' does not encode " + what + ": " + why,
@@ -73,6 +102,7 @@ class Printed {
   std::vector<Reference> encoded_;
   Context& context_;
   SourceLocation where_;
+  const Node* encoding_ = nullptr;
 };
 
 /// A field that a setter sets but does not print keeps its old value.
