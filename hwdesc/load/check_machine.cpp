@@ -3,9 +3,12 @@
 // operands.
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "hwdesc/load/loader_internal.h"
 #include "hwdesc/model/encodable_values.h"
+#include "hwdesc/model/program_language.h"
 #include "ir/legal.h"
 #include "ir/operand_use.h"
 #include "ir/start.h"
@@ -309,10 +312,46 @@ void check_times_of_moves(Context& context) {
         "give moves their intervals, 1cycles where nothing else is known");
 }
 
+/// Does the text assign to the operand, as `{D} = load({S});` and `{C} += {A};` do?
+bool assigns_to(const Template& text, const Operand& operand) {
+  for (std::size_t i = 0; i + 1 < text.parts.size(); ++i) {
+    const auto* placeholder = std::get_if<Placeholder>(&text.parts[i]);
+    const auto* literal = std::get_if<std::string>(&text.parts[i + 1]);
+    if (!placeholder || !literal || placeholder->expr.op != IntExpr::Op::reference) continue;
+    const Reference& r = placeholder->expr.reference;
+    std::string_view rest = *literal;
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    if (!rest.empty() && std::string_view("+-*/|&^").find(rest.front()) != std::string_view::npos)
+      rest.remove_prefix(1);
+    if (r.object == operand.name && r.property.empty() && rest.starts_with('=') && !rest.starts_with("==")) return true;
+  }
+  return false;
+}
+
+/// A register that a compiler allocates is a variable of the type in `value`; without it texts get its number.
+void check_variables(Context& context) {
+  if (is_command_stream(context.model)) return;
+  std::set<std::size_t> reported;
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const Operand& operand : instruction.operands) {
+      if (!operand.memory.valid() || !assigns_to(instruction.emit, operand)) continue;
+      const Memory& memory = context.parts.memories[operand.memory.index()];
+      if (!memory.is_register() || memory.named_by_compiler() || !memory.print.empty()) continue;
+      if (!reported.insert(operand.memory.index()).second) continue;
+      context.problems.error(memory.where,
+                             "register file '" + memory.name +
+                                 "' has no 'value', so its registers are numbers; the "
+                                 "text of instruction '" +
+                                 instruction.name + "' assigns to {" + operand.name + "}",
+                             "write value: TYPE, the type of a variable that holds one register");
+    }
+}
+
 }  // namespace
 
 void check_machine(Context& context) {
   check_threads(context);
+  check_variables(context);
   check_times_of_moves(context);
   check_setters(context);
   check_masks(context);
