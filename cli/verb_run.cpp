@@ -41,7 +41,7 @@ std::string conflicts_of(const Program& program, const HardwareModel& model) {
 }
 
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
-  if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
+  if (!why_not_run(checked).empty()) return "not run\n";  // the reason is an error
   std::string text =
       fmt::format("executed {}, {}", executed_text(checked.executed, checked.simulator, checked.simulator_seconds),
                   checked.correct ? "correct" : "WRONG");

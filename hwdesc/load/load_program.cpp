@@ -90,6 +90,24 @@ std::string shim_path(const Node& node, Context& context) {
   return "";
 }
 
+/// The folders of headers in `include` that are files beside the hardware file that names them, as compiler flags.
+std::vector<std::string> folders_of_headers(const Node& include) {
+  std::vector<std::string> flags;
+  const std::vector<Node> alone{include};
+  for (const Node& item : include.kind == Kind::list ? include.items : alone) {
+    if (item.kind != Kind::scalar || item.scalar.empty() || item.scalar.front() == '<') continue;
+    const bool quoted = item.scalar.size() > 1 && item.scalar.front() == '"';
+    const std::string name = quoted ? item.scalar.substr(1, item.scalar.size() - 2) : item.scalar;
+    std::error_code ignored;
+    const auto folder = std::filesystem::absolute(std::filesystem::path(item.where.file).parent_path(), ignored);
+    if (std::filesystem::path(name).is_absolute() || !std::filesystem::is_regular_file(folder / name, ignored))
+      continue;
+    const std::string flag = "-I" + folder.lexically_normal().string();
+    if (std::find(flags.begin(), flags.end(), flag) == flags.end()) flags.push_back(flag);
+  }
+  return flags;
+}
+
 Shim load_shim(const Node& node, Context& context) {
   Shim shim;
   Fields map(node, "shim", "'shim' of program", context);
@@ -144,6 +162,8 @@ void load_program(const Node& root, Context& context) {
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
+  if (const Node* include = node->find("include"))
+    for (std::string& flag : folders_of_headers(*include)) program.flags["any"].push_back(std::move(flag));
   if (const Node* helpers = map.child("helpers")) load_helpers(*helpers, program, context);
   for (const std::string& block : map.texts("launch_helpers")) program.launch_helpers += lines(block);
   program.function = map.text("function").value_or("");
