@@ -72,6 +72,8 @@ bool read_tree(const std::string& path, const std::vector<std::string>& folders,
 Node merge(const Node& base, const Node& over);
 /// Removes the named entries; unknown names are reported.
 void drop(Node& root, const Node& names, Problems& problems);
+/// Can the written name "store_${t}" of an entry with `variants` expand to this one?
+bool can_make(const std::string& written, const std::string& name);
 
 // --- substitute.cpp, variants.cpp ------------------------------------------------------------------------------------
 

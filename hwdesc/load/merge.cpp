@@ -98,9 +98,7 @@ Node merge(const Node& base, const Node& over) {
   return over;
 }
 
-namespace {
-
-/// Can the written name "store_${t}" expand to this one? Text between the braces is arbitrary.
+/// Text between the braces is arbitrary.
 bool can_make(const std::string& written, const std::string& name) {
   std::size_t at = 0, from = 0;
   for (std::size_t open = written.find("${"); open != std::string::npos; open = written.find("${", from)) {
@@ -115,6 +113,8 @@ bool can_make(const std::string& written, const std::string& name) {
   const std::string tail = written.substr(from);
   return from > 0 && name.size() >= at + tail.size() && name.ends_with(tail);
 }
+
+namespace {
 
 /// A row of an inherited entry with variants: recorded in the entry, which drops it once names are expanded.
 bool drop_row(Node& root, const Node& name) {

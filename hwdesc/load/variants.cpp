@@ -259,13 +259,42 @@ class Expander {
 
 }  // namespace
 
+namespace {
+
+std::string name_in(const Node& entry) {
+  const Node* name = entry.kind == Kind::map ? entry.find("name") : nullptr;
+  return name && name->kind == Kind::scalar ? name->scalar : "";
+}
+
+/// Is the entry only a change to a row of another one's `variants`, as {name: mvin2, legal: [..]} beside `mvin${n}`?
+/// Entries of files in `extends` are found by their written names, so this one is reported.
+bool changes_a_row(const Node& entry, const std::vector<const Node*>& all, Problems& problems) {
+  const std::string name = name_in(entry);
+  if (name.empty() || entry.find("compute") || entry.find("sets") || entry.find("emit") || entry.find("variants"))
+    return false;
+  for (const Node* other : all) {
+    const std::string written = name_in(*other);
+    if (!other->find("variants") || !can_make(written, name)) continue;
+    problems.error(entry.find("name")->where,
+                   "'" + name + "' is a row of instruction '" + written + "'; an entry changes all rows or none",
+                   "write name: \"" + written + "\" to change every row; for one row, write without: [" + name +
+                       "] and describe '" + name + "' in full");
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems) {
   Expander expander(root, parameters, problems);
-  for (const Node* entry : items(root, "instructions", problems)) {
-    if (entry->kind == Kind::map)
-      expander.expand(*entry);
-    else
+  const std::vector<const Node*> all = items(root, "instructions", problems);
+  for (const Node* entry : all) {
+    if (entry->kind == Kind::map) {
+      if (!changes_a_row(*entry, all, problems)) expander.expand(*entry);
+    } else {
       problems.error(entry->where, "an instruction must be a map", "write - {name: .., compute: .., ...}");
+    }
   }
   expander.report_unused_columns();
   expander.report_not_dropped();
