@@ -89,15 +89,22 @@ struct Scope {
     return "'" + r.object + "' is no operand, dim, state or symbol";
   }
 
+  /// An instruction of a unit ordered by tokens without a port: check_tokens reports it once.
+  bool lacks_queue() const {
+    return instruction.timing.port.empty() && instruction.unit.valid() &&
+           context.parts.units[instruction.unit.index()].tokens && !instruction.semantics.empty();
+  }
+
   /// An instruction pushes tokens from its own queue and pops those to it.
   std::string token_problem(const Reference& r) const {
     for (const AsyncObject& object : context.parts.async) {
       if (object.name != r.argument || object.kind != AsyncKind::tokens) continue;
       const std::string& port = r.object == "push" ? object.from : object.to;
-      return port == instruction.timing.port
-                 ? ""
-                 : "tokens of '" + object.name + "' are " + (r.object == "push" ? "given by" : "taken by") +
-                       " queue '" + port + "', and this is an instruction of '" + instruction.timing.port + "'";
+      if (port == instruction.timing.port || lacks_queue()) return "";
+      return "tokens of '" + object.name + "' are " + (r.object == "push" ? "given by" : "taken by") + " queue '" +
+             port + "', and this is an instruction of " +
+             (instruction.timing.port.empty() ? "no queue: it has no 'timing: {port: ..}'"
+                                              : "'" + instruction.timing.port + "'");
     }
     return "there are no tokens '" + r.argument + "'";
   }

@@ -110,12 +110,14 @@ std::optional<bool> Fields::boolean(std::string_view key) {
   return found(row(key, "boolean")) ? MapReader::boolean(std::string(key)) : std::nullopt;
 }
 
-std::optional<std::string> Fields::word(std::string_view key, const std::string& hint) {
+std::optional<std::string> Fields::word(std::string_view key, const std::string& hint,
+                                        const std::map<std::string, std::string>& synonyms) {
   const keys::Key& of = row(key);
   const auto words = keys::words_of(keys::type_of(of));
   const auto written = text(key);
   if (!written || std::find(words.begin(), words.end(), *written) != words.end()) return written;
-  const std::string guess = yaml::nearest(*written, words);
+  const auto synonym = synonyms.find(*written);
+  const std::string guess = synonym != synonyms.end() ? synonym->second : yaml::nearest(*written, words);
   own.push_back(error_at(node().find(std::string(key))->where,
                          fmt::format("{} must be {}, found '{}'", about(key), one_of(words), *written),
                          !guess.empty() ? "did you mean '" + guess + "'?"

@@ -5,6 +5,9 @@
 // A reader asks for a key by its name; the row says whether it may be missing, of which type it is and in which range.
 // A key without a row is a bug of the reader. Keys of the file without a row are reported when the map has been read.
 
+#include <map>
+#include <string>
+
 #include "hwdesc/keys/key.h"
 #include "hwdesc/load/loader_internal.h"
 
@@ -38,7 +41,9 @@ class Fields : private OwnDiagnostics, private yaml::MapReader {
   std::optional<double> real(std::string_view key);
   std::optional<bool> boolean(std::string_view key);
   /// One of the words that the row allows.
-  std::optional<std::string> word(std::string_view key, const std::string& hint = "");
+  /// `synonyms`: other words of the field, and which of the key's words has their meaning.
+  std::optional<std::string> word(std::string_view key, const std::string& hint = "",
+                                  const std::map<std::string, std::string>& synonyms = {});
 
   std::optional<std::int64_t> number(std::string_view key);
   std::optional<std::int64_t> size(std::string_view key);  ///< bytes

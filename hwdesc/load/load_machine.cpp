@@ -32,7 +32,14 @@ void load_texts_by_dtype(const Node& node, const std::string& what,
 }
 
 std::optional<MemoryKind> load_kind(Fields& fields) {
-  const auto word = fields.word("kind");
+  static const std::map<std::string, std::string> synonyms{
+      {"sram", "scratchpad"},   {"spm", "scratchpad"},   {"tcm", "scratchpad"},     {"local", "scratchpad"},
+      {"shared", "scratchpad"}, {"ddr", "dram"},         {"hbm", "dram"},           {"main", "dram"},
+      {"global", "dram"},       {"regfile", "register"}, {"registers", "register"}, {"acc", "accumulator"}};
+  const auto word = fields.word("kind",
+                                "write scratchpad for memory that programs address, as SRAM is; cache for one that the "
+                                "hardware fills; dram for the outermost; accumulator for sums; register for a file",
+                                synonyms);
   return word ? keys::value_of(*word, MemoryKind::dram, MemoryKind::register_file) : std::nullopt;
 }
 

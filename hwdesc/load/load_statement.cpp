@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/keys/quantities.h"
 #include "hwdesc/load/reading_internal.h"
 #include "support/arithmetic.h"
 
@@ -49,14 +50,16 @@ void parse_statements(Reading& r) {
 
 // --- dims ---
 
-std::optional<std::int64_t> extent_of(const Node& node, bool& sized, const std::string& what, Reading& r) {
+/// `key`: of a range, whose limits the message says.
+std::optional<std::int64_t> extent_of(const Node& node, const char* key, bool& sized, const std::string& what,
+                                      Reading& r) {
   const auto expression = int_expr(node, r.problems());
   if (!expression) return std::nullopt;
   const auto value = at_sizes(*expression, r.context);
-  const double most = keys::key("range", "max").range.most;
-  if (!value || *value < 0 || static_cast<double>(*value) > most) {
+  const keys::Key& of = keys::key("range", key);
+  if (!value || *value < 0 || static_cast<double>(*value) > of.range.most) {
     r.fail(node.where,
-           what + " must be a number from 0 to 2^32" +
+           what + " must be a number from " + keys::range_text(of) +
                (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" + node.scalar +
                "'",
            "write 16, or a range: {max: 16}");
@@ -70,7 +73,7 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   const std::string what = "dim '" + name + "' of " + r.what;
   DimRange range;
   if (node.kind != Kind::map) {
-    const auto extent = extent_of(node, range.sized, what, r);
+    const auto extent = extent_of(node, "max", range.sized, what, r);
     if (extent && *extent < 1)
       r.fail(node.where, what + " has extent 0", "an instruction does at least one point: write 1 or more");
     range.min = range.max = range.multiple_of = std::max<std::int64_t>(1, extent.value_or(1));
@@ -79,10 +82,11 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   Fields map(node, "range", what, r.context);
   bool steps_sized = false;
   const Node* max = map.child("max");
-  if (max) range.max = extent_of(*max, range.sized, "'max' of " + what, r).value_or(1);
-  if (const Node* min = map.child("min")) range.min = extent_of(*min, steps_sized, "'min' of " + what, r).value_or(1);
+  if (max) range.max = extent_of(*max, "max", range.sized, "'max' of " + what, r).value_or(1);
+  if (const Node* min = map.child("min"))
+    range.min = extent_of(*min, "min", steps_sized, "'min' of " + what, r).value_or(1);
   if (const Node* multiple = map.child("multiple_of"))
-    range.multiple_of = extent_of(*multiple, steps_sized, "'multiple_of' of " + what, r).value_or(1);
+    range.multiple_of = extent_of(*multiple, "multiple_of", steps_sized, "'multiple_of' of " + what, r).value_or(1);
   if (steps_sized) r.instruction.grows = false;  // an extent of the smaller size may not be allowed at the larger one
   const auto known = map.word("known", "compile: the extent is part of the instruction's text");
   const auto beyond = map.word("inactive", "zero and undefined are said of the whole instruction");

@@ -86,7 +86,12 @@ std::optional<double> read(const Node& node, const std::string& what, const std:
   const Split parts = split(node.scalar);
   const std::optional<double> unit = unit_factor(parts.unit);
   const auto number = unit ? number_before_unit(node, parts.number, context) : std::nullopt;
-  if (!number || *number < 0 || !std::isfinite(*number * *unit)) return fail(node, what, kind, example, context);
+  if (number && *number < 0) {
+    context.problems.error(node.where, what + " is '" + node.scalar + "', which is negative",
+                           kind + " is 0 or more: write " + example);
+    return std::nullopt;
+  }
+  if (!number || !std::isfinite(*number * *unit)) return fail(node, what, kind, example, context);
   return *number * *unit;
 }
 

@@ -412,5 +412,13 @@ TEST(Loader, AnyDamageIsReportedAndNothingBreaks) {
   }
 }
 
+TEST(Loader, AWordOfTheFieldIsTranslatedByItsMeaning) {
+  const auto loaded = load_text(
+      "hardware: h\nunits: [{name: u, scalar: true}]\n"
+      "memories: [{name: m, per: u, kind: sram, capacity: 1KiB}]\n");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.diagnostics()[0].hint, "did you mean 'scratchpad'?");
+}
+
 }  // namespace
 }  // namespace isamap
