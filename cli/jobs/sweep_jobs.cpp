@@ -199,7 +199,10 @@ namespace {
 struct Machine {
   Params params;
   bool whole = true;  ///< every kernel has cycles
-  /// cycles, energy (0: the machine states none), bytes, utilisation (the least; 0: of a kernel it is not known)
+  std::size_t kernels = 0;
+  std::size_t scalar = 0;  ///< of them: scalar code
+  /// cycles, energy (0: the machine states none), bytes, utilisation of the best mapping (the least; 0: of a kernel
+  /// it is not known, or the kernel is scalar code)
   std::map<std::string, double> values;
   bool front = false;
 };
@@ -207,6 +210,7 @@ struct Machine {
 Result<Machine> machine_of(const Json& given, JobInputs& inputs) {
   Machine machine;
   machine.params = given.at("set").get<Params>();
+  machine.kernels = given.at("jobs").size();
   double utilisation = std::numeric_limits<double>::infinity();
   for (const Json& key : given.at("jobs")) {
     const jobs::Known* known = inputs.store().find(key.get<std::string>());
@@ -218,9 +222,11 @@ Result<Machine> machine_of(const Json& given, JobInputs& inputs) {
     if (!text) return text.diagnostics();
     const Json result = Json::parse(*text);
     machine.whole = machine.whole && result.at("prediction") != "none";
-    for (const auto& [name, field] : {std::pair("cycles", "cycles"), {"energy", "energy_pJ"}, {"bytes", "bytes"}})
-      machine.values[name] += result.at(field).get<double>();
-    utilisation = std::min(utilisation, result.at("utilisation").get<double>());
+    for (const auto& [column, field] : {std::pair("cycles", "cycles"), {"energy", "energy_pJ"}, {"bytes", "bytes"}})
+      machine.values[column] += result.at(field).get<double>();
+    const bool scalar = result.at("prediction") == name(Prediction::scalar);
+    machine.scalar += scalar ? 1 : 0;
+    utilisation = std::min(utilisation, scalar ? 0 : result.at("utilisation").get<double>());
   }
   machine.values["utilisation"] = std::isfinite(utilisation) ? utilisation : 0;
   return machine;
@@ -316,7 +322,7 @@ std::optional<Axes> axes_of(const std::string& given, const std::vector<Machine>
 std::vector<std::vector<std::string>> rows_of(const std::vector<Machine>& machines, bool all) {
   std::vector<std::vector<std::string>> rows{{}};
   for (const auto& [name, value] : machines.front().params) rows.front().push_back(name);
-  for (const char* column : {"cycles", "energy_pJ", "bytes", "least utilisation", "front"})
+  for (const char* column : {"cycles", "energy_pJ", "bytes", "least utilisation", "scalar", "front"})
     rows.front().emplace_back(column);
   for (const Machine& m : machines) {
     if (!all && !m.front) continue;
@@ -327,6 +333,7 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<Machine>& machin
       const bool known = m.whole && value != m.values.end() && value->second > 0;
       rows.back().push_back(known ? fmt::format("{:g}", value->second) : "-");
     }
+    rows.back().push_back(m.scalar > 0 ? fmt::format("{} of {}", m.scalar, m.kernels) : "");
     rows.back().emplace_back(m.front ? "*" : "");
   }
   return rows;

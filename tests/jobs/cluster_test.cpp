@@ -335,6 +335,17 @@ TEST(Cluster, HeavyPlansMeasureStatementsBesideSumsInLanes) {
   for (const auto& candidate : candidates) EXPECT_EQ(candidate["statement"], 1) << found.out;
 }
 
+TEST(Cluster, ASweepSaysWhichKernelsAreScalarCode) {
+  const Folder folder;
+  const std::string plan = folder / "plan", store = folder / "store";
+  const Said planned = isamap({"plan", "sweep", example("gemm"), "--target", "systolic16", "--set", "dim=8", "--budget",
+                               "evals=10", "-o", plan});  // f32, which the machine does not multiply
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  ASSERT_EQ(isamap({"work", plan, "--store", store}).code, 0);
+  const Said table = isamap({"results", plan, "--store", store});
+  EXPECT_NE(table.out.find("                  -  1 of 1  *\n"), std::string::npos) << table.out;
+}
+
 TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
   const Folder folder;
   const std::string plan = folder / "plan", store = folder / "store", picture = folder / "front.svg";
@@ -353,6 +364,8 @@ TEST(Cluster, ASweepOfMachinesHasATableAndAPareto) {
   EXPECT_EQ(isamap({"results", plan, "--store", store, "--axes", "cycles,weight"}).code, 2);
   EXPECT_EQ(isamap({"plan", "sweep", example("gemm_s8"), "--target", "systolic16", "--set", "nothing=1"}).code, 1);
   EXPECT_NE(table.out.find("          -  "), std::string::npos) << "energies are not stated: " << table.out;
+  EXPECT_NE(table.out.find("least utilisation  scalar  front\n"), std::string::npos) << table.out;
+  EXPECT_EQ(table.out.find("1 of 1"), std::string::npos) << "no kernel is scalar code: " << table.out;
   const Said energies = isamap({"results", plan, "--store", store, "--axes", "cycles,energy"});
   EXPECT_EQ(energies.code, 2);
   EXPECT_EQ(energies.err.find("--axes 'cycles,energy': the results have no energies\n"), 0U) << energies.err;
