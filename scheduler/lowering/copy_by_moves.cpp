@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/legal.h"
 #include "ir/symbolic/known_bounds.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/tile_copy_internal.h"
@@ -131,7 +132,32 @@ struct MoveBlock {
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }
-    return refusal({move, 0, full}, lowering.buffer(tile.buffer), tile, index, lowering.known());
+    std::string no = refusal({move, 0, full}, lowering.buffer(tile.buffer), tile, index, lowering.known());
+    return no.empty() ? no : no + positions_beyond(move, extents, full);
+  }
+
+  /// "; ld sets the other positions along i, up to 32, too (inactive: zero); ..", for a refusal of the whole box.
+  static std::string positions_beyond(const Instruction& move, const std::vector<std::int64_t>& extents,
+                                      const std::vector<std::int64_t>& full) {
+    for (std::size_t d = 0; d < full.size(); ++d)
+      if (full[d] > extents[d])
+        return fmt::format(
+            "; {} with extent {} sets the other positions along {} too, up to {} (inactive: {}): if the machine leaves "
+            "them, describe the dim with `inactive: keep`",
+            move.name, extents[d], move.statement().domain.dims[d].name, full[d], name(move.inactive));
+    return "";
+  }
+
+  /// "; larger extents: st is legal only where 4*extent[i] <= 8; ..": a part is refused because it is small.
+  static std::string limited_by(const Instruction& move, const std::vector<std::int64_t>& extents) {
+    std::vector<std::int64_t> most;
+    for (const DimRange& range : move.ranges) most.push_back(range.max);
+    if (extents == most || extents_fit(move, most)) return "";
+    const std::string limit = broken_condition(move, [&](const Reference& r) -> std::optional<std::int64_t> {
+      const int d = r.object == "extent" ? move.statement().domain.find(r.argument) : -1;
+      return d < 0 ? std::nullopt : std::optional(most[static_cast<std::size_t>(d)]);
+    });
+    return limit.empty() ? "" : "; larger extents: " + limit;
   }
 
   // With extent 0 nothing is read: any outer address inside the tensor will do.
@@ -183,7 +209,7 @@ struct MoveBlock {
                                                    *index, lowering.known());
       ++access;
       if (!no.empty()) {
-        reason(no);
+        reason(no + limited_by(move, extents));
         return std::nullopt;
       }
       refs.push_back({tile->buffer, *index});

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/operand_use.h"
+#include "ir/start.h"
 #include "scheduler/lowering/lower_tree.h"
 #include "scheduler/lowering/tile_copy_internal.h"
 #include "scheduler/nest/operand_compatibility.h"
@@ -110,6 +112,18 @@ class TileFill {
   std::optional<Ref> value_;
 };
 
+/// Hint where no fill sets an accumulator to its first value.
+std::string how_to_begin(MemoryId memory, const HardwareModel& model) {
+  for (const Instruction& instruction : model.instructions())
+    if (is_compute(instruction) && instruction.semantics.size() == 1 && may_start(instruction, Start::zero) &&
+        operand_of(instruction, 0).memory == memory)
+      return fmt::format(
+          "write `first flag` at the stage: the first call of {} then begins at the identity (its `start`)",
+          instruction.name);
+  return "describe a fill (compute \"D[..] = 0\"), a broadcast (\"D[j] = S[]\"), or `start: [zero, keep]` on the "
+         "instruction";
+}
+
 }  // namespace
 
 Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, Scalar value, bool unroll,
@@ -154,8 +168,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
   if (unit && !registers) return set_all(lowering, tile, *unit, value);
   Diagnostic failed = error(fmt::format("no instruction fills {} in {} with {}", buffer.name,
                                         lowering.model.memory(buffer.memory).name, wanted),
-                            "describe a fill (compute \"D[..] = 0\"), a broadcast (\"D[j] = S[]\"), or `start: [zero, "
-                            "keep]` on the instruction");
+                            how_to_begin(buffer.memory, lowering.model));
   failed.notes = reasons;
   return failed;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/operand_use.h"
 #include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
 #include "scheduler/nest/in_bounds_fraction.h"
@@ -261,8 +262,28 @@ class Resolver {
       const std::string& tensor = view_.facts->accesses[static_cast<std::size_t>(a)].name;
       problem(fmt::format("{} takes {} from {}; here it is in {}", view_.instruction->name, tensor,
                           view_.model->memory(needed).name, view_.model->memory(given).name),
-              fmt::format("add 'stage {} in {}'", tensor, view_.model->memory(needed).name));
+              fmt::format("add 'stage {} in {}'", tensor, view_.model->memory(needed).name) + exchange(a));
     }
+  }
+
+  /// ", or exchange factors: 'operands A=B B=A'" if another read is where the instruction takes this one from.
+  std::string exchange(int access) const {
+    const auto given = [&](int a) { return view_.memory_of(view_.innermost[static_cast<std::size_t>(a)]); };
+    for (int other = 1; access > 0 && other < access_count(view_.statement); ++other) {
+      if (other == access || operand_memory(view_, other) != given(access) ||
+          operand_memory(view_, access) != given(other))
+        continue;
+      std::string text;
+      for (std::size_t i = 1; i < view_.mapping.operands.size(); ++i) {
+        const int read = view_.mapping.operands[i];
+        if (read >= access_count(view_.statement)) return "";  // a constant
+        const int exchanged = read == access ? other : read == other ? access : read;
+        text += fmt::format(" {}={}", operand_of(*view_.instruction, static_cast<int>(i)).name,
+                            view_.facts->accesses[static_cast<std::size_t>(exchanged)].name);
+      }
+      return ", or exchange the factors: 'operands" + text + "'";
+    }
+    return "";
   }
 
   const Nest& nest_;

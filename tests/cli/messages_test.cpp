@@ -335,5 +335,76 @@ TEST(Messages, ASplitThatMapsIsProposed) {
       << said.out;
 }
 
+/// A product of columns: the loader sets a pitch of at most PITCH bytes and has ROWS as its dim of rows.
+std::string columns(const std::string& pitch, const std::string& rows) {
+  std::string text = R"yaml(hardware: columns
+program: {language: asm}
+units: [{name: host, scalar: true}, {name: npu}]
+memories:
+  - {name: ram, per: host, kind: dram, capacity: 1MiB}
+  - {name: spad, per: npu, kind: scratchpad, capacity: 4KiB}
+  - {name: acc, per: npu, kind: accumulator, capacity: 4KiB}
+links: [{name: in, from: ram, to: spad}, {name: out, from: acc, to: ram}]
+states: [{name: ld, per: npu, fields: {pitch: {max: PITCH}}}]
+instructions:
+  - {name: set, unit: npu, sets: [ld.pitch], emit: "set {ld.pitch}"}
+  - {name: load, link: in, compute: "D[i,j] = S[i,j]", dims: {i: ROWS, j: 4}, inactive: zero, emit: "load {D}, {S}, {extent[i]}",
+     needs: {ld.pitch: "S.pitch[i]"}, operands: {D: {dtype: f32, layout: {i: 4, j: 1}}, S: {dtype: f32, layout: {i: any, j: 1}}}}
+  - {name: store, link: out, compute: "D[i] = S[i]", dims: {i: 4}, operands: {D: {dtype: f32}, S: {dtype: f32}}, emit: "store {D}, {S}"}
+  - {name: mac, unit: npu, compute: "C[j] += A[k,j] * B[k,j]", start: {C: [keep, zero]}, dims: {k: 4, j: 4}, emit: "mac {C}, {A}, {B}, {start[C]}",
+     operands: {A: {memory: spad, dtype: f32}, B: {memory: spad, dtype: f32}, C: {memory: acc, dtype: f32}}}
+)yaml";
+  text.replace(text.find("PITCH"), 5, pitch);
+  text.replace(text.find("ROWS"), 4, rows);
+  return text;
+}
+
+TEST(Messages, ReasonsNameWhatTheHardwareFileCanChange) {
+  const Folder folder;
+  const auto run = [&](const std::string& pitch, const std::string& rows, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"run",
+                                   "--compute",
+                                   "C[j] += A[k,j] * B[k,j]",
+                                   "--dims",
+                                   "k=4,j=4",
+                                   "--target",
+                                   folder.write("columns.yaml", columns(pitch, rows))};
+    words.insert(words.end(), more.begin(), more.end());
+    return isamap(words);
+  };
+  EXPECT_TRUE(says(run("64", "{max: 4}").out, "executed simulator, correct; largest error 0; 5 cycles"));
+  const Said narrow = run("7", "{max: 4}");
+  EXPECT_TRUE(says(narrow.out,
+                   "s0 is scalar code: no schedule of the mappings fits and lowers: neighbours along i of S "
+                   "are 4 elements apart; load needs ld.pitch = 16, which holds 0..7\n"))
+      << narrow.out;
+  const Said zeros = run("64", "{max: 8}");
+  EXPECT_TRUE(says(zeros.out,
+                   "load with extent 4 sets the other positions along i too, up to 8 (inactive: zero): if the "
+                   "machine leaves them, describe the dim with `inactive: keep`"))
+      << zeros.out;
+  EXPECT_TRUE(
+      says(run("64", "{max: 8, inactive: keep}").out, "executed simulator, correct; largest error 0; 5 cycles"));
+  std::string two_rows = columns("64", "{max: 4}");
+  for (const auto& [from, to] :
+       {std::pair("j: 4}, inactive: zero", "j: {max: 4}}, inactive: keep, legal: [\"extent[i]*extent[j] <= 8\"]"),
+        {"D: {dtype: f32, layout: {i: 4, j: 1}", "D: {dtype: f32, align: 64B, layout: {i: 4, j: 1}"}})
+    two_rows.replace(two_rows.find(from), std::string(from).size(), to);
+  const Said small = isamap({"run", "--compute", "C[j] += A[k,j] * B[k,j]", "--dims", "k=4,j=4", "--target",
+                             folder.write("small.yaml", two_rows)});
+  EXPECT_TRUE(says(small.out,
+                   "; larger extents: load is legal only where extent[i] * extent[j] <= 8; here extent[i] * "
+                   "extent[j] is 16"))
+      << small.out;
+  const Said cleared = run(
+      "64", "{max: 4}",
+      {"--schedule",
+       folder.write("s.yaml",
+                    "schedule: s\nkernel: formula\ntarget: columns\nnest:\n  - stage C in acc\n  - stage A in spad\n"
+                    "  - stage B in spad\n  - do s0 with mac(k=k, j=j)\n")});
+  EXPECT_TRUE(says(cleared.err, "hint: write `first flag` at the stage: the first call of mac then begins"))
+      << cleared.err;
+}
+
 }  // namespace
 }  // namespace isamap::cli_test

@@ -100,6 +100,12 @@ TEST(ScheduleFile, WhatIsLeftAndWhereOperandsStand) {
       "1'\n"
       "7:5: 'do s0 with fma_f32_bcast(j=j)': fma_f32_bcast takes B from vec; here it is in ram | add 'stage B in "
       "vec'\n");
+  const std::string exchanged = nest_problems(
+      {"for i by 1", "for j by 16", "stage C in vec", "for k by 1", "stage A in vec", "do s0 with fma_f32_bcast(j=j)"});
+  EXPECT_NE(exchanged.find("takes B from vec; here it is in ram | add 'stage B in vec', or exchange the factors: "
+                           "'operands A=B B=A'"),
+            std::string::npos)
+      << exchanged;
   EXPECT_EQ(nest_problems({"do s0 with fma_f32_bcast(j=j)", "for i by 1"}),
             "3:5: 'do s0 with fma_f32_bcast(j=j)': do must be the last line of a nest\n");
   EXPECT_EQ(nest_problems({"for i by 1"}),
