@@ -90,7 +90,7 @@ class Machine {
   SimulatedTime time_;
   std::int64_t issue_ = 0;
   std::map<std::string, std::vector<std::int64_t>> port_free_;
-  std::map<std::pair<MemoryId, int>, std::int64_t> memory_free_;  ///< by port of the memory: cycle
+  std::map<int, std::int64_t> shared_free_;  ///< by port of memories and links (hwdesc/model/memory_time.h): cycle
   mutable std::map<const Instruction*, std::optional<DType>> moved_types_;
 };
 

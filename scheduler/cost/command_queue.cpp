@@ -43,7 +43,7 @@ void CommandQueue::flush() {
 double CommandQueue::start_of(const Waiting& entry) const {
   const auto& instances = free_[static_cast<std::size_t>(entry.command.port)];
   double free = std::max(entry.ready, *std::min_element(instances.begin(), instances.end()));
-  for (const auto& [port, cycles] : entry.command.memories)
+  for (const auto& [port, cycles] : entry.command.shared)
     free = std::max(free, free_[static_cast<std::size_t>(port)].front());
   return queues_ ? free : std::max(free, issue_);
 }
@@ -62,7 +62,7 @@ void CommandQueue::issue_one() {
   waiting_.erase(first);
   auto& instances = free_[static_cast<std::size_t>(issuing.command.port)];
   *std::min_element(instances.begin(), instances.end()) = start + issuing.command.interval;
-  for (const auto& [port, cycles] : issuing.command.memories)
+  for (const auto& [port, cycles] : issuing.command.shared)
     free_[static_cast<std::size_t>(port)].front() = start + cycles;
   ended_[static_cast<std::size_t>(issuing.number)] =
       start + std::max(issuing.command.latency, issuing.command.interval);

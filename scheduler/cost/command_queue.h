@@ -13,8 +13,8 @@ namespace isamap {
 struct TimedCommand {
   int port = 0;
   double interval = 0, latency = 0;  ///< cycles: until the port is free, until the result is there
-  /// Ports of memories that it takes too, by number, and their cycles.
-  boost::container::small_vector<std::pair<int, double>, 4> memories;
+  /// Ports of memories and links that it takes too, by number, and their cycles.
+  boost::container::small_vector<std::pair<int, double>, 4> shared;
   int flow = -1;  ///< flow of the tile it moves
   bool out = false;
   std::int64_t tile = 0;  ///< number of the tile, or of the call

@@ -2,6 +2,7 @@
 #include "scheduler/cost/tile_uses.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "ir/operand_use.h"
@@ -140,20 +141,37 @@ struct AlongDim {
   std::vector<std::pair<std::int64_t, double>> extents;
 };
 
-/// Cycles of uses of all combinations of these extents; `extents` holds those of the other dims.
-double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
-                      std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  if (next == along.size()) return interval_of(move, extents, model);
-  double cycles = 0;
-  for (const auto& [extent, times] : along[next].extents) {
-    extents[along[next].dim] = extent;
-    cycles += times * cycles_of_uses(move, along, next + 1, extents, model);
+/// Adds what uses of all combinations of these extents take, each so many times; `extents` holds those of other dims.
+struct UseSum {
+  const Instruction& move;
+  const std::vector<AlongDim>& along;
+  DType type;
+  const HardwareModel& model;
+  TileMove& sum;
+
+  void add(std::size_t next, double times, std::vector<std::int64_t>& extents) {
+    if (next < along.size()) {
+      for (const auto& [extent, number] : along[next].extents) {
+        extents[along[next].dim] = extent;
+        add(next + 1, times * number, extents);
+      }
+      return;
+    }
+    sum.cycles += times * interval_of(move, extents, model);
+    for (const SharedPortUse& use : held_ports(shared_port_uses(move, extents, type, model), move)) {
+      const auto known = std::find_if(sum.shared.begin(), sum.shared.end(),
+                                      [&](const SharedPortUse& other) { return other.port == use.port; });
+      if (known == sum.shared.end())
+        sum.shared.push_back({use.port, times * std::ceil(use.cycles)});
+      else
+        known->cycles += times * std::ceil(use.cycles);
+    }
   }
-  return cycles;
-}
+};
 
 /// Cycles and number of all uses, tails included.
-TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>& tile, const HardwareModel& model) {
+TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>& tile, DType type,
+                      const HardwareModel& model) {
   std::vector<std::int64_t> extents = least_extents(move);
   std::vector<AlongDim> along;
   double uses = 1, others = 1;
@@ -169,9 +187,10 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>
   }
   for (const TileCoordinate& coordinate : tile)
     if (coordinate.dim < 0) others *= static_cast<double>(coordinate.extent);
-  const double latency = latency_of(move, extents, model);
-  const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
-  return {uses * others, cycles, latency};
+  TileMove all{uses * others, 0, latency_of(move, extents, model), {}};
+  UseSum{move, along, type, model, all}.add(0, others, extents);
+  all.cycles /= ports_of(move, model);
+  return all;
 }
 
 }  // namespace
@@ -268,7 +287,9 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes) {
   const std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, sizes);
-  TileMove result = uses_of_tile(move, tile, *view.model);
+  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
+  const DType type = view.kernel->tensors[access.tensor.index()].dtype;
+  TileMove result = uses_of_tile(move, tile, type, *view.model);
   double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0;
   for (const auto& [operand, write] : {std::pair(0, true), std::pair(1, false)}) {  // no faster than its memories
     if (operand >= access_count(move.statement()) || !operand_of(move, operand).memory.valid()) continue;
@@ -277,8 +298,7 @@ TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& mo
     if (port > 0) rate = rate > 0 ? std::min(rate, port) : port;
   }
   if (rate <= 0) return result;
-  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
-  double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
+  double moved = static_cast<double>(bytes(type));
   for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
   result.cycles = std::max(result.cycles, moved / rate);
   return result;

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "hwdesc/model/memory_time.h"
 #include "scheduler/nest/resolved_nest.h"
 
 namespace isamap {
@@ -36,8 +37,9 @@ std::vector<std::int64_t> least_extents(const Instruction& move);
 /// Uses of a move for one tile of a stage.
 struct TileMove {
   double uses = 0;
-  double cycles = 0;   ///< of its port
-  double latency = 0;  ///< of the last use
+  double cycles = 0;                  ///< of its port
+  double latency = 0;                 ///< of the last use
+  std::vector<SharedPortUse> shared;  ///< ports of memories and links that all uses keep
 };
 /// For these extents of the dims of the statement; the last use along a coordinate covers the tail.
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,

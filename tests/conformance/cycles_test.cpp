@@ -171,19 +171,23 @@ TEST_P(StreamWindow, OverlapsWhatItReaches) {
   EXPECT_LT(1.2 * static_cast<double>(cycles[32]), static_cast<double>(cycles[1]));
 }
 
-/// systolic16 with one piece of its text replaced.
-HardwareModel changed(const std::string& from, const std::string& to) {
+HardwareModel loaded_from(const std::string& text) {
+  const TemporaryDirectory place;
+  std::ofstream(place.path() / "machine.yaml") << text;
+  const auto loaded = load_hardware((place.path() / "machine.yaml").string(), {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// systolic16 (or another model) with one piece of its text replaced.
+HardwareModel changed(const std::string& from, const std::string& to, const std::string& name = "systolic16") {
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
-  std::ifstream file(folder + "/systolic16.yaml");
+  std::ifstream file(folder + "/" + name + ".yaml");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(text.find(from), std::string::npos) << from;
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
-  const TemporaryDirectory place;
-  std::ofstream(place.path() / "changed.yaml") << text;
-  const auto loaded = load_hardware((place.path() / "changed.yaml").string(), {folder});
-  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-  return loaded->model;
+  return loaded_from(text);
 }
 
 /// A (2590 bytes) and B (3640) come from dram once, C (7696) goes there.
@@ -196,6 +200,42 @@ TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
   EXPECT_GE(cycles(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}")), 2590 + 3640 + 7696);
   // Products read A from the scratchpad for each of the 4 tiles along j.
   EXPECT_GE(cycles(changed(spad, spad + ", bandwidth: {read: 1B/cycle}")), 4 * 2590);
+}
+
+/// Links of one `port` take turns: A, B and C together, not C beside A and B.
+TEST(StreamMemories, LinksThatShareAPortTakeTurns) {
+  const std::string links = "bandwidth: 16B/cycle, latency: 100cycles",
+                    slow = "bandwidth: 1B/cycle, latency: 100cycles";
+  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.1); };
+  EXPECT_GE(cycles(changed(links, slow + ", port: bus")), 2590 + 3640 + 7696);
+  EXPECT_LT(cycles(changed(links, slow)), 2590 + 3640 + 7696);
+}
+
+/// C in columns of tiles on a machine like npu16. A tile of A is moved at every step of j, which A does not use.
+double cycles_of_columns(const HardwareModel& model) {
+  const Kernel kernel = gemm_s8(64, 64, 64);
+  const auto schedule = parse_schedule("schedule: columns\nkernel: " + kernel.name + "\ntarget: npu16\nnest:" + R"(
+  - for j by 16
+  - stage C in acc x2 as [i/16, j/16, i%16, j%16] first flag
+  - stage A in spad x2 as [i/16, k/16, i%16, k%16]
+  - stage B in spad x2 as [j/16, k/16, k%16, j%16]
+  - for i by 16
+  - for k by 16
+  - do s0 with mma(i=i, j=j, k=k)
+)",
+                                       "columns.yaml", kernel, model);
+  EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+  if (!schedule) return -1;
+  const auto program = lower(*schedule, kernel, model);
+  EXPECT_TRUE(program) << render(program.diagnostics());
+  return program ? simulated(model, kernel, *schedule, *program, 1.1) : -1;
+}
+
+/// Of the port that reads and writes share A takes 4096 bytes four times, once for each tile along j.
+TEST(StreamMemories, SharedPortsCountEveryMoveOfATile) {
+  const std::string dram = "kind: dram, capacity: 1GiB";
+  EXPECT_GE(cycles_of_columns(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}", "npu16")),
+            4 * 4096 + 4096 + 4 * 4096);
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
