@@ -5,8 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "ir/legal.h"
 #include "ir/operand_use.h"
 #include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/move_points.h"
 #include "scheduler/nest/staged_tile.h"
 #include "support/arithmetic.h"
 
@@ -96,16 +98,16 @@ bool transposes(const Instruction& move, MemoryId inside) {
   return false;
 }
 
-/// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent.
-/// Nothing: the tile has no layout of its own, or no digit of the form.
+/// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent. Of its
+/// blocks with `divide`: of the digit form / divide. Nothing: the tile has no layout of its own, or no such digit.
 std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage, const AffineExpr& form,
-                                            const Tiles& tiles) {
+                                            const Tiles& tiles, std::int64_t divide = 1) {
   const std::vector<LayoutDigit>& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout;
   std::int64_t distance = 1;
   for (std::size_t i = layout.size(); i-- > 0;) {
     const auto split = split_digit(layout[i].index);
     if (!split) return std::nullopt;
-    if (split->divide == 1 && split->form == form) return distance;
+    if (split->divide == divide && split->form == form) return distance;
     std::int64_t extent = split->modulo;
     if (const int d = replicated_dim(view, *split); extent == 0 && d >= 0)
       extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
@@ -210,15 +212,15 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) {
         const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
-        at = all.insert(all.end(), {split->form, extent, extent, true});
+        at = all.insert(all.end(), {split->form, extent, extent, 1, true});
       }
-      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, split->modulo);
+      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, at->block = split->modulo);
       std::rotate(at, at + 1, all.end());
     }
   } else {
     for (const AffineExpr& form : natural_forms(access)) {
       const std::int64_t extent = std::max<std::int64_t>(1, range_over(form, tiles).extent);
-      all.push_back({form, extent, extent, true});
+      all.push_back({form, extent, extent, 1, true});
     }
   }
   if (s.parent < 0) {
@@ -231,14 +233,17 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
 }
 
 std::vector<std::int64_t> least_extents(const Instruction& move) {
-  std::vector<std::int64_t> extents = full_extents(move);
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
+  std::vector<std::int64_t> extents;
+  for (const DimRange& range : move.ranges)
+    extents.push_back(range.fixed() ? range.max : std::max<std::int64_t>(1, range.min));
   return extents;
 }
 
-std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
-                                                const std::vector<std::int64_t>& sizes) {
+namespace {
+
+/// Dims of the move assigned to coordinates, each at its largest extent.
+std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, const Instruction& move,
+                                         const std::vector<std::int64_t>& sizes) {
   std::vector<TileCoordinate> tile = coordinates_of(view, stage, sizes);
   if (!tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
     const auto outside = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
@@ -281,6 +286,87 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
     best->dim = static_cast<int>(d);
     --left;
   }
+  return tile;
+}
+
+/// Search for the points that lowering chooses where a move has more conditions than the ranges of its dims.
+class LegalUses {
+ public:
+  LegalUses(const ResolvedNest& view, int stage, const Instruction& move, std::vector<TileCoordinate> tile)
+      : view_(view), stage_(stage), move_(move), at_(std::move(tile)), found_(at_), extents_(least_extents(move)) {
+    tiles_ = tiles_of(view, view.tiles(view.stages[static_cast<std::size_t>(stage)].loops));
+  }
+
+  /// The first with the fewest uses, in the order of move_tilings.cpp; what it was if no points are legal.
+  std::vector<TileCoordinate> find() {
+    choose(0);
+    return found_;
+  }
+
+ private:
+  void choose(std::size_t d) {
+    if (d == extents_.size()) return take();
+    const auto w =
+        std::find_if(at_.begin(), at_.end(), [&](const TileCoordinate& c) { return c.dim == static_cast<int>(d); });
+    if (w == at_.end()) return choose(d + 1);
+    const bool in_memory = !view_.model->memory(view_.memory_of(stage_)).is_register();
+    const std::int64_t block = w->regular ? w->block : 1;
+    const std::int64_t padded = w->regular ? round_up(w->extent, block) : 1;
+    const std::int64_t least = extents_[d];
+    for (const std::int64_t points : points_of_move({padded, block, in_memory}, move_.ranges[d], true)) {
+      if (!in_place(*w, points)) continue;
+      extents_[d] = w->points = points;
+      choose(d + 1);
+    }
+    extents_[d] = least;
+  }
+
+  void take() {
+    double uses = 1;
+    for (const TileCoordinate& w : at_) uses *= static_cast<double>(ceil_div(w.extent, w.dim < 0 ? 1 : w.points));
+    if ((fewest_ > 0 && uses >= fewest_) || !extents_fit(move_, extents_)) return;
+    fewest_ = uses;
+    found_ = at_;
+  }
+
+  /// Do whole blocks follow one another, and do uses begin at addresses that the tile's memory and the move accept?
+  bool in_place(const TileCoordinate& w, std::int64_t points) const {
+    const auto near = distance_inside(view_, stage_, w.form, tiles_);
+    if (!near) return points <= std::max(w.block, w.contiguous);
+    const auto far = w.block > 1 ? distance_inside(view_, stage_, w.form, tiles_, w.block) : std::nullopt;
+    if (w.block > 1 && points > w.block && w.extent > w.block && far != *near * w.block) return false;
+    if (points >= w.extent) return true;
+    const Access& access = access_of(view_.statement, view_.stages[static_cast<std::size_t>(stage_)].access);
+    const std::int64_t element = bytes(view_.kernel->tensors[access.tensor.index()].dtype);
+    const MemoryId inside = view_.memory_of(stage_);
+    std::int64_t unit = view_.model->memory(inside).granularity;
+    for (const Operand& operand : move_.operands)
+      if (operand.memory == inside) unit = std::max(unit, operand.align);
+    const std::int64_t step = points >= w.block && far ? points / w.block * *far : points * *near;
+    return unit <= 1 || step * element % unit == 0;
+  }
+
+  const ResolvedNest& view_;
+  int stage_;
+  const Instruction& move_;
+  std::vector<TileCoordinate> at_, found_;
+  std::vector<std::int64_t> extents_;
+  Tiles tiles_;
+  double fewest_ = 0;
+};
+
+}  // namespace
+
+std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                const std::vector<std::int64_t>& sizes) {
+  std::vector<TileCoordinate> tile = largest_uses(view, stage, move, sizes);
+  if (!has_more_conditions(move)) return tile;
+  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(stage)].loops);
+  const std::vector<TileCoordinate> whole =
+      LegalUses(view, stage, move, full == sizes ? tile : largest_uses(view, stage, move, full)).find();
+  for (TileCoordinate& w : tile)
+    for (const TileCoordinate& chosen : whole)
+      if (w.dim >= 0 && w.form == chosen.form && w.dim == chosen.dim) w.points = std::min(w.extent, chosen.points);
   return tile;
 }
 

@@ -238,6 +238,14 @@ TEST(StreamMemories, SharedPortsCountEveryMoveOfATile) {
             4 * 4096 + 4096 + 4 * 4096);
 }
 
+/// 128 commands of 2 rows of 16, each with 16 cycles of its own, in place of 16 commands of 16 rows: not 4 of 8
+/// columns, which would begin between the rows of the accumulator.
+TEST(StreamMoves, ArePricedInThePartsThatTheirConditionsAllow) {
+  const std::string store = "timing: {latency: 100cycles, port: store";
+  EXPECT_GE(cycles_of_columns(changed(store, "legal: [\"extent[i]*extent[j] <= 32\"]\n    " + store, "npu16")),
+            128 * (16 + 4 * 2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
                          model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(accelerator_names()), model_of_case);
