@@ -373,6 +373,11 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
   time_.link_bytes[model_.link(instruction.link).name] += moved;
 }
 
+std::int64_t Machine::port_free(const Instruction& instruction) const {
+  const auto found = port_free_.find(port_name(instruction));
+  return found == port_free_.end() ? 0 : *std::min_element(found->second.begin(), found->second.end());
+}
+
 std::optional<Diagnostic> Machine::execute(const Command& command, Turn* turn) {
   const Instruction& instruction = *command.instruction;
   if (is_setter(instruction)) {

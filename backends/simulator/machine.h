@@ -40,6 +40,8 @@ class Machine {
   /// The next command is issued when all results are there.
   void wait() { issue_ = std::max(issue_, time_.cycles); }
   const HardwareModel& model() const { return model_; }
+  /// The cycle from which a port of its unit can take the instruction.
+  std::int64_t port_free(const Instruction& instruction) const;
 
  private:
   struct Image {

@@ -246,6 +246,63 @@ TEST(StreamMoves, ArePricedInThePartsThatTheirConditionsAllow) {
             128 * (16 + 4 * 2));
 }
 
+/// Loads and stores in queues of their own, over one port of the memory.
+constexpr const char* two_queues = R"yaml(hardware: queues
+clock: 1GHz
+program: {language: asm, comment: "#", end: fence}
+units: [{name: host, scalar: true}, {name: npu, order: tokens, ports: {load: 1, execute: 1, store: 1}}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB, bandwidth: {shared: 8B/cycle}}
+  - {name: buf, per: npu, kind: scratchpad, capacity: 64KiB, granularity: 8B}
+  - {name: acc, per: npu, kind: accumulator, capacity: 16KiB, granularity: 32B}
+links: [{name: in, from: dram, to: buf}, {name: out, from: acc, to: dram}]
+async:
+  - {name: l2x, kind: tokens, per: npu, from: load, to: execute}
+  - {name: x2l, kind: tokens, per: npu, from: execute, to: load}
+  - {name: x2s, kind: tokens, per: npu, from: execute, to: store}
+  - {name: s2x, kind: tokens, per: npu, from: store, to: execute}
+instructions:
+  - {name: ld, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: {max: 8}}, inactive: zero,
+     operands: {D: {dtype: s8, layout: {i: 8, j: 1}, align: 8B}, S: {dtype: s8, layout: {i: any, j: 1}}},
+     emit: "ld {D}, {S}, {S.pitch[i]}, {extent[i]}, {extent[j]}, {pop[x2l]}, {push[l2x]}",
+     timing: {latency: 60cycles, port: load, interval: "2 + extent[i] cycles"}}
+  - {name: mm, unit: npu, compute: "C[i,j] += s32(A[i,k]) * s32(B[k,j])", start: {C: [zero, keep]}, inactive: keep,
+     dims: {i: {max: 8}, j: 8, k: 8},
+     operands: {A: {memory: buf, dtype: s8, layout: {i: 8, k: 1}, align: 8B},
+                B: {memory: buf, dtype: s8, layout: {k: 8, j: 1}, align: 8B},
+                C: {memory: acc, dtype: s32, layout: {i: 8, j: 1}, align: 32B}},
+     emit: "mm {C}, {A}, {B}, {extent[i]}, {start[C]}, {pop[l2x]}, {push[x2l]}, {pop[s2x]}, {push[x2s]}",
+     timing: {latency: 24cycles, port: execute, interval: "extent[i] cycles"}}
+  - {name: st, link: out, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: {max: 8}}, inactive: keep,
+     operands: {D: {dtype: s32, layout: {i: any, j: 1}, align: 4B},
+                S: {dtype: s32, layout: {i: 8, j: 1}, align: 32B}},
+     emit: "st {D}, {S}, {D.pitch[i]}, {extent[i]}, {extent[j]}, {pop[x2s]}, {push[s2x]}",
+     timing: {latency: 60cycles, port: store, interval: "2 + 4*extent[i] cycles"}}
+)yaml";
+
+/// The stores of a tile and the loads of the next one are known at once; a load that asks between two stores goes
+/// there.
+TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
+  const HardwareModel model = loaded_from(two_queues);
+  const Kernel kernel = gemm_s8(64, 64, 16);
+  const auto schedule = parse_schedule("schedule: turns\nkernel: " + kernel.name + "\ntarget: queues\nnest:" + R"(
+  - for i by 32
+  - stage A in buf x2 as [i/8, k/8, i%8, k%8]
+  - for j by 8
+  - stage C in acc x2 as [i/8, j/8, i%8, j%8] first flag
+  - stage B in buf x2 as [j/8, k/8, k%8, j%8]
+  - for i by 8
+  - for k by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "turns.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(simulated(model, kernel, *schedule, *program, 1.1),
+            predicted_by(make_cost_model_simulator, kernel, model, *schedule));
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
                          model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(accelerator_names()), model_of_case);
