@@ -167,16 +167,15 @@ CommandOrder::Timing CommandOrder::timing_of(const CallSite& site, const std::in
   const DType type = written.buffer.valid() ? program_.buffers[written.buffer.index()].dtype : DType::f32;
   double moved = written.buffer.valid() ? bytes(type) : 0;
   for (const std::int64_t extent : site.call->extents) moved *= static_cast<double>(extent);
-  const auto memories = memory_uses(instruction, site.call->extents, type, model_);
+  const auto shared = shared_port_uses(instruction, site.call->extents, type, model_);
   timing.interval =
-      std::max(timing.interval, static_cast<std::int64_t>(transfer_cycles(memories, instruction, moved, model_)));
+      std::max(timing.interval, static_cast<std::int64_t>(transfer_cycles(shared, instruction, moved, model_)));
   timing.latency =
       std::max(cycles(instruction.timing.latency), timing.interval + std::lround(link_latency(instruction, model_)));
-  for (const MemoryUse& use : held_ports(memories, instruction)) {
-    const std::string port = model_.memory(use.memory).name + (use.port == 0 ? " of reads" : " of writes");
-    const auto [number, first] = port_numbers_.try_emplace(port, port_free_.size());
+  for (const SharedPortUse& use : held_ports(shared, instruction)) {
+    const auto [number, first] = port_numbers_.try_emplace(shared_port_name(use.port, model_), port_free_.size());
     if (first) port_free_.emplace_back(1, 0);
-    timing.memories.emplace_back(number->second, static_cast<std::int64_t>(std::ceil(use.cycles)));
+    timing.shared.emplace_back(number->second, static_cast<std::int64_t>(std::ceil(use.cycles)));
   }
   const std::string& name = port_name(instruction);
   const auto [port, first] = port_numbers_.try_emplace(name, port_free_.size());
@@ -292,7 +291,7 @@ std::int64_t CommandOrder::start_of(const Waiting& entry) const {
   const auto& instances = port_free_[entry.timing.port];
   std::int64_t start =
       std::max({issue_ + setters(entry.needs), entry.ready, *std::min_element(instances.begin(), instances.end())});
-  for (const auto& [port, cycles] : entry.timing.memories) start = std::max(start, port_free_[port].front());
+  for (const auto& [port, cycles] : entry.timing.shared) start = std::max(start, port_free_[port].front());
   return start;
 }
 
@@ -310,7 +309,7 @@ void CommandOrder::leave_one() {
   waiting_.erase(first);
   auto& instances = port_free_[leaving.timing.port];
   *std::min_element(instances.begin(), instances.end()) = start + leaving.timing.interval;
-  for (const auto& [port, cycles] : leaving.timing.memories) port_free_[port].front() = start + cycles;
+  for (const auto& [port, cycles] : leaving.timing.shared) port_free_[port].front() = start + cycles;
   const std::int64_t end = start + leaving.timing.latency;
   ended_[static_cast<std::size_t>(leaving.number)] = end;
   issue_ = start;

@@ -61,7 +61,8 @@ class CommandOrder {
   struct Timing {
     std::size_t port = 0;
     std::int64_t interval = 1, latency = 1;
-    std::vector<std::pair<std::size_t, std::int64_t>> memories;  ///< ports of memories that it takes too, and cycles
+    std::vector<std::pair<std::size_t, std::int64_t>>
+        shared;  ///< ports of memories and links that it takes too, and cycles
   };
   /// A state field by number, and the value that a command needs.
   using Needs = std::vector<std::pair<std::size_t, std::int64_t>>;
@@ -114,7 +115,7 @@ class CommandOrder {
   std::map<const Instruction*, StateUse> state_uses_;
   std::map<const CallSite*, Timing> timings_;
   std::map<std::string, std::size_t> port_numbers_;
-  std::vector<std::vector<std::int64_t>> port_free_;  ///< by port, also of memories, and instance: cycle
+  std::vector<std::vector<std::int64_t>> port_free_;  ///< by port, also of memories and links, and instance: cycle
   std::vector<std::string> comments_;
   std::vector<Waiting> waiting_;     ///< in the order of the line
   std::vector<std::int64_t> ended_;  ///< by command: cycle; -1: not issued

@@ -309,11 +309,11 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
     });
   std::int64_t moved = bytes(use.accesses[0].dtype);
   for (const std::int64_t extent : use.extents) moved *= extent;
-  const auto memories = memory_uses(instruction, use.extents, use.accesses[0].dtype, model_);
-  const auto held = held_ports(memories, instruction);
-  for (const MemoryUse& one : held) start = std::max(start, memory_free_[{one.memory, one.port}]);
+  const auto shared = shared_port_uses(instruction, use.extents, use.accesses[0].dtype, model_);
+  const auto held = held_ports(shared, instruction);
+  for (const SharedPortUse& one : held) start = std::max(start, shared_free_[one.port]);
   const auto transfer =
-      static_cast<std::int64_t>(transfer_cycles(memories, instruction, static_cast<double>(moved), model_));
+      static_cast<std::int64_t>(transfer_cycles(shared, instruction, static_cast<double>(moved), model_));
   const std::int64_t interval = std::max(cycles(instruction.timing.interval), transfer);
   const std::int64_t end =
       start + std::max(cycles(instruction.timing.latency), interval + std::lround(link_latency(instruction, model_)));
@@ -323,13 +323,18 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
       when = std::max(when, end);
     });
   free = start + interval;
-  for (const MemoryUse& one : held)
-    memory_free_[{one.memory, one.port}] = start + static_cast<std::int64_t>(std::ceil(one.cycles));
+  for (const SharedPortUse& one : held)
+    shared_free_[one.port] = start + static_cast<std::int64_t>(std::ceil(one.cycles));
   (turn ? turn->end : issue_) = turn ? end : start;
   time_.cycles = std::max(time_.cycles, end);
   time_.port_busy[port] += interval;
   if (!instruction.link.valid()) return;
   time_.link_bytes[model_.link(instruction.link).name] += moved;
+}
+
+std::int64_t Machine::port_free(const Instruction& instruction) const {
+  const auto found = port_free_.find(port_name(instruction));
+  return found == port_free_.end() ? 0 : *std::min_element(found->second.begin(), found->second.end());
 }
 
 std::optional<Diagnostic> Machine::execute(const Command& command, Turn* turn) {

@@ -40,6 +40,8 @@ class Machine {
   /// The next command is issued when all results are there.
   void wait() { issue_ = std::max(issue_, time_.cycles); }
   const HardwareModel& model() const { return model_; }
+  /// The cycle from which a port of its unit can take the instruction.
+  std::int64_t port_free(const Instruction& instruction) const;
 
  private:
   struct Image {
@@ -88,7 +90,7 @@ class Machine {
   SimulatedTime time_;
   std::int64_t issue_ = 0;
   std::map<std::string, std::vector<std::int64_t>> port_free_;
-  std::map<std::pair<MemoryId, int>, std::int64_t> memory_free_;  ///< by port of the memory: cycle
+  std::map<int, std::int64_t> shared_free_;  ///< by port of memories and links (hwdesc/model/memory_time.h): cycle
   mutable std::map<const Instruction*, std::optional<DType>> moved_types_;
 };
 

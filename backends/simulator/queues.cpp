@@ -64,8 +64,10 @@ bool Queues::ready(const Entry& entry) const {
 }
 
 std::int64_t Queues::start_of(const Queue& queue) const {
+  const Entry& entry = queue.entries.front();
   std::int64_t start = queue.earliest;
-  for (const std::string& name : queue.entries.front().pop) start = std::max(start, tokens_.at(name).front().time);
+  if (entry.command) start = std::max(start, machine_.port_free(*entry.command->instruction));
+  for (const std::string& name : entry.pop) start = std::max(start, tokens_.at(name).front().time);
   return start;
 }
 
@@ -106,10 +108,12 @@ std::optional<Diagnostic> Queues::run_out(int& line, const std::function<std::op
   for (int steps = 1;; ++steps) {
     if (steps % 64 == 0)
       if (auto problem = stop()) return problem;
+    // The one that asks first, of several the first in the text.
+    const auto asks = [&](const Queue& queue) { return std::pair(start_of(queue), queue.entries.front().line); };
     std::optional<std::size_t> next;
     for (std::size_t q = 0; q < queues_.size(); ++q)
       if (!queues_[q].entries.empty() && ready(queues_[q].entries.front()) &&
-          (!next || start_of(queues_[q]) < start_of(queues_[*next])))
+          (!next || asks(queues_[q]) < asks(queues_[*next])))
         next = q;
     if (!next) break;
     const int here = queues_[*next].entries.front().line;

@@ -52,6 +52,7 @@ class Queues {
   };
 
   bool ready(const Entry& entry) const;
+  /// When its next command asks for what queues share: ports of memories and links serve in this order.
   std::int64_t start_of(const Queue& queue) const;
   std::optional<Diagnostic> step(std::size_t queue);
   std::string waiting() const;

@@ -638,7 +638,10 @@ constexpr Key link_keys[] = {
      .range = energies,
      .example = "4pJ/B",
      .meaning = "of moving a byte"},
-    {.name = "port", .type = "text", .example = "bus", .meaning = "links with the same port share it"},
+    {.name = "port",
+     .type = "text",
+     .example = "bus",
+     .meaning = "links with the same port share it: moves over them wait for each other"},
 };
 
 // --- instructions ---

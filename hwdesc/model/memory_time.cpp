@@ -21,23 +21,38 @@ double elements_of(const Computation& statement, const Access& access, const std
   return elements;
 }
 
-void add(std::vector<MemoryUse>& uses, const Memory& memory, MemoryId id, bool write, double bytes) {
-  const double rate = write ? memory.write_bandwidth : memory.read_bandwidth;
-  if (rate <= 0 || bytes <= 0) return;
-  const int port = write && !memory.one_port ? 1 : 0;
-  for (MemoryUse& use : uses)
-    if (use.memory == id && use.port == port) {
-      use.cycles += bytes / rate;
+void add(std::vector<SharedPortUse>& uses, int port, double cycles) {
+  for (SharedPortUse& use : uses)
+    if (use.port == port) {
+      use.cycles += cycles;
       return;
     }
-  uses.push_back({id, port, bytes / rate});
+  uses.push_back({port, cycles});
+}
+
+// Two numbers for each memory, then one for each link: that of the first link with its `port`.
+
+int port_of(MemoryId id, const Memory& memory, bool write) {
+  return 2 * static_cast<int>(id.index()) + (write && !memory.one_port ? 1 : 0);
+}
+
+int port_of(const Link& link, const HardwareModel& model) {
+  const auto first = std::find_if(model.links().begin(), model.links().end(),
+                                  [&](const Link& other) { return other.port == link.port; });
+  return static_cast<int>(2 * model.memories().size()) + static_cast<int>(first - model.links().begin());
+}
+
+void add(std::vector<SharedPortUse>& uses, MemoryId id, bool write, double bytes, const HardwareModel& model) {
+  const Memory& memory = model.memory(id);
+  const double rate = write ? memory.write_bandwidth : memory.read_bandwidth;
+  if (rate > 0 && bytes > 0) add(uses, port_of(id, memory, write), bytes / rate);
 }
 
 }  // namespace
 
-std::vector<MemoryUse> memory_uses(const Instruction& command, const std::vector<std::int64_t>& extents, DType type,
-                                   const HardwareModel& model) {
-  std::vector<MemoryUse> uses;
+std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const std::vector<std::int64_t>& extents,
+                                            DType type, const HardwareModel& model) {
+  std::vector<SharedPortUse> uses;
   if (command.semantics.size() != 1) return uses;
   const Computation& statement = command.statement();
   for (int a = 0; a < access_count(statement); ++a) {
@@ -47,23 +62,40 @@ std::vector<MemoryUse> memory_uses(const Instruction& command, const std::vector
     if (memory.read_bandwidth <= 0 && memory.write_bandwidth <= 0) continue;
     const DType own = operand.dtype && !is_bits(*operand.dtype) ? *operand.dtype : type;
     const double moved = elements_of(statement, access_of(statement, a), extents) * bytes(own);
-    if (a == 0) add(uses, memory, operand.memory, true, moved);
-    if (a > 0 || statement.reduction != Reduction::assign) add(uses, memory, operand.memory, false, moved);
+    if (a == 0) add(uses, operand.memory, true, moved, model);
+    if (a > 0 || statement.reduction != Reduction::assign) add(uses, operand.memory, false, moved, model);
   }
+  if (!command.link.valid()) return uses;
+  const Link& link = model.link(command.link);
+  if (link.port.empty() || link.bandwidth <= 0) return uses;
+  double moved = static_cast<double>(bytes(type));
+  for (const std::int64_t extent : extents) moved *= static_cast<double>(extent);
+  add(uses, port_of(link, model), moved / link.bandwidth);
   return uses;
 }
 
-double transfer_cycles(const std::vector<MemoryUse>& uses, const Instruction& command, double moved,
+std::string_view owner_of_shared_port(int port, const HardwareModel& model) {
+  const auto number = static_cast<std::size_t>(port), memories = model.memories().size();
+  return number < 2 * memories ? model.memories()[number / 2].name : model.links()[number - 2 * memories].port;
+}
+
+std::string shared_port_name(int port, const HardwareModel& model) {
+  const std::string owner(owner_of_shared_port(port, model));
+  if (static_cast<std::size_t>(port) >= 2 * model.memories().size()) return "port " + owner + " of links";
+  return owner + (port % 2 == 0 ? " of reads" : " of writes");
+}
+
+double transfer_cycles(const std::vector<SharedPortUse>& uses, const Instruction& command, double moved,
                        const HardwareModel& model) {
   double cycles = 0;
-  for (const MemoryUse& use : uses) cycles = std::max(cycles, use.cycles);
+  for (const SharedPortUse& use : uses) cycles = std::max(cycles, use.cycles);
   if (command.link.valid())
     if (const double rate = model.link(command.link).bandwidth; rate > 0) cycles = std::max(cycles, moved / rate);
   return std::ceil(cycles);
 }
 
-std::vector<MemoryUse> held_ports(std::vector<MemoryUse> uses, const Instruction& command) {
-  return command.link.valid() ? std::move(uses) : std::vector<MemoryUse>();
+std::vector<SharedPortUse> held_ports(std::vector<SharedPortUse> uses, const Instruction& command) {
+  return command.link.valid() ? std::move(uses) : std::vector<SharedPortUse>();
 }
 
 double link_latency(const Instruction& command, const HardwareModel& model) {

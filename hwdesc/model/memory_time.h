@@ -3,31 +3,37 @@
 // Time of a command of a stream on links and on ports of memories, in addition to the port of its unit: by `bandwidth`
 // of links and memories, and `latency` of links. The simulator and the cost models of command streams use it alike.
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "isamap/hardware.h"
 
 namespace isamap {
 
-/// Cycles that a move keeps a port of a memory, which other moves wait for. Calls share it with them. A memory with
-/// `shared` bandwidth has one port, number 0.
-struct MemoryUse {
-  MemoryId memory;
-  int port = 0;  ///< 0: reads, 1: writes
+/// Cycles that a move keeps a port, which other moves wait for: one of a memory with a bandwidth (for reads, for
+/// writes, or `shared`), or the `port` that links share. Calls share those of memories with moves.
+struct SharedPortUse {
+  int port = 0;  ///< numbers all such ports of a model; shared_port_name
   double cycles = 0;
 };
 
-/// Of memories whose bandwidth is limited, for these extents of the instruction's dims. An operand whose description
-/// states no type, or bits, has elements of `type`. A reduction reads what it adds to. At most two for each operand.
-std::vector<MemoryUse> memory_uses(const Instruction& command, const std::vector<std::int64_t>& extents, DType type,
-                                   const HardwareModel& model);
+/// The ports that a command with these extents of its dims uses. An operand whose description states no type, or bits,
+/// has elements of `type`. A reduction reads what it adds to. At most two for each operand, and one of the link.
+std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const std::vector<std::int64_t>& extents,
+                                            DType type, const HardwareModel& model);
+
+/// Name of the memory, or of the `port` of links.
+std::string_view owner_of_shared_port(int port, const HardwareModel& model);
+/// "dram of reads", "dram of writes", "port bus of links".
+std::string shared_port_name(int port, const HardwareModel& model);
 
 /// Cycles of the longest of them, rounded up, or of `moved` bytes over the command's link; 0: nothing is limited.
-double transfer_cycles(const std::vector<MemoryUse>& uses, const Instruction& command, double moved,
+double transfer_cycles(const std::vector<SharedPortUse>& uses, const Instruction& command, double moved,
                        const HardwareModel& model);
 
-/// Of `memory_uses`: those that later commands wait for.
-std::vector<MemoryUse> held_ports(std::vector<MemoryUse> uses, const Instruction& command);
+/// Of `shared_port_uses`: those that later commands wait for.
+std::vector<SharedPortUse> held_ports(std::vector<SharedPortUse> uses, const Instruction& command);
 
 /// Cycles after the transfer until the result is there: the latency of the command's link, unless the command states
 /// a latency of its own.

@@ -32,18 +32,31 @@ void CommandQueue::add(const TimedCommand& command, const std::vector<std::int64
       wait_for(entry, other);
   }
   ended_.push_back(-1);
-  waiting_.push_back(std::move(entry));
-  if (waiting_.size() >= std::max<std::size_t>(window_, 1)) issue_one();
+  if (!queues_) {
+    waiting_.push_back(std::move(entry));
+    if (waiting_.size() >= std::max<std::size_t>(window_, 1)) issue_one();
+    return;
+  }
+  queued_[command.port].push_back(std::move(entry));
+  // With an empty queue the command that asks first may not be known yet.
+  while (std::none_of(queued_.begin(), queued_.end(), [](const auto& queue) { return queue.second.empty(); }))
+    issue_first_of_queues();
 }
 
 void CommandQueue::flush() {
   while (!waiting_.empty()) issue_one();
+  while (std::any_of(queued_.begin(), queued_.end(), [](const auto& queue) { return !queue.second.empty(); }))
+    issue_first_of_queues();
+}
+
+double CommandQueue::free_instance(const Waiting& entry) const {
+  const auto& instances = free_[static_cast<std::size_t>(entry.command.port)];
+  return std::max(entry.ready, *std::min_element(instances.begin(), instances.end()));
 }
 
 double CommandQueue::start_of(const Waiting& entry) const {
-  const auto& instances = free_[static_cast<std::size_t>(entry.command.port)];
-  double free = std::max(entry.ready, *std::min_element(instances.begin(), instances.end()));
-  for (const auto& [port, cycles] : entry.command.memories)
+  double free = free_instance(entry);
+  for (const auto& [port, cycles] : entry.command.shared)
     free = std::max(free, free_[static_cast<std::size_t>(port)].front());
   return queues_ ? free : std::max(free, issue_);
 }
@@ -60,13 +73,8 @@ void CommandQueue::issue_one() {
   }
   const Waiting issuing = std::move(*first);
   waiting_.erase(first);
-  auto& instances = free_[static_cast<std::size_t>(issuing.command.port)];
-  *std::min_element(instances.begin(), instances.end()) = start + issuing.command.interval;
-  for (const auto& [port, cycles] : issuing.command.memories)
-    free_[static_cast<std::size_t>(port)].front() = start + cycles;
-  ended_[static_cast<std::size_t>(issuing.number)] =
-      start + std::max(issuing.command.latency, issuing.command.interval);
   issue_ = start;
+  issue(issuing, start);
   for (Waiting& entry : waiting_) {
     if (entry.behind == issuing.number) entry.behind = -1;
     const auto found = std::find(entry.before.begin(), entry.before.end(), issuing.number);
@@ -75,6 +83,39 @@ void CommandQueue::issue_one() {
     wait_for(entry, issuing.number);
   }
   issued_(issuing.command, start, issuing.waited_for);
+}
+
+/// The first command in program order is the first of its queue and waits for no other, so one can always issue.
+void CommandQueue::issue_first_of_queues() {
+  std::deque<Waiting>* first = nullptr;
+  double asked = 0;
+  for (auto& [port, queue] : queued_) {
+    if (queue.empty()) continue;
+    Waiting& head = queue.front();
+    if (head.behind >= 0 && ended(head.behind) < 0) continue;
+    while (!head.before.empty() && ended(head.before.back()) >= 0) {
+      wait_for(head, head.before.back());
+      head.before.pop_back();
+    }
+    if (!head.before.empty()) continue;
+    const double asks = free_instance(head);
+    if (first != nullptr && (asks > asked || (asks == asked && head.number > first->front().number))) continue;
+    first = &queue;
+    asked = asks;
+  }
+  const Waiting issuing = std::move(first->front());
+  first->pop_front();
+  const double start = start_of(issuing);
+  issue(issuing, start);
+  issued_(issuing.command, start, issuing.waited_for);
+}
+
+void CommandQueue::issue(const Waiting& entry, double start) {
+  auto& instances = free_[static_cast<std::size_t>(entry.command.port)];
+  *std::min_element(instances.begin(), instances.end()) = start + entry.command.interval;
+  for (const auto& [port, cycles] : entry.command.shared)
+    free_[static_cast<std::size_t>(port)].front() = start + cycles;
+  ended_[static_cast<std::size_t>(entry.number)] = start + std::max(entry.command.latency, entry.command.interval);
 }
 
 }  // namespace isamap

@@ -4,7 +4,9 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,8 @@ namespace isamap {
 struct TimedCommand {
   int port = 0;
   double interval = 0, latency = 0;  ///< cycles: until the port is free, until the result is there
-  /// Ports of memories that it takes too, by number, and their cycles.
-  boost::container::small_vector<std::pair<int, double>, 4> memories;
+  /// Ports of memories and links that it takes too, by number, and their cycles.
+  boost::container::small_vector<std::pair<int, double>, 4> shared;
   int flow = -1;  ///< flow of the tile it moves
   bool out = false;
   std::int64_t tile = 0;  ///< number of the tile, or of the call
@@ -25,7 +27,8 @@ class CommandQueue {
   /// Called when a command issues; `waited_for`: its predecessor that ended last, or -1.
   using Issued = std::function<void(const TimedCommand&, double start, std::int64_t waited_for)>;
 
-  /// The next command is chosen among `window`. `queues`: each port issues in order, independent of other ports.
+  /// The next command is chosen among `window`. `queues`: each port issues in order, independent of other ports; of
+  /// those that wait for a port that they share the one that asked first takes it.
   CommandQueue(std::size_t window, bool queues, Issued issued)
       : window_(window), queues_(queues), issued_(std::move(issued)) {}
 
@@ -53,14 +56,18 @@ class CommandQueue {
   void wait_for(Waiting& entry, std::int64_t command) const;
   double start_of(const Waiting& entry) const;
   void issue_one();
+  void issue_first_of_queues();
+  void issue(const Waiting& entry, double start);
+  double free_instance(const Waiting& entry) const;
 
   std::size_t window_;
   bool queues_;
   Issued issued_;
   std::vector<std::string> names_;
-  std::vector<std::vector<double>> free_;  ///< by port and instance: cycle
-  std::vector<Waiting> waiting_;           ///< in program order
-  std::vector<double> ended_;              ///< by command
+  std::vector<std::vector<double>> free_;      ///< by port and instance: cycle
+  std::vector<Waiting> waiting_;               ///< in program order
+  std::map<int, std::deque<Waiting>> queued_;  ///< by port, of `queues`
+  std::vector<double> ended_;                  ///< by command
   double issue_ = 0;
 };
 

@@ -2,7 +2,6 @@
 #include "scheduler/cost/command_stream_model.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "hwdesc/model/memory_time.h"
@@ -110,6 +109,7 @@ double mean_share(const ResolvedNest& view, int loops, F&& cost) {
 struct TilePath {
   int port = -1;  ///< -1: nothing is moved
   double uses = 0, cycles = 0, latency = 0;
+  std::vector<std::pair<int, double>> shared;  ///< ports of memories and links that they keep, and cycles
 };
 
 struct StreamTile {
@@ -122,8 +122,7 @@ struct StreamTile {
   double full = 1;      ///< full ones among all
   double round = 0;     ///< cycles between its renewals
   TilePath in, out;
-  TilePath full_in, full_out;                    ///< of a full tile
-  std::vector<std::pair<int, double>> memories;  ///< ports of memories that all its moves keep, and cycles
+  TilePath full_in, full_out;  ///< of a full tile
 };
 
 /// A round: calls and inner moves between two renewals of a place.
@@ -223,39 +222,42 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
   return way;
 }
 
-/// Ports of units, and of memories with a bandwidth, by number.
+/// Ports of units, and those of memories and links that moves share, by number.
 struct StreamPorts {
-  std::vector<std::string_view> names;
-  std::map<std::pair<MemoryId, bool>, int> of_memories;
+  struct Port {
+    std::string_view name;
+    int shared = -1;  ///< number in hwdesc/model/memory_time.h; -1: of a unit
+  };
+  std::vector<Port> all;
 
-  int of(const Instruction& instruction) {
-    const std::string& name = port_name(instruction);
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found != names.end()) return static_cast<int>(found - names.begin());
-    names.push_back(name);
-    return static_cast<int>(names.size()) - 1;
+  int of(const Instruction& instruction) { return find({port_name(instruction), -1}); }
+
+  /// Ports that memories and links share, and the cycles for which moves of a tile keep them, `times` over: of the mean
+  /// tile below these loops. `one`: of a full tile, `at`: of a tile of any size.
+  template <class F>
+  std::vector<std::pair<int, double>> kept(const ResolvedNest& view, int loops, const TileMove& one, double times,
+                                           F&& at) {
+    std::vector<std::pair<int, double>> all_kept;
+    for (std::size_t p = 0; p < one.shared.size(); ++p) {
+      const double share = mean_share(view, loops, [&](const auto& sizes) {
+        const TileMove of_size = at(sizes);
+        return p < of_size.shared.size() ? of_size.shared[p].cycles : 0;
+      });
+      const int number = one.shared[p].port;
+      all_kept.emplace_back(find({owner_of_shared_port(number, *view.model), number}),
+                            one.shared[p].cycles * share * times);
+    }
+    return all_kept;
   }
 
-  /// Moves of a tile keep a port of a memory for so many bytes.
-  void take(StreamTile& tile, MemoryId id, const Memory& memory, bool write, double moved) {
-    const double rate = write ? memory.write_bandwidth : memory.read_bandwidth;
-    if (rate <= 0) return;
-    const std::pair key{id, write && !memory.one_port};
-    const auto [found, fresh] = of_memories.try_emplace(key, static_cast<int>(names.size()));
-    if (fresh) names.push_back(memory.name);
-    tile.memories.emplace_back(found->second, moved / rate);
-  }
-
-  void take_all(StreamTile& tile, const Transfer& t, double size, const HardwareModel& model) {
-    const Memory &from = model.memory(t.from), &to = model.memory(t.to);
-    if (tile.in.port >= 0) {
-      take(tile, t.from, from, false, t.elements_in * size);
-      take(tile, t.to, to, true, t.elements_in * size);
-    }
-    if (tile.out.port >= 0) {
-      take(tile, t.to, to, false, t.elements_out * size);
-      take(tile, t.from, from, true, t.elements_out * size);
-    }
+ private:
+  int find(const Port& port) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Port& known) {
+      return known.shared == port.shared && (port.shared >= 0 || known.name == port.name);
+    });
+    if (found != all.end()) return static_cast<int>(found - all.begin());
+    all.push_back(port);
+    return static_cast<int>(all.size()) - 1;
   }
 };
 
@@ -326,8 +328,6 @@ class Stream {
       tile.in =
           way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
     if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
-    const double size = bytes(view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype);
-    ports_.take_all(tile, t, size, *view_.model);
     tile.largest = largest(view_, s.loops, tile.full);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
@@ -345,8 +345,10 @@ class Stream {
     const double cycles = one.cycles * mean_share(view_, loops, [&](const auto& s) { return at(s).cycles; }) / uses;
     const double whole = std::max(1.0, one.uses);
     const double behind = link_latency(*move, *view_.model);
-    full = {ports_.of(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind)};
-    return {ports_.of(*move), uses * share, cycles, std::max(one.latency, cycles + behind)};
+    full = {
+        ports_.of(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole + behind), {}};
+    return {ports_.of(*move), uses * share, cycles, std::max(one.latency, cycles + behind),
+            ports_.kept(view_, loops, one, share * t.instances, at)};
   }
 
   /// Calls of a reduction depend on the sums of earlier calls.
@@ -381,17 +383,20 @@ class Stream {
 
   /// Cycles of the busiest port in one of `rounds`, for tiles from `first` on and for calls.
   double busiest(std::size_t first, double rounds) {
-    busy_.assign(ports_.names.size(), 0);
+    busy_.assign(ports_.all.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
     for (std::size_t t = first; t < tiles_.size(); ++t) {
       for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
-        if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
-      for (const auto& [port, cycles] : tiles_[t].memories) busy_[static_cast<std::size_t>(port)] += cycles;
+        if (w->port >= 0) {
+          busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
+          for (const auto& [port, cycles] : w->shared)
+            busy_[static_cast<std::size_t>(port)] += tiles_[t].refills * cycles;
+        }
     }
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
   std::string_view busiest_port() const {
-    return ports_.names[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
+    return ports_.all[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())].name;
   }
 
   double moves(std::size_t place) const {
@@ -409,7 +414,7 @@ class Stream {
 
   /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
   Drained drain(std::size_t place, const Round& round, double seen) const {
-    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.names.size(), -1e300),
+    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.all.size(), -1e300),
               std::vector<double>(tiles_.size(), -1e300)};
     double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
@@ -431,7 +436,7 @@ class Stream {
   /// Fills of tiles from `place` on, relative to the end of the round before.
   Filled fill(std::size_t place, const Drained& drained, const Edge& edge) const {
     std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
-    free.resize(ports_.names.size(), edge.first ? 0 : -1e300);
+    free.resize(ports_.all.size(), edge.first ? 0 : -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0, whole = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];

@@ -291,18 +291,16 @@ class StreamSimulation {
       if (!move.ranges[static_cast<std::size_t>(w.dim)].fixed()) extent = std::max(extent, points);
     }
     TimedCommand command;
-    const auto uses_of_memories = memory_uses(move, extents, type, model_);
-    command.interval =
-        std::max(interval_of(move, extents, model_), transfer_cycles(uses_of_memories, move, moved, model_));
+    const auto shared = shared_port_uses(move, extents, type, model_);
+    command.interval = std::max(interval_of(move, extents, model_), transfer_cycles(shared, move, moved, model_));
     command.latency = std::max(command.interval + link_latency(move, model_), latency_of(move, extents, model_));
-    take(uses_of_memories, command);
+    take(shared, command);
     return command;
   }
 
-  void take(const std::vector<MemoryUse>& uses, TimedCommand& command) {
-    for (const auto& [memory, port, cycles] : uses)
-      command.memories.emplace_back(
-          queue_.port(model_.memory(memory).name + (port == 0 ? " of reads" : " of writes"), 1), std::ceil(cycles));
+  void take(const std::vector<SharedPortUse>& uses, TimedCommand& command) {
+    for (const auto& [port, cycles] : uses)
+      command.shared.emplace_back(queue_.port(shared_port_name(port, model_), 1), std::ceil(cycles));
     resources_.resize(std::max(resources_.size(), queue_.ports()), -1);
   }
 

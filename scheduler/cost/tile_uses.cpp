@@ -2,10 +2,13 @@
 #include "scheduler/cost/tile_uses.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "ir/legal.h"
 #include "ir/operand_use.h"
 #include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/move_points.h"
 #include "scheduler/nest/staged_tile.h"
 #include "support/arithmetic.h"
 
@@ -95,16 +98,16 @@ bool transposes(const Instruction& move, MemoryId inside) {
   return false;
 }
 
-/// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent.
-/// Nothing: the tile has no layout of its own, or no digit of the form.
+/// Distance of neighbours along a form in the tile itself, in elements; replicas count with their whole extent. Of its
+/// blocks with `divide`: of the digit form / divide. Nothing: the tile has no layout of its own, or no such digit.
 std::optional<std::int64_t> distance_inside(const ResolvedNest& view, int stage, const AffineExpr& form,
-                                            const Tiles& tiles) {
+                                            const Tiles& tiles, std::int64_t divide = 1) {
   const std::vector<LayoutDigit>& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout;
   std::int64_t distance = 1;
   for (std::size_t i = layout.size(); i-- > 0;) {
     const auto split = split_digit(layout[i].index);
     if (!split) return std::nullopt;
-    if (split->divide == 1 && split->form == form) return distance;
+    if (split->divide == divide && split->form == form) return distance;
     std::int64_t extent = split->modulo;
     if (const int d = replicated_dim(view, *split); extent == 0 && d >= 0)
       extent = view.instruction->ranges[static_cast<std::size_t>(d)].max;
@@ -140,20 +143,37 @@ struct AlongDim {
   std::vector<std::pair<std::int64_t, double>> extents;
 };
 
-/// Cycles of uses of all combinations of these extents; `extents` holds those of the other dims.
-double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
-                      std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  if (next == along.size()) return interval_of(move, extents, model);
-  double cycles = 0;
-  for (const auto& [extent, times] : along[next].extents) {
-    extents[along[next].dim] = extent;
-    cycles += times * cycles_of_uses(move, along, next + 1, extents, model);
+/// Adds what uses of all combinations of these extents take, each so many times; `extents` holds those of other dims.
+struct UseSum {
+  const Instruction& move;
+  const std::vector<AlongDim>& along;
+  DType type;
+  const HardwareModel& model;
+  TileMove& sum;
+
+  void add(std::size_t next, double times, std::vector<std::int64_t>& extents) {
+    if (next < along.size()) {
+      for (const auto& [extent, number] : along[next].extents) {
+        extents[along[next].dim] = extent;
+        add(next + 1, times * number, extents);
+      }
+      return;
+    }
+    sum.cycles += times * interval_of(move, extents, model);
+    for (const SharedPortUse& use : held_ports(shared_port_uses(move, extents, type, model), move)) {
+      const auto known = std::find_if(sum.shared.begin(), sum.shared.end(),
+                                      [&](const SharedPortUse& other) { return other.port == use.port; });
+      if (known == sum.shared.end())
+        sum.shared.push_back({use.port, times * std::ceil(use.cycles)});
+      else
+        known->cycles += times * std::ceil(use.cycles);
+    }
   }
-  return cycles;
-}
+};
 
 /// Cycles and number of all uses, tails included.
-TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>& tile, const HardwareModel& model) {
+TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>& tile, DType type,
+                      const HardwareModel& model) {
   std::vector<std::int64_t> extents = least_extents(move);
   std::vector<AlongDim> along;
   double uses = 1, others = 1;
@@ -169,9 +189,10 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<TileCoordinate>
   }
   for (const TileCoordinate& coordinate : tile)
     if (coordinate.dim < 0) others *= static_cast<double>(coordinate.extent);
-  const double latency = latency_of(move, extents, model);
-  const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
-  return {uses * others, cycles, latency};
+  TileMove all{uses * others, 0, latency_of(move, extents, model), {}};
+  UseSum{move, along, type, model, all}.add(0, others, extents);
+  all.cycles /= ports_of(move, model);
+  return all;
 }
 
 }  // namespace
@@ -191,15 +212,15 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) {
         const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
-        at = all.insert(all.end(), {split->form, extent, extent, true});
+        at = all.insert(all.end(), {split->form, extent, extent, 1, true});
       }
-      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, split->modulo);
+      if (split->divide == 1 && split->modulo > 0) at->contiguous = std::min(at->extent, at->block = split->modulo);
       std::rotate(at, at + 1, all.end());
     }
   } else {
     for (const AffineExpr& form : natural_forms(access)) {
       const std::int64_t extent = std::max<std::int64_t>(1, range_over(form, tiles).extent);
-      all.push_back({form, extent, extent, true});
+      all.push_back({form, extent, extent, 1, true});
     }
   }
   if (s.parent < 0) {
@@ -212,14 +233,17 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage,
 }
 
 std::vector<std::int64_t> least_extents(const Instruction& move) {
-  std::vector<std::int64_t> extents = full_extents(move);
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
+  std::vector<std::int64_t> extents;
+  for (const DimRange& range : move.ranges)
+    extents.push_back(range.fixed() ? range.max : std::max<std::int64_t>(1, range.min));
   return extents;
 }
 
-std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
-                                                const std::vector<std::int64_t>& sizes) {
+namespace {
+
+/// Dims of the move assigned to coordinates, each at its largest extent.
+std::vector<TileCoordinate> largest_uses(const ResolvedNest& view, int stage, const Instruction& move,
+                                         const std::vector<std::int64_t>& sizes) {
   std::vector<TileCoordinate> tile = coordinates_of(view, stage, sizes);
   if (!tile.empty() && requires_stride(move) && !contiguous_outside(view, stage, tile.back().form)) {
     const auto outside = std::find_if(tile.begin(), tile.end(), [&](const TileCoordinate& w) {
@@ -265,10 +289,93 @@ std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int st
   return tile;
 }
 
+/// Search for the points that lowering chooses where a move has more conditions than the ranges of its dims.
+class LegalUses {
+ public:
+  LegalUses(const ResolvedNest& view, int stage, const Instruction& move, std::vector<TileCoordinate> tile)
+      : view_(view), stage_(stage), move_(move), at_(std::move(tile)), found_(at_), extents_(least_extents(move)) {
+    tiles_ = tiles_of(view, view.tiles(view.stages[static_cast<std::size_t>(stage)].loops));
+  }
+
+  /// The first with the fewest uses, in the order of move_tilings.cpp; what it was if no points are legal.
+  std::vector<TileCoordinate> find() {
+    choose(0);
+    return found_;
+  }
+
+ private:
+  void choose(std::size_t d) {
+    if (d == extents_.size()) return take();
+    const auto w =
+        std::find_if(at_.begin(), at_.end(), [&](const TileCoordinate& c) { return c.dim == static_cast<int>(d); });
+    if (w == at_.end()) return choose(d + 1);
+    const bool in_memory = !view_.model->memory(view_.memory_of(stage_)).is_register();
+    const std::int64_t block = w->regular ? w->block : 1;
+    const std::int64_t padded = w->regular ? round_up(w->extent, block) : 1;
+    const std::int64_t least = extents_[d];
+    for (const std::int64_t points : points_of_move({padded, block, in_memory}, move_.ranges[d], true)) {
+      if (!in_place(*w, points)) continue;
+      extents_[d] = w->points = points;
+      choose(d + 1);
+    }
+    extents_[d] = least;
+  }
+
+  void take() {
+    double uses = 1;
+    for (const TileCoordinate& w : at_) uses *= static_cast<double>(ceil_div(w.extent, w.dim < 0 ? 1 : w.points));
+    if ((fewest_ > 0 && uses >= fewest_) || !extents_fit(move_, extents_)) return;
+    fewest_ = uses;
+    found_ = at_;
+  }
+
+  /// Do whole blocks follow one another, and do uses begin at addresses that the tile's memory and the move accept?
+  bool in_place(const TileCoordinate& w, std::int64_t points) const {
+    const auto near = distance_inside(view_, stage_, w.form, tiles_);
+    if (!near) return points <= std::max(w.block, w.contiguous);
+    const auto far = w.block > 1 ? distance_inside(view_, stage_, w.form, tiles_, w.block) : std::nullopt;
+    if (w.block > 1 && points > w.block && w.extent > w.block && far != *near * w.block) return false;
+    if (points >= w.extent) return true;
+    const Access& access = access_of(view_.statement, view_.stages[static_cast<std::size_t>(stage_)].access);
+    const std::int64_t element = bytes(view_.kernel->tensors[access.tensor.index()].dtype);
+    const MemoryId inside = view_.memory_of(stage_);
+    std::int64_t unit = view_.model->memory(inside).granularity;
+    for (const Operand& operand : move_.operands)
+      if (operand.memory == inside) unit = std::max(unit, operand.align);
+    const std::int64_t step = points >= w.block && far ? points / w.block * *far : points * *near;
+    return unit <= 1 || step * element % unit == 0;
+  }
+
+  const ResolvedNest& view_;
+  int stage_;
+  const Instruction& move_;
+  std::vector<TileCoordinate> at_, found_;
+  std::vector<std::int64_t> extents_;
+  Tiles tiles_;
+  double fewest_ = 0;
+};
+
+}  // namespace
+
+std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
+                                                const std::vector<std::int64_t>& sizes) {
+  std::vector<TileCoordinate> tile = largest_uses(view, stage, move, sizes);
+  if (!has_more_conditions(move)) return tile;
+  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(stage)].loops);
+  const std::vector<TileCoordinate> whole =
+      LegalUses(view, stage, move, full == sizes ? tile : largest_uses(view, stage, move, full)).find();
+  for (TileCoordinate& w : tile)
+    for (const TileCoordinate& chosen : whole)
+      if (w.dim >= 0 && w.form == chosen.form && w.dim == chosen.dim) w.points = std::min(w.extent, chosen.points);
+  return tile;
+}
+
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes) {
   const std::vector<TileCoordinate> tile = coordinates_of_move(view, stage, move, sizes);
-  TileMove result = uses_of_tile(move, tile, *view.model);
+  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
+  const DType type = view.kernel->tensors[access.tensor.index()].dtype;
+  TileMove result = uses_of_tile(move, tile, type, *view.model);
   double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0;
   for (const auto& [operand, write] : {std::pair(0, true), std::pair(1, false)}) {  // no faster than its memories
     if (operand >= access_count(move.statement()) || !operand_of(move, operand).memory.valid()) continue;
@@ -277,8 +384,7 @@ TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& mo
     if (port > 0) rate = rate > 0 ? std::min(rate, port) : port;
   }
   if (rate <= 0) return result;
-  const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
-  double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
+  double moved = static_cast<double>(bytes(type));
   for (const TileCoordinate& coordinate : tile) moved *= static_cast<double>(coordinate.extent);
   result.cycles = std::max(result.cycles, moved / rate);
   return result;

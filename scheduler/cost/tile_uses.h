@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "hwdesc/model/memory_time.h"
 #include "scheduler/nest/resolved_nest.h"
 
 namespace isamap {
@@ -14,6 +15,7 @@ struct TileCoordinate {
   AffineExpr form;
   std::int64_t extent = 1;      ///< points in the tile
   std::int64_t contiguous = 1;  ///< contiguous neighbours: the digit `form % contiguous` of the layout
+  std::int64_t block = 1;       ///< size of that digit, also where the tile is shorter; 1: not split
   bool regular = true;          ///< constant stride in the memory outside; of fused dims often not
   int dim = -1;                 ///< dim of the move that covers it; -1: none
   std::int64_t points = 1;      ///< covered by one use
@@ -26,7 +28,8 @@ std::vector<TileCoordinate> coordinates_of(const ResolvedNest& view, int stage, 
 /// The same with dims of the move assigned: its last dim covers the contiguous coordinate, each other dim the
 /// coordinate along which that saves most uses. If the tile is not contiguous at its source along that coordinate, as
 /// the move requires, a coordinate of one point takes its place; a transposing move covers the coordinate that is
-/// contiguous at the source.
+/// contiguous at the source. Where conditions of the move (`legal`) forbid its largest uses, the points are those that
+/// lowering chooses for a full tile: fewest uses among what extents, layouts and alignment allow.
 std::vector<TileCoordinate> coordinates_of_move(const ResolvedNest& view, int stage, const Instruction& move,
                                                 const std::vector<std::int64_t>& sizes);
 
@@ -36,8 +39,9 @@ std::vector<std::int64_t> least_extents(const Instruction& move);
 /// Uses of a move for one tile of a stage.
 struct TileMove {
   double uses = 0;
-  double cycles = 0;   ///< of its port
-  double latency = 0;  ///< of the last use
+  double cycles = 0;                  ///< of its port
+  double latency = 0;                 ///< of the last use
+  std::vector<SharedPortUse> shared;  ///< ports of memories and links that all uses keep
 };
 /// For these extents of the dims of the statement; the last use along a coordinate covers the tail.
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,

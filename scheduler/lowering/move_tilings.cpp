@@ -4,48 +4,12 @@
 
 #include "ir/legal.h"
 #include "scheduler/lowering/tile_copy_internal.h"
+#include "scheduler/nest/move_points.h"
 #include "scheduler/nest/operand_compatibility.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
-
-/// In memory a move may be smaller than a block, if it divides the block.
-std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range, bool in_memory) {
-  if (in_memory && c.block > range.max && range.max > 1 && c.block % range.max == 0) return range.max;
-  const std::int64_t block = c.block > 1 ? c.block : std::max<std::int64_t>(1, std::min(range.max, c.padded));
-  if (c.block > 1 && range.max < c.block) return std::nullopt;
-  return block;
-}
-
-/// ... or several whole blocks, if the layouts agree.
-std::optional<std::int64_t> blocks_for(const Coordinate& c, const DimRange& range, bool in_memory) {
-  if (!in_memory || c.block <= 1 || range.max <= c.block || range.max % c.block != 0 || c.padded % range.max != 0)
-    return std::nullopt;
-  return range.max;
-}
-
-/// With conditions on extents, strides or addresses, smaller blocks may be legal where large ones are not.
-std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range, bool in_memory, bool smaller) {
-  std::vector<std::int64_t> blocks;
-  for (const auto& block : {block_for(c, range, in_memory), blocks_for(c, range, in_memory)})
-    if (block) blocks.push_back(*block);
-  if (!smaller || !in_memory || blocks.empty()) return blocks;
-  const std::int64_t least = std::max<std::int64_t>(1, range.min);
-  DimRange below = range;
-  below.max = blocks.front() - 1;
-  if (range.fixed() || below.max < least) return blocks;
-  constexpr std::size_t few = 16;
-  std::vector<std::int64_t> smaller_ones;  // halves first: they leave no tails, and ties in calls go to the first
-  for (std::int64_t half = blocks.front() / 2; half >= least; half /= 2) smaller_ones.push_back(half);
-  const auto all = some_extents(below, few);
-  smaller_ones.insert(smaller_ones.end(), all.begin(), all.end());
-  for (const std::int64_t block : smaller_ones)
-    if (allows(range, block) && (c.block <= 1 || c.block % block == 0) &&
-        std::find(blocks.begin(), blocks.end(), block) == blocks.end())
-      blocks.push_back(block);
-  return blocks;
-}
 
 void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, std::vector<MoveShape>& out) {
   const Instruction& instruction = lowering.model.instruction(shape.instruction);
@@ -75,8 +39,8 @@ void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, 
       const Coordinate& c = tile.coordinates[static_cast<std::size_t>(i)];
       std::int64_t& blocks = shape.blocks[static_cast<std::size_t>(i)];
       const std::int64_t before = blocks;
-      for (const std::int64_t block :
-           choices_of(c, instruction.ranges[d], tile.slots < 0, has_more_conditions(instruction))) {
+      for (const std::int64_t block : points_of_move({c.padded, c.block, tile.slots < 0}, instruction.ranges[d],
+                                                     has_more_conditions(instruction))) {
         blocks = block;
         assign(lowering, tile, shape, out);
       }

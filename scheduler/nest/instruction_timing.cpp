@@ -45,7 +45,7 @@ double interval_of(const Instruction& i, const std::vector<std::int64_t>& extent
 
 double command_interval(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
   return std::max(interval_of(i, extents, model),
-                  transfer_cycles(memory_uses(i, extents, DType::f32, model), i, 0, model));
+                  transfer_cycles(shared_port_uses(i, extents, DType::f32, model), i, 0, model));
 }
 
 double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {

@@ -171,19 +171,23 @@ TEST_P(StreamWindow, OverlapsWhatItReaches) {
   EXPECT_LT(1.2 * static_cast<double>(cycles[32]), static_cast<double>(cycles[1]));
 }
 
-/// systolic16 with one piece of its text replaced.
-HardwareModel changed(const std::string& from, const std::string& to) {
+HardwareModel loaded_from(const std::string& text) {
+  const TemporaryDirectory place;
+  std::ofstream(place.path() / "machine.yaml") << text;
+  const auto loaded = load_hardware((place.path() / "machine.yaml").string(), {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+/// systolic16 (or another model) with one piece of its text replaced.
+HardwareModel changed(const std::string& from, const std::string& to, const std::string& name = "systolic16") {
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
-  std::ifstream file(folder + "/systolic16.yaml");
+  std::ifstream file(folder + "/" + name + ".yaml");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(text.find(from), std::string::npos) << from;
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
-  const TemporaryDirectory place;
-  std::ofstream(place.path() / "changed.yaml") << text;
-  const auto loaded = load_hardware((place.path() / "changed.yaml").string(), {folder});
-  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-  return loaded->model;
+  return loaded_from(text);
 }
 
 /// A (2590 bytes) and B (3640) come from dram once, C (7696) goes there.
@@ -196,6 +200,107 @@ TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
   EXPECT_GE(cycles(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}")), 2590 + 3640 + 7696);
   // Products read A from the scratchpad for each of the 4 tiles along j.
   EXPECT_GE(cycles(changed(spad, spad + ", bandwidth: {read: 1B/cycle}")), 4 * 2590);
+}
+
+/// Links of one `port` take turns: A, B and C together, not C beside A and B.
+TEST(StreamMemories, LinksThatShareAPortTakeTurns) {
+  const std::string links = "bandwidth: 16B/cycle, latency: 100cycles",
+                    slow = "bandwidth: 1B/cycle, latency: 100cycles";
+  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.1); };
+  EXPECT_GE(cycles(changed(links, slow + ", port: bus")), 2590 + 3640 + 7696);
+  EXPECT_LT(cycles(changed(links, slow)), 2590 + 3640 + 7696);
+}
+
+/// C in columns of tiles on a machine like npu16. A tile of A is moved at every step of j, which A does not use.
+double cycles_of_columns(const HardwareModel& model) {
+  const Kernel kernel = gemm_s8(64, 64, 64);
+  const auto schedule = parse_schedule("schedule: columns\nkernel: " + kernel.name + "\ntarget: npu16\nnest:" + R"(
+  - for j by 16
+  - stage C in acc x2 as [i/16, j/16, i%16, j%16] first flag
+  - stage A in spad x2 as [i/16, k/16, i%16, k%16]
+  - stage B in spad x2 as [j/16, k/16, k%16, j%16]
+  - for i by 16
+  - for k by 16
+  - do s0 with mma(i=i, j=j, k=k)
+)",
+                                       "columns.yaml", kernel, model);
+  EXPECT_TRUE(schedule) << render(schedule.diagnostics());
+  if (!schedule) return -1;
+  const auto program = lower(*schedule, kernel, model);
+  EXPECT_TRUE(program) << render(program.diagnostics());
+  return program ? simulated(model, kernel, *schedule, *program, 1.1) : -1;
+}
+
+/// Of the port that reads and writes share A takes 4096 bytes four times, once for each tile along j.
+TEST(StreamMemories, SharedPortsCountEveryMoveOfATile) {
+  const std::string dram = "kind: dram, capacity: 1GiB";
+  EXPECT_GE(cycles_of_columns(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}", "npu16")),
+            4 * 4096 + 4096 + 4 * 4096);
+}
+
+/// 128 commands of 2 rows of 16, each with 16 cycles of its own, in place of 16 commands of 16 rows: not 4 of 8
+/// columns, which would begin between the rows of the accumulator.
+TEST(StreamMoves, ArePricedInThePartsThatTheirConditionsAllow) {
+  const std::string store = "timing: {latency: 100cycles, port: store";
+  EXPECT_GE(cycles_of_columns(changed(store, "legal: [\"extent[i]*extent[j] <= 32\"]\n    " + store, "npu16")),
+            128 * (16 + 4 * 2));
+}
+
+/// Loads and stores in queues of their own, over one port of the memory.
+constexpr const char* two_queues = R"yaml(hardware: queues
+clock: 1GHz
+program: {language: asm, comment: "#", end: fence}
+units: [{name: host, scalar: true}, {name: npu, order: tokens, ports: {load: 1, execute: 1, store: 1}}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB, bandwidth: {shared: 8B/cycle}}
+  - {name: buf, per: npu, kind: scratchpad, capacity: 64KiB, granularity: 8B}
+  - {name: acc, per: npu, kind: accumulator, capacity: 16KiB, granularity: 32B}
+links: [{name: in, from: dram, to: buf}, {name: out, from: acc, to: dram}]
+async:
+  - {name: l2x, kind: tokens, per: npu, from: load, to: execute}
+  - {name: x2l, kind: tokens, per: npu, from: execute, to: load}
+  - {name: x2s, kind: tokens, per: npu, from: execute, to: store}
+  - {name: s2x, kind: tokens, per: npu, from: store, to: execute}
+instructions:
+  - {name: ld, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: {max: 8}}, inactive: zero,
+     operands: {D: {dtype: s8, layout: {i: 8, j: 1}, align: 8B}, S: {dtype: s8, layout: {i: any, j: 1}}},
+     emit: "ld {D}, {S}, {S.pitch[i]}, {extent[i]}, {extent[j]}, {pop[x2l]}, {push[l2x]}",
+     timing: {latency: 60cycles, port: load, interval: "2 + extent[i] cycles"}}
+  - {name: mm, unit: npu, compute: "C[i,j] += s32(A[i,k]) * s32(B[k,j])", start: {C: [zero, keep]}, inactive: keep,
+     dims: {i: {max: 8}, j: 8, k: 8},
+     operands: {A: {memory: buf, dtype: s8, layout: {i: 8, k: 1}, align: 8B},
+                B: {memory: buf, dtype: s8, layout: {k: 8, j: 1}, align: 8B},
+                C: {memory: acc, dtype: s32, layout: {i: 8, j: 1}, align: 32B}},
+     emit: "mm {C}, {A}, {B}, {extent[i]}, {start[C]}, {pop[l2x]}, {push[x2l]}, {pop[s2x]}, {push[x2s]}",
+     timing: {latency: 24cycles, port: execute, interval: "extent[i] cycles"}}
+  - {name: st, link: out, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: {max: 8}}, inactive: keep,
+     operands: {D: {dtype: s32, layout: {i: any, j: 1}, align: 4B},
+                S: {dtype: s32, layout: {i: 8, j: 1}, align: 32B}},
+     emit: "st {D}, {S}, {D.pitch[i]}, {extent[i]}, {extent[j]}, {pop[x2s]}, {push[s2x]}",
+     timing: {latency: 60cycles, port: store, interval: "2 + 4*extent[i] cycles"}}
+)yaml";
+
+/// The stores of a tile and the loads of the next one are known at once; a load that asks between two stores goes
+/// there.
+TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
+  const HardwareModel model = loaded_from(two_queues);
+  const Kernel kernel = gemm_s8(64, 64, 16);
+  const auto schedule = parse_schedule("schedule: turns\nkernel: " + kernel.name + "\ntarget: queues\nnest:" + R"(
+  - for i by 32
+  - stage A in buf x2 as [i/8, k/8, i%8, k%8]
+  - for j by 8
+  - stage C in acc x2 as [i/8, j/8, i%8, j%8] first flag
+  - stage B in buf x2 as [j/8, k/8, k%8, j%8]
+  - for i by 8
+  - for k by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "turns.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(simulated(model, kernel, *schedule, *program, 1.1),
+            predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),

@@ -62,7 +62,26 @@ TEST(CommandQueue, InAWindowTheOneThatCanStartFirstLeaves) {
 TEST(CommandQueue, QueuesWaitForNoOtherPort) {
   Leaving line(1, true);
   two_steps(line);
-  EXPECT_EQ(line.text(), "load@0 call@10 load@4 call@14");
+  EXPECT_EQ(line.text(), "load@0 load@4 call@10 call@14");
+}
+
+/// A block of stores of 4 cycles, each keeping a memory for 3, and behind them in the program a load that asks at 0.
+TEST(CommandQueue, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
+  std::string text;
+  CommandQueue queue(1, true, [&](const TimedCommand& c, double start, std::int64_t) {
+    text += fmt::format("{}{}@{}", text.empty() ? "" : " ", c.port == 0 ? "store" : "load", start);
+  });
+  TimedCommand store, load;
+  store.port = queue.port("store", 1);
+  load.port = queue.port("load", 1);
+  const int memory = queue.port("memory", 1);
+  store.interval = load.interval = 4;
+  store.shared = load.shared = {{memory, 3}};
+  queue.add(load, {}, -1);
+  for (int i = 0; i < 3; ++i) queue.add(store, {}, -1);
+  queue.add(load, {}, -1);
+  queue.flush();
+  EXPECT_EQ(text, "load@0 store@3 load@6 store@9 store@13");
 }
 
 std::vector<std::int64_t> before(TouchedParts& parts, const TouchedParts::Box& box, bool write, std::int64_t command) {

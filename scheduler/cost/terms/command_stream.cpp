@@ -24,8 +24,8 @@ namespace terms {
 
 extern const Term stream{
     "commands of the stream",
-    "max(rounds of calls with stalls, busiest port of a unit or memory)",
-    "instructions.*.timing, program.window, units.*.ports, memories.*.bandwidth, links.*.bandwidth, latency",
+    "max(rounds of calls with stalls, busiest port of a unit, memory or links)",
+    "instructions.*.timing, program.window, units.*.ports, memories.*.bandwidth, links.*.bandwidth, latency, port",
     "list scheduling with a window, docs/cost.md",
     Overlap::calls,
     true,
