@@ -9,9 +9,13 @@
 
 namespace isamap {
 
-/// `evaluations` 0: the search's own limit. A step that fails fails the test; the program is empty then.
-inline Program searched(const Kernel& kernel, const HardwareModel& model, std::int64_t evaluations = 0) {
-  const auto mapped = enumerate_mappings(kernel, model, {});
+/// `evaluations` 0: the search's own limit; `instruction`: only this one. A step that fails fails the test; the program
+/// is empty then.
+inline Program searched(const Kernel& kernel, const HardwareModel& model, std::int64_t evaluations = 0,
+                        const std::string& instruction = "") {
+  MapOptions with;
+  with.instruction = instruction;
+  const auto mapped = enumerate_mappings(kernel, model, with);
   EXPECT_TRUE(mapped) << render(mapped.diagnostics());
   if (!mapped) return {};
   ScheduleOptions options;
