@@ -229,19 +229,18 @@ class RowStager {
 
 }  // namespace
 
-void stage_rows(std::vector<Node>& body, Program& program, const HardwareModel& model, UnitId grid) {
+void stage_rows(StitchedNests& nests, Program& program, const HardwareModel& model, UnitId grid) {
   const auto memory = scratchpad_of(model, grid);
   if (!memory) return;
-  for (std::size_t n = 0; n < body.size(); ++n) {
-    auto* blocks = std::get_if<Loop>(&body[n].is);
-    if (blocks == nullptr || blocks->unit != model.unit(grid).name || blocks->instances > 0 ||
-        !std::all_of(blocks->body.begin(), blocks->body.end(), [&](const Node& node) {
+  for (const std::size_t place : nests.stitched) {
+    auto& blocks = std::get<Loop>(nests.body[place].is);
+    if (!std::all_of(blocks.body.begin(), blocks.body.end(), [&](const Node& node) {
           return only_elements({node}, model, *model.scalar_unit_for(model.home()));
         }))
       continue;
-    std::vector<Node> others = body;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(n));
-    RowStager(program, model, grid, *memory).stage(*blocks, buffer_use(others, program));
+    std::vector<Node> others = nests.body;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
+    RowStager(program, model, grid, *memory).stage(blocks, buffer_use(others, program));
   }
 }
 

@@ -117,6 +117,42 @@ s1: Y[i,j] = X[i + 1,j] - S[i] over i: 200, j: 32
   EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
 }
 
+/// Of nests that a schedule put on blocks together, which have their tile in the block's memory: no row is put over it.
+TEST(StagedRows, PlacesOfASchedulesOwnStay) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const Program program = lowered(kernel_from(R"(kernel: two
+dims: {M: 256, N: 32}
+tensors:
+  X: {shape: [M, N]}
+  T: {shape: [M, N]}
+  Y: {shape: [M, N]}
+compute:
+  - T[i,j] = X[i,j] * 2
+  - Y[i,j] = X[i,j] + T[i,j]
+)"),
+                                  R"(schedule: two
+nests:
+  -
+    - for i by 2 on block
+    - stage T in shared then s1
+    - for i by 1
+    - for j by 1
+    - do s0 with scalar
+  -
+    - for i by 2 on block
+    - stage T in shared from s0
+    - for i by 1
+    - for j by 1
+    - do s1 with scalar
+)",
+                                  model);
+  const auto unit = print_cuda(program, model);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_EQ(unit->text.find("_rows"), std::string::npos);
+  const Emulated run = emulate(unit->text, *unit, program, model);
+  EXPECT_TRUE(run.right) << run.output;
+}
+
 /// A row of the second nest is another one of the first, which another block wrote.
 TEST(StitchedNests, WhatAnotherBlockWroteNeedsALaunch) {
   EXPECT_EQ(launches_of_right_run(R"(kernel upside_down
