@@ -260,8 +260,10 @@ class LoopDistributor {
     const ReductionScope scope = from > 0 || units_.asked.asks_for_threads() ? ReductionScope::warp
                                  : blocks                                    ? ReductionScope::launch
                                                                              : ReductionScope::block;
-    const ParallelReductionPlan plan = parallel_reduction_plan(
-        reduction_shape(counted(sums), counted(terms), reads, written.dtype), model_, units_.grid, scope);
+    const ReductionShape shape = reduction_shape(counted(sums), counted(terms), reads, written.dtype);
+    ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, units_.grid, scope);
+    if (!plan.by_columns() && !parts_fit(plan, written.dtype))
+      plan = parallel_reduction_plan(shape, model_, units_.grid, ReductionScope::warp);
     if (!plan.split()) return std::nullopt;
     neighbours_last(terms, uses, program_, units_);
     const auto hint = [this](const std::string& name) { return fresh(name); };
@@ -278,9 +280,17 @@ class LoopDistributor {
     const auto nodes = parts.combined(terms, body);
     if (!nodes) return std::nullopt;
     for (std::size_t b = known; b < program_.buffers.size(); ++b)
-      if (Buffer& buffer = program_.buffers[b]; buffer.slots < 0) buffer.address = round_up(units_.held, buffer.align);
+      if (Buffer& buffer = program_.buffers[b]; buffer.slots < 0) buffer.address = behind_held();
     return distributed({sums, {}, *nodes, steps_of(sums), std::nullopt},
                        {from, blocks, plan.warps.empty() ? 1 : units_.inside.size()});
+  }
+
+  /// Where the parts of sums are, in the block's memory; bytes.
+  std::int64_t behind_held() const { return round_up(units_.held, Buffer{}.align); }
+
+  /// Is there place for a part of each warp behind what the launch has in the block's memory?
+  bool parts_fit(const ParallelReductionPlan& plan, DType type) const {
+    return plan.warps.empty() || block_holds(model_, units_.grid, behind_held() + plan.warp_parts() * bytes(type));
   }
 
   /// How many neighbours each instance takes at a time; nothing: it takes one.

@@ -153,6 +153,45 @@ nests:
   EXPECT_TRUE(run.right) << run.output;
 }
 
+/// A row of X for each block, which fills its memory: `columns` floats.
+Result<Program> staged_sum(std::int64_t columns, const HardwareModel& model) {
+  const Kernel kernel = kernel_from("kernel: sum\ndims: {M: 3, N: " + std::to_string(columns) +
+                                    "}\ntensors:\n  X: {shape: [M, N]}\n  Y: {shape: [M]}\n"
+                                    "compute:\n  - Y[i] += X[i,j] * X[i,j]\n");
+  const auto schedule = parse_schedule(
+      "schedule: sum\nnest:\n  - for i by 1 on block\n  - stage X in shared\n  - for j by 1\n  - do s0 with scalar\n",
+      "schedule.yaml", kernel, model);
+  return lower(*schedule, kernel, model);
+}
+
+/// Warps share a sum where there is place for the parts of each behind the tile, otherwise lanes do.
+TEST(SplitSums, PartsFitIntoTheMemoryOfABlock) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const std::int64_t most = model.memory(*model.find_memory("shared")).capacity / 4;
+  for (const bool full : {false, true}) {
+    const auto program = staged_sum(full ? most : most - 32, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const auto unit = print_cuda(*program, model);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    EXPECT_EQ(unit->text.find("come together") == std::string::npos, full);
+    EXPECT_NE(unit->text.find("adds up a part"), std::string::npos);
+  }
+}
+
+TEST(SplitSums, ALaunchThatNeedsMoreThanTheMemoryOfABlockIsRefused) {
+  const HardwareModel model = machine("nvidia_sm80");
+  auto program = staged_sum(1024, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const MemoryId shared = *model.find_memory("shared");
+  for (Buffer& buffer : program->buffers)
+    if (buffer.memory == shared) buffer.address = model.memory(shared).capacity - 4092;
+  const auto unit = print_cuda(*program, model);
+  ASSERT_FALSE(unit);
+  EXPECT_NE(render(unit.diagnostics()).find("needs 166916 bytes of a block's memory, which has 166912"),
+            std::string::npos)
+      << render(unit.diagnostics());
+}
+
 /// A row of the second nest is another one of the first, which another block wrote.
 TEST(StitchedNests, WhatAnotherBlockWroteNeedsALaunch) {
   EXPECT_EQ(launches_of_right_run(R"(kernel upside_down
