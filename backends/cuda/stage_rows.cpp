@@ -104,8 +104,9 @@ struct StagedWindow {
 
 class RowStager {
  public:
-  RowStager(Program& program, const HardwareModel& model, UnitId grid, MemoryId memory)
-      : program_(program), model_(model), grid_(grid), memory_(memory) {}
+  /// `scalar`: the unit that executes element statements.
+  RowStager(Program& program, const HardwareModel& model, UnitId grid, MemoryId memory, UnitId scalar)
+      : program_(program), model_(model), grid_(grid), memory_(memory), scalar_(scalar) {}
 
   /// `elsewhere`: buffers that other launches use.
   void stage(Loop& blocks, const BufferUse& elsewhere) {
@@ -208,7 +209,7 @@ class RowStager {
     const Buffer& from = program_.buffers[static_cast<std::size_t>(one.from)];
     const std::string number = fmt::format("{}_{}", program_.buffers[one.to.index()].name, one.to.index());
     Element element;
-    element.unit = *model_.scalar_unit_for(model_.home());
+    element.unit = scalar_;
     element.write = {one.to, {AffineExpr::dim(number)}};
     Ref read_from{make_id<BufferId>(static_cast<std::size_t>(one.from)), {}};
     read_from.index.resize(from.extents.size());
@@ -222,6 +223,7 @@ class RowStager {
   const HardwareModel& model_;
   UnitId grid_;
   MemoryId memory_;
+  UnitId scalar_;
   std::string block_;  ///< the variable of the launch
   Ranges ranges_;      ///< of it
   Staged staged_;      ///< by buffer
@@ -231,16 +233,16 @@ class RowStager {
 
 void stage_rows(StitchedNests& nests, Program& program, const HardwareModel& model, UnitId grid) {
   const auto memory = scratchpad_of(model, grid);
-  if (!memory) return;
+  const auto scalar = model.scalar_unit_for(model.home());
+  if (!memory || !scalar) return;
   for (const std::size_t place : nests.stitched) {
     auto& blocks = std::get<Loop>(nests.body[place].is);
-    if (!std::all_of(blocks.body.begin(), blocks.body.end(), [&](const Node& node) {
-          return only_elements({node}, model, *model.scalar_unit_for(model.home()));
-        }))
+    if (!std::all_of(blocks.body.begin(), blocks.body.end(),
+                     [&](const Node& node) { return only_elements({node}, model, *scalar); }))
       continue;
     std::vector<Node> others = nests.body;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
-    RowStager(program, model, grid, *memory).stage(blocks, buffer_use(others, program));
+    RowStager(program, model, grid, *memory, *scalar).stage(blocks, buffer_use(others, program));
   }
 }
 

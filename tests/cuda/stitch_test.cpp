@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nests become one launch, and that those which must not do not.
 
+#include <fstream>
+
 #include "driver/execute.h"
 #include "ir/text/parse.h"
 #include "isamap/backend.h"
@@ -151,6 +153,19 @@ nests:
   EXPECT_EQ(unit->text.find("_rows"), std::string::npos);
   const Emulated run = emulate(unit->text, *unit, program, model);
   EXPECT_TRUE(run.right) << run.output;
+}
+
+/// Nobody could load rows.
+TEST(StagedRows, NoneWithoutAUnitForScalarCode) {
+  const TemporaryDirectory folder;
+  const std::string file = (folder.path() / "bare.yaml").string();
+  std::ofstream(file) << "hardware: bare\nextends: nvidia_sm80\nunits:\n  - {name: lane, scalar: false}\n";
+  const auto bare = load_hardware(file, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  ASSERT_TRUE(bare) << render(bare.diagnostics());
+  const Program program = searched(*parse_kernel(softmax(20, 130)), machine("nvidia_sm80"));
+  const auto unit = print_cuda(program, bare->model);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_EQ(unit->text.find("_rows = "), std::string::npos);
 }
 
 /// A row of X for each block, which fills its memory: `columns` floats.
