@@ -177,8 +177,11 @@ class EntryPrinter {
     launched_ = 0;
     std::vector<const HostLoop*> around;
     std::string body;
-    StitchedNests nests = stitched(nodes, program_, file_.model, file_.grid);
-    stage_rows(nests, program_, file_.model, file_.grid);
+    StitchedNests nests = {nodes, {}, {}};
+    if (tiles_ == nullptr) {  // otherwise strides and trips are samples
+      nests = stitched(nodes, program_, file_.model, file_.grid);
+      stage_rows(nests, program_, file_.model, file_.grid);
+    }
     begun_ = std::move(nests.begun);
     launched_body_ = std::move(nests.body);
     name_buffers();
