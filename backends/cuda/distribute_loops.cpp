@@ -382,7 +382,6 @@ class LoopDistributor {
       add("round", rounds, "");
       std::rotate(around.begin(), around.end() - 1, around.end());
     }
-    if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
     if (turns.count > 1) ranges[turns.variable] = {0, turns.count - 1};
@@ -401,6 +400,7 @@ class LoopDistributor {
       l.body = std::move(nodes);
       nodes = {Node{std::move(l)}};
     }
+    if (nodes.size() > 1) nodes = {Node{Loop{fresh("once"), 1, false, "", std::move(nodes)}}};  // one node for one
     return nodes.front();
   }
 
