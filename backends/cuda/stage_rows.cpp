@@ -135,10 +135,13 @@ class RowStager {
                        !elsewhere.written[index];
       if (!own && !may_be_loaded(buffer, window)) continue;
       const std::int64_t saved = window.moved - (own ? 0 : window.elements());
-      if (saved > 0) staged[b] = {b, window, !own, saved, {}};
+      if (saved > 0 && window.elements() <= room() / bytes(buffer.dtype)) staged[b] = {b, window, !own, saved, {}};
     }
     return staged;
   }
+
+  /// Bytes for rows of one block; a second block has as many.
+  std::int64_t room() const { return model_.memory(memory_).capacity / 2; }
 
   /// Rows of its own for each block, which the launch leaves as they are: what all blocks read stays in caches.
   bool may_be_loaded(const Buffer& buffer, const Window& window) const {
@@ -170,7 +173,7 @@ class RowStager {
       buffer.tensor = from.tensor;
       buffer.address = round_up(used, buffer.align);
       const std::int64_t end = buffer.address + size(*one);
-      if (end > model_.memory(memory_).capacity / 2) continue;
+      if (end > room()) continue;
       used = end;
       one->to = make_id<BufferId>(program_.buffers.size());
       program_.buffers.push_back(std::move(buffer));
