@@ -46,6 +46,13 @@ std::string softmax(std::int64_t rows, std::int64_t columns, const std::string& 
          "s2: S[i] += E[i,j]" + over_all + "s3: Y[i,j] = E[i,j] / S[i]" + over_all;
 }
 
+/// exp is printed as a polynomial: on a GPU its products and sums have one rounding.
+TEST(RealFunctions, HaveProductsOfOneRounding) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const std::string text = print_cuda(searched(*parse_kernel(softmax(20, 130)), model), model)->text;
+  EXPECT_EQ(occurrences(text, "return __fmaf_rn(a, b, c);"), 1);
+}
+
 TEST(StitchedNests, SoftmaxIsOneLaunch) { EXPECT_EQ(launches_of_right_run(softmax(20, 130)), 1); }
 
 /// Of a block's rows: vectors and tails, one column, more rows than one for each block, more than all threads load.
@@ -117,6 +124,7 @@ s1: Y[i,j] = X[i + 1,j] - S[i] over i: 200, j: 32
 )",
                                              "nvidia_sm80");
   EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
+  EXPECT_NE(text.find("X_rows"), std::string::npos);
 }
 
 /// Of nests that a schedule put on blocks together, which have their tile in the block's memory: no row is put over it.
