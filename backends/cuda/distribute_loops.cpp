@@ -152,9 +152,7 @@ std::vector<Node> through_registers(std::vector<Node> nodes, const Turns& turns,
   const Buffer to = program.buffers[first.write.buffer.index()];
   Buffer buffer;
   buffer.name = to.name + "_in";
-  for (std::size_t m = 0; m < units.model.memories().size(); ++m)
-    if (units.model.memories()[m].is_register() && units.model.memories()[m].per == units.innermost())
-      buffer.memory = make_id<MemoryId>(m);
+  buffer.memory = registers_of(units.model, units.innermost());
   if (!buffer.memory.valid()) return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}}};
   buffer.dtype = to.dtype;
   buffer.slots = 1;
@@ -257,9 +255,7 @@ class LoopDistributor {
     if (!may_be_split(terms, body, program_) || units_.asked.digits(units_.innermost()).size() > 1) return std::nullopt;
     const Buffer& written = program_.buffers[only_element(body)->write.buffer.index()];
     const auto reads = reads_of_sums(uses, program_, model_, units_.grid);
-    const ReductionScope scope = from > 0 || units_.asked.asks_for_threads() ? ReductionScope::warp
-                                 : blocks                                    ? ReductionScope::launch
-                                                                             : ReductionScope::block;
+    const ReductionScope scope = reduction_scope(from > 0 || units_.asked.asks_for_threads(), blocks);
     const ReductionShape shape = reduction_shape(counted(sums), counted(terms), reads, written.dtype);
     ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, units_.grid, scope);
     if (!plan.by_columns() && !parts_fit(plan, written.dtype))
