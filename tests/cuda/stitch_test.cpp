@@ -158,7 +158,7 @@ nests:
                                   model);
   const auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit) << render(unit.diagnostics());
-  EXPECT_EQ(unit->text.find("_rows"), std::string::npos);
+  EXPECT_EQ(unit->text.find("_rows = shared_array"), std::string::npos);
   const Emulated run = emulate(unit->text, *unit, program, model);
   EXPECT_TRUE(run.right) << run.output;
 }
@@ -173,7 +173,7 @@ TEST(StagedRows, NoneWithoutAUnitForScalarCode) {
   const Program program = searched(*parse_kernel(softmax(20, 130)), machine("nvidia_sm80"));
   const auto unit = print_cuda(program, bare->model);
   ASSERT_TRUE(unit) << render(unit.diagnostics());
-  EXPECT_EQ(unit->text.find("_rows = "), std::string::npos);
+  EXPECT_EQ(unit->text.find("_rows = shared_array"), std::string::npos);
 }
 
 /// A row of X for each block, which fills its memory: `columns` floats.
