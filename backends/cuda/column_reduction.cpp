@@ -33,7 +33,7 @@ class ColumnPrinter {
     number_ = AffineExpr::dim(block);
     ranges_ = reduction_.ranges;
     ranges_[block] = {0, plan_.blocks - 1};
-    partial_ = add_partial(program_, register_memory(), type_);
+    partial_ = add_partial(program_, registers_of(model_, units_.back()), type_);
     parts_ = add_parts();
     std::vector<Node> nodes = {
         Node{Comment{fmt::format("{} columns side by side, each in {} parts: another order than in time", plan_.columns,
@@ -49,12 +49,6 @@ class ColumnPrinter {
 
  private:
   std::int64_t lanes() const { return model_.unit(units_.back()).count; }
-
-  MemoryId register_memory() const {
-    for (std::size_t m = 0; m < model_.memories().size(); ++m)
-      if (model_.memories()[m].is_register() && model_.memories()[m].per == units_.back()) return make_id<MemoryId>(m);
-    return {};
-  }
 
   /// One element for each thread of the block, in the block's memory.
   BufferId add_parts() {

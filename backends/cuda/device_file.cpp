@@ -127,6 +127,7 @@ std::string DeviceFile::functions() const {
       replaced(helpers, multiply_add_body,
                fmt::format("\n#if defined(__CUDA_ARCH__)\n  return __fmaf_rn(a, b, c);\n#else\n  {}\n#endif\n",
                            multiply_add_body));
+  ISAMAP_CHECK(!says(helpers, "multiply_add") || products != helpers, "multiply_add has another body");
   text += without_objects(replaced(products, "inline ", "[[maybe_unused]] __host__ __device__ inline "));
   if (!wrappers.device().empty())
     text += "#if defined(__CUDACC__)\n" + wrappers.device() + "#else\n" + wrappers.host() + "#endif\n\n";

@@ -152,9 +152,7 @@ std::vector<Node> through_registers(std::vector<Node> nodes, const Turns& turns,
   const Buffer to = program.buffers[first.write.buffer.index()];
   Buffer buffer;
   buffer.name = to.name + "_in";
-  for (std::size_t m = 0; m < units.model.memories().size(); ++m)
-    if (units.model.memories()[m].is_register() && units.model.memories()[m].per == units.innermost())
-      buffer.memory = make_id<MemoryId>(m);
+  buffer.memory = registers_of(units.model, units.innermost());
   if (!buffer.memory.valid()) return {Node{Loop{turns.variable, turns.count, true, "", std::move(nodes)}}};
   buffer.dtype = to.dtype;
   buffer.slots = 1;
@@ -257,11 +255,11 @@ class LoopDistributor {
     if (!may_be_split(terms, body, program_) || units_.asked.digits(units_.innermost()).size() > 1) return std::nullopt;
     const Buffer& written = program_.buffers[only_element(body)->write.buffer.index()];
     const auto reads = reads_of_sums(uses, program_, model_, units_.grid);
-    const ReductionScope scope = from > 0 || units_.asked.asks_for_threads() ? ReductionScope::warp
-                                 : blocks                                    ? ReductionScope::launch
-                                                                             : ReductionScope::block;
-    const ParallelReductionPlan plan = parallel_reduction_plan(
-        reduction_shape(counted(sums), counted(terms), reads, written.dtype), model_, units_.grid, scope);
+    const ReductionScope scope = reduction_scope(from > 0 || units_.asked.asks_for_threads(), blocks);
+    const ReductionShape shape = reduction_shape(counted(sums), counted(terms), reads, written.dtype);
+    ParallelReductionPlan plan = parallel_reduction_plan(shape, model_, units_.grid, scope);
+    if (!plan.by_columns() && !parts_fit(plan, written.dtype))
+      plan = parallel_reduction_plan(shape, model_, units_.grid, ReductionScope::warp);
     if (!plan.split()) return std::nullopt;
     neighbours_last(terms, uses, program_, units_);
     const auto hint = [this](const std::string& name) { return fresh(name); };
@@ -278,9 +276,17 @@ class LoopDistributor {
     const auto nodes = parts.combined(terms, body);
     if (!nodes) return std::nullopt;
     for (std::size_t b = known; b < program_.buffers.size(); ++b)
-      if (Buffer& buffer = program_.buffers[b]; buffer.slots < 0) buffer.address = round_up(units_.held, buffer.align);
+      if (Buffer& buffer = program_.buffers[b]; buffer.slots < 0) buffer.address = behind_held();
     return distributed({sums, {}, *nodes, steps_of(sums), std::nullopt},
                        {from, blocks, plan.warps.empty() ? 1 : units_.inside.size()});
+  }
+
+  /// Where the parts of sums are, in the block's memory; bytes.
+  std::int64_t behind_held() const { return round_up(units_.held, Buffer{}.align); }
+
+  /// Is there place for a part of each warp behind what the launch has in the block's memory?
+  bool parts_fit(const ParallelReductionPlan& plan, DType type) const {
+    return plan.warps.empty() || block_holds(model_, units_.grid, behind_held() + plan.warp_parts() * bytes(type));
   }
 
   /// How many neighbours each instance takes at a time; nothing: it takes one.
@@ -372,7 +378,6 @@ class LoopDistributor {
       add("round", rounds, "");
       std::rotate(around.begin(), around.end() - 1, around.end());
     }
-    if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
     if (turns.count > 1) ranges[turns.variable] = {0, turns.count - 1};
@@ -391,6 +396,7 @@ class LoopDistributor {
       l.body = std::move(nodes);
       nodes = {Node{std::move(l)}};
     }
+    if (nodes.size() > 1) nodes = {Node{Loop{fresh("once"), 1, false, "", std::move(nodes)}}};  // one node for one
     return nodes.front();
   }
 

@@ -108,6 +108,7 @@ class KernelPrinter {
         diagnostics_(diagnostics) {}
 
   std::string print(const std::string& name) {
+    expect_room(name);
     context_.objects.begin_kernel();
     std::string body = counters();
     body += roles_.empty() ? statements() : specialized();
@@ -124,6 +125,15 @@ class KernelPrinter {
   }
 
  private:
+  void expect_room(const std::string& name) const {
+    if (block_holds(model_, grid_, buffers_.shared_bytes)) return;
+    const auto memory = scratchpad_of(model_, grid_);
+    diagnostics_.push_back(
+        error(fmt::format("kernel '{}' needs {} bytes of a block's memory, which has {}: smaller tiles, "
+                          "or fewer of them at a time, fit",
+                          name, buffers_.shared_bytes, memory ? model_.memory(*memory).capacity : 0)));
+  }
+
   /// Of a block: the computing ones, and an instance of the outermost unit for each role.
   std::int64_t threads() const {
     if (roles_.empty()) return binding_.threads();

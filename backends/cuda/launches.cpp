@@ -56,6 +56,12 @@ std::optional<MemoryId> scratchpad_of(const HardwareModel& model, UnitId grid) {
   return std::nullopt;
 }
 
+bool block_holds(const HardwareModel& model, UnitId grid, std::int64_t bytes) {
+  const auto memory = scratchpad_of(model, grid);
+  const std::int64_t capacity = memory ? model.memory(*memory).capacity : 0;
+  return memory && capacity <= 0 ? true : bytes <= capacity;
+}
+
 BufferUse buffer_use(const std::vector<Node>& nodes, const Program& program) {
   BufferUse use{std::vector<bool>(program.buffers.size()), std::vector<bool>(program.buffers.size())};
   note(nodes, use);

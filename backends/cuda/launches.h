@@ -32,6 +32,9 @@ std::vector<HostStep> launches(const std::vector<Node>& body, const Program& pro
 /// The memory that the threads of a block share; nothing: there is none.
 std::optional<MemoryId> scratchpad_of(const HardwareModel& model, UnitId grid);
 
+/// Does that memory hold so many bytes? Any number where its capacity is not stated.
+bool block_holds(const HardwareModel& model, UnitId grid, std::int64_t bytes);
+
 /// Buffers read or written by the nodes.
 struct BufferUse {
   std::vector<bool> read, written;  ///< by buffer

@@ -177,10 +177,13 @@ class EntryPrinter {
     launched_ = 0;
     std::vector<const HostLoop*> around;
     std::string body;
-    StitchedNests nests = stitched(nodes, program_, file_.model, file_.grid);
+    StitchedNests nests = {nodes, {}, {}};
+    if (tiles_ == nullptr) {  // otherwise strides and trips are samples
+      nests = stitched(nodes, program_, file_.model, file_.grid);
+      stage_rows(nests, program_, file_.model, file_.grid);
+    }
     begun_ = std::move(nests.begun);
     launched_body_ = std::move(nests.body);
-    stage_rows(launched_body_, program_, file_.model, file_.grid);
     name_buffers();
     steps(launches(launched_body_, program_, file_.model, file_.grid), name, around, body);
     file_.has_objects |= !objects_.empty();

@@ -104,8 +104,9 @@ struct StagedWindow {
 
 class RowStager {
  public:
-  RowStager(Program& program, const HardwareModel& model, UnitId grid, MemoryId memory)
-      : program_(program), model_(model), grid_(grid), memory_(memory) {}
+  /// `scalar`: the unit that executes element statements.
+  RowStager(Program& program, const HardwareModel& model, UnitId grid, MemoryId memory, UnitId scalar)
+      : program_(program), model_(model), grid_(grid), memory_(memory), scalar_(scalar) {}
 
   /// `elsewhere`: buffers that other launches use.
   void stage(Loop& blocks, const BufferUse& elsewhere) {
@@ -134,10 +135,13 @@ class RowStager {
                        !elsewhere.written[index];
       if (!own && !may_be_loaded(buffer, window)) continue;
       const std::int64_t saved = window.moved - (own ? 0 : window.elements());
-      if (saved > 0) staged[b] = {b, window, !own, saved, {}};
+      if (saved > 0 && window.elements() <= room() / bytes(buffer.dtype)) staged[b] = {b, window, !own, saved, {}};
     }
     return staged;
   }
+
+  /// Bytes for rows of one block; a second block has as many.
+  std::int64_t room() const { return model_.memory(memory_).capacity / 2; }
 
   /// Rows of its own for each block, which the launch leaves as they are: what all blocks read stays in caches.
   bool may_be_loaded(const Buffer& buffer, const Window& window) const {
@@ -169,7 +173,7 @@ class RowStager {
       buffer.tensor = from.tensor;
       buffer.address = round_up(used, buffer.align);
       const std::int64_t end = buffer.address + size(*one);
-      if (end > model_.memory(memory_).capacity / 2) continue;
+      if (end > room()) continue;
       used = end;
       one->to = make_id<BufferId>(program_.buffers.size());
       program_.buffers.push_back(std::move(buffer));
@@ -208,7 +212,7 @@ class RowStager {
     const Buffer& from = program_.buffers[static_cast<std::size_t>(one.from)];
     const std::string number = fmt::format("{}_{}", program_.buffers[one.to.index()].name, one.to.index());
     Element element;
-    element.unit = *model_.scalar_unit_for(model_.home());
+    element.unit = scalar_;
     element.write = {one.to, {AffineExpr::dim(number)}};
     Ref read_from{make_id<BufferId>(static_cast<std::size_t>(one.from)), {}};
     read_from.index.resize(from.extents.size());
@@ -222,6 +226,7 @@ class RowStager {
   const HardwareModel& model_;
   UnitId grid_;
   MemoryId memory_;
+  UnitId scalar_;
   std::string block_;  ///< the variable of the launch
   Ranges ranges_;      ///< of it
   Staged staged_;      ///< by buffer
@@ -229,19 +234,18 @@ class RowStager {
 
 }  // namespace
 
-void stage_rows(std::vector<Node>& body, Program& program, const HardwareModel& model, UnitId grid) {
+void stage_rows(StitchedNests& nests, Program& program, const HardwareModel& model, UnitId grid) {
   const auto memory = scratchpad_of(model, grid);
-  if (!memory) return;
-  for (std::size_t n = 0; n < body.size(); ++n) {
-    auto* blocks = std::get_if<Loop>(&body[n].is);
-    if (blocks == nullptr || blocks->unit != model.unit(grid).name || blocks->instances > 0 ||
-        !std::all_of(blocks->body.begin(), blocks->body.end(), [&](const Node& node) {
-          return only_elements({node}, model, *model.scalar_unit_for(model.home()));
-        }))
+  const auto scalar = model.scalar_unit_for(model.home());
+  if (!memory || !scalar) return;
+  for (const std::size_t place : nests.stitched) {
+    auto& blocks = std::get<Loop>(nests.body[place].is);
+    if (!std::all_of(blocks.body.begin(), blocks.body.end(),
+                     [&](const Node& node) { return only_elements({node}, model, *scalar); }))
       continue;
-    std::vector<Node> others = body;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(n));
-    RowStager(program, model, grid, *memory).stage(*blocks, buffer_use(others, program));
+    std::vector<Node> others = nests.body;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
+    RowStager(program, model, grid, *memory, *scalar).stage(blocks, buffer_use(others, program));
   }
 }
 

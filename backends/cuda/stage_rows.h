@@ -16,14 +16,14 @@
 // the outermost memory than the nests read of them. Most saved bytes for each byte come first, in at most half of the
 // memory, so that one block loads while another computes.
 
-#include <vector>
-
+#include "backends/cuda/stitch_nests.h"
 #include "isamap/hardware.h"
 #include "isamap/program.h"
 
 namespace isamap {
 
-/// Rewrites the loops on blocks among `body`, which are the launches of one entry. Adds buffers to the program.
-void stage_rows(std::vector<Node>& body, Program& program, const HardwareModel& model, UnitId grid);
+/// Rewrites the stitched loops on blocks among `nests`, which are the launches of one entry; loops that a schedule put
+/// on blocks keep the places that it chose. Adds buffers to the program.
+void stage_rows(StitchedNests& nests, Program& program, const HardwareModel& model, UnitId grid);
 
 }  // namespace isamap

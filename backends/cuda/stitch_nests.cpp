@@ -256,7 +256,7 @@ class Stitcher {
     }
     close();
     for (const Comment& comment : comments) out_.push_back({comment});
-    return {std::move(out_), std::move(begun_)};
+    return {std::move(out_), std::move(stitched_), std::move(begun_)};
   }
 
  private:
@@ -370,6 +370,7 @@ class Stitcher {
   void close() {
     if (is_lone_sum()) return close_lone_sum();
     if (group_.size() > 1) {
+      stitched_.insert(out_.size());
       out_.push_back(block_loop(*counts_.rbegin()));
     } else {
       for (std::size_t n = 0; n < group_.size(); ++n) {
@@ -465,8 +466,9 @@ class Stitcher {
   std::vector<Node> nodes_;        ///< of the group, as they were
   std::set<std::int64_t> counts_;  ///< of rows that are legal for the group
   std::vector<Node> out_;
-  std::vector<Comment> kept_;    ///< of a nest that was left out
-  std::set<std::string> begun_;  ///< as in StitchedNests
+  std::set<std::size_t> stitched_;  ///< places in `out_`
+  std::vector<Comment> kept_;       ///< of a nest that was left out
+  std::set<std::string> begun_;     ///< as in StitchedNests
   int fresh_ = 0;
 };
 

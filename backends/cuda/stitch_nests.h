@@ -29,6 +29,7 @@ namespace isamap {
 
 struct StitchedNests {
   std::vector<Node> body;
+  std::set<std::size_t> stitched;  ///< places in the body, of the loops over blocks that are such nests
   /// Sums that whole blocks add up, by the outermost variable of their nests: nothing is stored before them, so that
   /// each begins with its first value.
   std::set<std::string> begun;

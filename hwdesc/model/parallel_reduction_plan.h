@@ -72,12 +72,25 @@ struct ParallelReductionPlan {
   bool by_columns() const { return split() && columns > 1; }
 };
 
+/// The registers of each instance of a unit, which hold its parts; invalid: it has none.
+inline MemoryId registers_of(const HardwareModel& model, UnitId unit) {
+  for (std::size_t m = 0; m < model.memories().size(); ++m)
+    if (model.memories()[m].is_register() && model.memories()[m].per == unit) return make_id<MemoryId>(m);
+  return {};
+}
+
 /// What may share the sums of a statement.
 enum class ReductionScope {
   launch,  ///< all blocks: the statement is alone in its launch
   block,   ///< the usual threads of the one block that the sums are of
-  warp,    ///< lanes of a warp: a schedule has given the threads other work, or other things are in the block's memory
+  warp,    ///< lanes of a warp: a schedule has given the warps other work, or parts have no place in the block's memory
 };
+
+/// `threads_scheduled`: loops or calls have work for several threads of a block; `alone`: the launch has nothing else,
+/// neither loops on units nor tiles.
+inline ReductionScope reduction_scope(bool threads_scheduled, bool alone) {
+  return threads_scheduled ? ReductionScope::warp : alone ? ReductionScope::launch : ReductionScope::block;
+}
 
 /// `block`: the unit of the blocks of a launch.
 ParallelReductionPlan parallel_reduction_plan(const ReductionShape& shape, const HardwareModel& model, UnitId block,

@@ -23,26 +23,30 @@ class ScalarWorkBuilder {
   ScalarWork run() const {
     const UnitId around = model_.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model_.instances(around)) : 1;
-    double blocks = 1;  // those that the schedule asks for; without them the printer makes enough
-    bool scheduled = false, threads_scheduled = false;
+    double blocks = 1;           // those that the schedule asks for; without them the printer makes enough
+    std::int64_t instances = 1;  // of units around the statement
+    bool scheduled = false, threads_scheduled = false, lanes_scheduled = false;
     for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       const UnitId unit = view_.loops[w].unit;
       if (!unit.valid()) continue;
+      instances *= std::max<std::int64_t>(1, counts_.trip(static_cast<int>(w)));
       threads_scheduled = threads_scheduled || (unit != block_ && model_.inside(unit, block_));
+      lanes_scheduled = lanes_scheduled || unit == lane_;
       if (model_.inside(block_, unit))
         blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), scheduled = true;
     }
     ScalarWork work;
     work.lane = lane_;
     work.block = block_;
-    work.registers = registers();
+    work.registers = registers_of(model_, lane_);
     work.points = counts_.visits(static_cast<int>(view_.loops.size()));
     work.shape = shape_of_sums();
     const bool whole =
         !scheduled && !threads_scheduled && view_.stages.empty();  // the launch has no other use for its threads
-    if (!threads_scheduled)
-      work.plan = work.plan =
-          parallel_reduction_plan(work.shape, model_, block_, whole ? ReductionScope::launch : ReductionScope::warp);
+    ReductionShape of_each = work.shape;
+    of_each.sums = (of_each.sums + instances - 1) / instances;
+    if (!lanes_scheduled)
+      work.plan = parallel_reduction_plan(of_each, model_, block_, reduction_scope(threads_scheduled, whole));
     work.planned = whole && view_.statement.reduction != Reduction::assign;
     work.waves = scheduled ? std::ceil(blocks / processors) : 1;
     work.processors_busy = scheduled ? blocks / work.waves : processors;
@@ -55,18 +59,13 @@ class ScalarWorkBuilder {
  private:
   double lanes() const { return static_cast<double>(model_.unit(lane_).count); }
 
-  MemoryId registers() const {
-    for (std::size_t m = 0; m < model_.memories().size(); ++m)
-      if (model_.memories()[m].is_register() && model_.memories()[m].per == lane_) return make_id<MemoryId>(m);
-    return {};
-  }
-
   /// Threads of one processor whose requests its port accepts in a cycle.
   double concurrent_threads() const {
+    const MemoryId own = registers_of(model_, lane_);
     std::string port;
     for (const Instruction& move : model_.instructions())
       if (port.empty() && is_move(move) && move.operands.size() > 1 && move.operands[1].memory == model_.home() &&
-          move.operands[0].memory == registers())
+          move.operands[0].memory == own)
         port = move.timing.port;
     for (UnitId at = lane_; at.valid(); at = model_.unit(at).parent)
       if (const auto found = model_.unit(at).ports.find(port); found != model_.unit(at).ports.end())

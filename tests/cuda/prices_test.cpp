@@ -66,6 +66,24 @@ TEST(ParallelScalar, SumsAreSplit) {
   EXPECT_GT(sums, cycles_of_bytes(64.0 * 65536 * 4, model));
 }
 
+/// Lanes share the sums of warps that a schedule asks for, as they do in the kernel that is printed.
+TEST(ParallelScalar, SumsOfScheduledWarpsAreSplit) {
+  const auto model = machine("nvidia_sm80");
+  const Kernel kernel =
+      kernel_from("kernel: sums\ntensors: {X: {shape: [16, 4096]}, Y: {shape: [16]}}\ncompute:\n  - Y[i] += X[i,j]\n");
+  const auto schedule = parse_schedule(
+      "schedule: sums\nnest:\n  - for i by 4 on block\n  - for i by 1 on warp\n  - for j by 1\n  - do s0 with scalar\n",
+      "schedule.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_NE(print_cuda(*program, model)->text.find("each lane adds up a part"), std::string::npos);
+  const auto cost =
+      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+  ASSERT_TRUE(cost) << render(cost.diagnostics());
+  EXPECT_LT(cost->cycles - cost->launch_cycles, 16.0 * 4096 * 2 / 16);  // more than one thread for each sum
+}
+
 TEST(ParallelScalar, ProductsOnPlainThreadsTakeTheirRequests) {
   const auto model = machine("nvidia_sm80");
   const double cycles = predicted(

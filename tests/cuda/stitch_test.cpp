@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nests become one launch, and that those which must not do not.
 
+#include <fstream>
+
 #include "driver/execute.h"
 #include "ir/text/parse.h"
 #include "isamap/backend.h"
@@ -42,6 +44,13 @@ std::string softmax(std::int64_t rows, std::int64_t columns, const std::string& 
   return "kernel softmax\ntensor X: " + all + "\ntensor M: " + row + "\ntensor E: " + all + "\ntensor S: " + row +
          "\ntensor Y: " + all + "\ns0: M[i] max= X[i,j]" + over_all + "s1: E[i,j] = exp(X[i,j] - M[i])" + over_all +
          "s2: S[i] += E[i,j]" + over_all + "s3: Y[i,j] = E[i,j] / S[i]" + over_all;
+}
+
+/// exp is printed as a polynomial: on a GPU its products and sums have one rounding.
+TEST(RealFunctions, HaveProductsOfOneRounding) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const std::string text = print_cuda(searched(*parse_kernel(softmax(20, 130)), model), model)->text;
+  EXPECT_EQ(occurrences(text, "return __fmaf_rn(a, b, c);"), 1);
 }
 
 TEST(StitchedNests, SoftmaxIsOneLaunch) { EXPECT_EQ(launches_of_right_run(softmax(20, 130)), 1); }
@@ -115,6 +124,95 @@ s1: Y[i,j] = X[i + 1,j] - S[i] over i: 200, j: 32
 )",
                                              "nvidia_sm80");
   EXPECT_EQ(occurrences(text, "  ISAMAP_LAUNCH("), 1);
+  EXPECT_NE(text.find("X_rows"), std::string::npos);
+}
+
+/// Of nests that a schedule put on blocks together, which have their tile in the block's memory: no row is put over it.
+TEST(StagedRows, PlacesOfASchedulesOwnStay) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const Program program = lowered(kernel_from(R"(kernel: two
+dims: {M: 256, N: 32}
+tensors:
+  X: {shape: [M, N]}
+  T: {shape: [M, N]}
+  Y: {shape: [M, N]}
+compute:
+  - T[i,j] = X[i,j] * 2
+  - Y[i,j] = X[i,j] + T[i,j]
+)"),
+                                  R"(schedule: two
+nests:
+  -
+    - for i by 2 on block
+    - stage T in shared then s1
+    - for i by 1
+    - for j by 1
+    - do s0 with scalar
+  -
+    - for i by 2 on block
+    - stage T in shared from s0
+    - for i by 1
+    - for j by 1
+    - do s1 with scalar
+)",
+                                  model);
+  const auto unit = print_cuda(program, model);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_EQ(unit->text.find("_rows = shared_array"), std::string::npos);
+  const Emulated run = emulate(unit->text, *unit, program, model);
+  EXPECT_TRUE(run.right) << run.output;
+}
+
+/// Nobody could load rows.
+TEST(StagedRows, NoneWithoutAUnitForScalarCode) {
+  const TemporaryDirectory folder;
+  const std::string file = (folder.path() / "bare.yaml").string();
+  std::ofstream(file) << "hardware: bare\nextends: nvidia_sm80\nunits:\n  - {name: lane, scalar: false}\n";
+  const auto bare = load_hardware(file, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  ASSERT_TRUE(bare) << render(bare.diagnostics());
+  const Program program = searched(*parse_kernel(softmax(20, 130)), machine("nvidia_sm80"));
+  const auto unit = print_cuda(program, bare->model);
+  ASSERT_TRUE(unit) << render(unit.diagnostics());
+  EXPECT_EQ(unit->text.find("_rows = shared_array"), std::string::npos);
+}
+
+/// A row of X for each block, which fills its memory: `columns` floats.
+Result<Program> staged_sum(std::int64_t columns, const HardwareModel& model) {
+  const Kernel kernel = kernel_from("kernel: sum\ndims: {M: 3, N: " + std::to_string(columns) +
+                                    "}\ntensors:\n  X: {shape: [M, N]}\n  Y: {shape: [M]}\n"
+                                    "compute:\n  - Y[i] += X[i,j] * X[i,j]\n");
+  const auto schedule = parse_schedule(
+      "schedule: sum\nnest:\n  - for i by 1 on block\n  - stage X in shared\n  - for j by 1\n  - do s0 with scalar\n",
+      "schedule.yaml", kernel, model);
+  return lower(*schedule, kernel, model);
+}
+
+/// Warps share a sum where there is place for the parts of each behind the tile, otherwise lanes do.
+TEST(SplitSums, PartsFitIntoTheMemoryOfABlock) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const std::int64_t most = model.memory(*model.find_memory("shared")).capacity / 4;
+  for (const bool full : {false, true}) {
+    const auto program = staged_sum(full ? most : most - 32, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const auto unit = print_cuda(*program, model);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    EXPECT_EQ(unit->text.find("come together") == std::string::npos, full);
+    EXPECT_NE(unit->text.find("adds up a part"), std::string::npos);
+  }
+}
+
+TEST(SplitSums, ALaunchThatNeedsMoreThanTheMemoryOfABlockIsRefused) {
+  const HardwareModel model = machine("nvidia_sm80");
+  auto program = staged_sum(1024, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const MemoryId shared = *model.find_memory("shared");
+  for (Buffer& buffer : program->buffers)
+    if (buffer.memory == shared) buffer.address = model.memory(shared).capacity - 4092;
+  const auto unit = print_cuda(*program, model);
+  ASSERT_FALSE(unit);
+  EXPECT_NE(render(unit.diagnostics()).find("needs 166916 bytes of a block's memory, which has 166912"),
+            std::string::npos)
+      << render(unit.diagnostics());
 }
 
 /// A row of the second nest is another one of the first, which another block wrote.

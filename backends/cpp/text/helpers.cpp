@@ -248,7 +248,7 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 std::vector<Helper> function_helpers() {
   return {
       {"word_of", {}, {}, word_of_text},
-      {"multiply_add", {}, {}, multiply_add_text},
+      {"multiply_add", {}, {}, multiply_add_text()},
       {"split_exponent", {"bits_as", "word_of", "multiply_add"}, {}, split_exponent_text},
       {"magnitude", {"bits_as", "word_of"}, {}, magnitude_text},
       {"with_sign", {"bits_as", "word_of"}, {}, with_sign_text},

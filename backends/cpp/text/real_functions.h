@@ -12,6 +12,8 @@
 // largest relative error of the whole function (Remez exchange in double precision). Errors over all floats are
 // measured by tests/backends/functions_test.cpp: below 3 units in the last place.
 
+#include <string>
+
 namespace isamap {
 
 inline constexpr const char* word_of_text =
@@ -34,9 +36,10 @@ template <> struct word_of<std::int32_t> : one_lane {};
 /// A backend whose target has a multiplication and addition of one rounding prints that in its place: with it the
 /// errors over all floats stay below 3 units, too.
 inline constexpr const char* multiply_add_body = "return a * b + c;";
-inline constexpr const char* multiply_add_text =
-    R"(template <class A, class B, class C> [[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) { return a * b + c; }
-)";
+inline std::string multiply_add_text() {
+  return std::string(R"(template <class A, class B, class C> [[gnu::always_inline]] inline auto multiply_add)") +
+         "(A a, B b, C c) { " + multiply_add_body + " }\n";
+}
 
 inline constexpr const char* split_exponent_text =
     R"(// x = n ln 2 + r: the power n, r, and exp(r) - 1. Polynomials without branches, of a float or of lanes of them.
