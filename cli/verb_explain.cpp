@@ -147,7 +147,13 @@ Result<ProposedFiles> write_proposals(const std::string& folder, const std::vect
 }
 
 Exit verb_explain(const Options& options, const std::string& folder) {
-  if (is_model(options)) return without_kernel_flags(options) ? explain_model(options) : Exit::usage;
+  if (is_model(options)) {
+    const bool fits =
+        without_kernel_flags(options) &&
+        !has_unused(options, {"--dims"}, "is for one program of many sizes, and a plan of one is explained",
+                    "--sizes NAME=128");
+    return fits ? explain_model(options) : Exit::usage;
+  }
   if (!without_model_flags(options)) return Exit::usage;
   Exit code = Exit::ok;
   if (std::optional<SymbolicKernel> symbolic; !load_if_symbolic(options, symbolic, code))

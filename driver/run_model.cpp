@@ -72,14 +72,15 @@ class ModelRunner {
     run_.launches = outcome->launches;
     run_.counts = outcome->counts;
     if (!did_run(0, *outcome)) return;
-    run_.seconds = outcome->seconds;
+    const bool timed = outcome->executed != ExecutionMode::emulated;  // an emulator's time says nothing of the machine
+    run_.seconds = timed ? outcome->seconds : 0;
     run_.simulated = outcome->simulated;
     run_.cycles = outcome->simulated.cycles;
     for (std::size_t p = 0; p < run_.parts.size() && p < outcome->simulated_parts.size(); ++p) {
       run_.parts[p].simulated = outcome->simulated_parts[p];
       run_.parts[p].cycles = outcome->simulated_parts[p].cycles;
     }
-    for (std::size_t p = 0; p < run_.parts.size() && p < outcome->part_seconds.size(); ++p)
+    for (std::size_t p = 0; timed && p < run_.parts.size() && p < outcome->part_seconds.size(); ++p)
       run_.parts[p].seconds = outcome->part_seconds[p];
   }
 
@@ -127,7 +128,7 @@ class ModelRunner {
     }
     run_.executed = outcome->executed;
     if (!did_run(p, *outcome)) return false;
-    run_.parts.back().seconds = outcome->seconds;
+    run_.parts.back().seconds = outcome->executed == ExecutionMode::emulated ? 0 : outcome->seconds;
     run_.parts.back().cycles = outcome->cycles;
     run_.counts.requests.insert(run_.counts.requests.end(), outcome->requests.begin(), outcome->requests.end());
     run_.counts.banks.insert(run_.counts.banks.end(), outcome->banks.begin(), outcome->banks.end());

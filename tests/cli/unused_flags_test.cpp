@@ -72,7 +72,8 @@ TEST_F(UnusedFlags, ValuesOfModelsHaveAMeaning) {
   is_refused({"run", model_, "--interpret", "--fix", "x=4,x=5"}, "--fix states 'x' twice: 4 and 5");
   is_refused({"run", kernel_, "--target", "x86_avx2", "--sizes", "M=1,,2"},
              "two commas, or one at an end, have no number between them");
-  is_refused({"tune", model_, "--target", "x86_avx2", "--dims", "N=1..4"}, "--dims is for one program of many sizes");
+  for (const char* verb : {"tune", "explain"})
+    is_refused({verb, model_, "--target", "x86_avx2", "--dims", "N=1..4"}, "--dims is for one program of many sizes");
   const std::string none = folder_.write("none.onnx", onnx_bytes::model(input("x", {4}) + node("Relu", {"x"}, "y")));
   const Said said = isamap({"run", none, "--interpret"});
   EXPECT_EQ(said.code, 1);
