@@ -179,7 +179,7 @@ compute:
   weaken(broken.launches[0].tiles[0].program.body, "size.K");
   for (auto& [variable, trip] : broken.launches[0].tiles[0].trips) trip = trip - AffineExpr(1);
   const auto is_right = [&](const SymbolicProgram& program) {
-    const auto checked = run_at(*make_symbolic_runner(program, model), kernel, {{"M", 40}, {"N", 40}, {"K", 520}},
+    const auto checked = run_at(*make_symbolic_runner(program, model), kernel, {{"M", 40}, {"N", 40}, {"K", 776}},
                                 ExecutionMode::emulated);
     return checked && checked->correct;
   };
