@@ -32,6 +32,30 @@ Diagnostics not_tiled(const std::string& why) {
   return {error("no program for all sizes: " + why, "bind sizes with --sizes")};
 }
 
+/// Loops over blocks one by one, in order: no parts of sums, no persistent blocks and no order of all tiles, which
+/// depend on trips that are known at the call only.
+std::vector<Line> one_block_a_tile(const std::vector<Line>& lines, const Access& output) {
+  std::vector<Line> made;
+  for (const Line& line : lines) {
+    const auto* loop = std::get_if<For>(&line.is);
+    if (loop == nullptr || (loop->combine.empty() && !loop->orders_all_loops())) {
+      made.push_back(line);
+      continue;
+    }
+    for (const TiledLoop& tiled : loop->loops) {
+      if (!loop->combine.empty() && !uses(output, tiled.dim)) continue;
+      For one;
+      one.unroll = loop->unroll;
+      one.loops = {tiled};
+      one.unit = loop->unit;
+      one.tail = loop->tail;
+      made.push_back(line);
+      made.back().is = std::move(one);
+    }
+  }
+  return made;
+}
+
 class TileCompiler {
  public:
   TileCompiler(const SymbolicKernel& kernel, GridShape shape, const HardwareModel& model, const CompileOptions& options,
@@ -84,32 +108,9 @@ class TileCompiler {
     const Compilation likely = compile(kernel_of(searched_), model_, options_);
     if (!likely.program || uses_no_instruction(likely.scheduled->schedule)) return false;
     made_.schedule = likely.scheduled->schedule;
-    for (Nest& nest : made_.schedule.nests) nest.lines = one_block_a_tile(nest.lines);
+    for (Nest& nest : made_.schedule.nests)
+      nest.lines = one_block_a_tile(nest.lines, made_.shape.kernel.statements[0].write);
     return true;
-  }
-  /// Loops over blocks one by one, in order: no parts of sums, no persistent blocks and no order of all tiles, which
-  /// depend on trips that are known at the call only.
-  std::vector<Line> one_block_a_tile(const std::vector<Line>& lines) const {
-    const Access& output = made_.shape.kernel.statements[0].write;
-    std::vector<Line> made;
-    for (const Line& line : lines) {
-      const auto* loop = std::get_if<For>(&line.is);
-      if (loop == nullptr || (loop->combine.empty() && !loop->orders_all_loops())) {
-        made.push_back(line);
-        continue;
-      }
-      for (const TiledLoop& tiled : loop->loops) {
-        if (!loop->combine.empty() && !uses(output, tiled.dim)) continue;
-        For one;
-        one.unroll = loop->unroll;
-        one.loops = {tiled};
-        one.unit = loop->unit;
-        one.tail = loop->tail;
-        made.push_back(line);
-        made.back().is = std::move(one);
-      }
-    }
-    return made;
   }
   std::int64_t tile_of(const std::string& dim) const {
     std::int64_t tile = 1;
