@@ -71,11 +71,11 @@ class Printed {
       if (!operand.memory.valid() || !operand.state.empty() || !operand.object.empty() || operand.pack) continue;
       const Memory& memory = context_.parts.memories[operand.memory.index()];
       if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache || in_word(operand)) continue;
-      context_.problems.error(encoding_->where,
-                              "'encoding' of instruction '" + instruction_.name +
-                                  "' has no field with the address of '" + operand.name + "' in memory '" +
-                                  memory.name + "'",
-                              "write FIELD: " + operand.name + " in it, or give the address by state, in 'needs'");
+      context_.problems.warning(encoding_->where,
+                                "'encoding' of instruction '" + instruction_.name +
+                                    "' has no field with the address of '" + operand.name + "' in memory '" +
+                                    memory.name + "'",
+                                "write FIELD: " + operand.name + " in it, or give the address by state, in 'needs'");
     }
   }
 

@@ -78,7 +78,7 @@ TEST(RealNumbers, WhatCannotBePrintedIsNoWrongResult) {
   const Folder folder;
   const std::string file =
       folder.write("machine.yaml", with(with(with(written_machine, "SCALE", "immediate: [4]"), "TEXT",
-                                             "{scale}\"\n    encoding: {format: w, shift: S}  #"),
+                                             "{scale}\"\n    encoding: {format: w, shift: S, scale: D}  #"),
                                         "capacity: 4KiB", "capacity: 4KiB, base: 0x1000"));
   EXPECT_EQ(isamap(words("emit", file, "4")).code, 3);
   EXPECT_EQ(isamap(words("run", file, "4")).code, 3);

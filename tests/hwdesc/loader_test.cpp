@@ -92,6 +92,33 @@ instructions:
     EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
 }
 
+TEST(Loader, AddressesThatNoWordCarriesAreTold) {
+  const auto loaded = load_text(R"(hardware: h
+program: {language: asm}
+units: [{name: host, scalar: true}, {name: npu}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1GiB}
+  - {name: spad, per: npu, kind: scratchpad, capacity: 1KiB}
+links: [{name: in, from: dram, to: spad}, {name: out, from: spad, to: dram}]
+formats: {w: {bits: 64, fields: {op: [3, 0], a: [23, 4], b: [43, 24], c: [63, 44]}}}
+instructions:
+  - {name: load, link: in, compute: "D[i] = S[i]", dims: {i: 4}, operands: {D: {dtype: s8}, S: {dtype: s8}}, emit: "load {D}, {S}", encoding: {format: w, op: 1, a: D, b: S}}
+  - name: mul
+    unit: npu
+    compute: "C[i] = A[i] * B[i]"
+    dims: {i: 4}
+    encoding: {format: w, op: 2, a: A, c: C}
+    operands: {A: {memory: spad, dtype: s8}, B: {memory: spad, dtype: s8}, C: {memory: spad, dtype: s8}}
+    emit: "mul {C}, {A}, {B}"
+)");
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  EXPECT_NE(render(loaded->warnings)
+                .find("15:15: warning: 'encoding' of instruction 'mul' has no field with the address of 'B' in memory "
+                      "'spad'"),
+            std::string::npos)
+      << render(loaded->warnings);
+}
+
 TEST(Loader, TokensThatOnlyLeadOneWayAreTold) {
   const auto warned = [](const std::string& more) {
     const auto loaded = load_text(
