@@ -190,7 +190,7 @@ compute:
     SymbolicProgram only = *compiled.program;
     only.launches[0].tiles = {one};
     const auto runner = make_symbolic_runner(only, model);
-    for (const Bindings& sizes : {Bindings{{"M", 136}, {"N", 24}, {"K", 520}}, Bindings{{"M", 8}, {"N", 8}, {"K", 8}},
+    for (const Bindings& sizes : {Bindings{{"M", 40}, {"N", 24}, {"K", 776}}, Bindings{{"M", 8}, {"N", 8}, {"K", 8}},
                                   Bindings{{"M", 0}, {"N", 8}, {"K", 0}}}) {
       const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::emulated);
       ASSERT_TRUE(checked) << render(checked.diagnostics());
