@@ -110,13 +110,6 @@ std::int64_t evaluations_in_order(const SearchSpace& space, const FallbackOption
 }
 
 /// Why a search ended without a schedule.
-/// Does the reason name a limit that the hardware file states: of a field, or in `legal`? It can be changed there, and
-/// all schedules have to keep it; other reasons are those of one schedule.
-bool names_a_limit(const std::string& reason) {
-  return reason.find(", which holds ") != std::string::npos ||
-         reason.find(" is legal only where ") != std::string::npos;
-}
-
 Diagnostics nothing_legal(const Computation& statement, const HardwareModel& model, const Found& found) {
   const std::string where = fmt::format("statement {} on {}", statement.name, model.name);
   Diagnostic d = error("no legal schedule was found for " + where);
@@ -131,7 +124,6 @@ Diagnostics nothing_legal(const Computation& statement, const HardwareModel& mod
   }
   std::set<std::string> known;
   std::erase_if(d.notes, [&](const std::string& note) { return !known.insert(note).second; });
-  std::stable_partition(d.notes.begin(), d.notes.end(), names_a_limit);
   if (d.notes.size() > most_reasons) d.notes.resize(most_reasons);
   return {d};
 }

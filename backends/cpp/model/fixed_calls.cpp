@@ -107,19 +107,7 @@ CHECKS  const NAME_call call{model, inputs, outputs, static_cast<char*>(own_aren
 std::string pointer(const ModelPlace& place) {
   std::string rows = place.offset == 0 ? "" : fmt::format(" + {}", place.offset);
   if (place.step != 0) rows += fmt::format(" + {} * band", place.step);
-  switch (place.in) {
-    case ModelPlace::In::nowhere:
-      return "nullptr";
-    case ModelPlace::In::input:
-      return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
-    case ModelPlace::In::output:
-      return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
-    case ModelPlace::In::arena:
-      return fmt::format("arena + {}{}", place.at, rows);
-    case ModelPlace::In::weights:
-      return fmt::format("weights + {}{}", place.at, rows);
-  }
-  return "nullptr";
+  return pointer_text(place, std::to_string(place.at), rows);
 }
 
 std::string part_call(const PartCall& call, const std::vector<FixedPart>& parts) {

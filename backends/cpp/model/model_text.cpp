@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "isamap/interpret.h"
-#include "program/model_program.h"
 
 namespace isamap {
 namespace {
@@ -274,6 +273,22 @@ std::string c_string(const std::string& text) {
     out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return out + "\"";
+}
+
+std::string pointer_text(const ModelPlace& place, const std::string& in_arena, const std::string& rows) {
+  switch (place.in) {
+    case ModelPlace::In::nowhere:
+      return "nullptr";
+    case ModelPlace::In::input:
+      return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
+    case ModelPlace::In::output:
+      return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
+    case ModelPlace::In::arena:
+      return fmt::format("arena + {}{}", in_arena, rows);
+    case ModelPlace::In::weights:
+      return fmt::format("weights + {}{}", place.at, rows);
+  }
+  return "nullptr";
 }
 
 std::string interface_text(ModelKind kind) { return lines_for(kind, interface_lines); }

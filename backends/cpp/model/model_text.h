@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "isamap/expression.h"
+#include "program/model_program.h"
 
 namespace isamap {
 
@@ -27,6 +28,10 @@ std::string with_name(std::string text, const std::string& name);
 
 /// A string literal of C.
 std::string c_string(const std::string& text);
+
+/// Where an argument of a part begins. `in_arena`: bytes from the start of the arena; `rows`: " + 64 * band", or
+/// nothing.
+std::string pointer_text(const ModelPlace& place, const std::string& in_arena, const std::string& rows);
 
 /// The declarations of NAME.h behind its macros, with NAME for the model's name.
 std::string interface_text(ModelKind kind);

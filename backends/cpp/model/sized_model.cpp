@@ -59,19 +59,7 @@ std::string place_text(const SymbolicPlace& place, const std::map<std::string, s
   if (place.step != 0) rows += fmt::format("{}{} * band", rows.empty() ? "" : " + ", place.step);
   const bool sized = std::any_of(place.row.begin(), place.row.end(), [](const auto& e) { return e != AffineExpr(1); });
   if (!rows.empty()) rows = sized ? fmt::format(" + ({}) * {}", rows, count_text(place.row, sizes)) : " + " + rows;
-  switch (place.in) {
-    case ModelPlace::In::nowhere:
-      return "nullptr";
-    case ModelPlace::In::input:
-      return fmt::format("{}inputs[{}]{}", rows.empty() ? "" : "(const char*)", place.at, rows);
-    case ModelPlace::In::output:
-      return fmt::format("{}outputs[{}]{}", rows.empty() ? "" : "(char*)", place.at, rows);
-    case ModelPlace::In::arena:
-      return fmt::format("arena + slots[{}]{}", place.at, rows);
-    case ModelPlace::In::weights:
-      return fmt::format("weights + {}{}", place.at, rows);
-  }
-  return "nullptr";
+  return pointer_text(place, fmt::format("slots[{}]", place.at), rows);
 }
 
 class SizedModelPrinter {
