@@ -11,7 +11,7 @@
 #include "cli/model_files.h"
 #include "cli/sizes.h"
 #include "driver/fit_model.h"
-#include "driver/symbolic_model_run.h"
+#include "driver/symbolic/symbolic_model_run.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"

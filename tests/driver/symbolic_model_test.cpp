@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models for all sizes through the library: lifted from imports, compiled once, compared with an import of each size.
 
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "backends/cpp/plain_loops.h"
-#include "driver/symbolic_model_run.h"
+#include "driver/symbolic/symbolic_model_run.h"
 #include "frontends/size_ranges.h"
 #include "isamap/frontends.h"
 #include "isamap/hardware.h"

@@ -5,7 +5,7 @@
 
 #include "backends/compiled_runner.h"
 #include "driver/execute.h"
-#include "driver/grid_plan.h"
+#include "driver/symbolic/grid_plan.h"
 #include "isamap/program_on_machine.h"
 #include "isamap/schedule_versions.h"
 #include "isamap/scheduler.h"

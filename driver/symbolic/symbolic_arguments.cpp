@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/symbolic_arguments.h"
+#include "driver/symbolic/symbolic_arguments.h"
 
 namespace isamap {
 

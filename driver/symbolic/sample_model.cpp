@@ -7,7 +7,7 @@
 #include <cstring>
 #include <set>
 
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_model.h"
 #include "frontends/lifted_sizes.h"
 #include "frontends/size_facts.h"
 #include "support/arithmetic.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/symbolic_model_run.h"
+#include "driver/symbolic/symbolic_model_run.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <map>
 
 #include "driver/compare_outputs.h"
-#include "driver/link_symbolic_model.h"
 #include "driver/part_comparisons.h"
+#include "driver/symbolic/link_symbolic_model.h"
 #include "frontends/layers.h"
 #include "support/stopwatch.h"
 

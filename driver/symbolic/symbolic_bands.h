@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_model.h"
 #include "frontends/lifted_sizes.h"
 #include "isamap/hardware.h"
 #include "planner/bands.h"
@@ -24,8 +24,8 @@ struct SymbolicBandParts {
 };
 
 /// Group `number` of a plan of the first model. `models`: by sample, stored in the orders of the plan. Of at most so
-/// many rows that its buffers fit half of the second cache at the largest sizes, or of one row. Errors: why the steps are not the same
-/// at all sizes, in words.
+/// many rows that its buffers fit half of the second cache at the largest sizes, or of one row. Errors: why the steps
+/// are not the same at all sizes, in words.
 Result<SymbolicBandParts> bands_at_all_sizes(const std::vector<Model>& models, const SampledModel& sampled,
                                              const ModelPlan& plan, std::size_t number, const HardwareModel& machine,
                                              SizeFit& fit);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/edge_grids.h"
+#include "driver/symbolic/edge_grids.h"
 
 #include <algorithm>
 
-#include "driver/grid_plan.h"
+#include "driver/symbolic/grid_plan.h"
 #include "program/edge_shapes.h"
 #include "scheduler/nest/out_of_bounds.h"
 

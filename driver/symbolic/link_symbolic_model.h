@@ -2,8 +2,8 @@
 #pragma once
 // Slots, weights and calls of a model for all sizes.
 
-#include "driver/symbolic_bands.h"
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_bands.h"
+#include "driver/symbolic/symbolic_model.h"
 
 namespace isamap {
 

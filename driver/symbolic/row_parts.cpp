@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/row_parts.h"
+#include "driver/symbolic/row_parts.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "driver/grid_versions.h"
+#include "driver/symbolic/grid_versions.h"
 #include "isamap/scheduler.h"
 #include "program/row_loops.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/launch_compile.h"
+#include "driver/symbolic/launch_compile.h"
 
-#include "driver/grid_plan.h"
-#include "driver/symbolic_arguments.h"
-#include "driver/tile_launch.h"
+#include "driver/symbolic/grid_plan.h"
+#include "driver/symbolic/symbolic_arguments.h"
+#include "driver/symbolic/tile_launch.h"
 #include "isamap/backend.h"
 
 namespace isamap {

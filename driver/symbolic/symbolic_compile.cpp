@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "driver/block_compile.h"
-#include "driver/grid_price.h"
-#include "driver/grid_versions.h"
-#include "driver/launch_compile.h"
-#include "driver/row_parts.h"
+#include "driver/symbolic/block_compile.h"
+#include "driver/symbolic/grid_price.h"
+#include "driver/symbolic/grid_versions.h"
+#include "driver/symbolic/launch_compile.h"
+#include "driver/symbolic/row_parts.h"
 #include "hwdesc/model/program_language.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/block_compile.h"
+#include "driver/symbolic/block_compile.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <map>
 #include <tuple>
 
-#include "driver/edge_grids.h"
-#include "driver/grid_plan.h"
-#include "driver/grid_price.h"
-#include "driver/grid_versions.h"
-#include "driver/symbolic_arguments.h"
+#include "driver/symbolic/edge_grids.h"
+#include "driver/symbolic/grid_plan.h"
+#include "driver/symbolic/grid_price.h"
+#include "driver/symbolic/grid_versions.h"
+#include "driver/symbolic/symbolic_arguments.h"
 #include "isamap/scheduler.h"
 #include "program/packed_constants.h"
 

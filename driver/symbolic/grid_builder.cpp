@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/grid_builder.h"
+#include "driver/symbolic/grid_builder.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "backends/cpp/symbolic/block_unit.h"
-#include "driver/grid_price.h"
+#include "driver/symbolic/grid_price.h"
 #include "isamap/scheduler.h"
 #include "program/masked_blocks.h"
 #include "program/packed_constants.h"

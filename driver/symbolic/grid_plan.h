@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "driver/grid_builder.h"
+#include "driver/symbolic/grid_builder.h"
 
 namespace isamap {
 

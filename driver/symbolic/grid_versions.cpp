@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/grid_versions.h"
+#include "driver/symbolic/grid_versions.h"
 
 #include <fmt/format.h>
 

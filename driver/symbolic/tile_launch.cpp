@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/tile_launch.h"
+#include "driver/symbolic/tile_launch.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "driver/grid_plan.h"
+#include "driver/symbolic/grid_plan.h"
 #include "ir/symbolic/facts.h"
 #include "isamap/scheduler.h"
 #include "program/edges.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_model.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <atomic>
 #include <map>
 
-#include "driver/link_symbolic_model.h"
 #include "driver/plan/plan_model.h"
-#include "driver/row_parts.h"
-#include "driver/symbolic_bands.h"
+#include "driver/symbolic/link_symbolic_model.h"
+#include "driver/symbolic/row_parts.h"
+#include "driver/symbolic/symbolic_bands.h"
 #include "frontends/layers.h"
 #include "frontends/lifted_sizes.h"
 #include "isamap/symbolic_compile.h"

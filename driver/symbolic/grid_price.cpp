@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/grid_price.h"
+#include "driver/symbolic/grid_price.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "driver/grid_builder.h"
+#include "driver/symbolic/grid_builder.h"
 #include "isamap/scheduler.h"
 #include "program/shared_copies.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/link_symbolic_model.h"
+#include "driver/symbolic/link_symbolic_model.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/symbolic_bands.h"
+#include "driver/symbolic/symbolic_bands.h"
 
 #include <fmt/format.h>
 

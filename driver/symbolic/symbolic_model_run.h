@@ -4,7 +4,7 @@
 
 #include "backends/model_runner.h"
 #include "driver/run_model.h"
-#include "driver/symbolic_model.h"
+#include "driver/symbolic/symbolic_model.h"
 
 namespace isamap {
 
