@@ -9,6 +9,7 @@
 #include "backends/cpp/function/team.h"
 #include "backends/cpp/text/element_text.h"
 #include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/machine_words.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
 #include "support/allocate.h"
@@ -98,6 +99,7 @@ class FunctionPrinter {
   }
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
+    for (const std::string& word : words_of_machine(model_)) names_.unique(word);
     if (around_.from_caller) names_.unique(workspace_name);
     if (around_.team) names_.unique(member_name);
     if (around_.numbers != nullptr)

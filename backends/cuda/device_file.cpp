@@ -6,6 +6,7 @@
 #include "backends/cpp/emit_functions.h"
 #include "backends/cpp/function/dialect.h"
 #include "backends/cpp/text/helpers.h"
+#include "backends/cpp/text/machine_words.h"
 #include "backends/cpp/text/real_functions.h"
 #include "backends/cpp/text/types.h"
 #include "backends/cuda/device_names.h"
@@ -67,6 +68,7 @@ DeviceFile::DeviceFile(const HardwareModel& machine, UnitId unit, bool library_f
     : model(machine), grid(unit), elements(machine, !library_functions), wrappers(machine, elements, names) {
   for (const std::string_view word : language_words) names.unique(std::string(word));
   for (const std::string& helper : helper_names()) names.unique(helper);
+  for (const std::string& word : words_of_machine(machine)) names.unique(word);
   for (const std::string& name : device_names()) names.unique(name);
   for (const char* own : {"stream", "shared_memory", "emulation", "loop_number", Dialect::turn}) names.unique(own);
 }

@@ -99,7 +99,7 @@ std::vector<std::string> folders_of_headers(const Node& include) {
     const bool quoted = item.scalar.size() > 1 && item.scalar.front() == '"';
     const std::string name = quoted ? item.scalar.substr(1, item.scalar.size() - 2) : item.scalar;
     std::error_code ignored;
-    const auto folder = std::filesystem::absolute(std::filesystem::path(item.where.file).parent_path(), ignored);
+    const auto folder = std::filesystem::absolute(item.where.file, ignored).parent_path();
     if (std::filesystem::path(name).is_absolute() || !std::filesystem::is_regular_file(folder / name, ignored))
       continue;
     const std::string flag = "-I" + folder.lexically_normal().string();

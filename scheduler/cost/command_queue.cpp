@@ -77,10 +77,8 @@ void CommandQueue::issue_one() {
   issue(issuing, start);
   for (Waiting& entry : waiting_) {
     if (entry.behind == issuing.number) entry.behind = -1;
-    const auto found = std::find(entry.before.begin(), entry.before.end(), issuing.number);
-    if (found == entry.before.end()) continue;
-    entry.before.erase(found);
-    wait_for(entry, issuing.number);
+    // A command that reads and writes two tiles may wait for another one twice.
+    if (std::erase(entry.before, issuing.number) > 0) wait_for(entry, issuing.number);
   }
   issued_(issuing.command, start, issuing.waited_for);
 }

@@ -59,6 +59,16 @@ TEST(CommandQueue, InAWindowTheOneThatCanStartFirstLeaves) {
   EXPECT_EQ(line.text(), "load@0 load@4 call@10 call@14");
 }
 
+/// It touches two tiles that the same command wrote.
+TEST(CommandQueue, InAWindowACommandMayWaitForAnotherTwice) {
+  Leaving line(4, false);
+  line.load();
+  line.call({0, 0});
+  line.load();
+  line.call({0, 2, 2});
+  EXPECT_EQ(line.text(), "load@0 load@4 call@10 call@14");
+}
+
 TEST(CommandQueue, QueuesWaitForNoOtherPort) {
   Leaving line(1, true);
   two_steps(line);

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "backends/common/process.h"
+#include "backends/cpp/compile/included_texts.h"
 #include "backends/cpp/compile/program_cache.h"
 #include "hwdesc/model/program_language.h"
 
@@ -227,28 +228,22 @@ std::string why_compiler_fails(const HardwareModel& model, const fs::path& folde
 
 bool reads_precompiled_headers(const HardwareModel& model) { return !is_clang(compile_command(model, {}, "")); }
 
-/// Headers of `include` in the folders that the machine's own flags name: a changed one makes another program.
+/// Headers of `include` in the folders that the machine's own flags name, and the shim.
 static std::string texts_of_headers(const HardwareModel& model) {
-  std::string text;
   Command flags;
   add_flags(flags, model.program.flags, {"any"});
+  std::vector<fs::path> folders;
   for (const std::string& flag : flags)
-    for (const std::string& include : model.program.include) {
-      const std::string name = include.starts_with('"') ? include.substr(1, include.size() - 2) : include;
-      std::error_code none;
-      if (const fs::path path = fs::path(flag.substr(0, 2) == "-I" ? flag.substr(2) : "") / name;
-          flag.starts_with("-I") && fs::is_regular_file(path, none))
-        text += "\n" + read_file(path.string(), 1 << 20);
-    }
-  return text;
+    if (flag.starts_with("-I")) folders.emplace_back(flag.substr(2));
+  std::vector<std::string> names = model.program.include;
+  if (needs_shim(model)) names.push_back(model.program.shim.include);
+  return included_texts(names, folders);
 }
 
 std::string identity(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   std::string text = compiler.command.empty() ? "" : file_identity(compiler.command[0]);
-  if (needs_shim(model)) text += "\n" + read_file(model.program.shim.include, 1 << 20);
-  text += texts_of_headers(model);
-  return text;
+  return text + texts_of_headers(model);
 }
 
 }  // namespace isamap

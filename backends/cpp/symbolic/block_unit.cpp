@@ -9,6 +9,7 @@
 #include "backends/cpp/symbolic/block_functions.h"
 #include "backends/cpp/symbolic/grid_text.h"
 #include "backends/cpp/symbolic/symbolic_entry.h"
+#include "backends/cpp/text/machine_words.h"
 #include "backends/cpp/text/names.h"
 #include "backends/cpp/text/types.h"
 #include "program/row_strips.h"
@@ -171,6 +172,7 @@ BlockEntry entry_of(const SymbolicProgram& program, const HardwareModel& model) 
   BlockEntry entry{entry_name(program.arguments.name), {}, {}};
   Names names;
   for (const std::string& taken : entry_locals(program)) names.unique(taken);
+  for (const std::string& word : words_of_machine(model)) names.unique(word);
   for (std::size_t b = 0; b < program.arguments.buffers.size(); ++b) {
     const Buffer& buffer = program.arguments.buffers[b];
     if (buffer.role != BufferRole::argument) continue;  // of the function that packs
