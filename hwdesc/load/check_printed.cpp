@@ -47,7 +47,7 @@ class Printed {
       if (choices.size() > 1 && !has("start", operand))
         missing("{start[" + operand + "]}", operand + " starts in one of " + std::to_string(choices.size()) + " ways");
     for (const Operand& operand : instruction_.operands) strides(operand);
-    if (instruction_.encoding && encoding_) addresses_in_word();
+    addresses();
   }
 
  private:
@@ -65,12 +65,19 @@ class Printed {
                 "neighbours along " + term.text + " of " + operand.name + " may be any distance apart");
   }
 
-  /// A command with a word is executed from it: an address printed in the text alone reaches no decoder.
-  void addresses_in_word() {
+  void addresses() {
     for (const Operand& operand : instruction_.operands) {
       if (!operand.memory.valid() || !operand.state.empty() || !operand.object.empty() || operand.pack) continue;
       const Memory& memory = context_.parts.memories[operand.memory.index()];
-      if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache || in_word(operand)) continue;
+      if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache || has_address(operand))
+        continue;
+      if (!in_word()) {
+        // What the text does not mention at all is told where texts are read.
+        const bool mentioned =
+            std::any_of(encoded_.begin(), encoded_.end(), [&](const Reference& r) { return r.object == operand.name; });
+        if (mentioned) missing("{" + operand.name + "}", "its tile may be anywhere in memory '" + memory.name + "'");
+        continue;
+      }
       context_.problems.warning(encoding_->where,
                                 "'encoding' of instruction '" + instruction_.name +
                                     "' has no field with the address of '" + operand.name + "' in memory '" +
@@ -79,17 +86,22 @@ class Printed {
     }
   }
 
-  bool in_word(const Operand& operand) const {
-    const auto gives = [&](const IntExpr& e) {
+  /// A command with a word is executed from it: an address printed in the text alone reaches no decoder.
+  bool in_word() const { return instruction_.encoding && encoding_ != nullptr; }
+
+  bool has_address(const Operand& operand) const {
+    const auto gives = [&](const Reference& r) {
+      return r.object == operand.name && (r.property.empty() || r.property == "index");
+    };
+    if (!in_word()) return std::any_of(encoded_.begin(), encoded_.end(), gives);
+    const auto told = [&](const IntExpr& e) {
       const auto all = references(e);
-      return std::any_of(all.begin(), all.end(), [&](const Reference& r) {
-        return r.object == operand.name && (r.property.empty() || r.property == "index");
-      });
+      return std::any_of(all.begin(), all.end(), gives);
     };
     const auto& fields = instruction_.encoding->fields;
-    return std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return gives(field.second); }) ||
+    return std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return told(field.second); }) ||
            std::any_of(instruction_.needs.begin(), instruction_.needs.end(),
-                       [&](const StateValue& need) { return gives(need.value); });
+                       [&](const StateValue& need) { return told(need.value); });
   }
 
   void missing(const std::string& what, const std::string& why) {

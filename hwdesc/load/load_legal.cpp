@@ -7,6 +7,7 @@
 // instruction, and every call is tested against them (ir/legal.h).
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -124,11 +125,13 @@ struct Folding {
       step = std::gcd(step, e);
     }
     if (most < 1) {
-      const Node& where = written(about.front());
-      return context.problems.error(where.where,
-                                    fmt::format("{}: no extent of dim '{}' fulfils '{}'", what(), dim, where.scalar),
-                                    fmt::format("it takes {} to {}{}", range.min, range.max,
-                                                each > 1 ? fmt::format(" in steps of {}", each) : std::string()));
+      std::vector<std::string> conditions;
+      for (const std::size_t c : about) conditions.push_back("'" + written(c).scalar + "'");
+      return context.problems.error(
+          written(about.front()).where,
+          fmt::format("{}: no extent of dim '{}' fulfils {}", what(), dim, fmt::join(conditions, " and ")),
+          fmt::format("it takes {} to {}{}", range.min, range.max,
+                      each > 1 ? fmt::format(" in steps of {}", each) : std::string()));
     }
     const bool ends_there = most == range.max || can_be_shorter(instruction, d);
     range.min = least;

@@ -79,16 +79,21 @@ instructions:
   - {name: get, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: 8}, inactive: zero, emit: "get {D}, {S}",
      operands: {D: {dtype: s8, layout: {i: 8, j: 1}}, S: {dtype: s8, layout: {i: any, j: 1}}}}
   - {name: put, link: out, compute: "D[j] = S[j]", dims: {j: 8}, emit: "put {D}, {S}"}
+  - {name: row, link: in, compute: "D[i,j] = S[i,j]", dims: {i: 8, j: 8}, emit: "row {D}, {S.stride[i]}",
+     operands: {D: {dtype: s8, layout: {i: 8, j: 1}}, S: {dtype: s8, layout: {i: any, j: 1}}}}
   - {name: mac, unit: npu, compute: "C[j] += A[j] * B[j]", dims: {j: 8}, start: {C: [zero, keep]}, emit: "mac {C}, {A}, {B}",
      operands: {A: {memory: pad, dtype: s8}, B: {memory: pad, dtype: s8}, C: {memory: pad, dtype: s8}}}
 )");
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   std::set<std::string> warned;
   for (const Diagnostic& d : loaded->warnings) warned.insert(d.message);
-  for (const char* message : {"the command of instruction 'get' does not encode {extent[i]}: dim i takes 1 to 8",
-                              "the command of instruction 'get' does not encode {S.stride[i]}: neighbours along i of S "
-                              "may be any distance apart",
-                              "the command of instruction 'mac' does not encode {start[C]}: C starts in one of 2 ways"})
+  for (const char* message :
+       {"the command of instruction 'get' does not encode {extent[i]}: dim i takes 1 to 8",
+        "the command of instruction 'get' does not encode {S.stride[i]}: neighbours along i of S "
+        "may be any distance apart",
+        "the command of instruction 'row' does not encode {S}: its tile may be anywhere in memory "
+        "'dram'",
+        "the command of instruction 'mac' does not encode {start[C]}: C starts in one of 2 ways"})
     EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
 }
 
