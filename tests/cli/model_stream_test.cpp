@@ -64,7 +64,8 @@ TEST_F(StreamModels, ProductsOfDequantisedBytesAreProductsOfBytes) { is_one_prog
 TEST_F(StreamModels, HeavyProductsOfDequantisedBytesOnDecoupledQueues) { is_one_program("cnn_qdq_3", "vta16"); }
 
 TEST_F(StreamModels, FilesRunAgain) {
-  ASSERT_EQ(with("run", "cnn_qlinear_1", "systolic16", {"--outputs", folder_ / "a.npy"}).code, 0);
+  const Said first = with("run", "cnn_qlinear_1", "systolic16", {"--outputs", folder_ / "a.npy", "--json"});
+  ASSERT_EQ(first.code, 0) << first.err;
   const Said emitted = with("emit", "cnn_qlinear_1", "systolic16", {"-o", folder_ / "files"});
   ASSERT_EQ(emitted.code, 0) << emitted.err;
   const std::string base = folder_ / "files/cnn_qlinear_1";
@@ -76,8 +77,7 @@ TEST_F(StreamModels, FilesRunAgain) {
   const Said ran = again(base + ".s");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(read_file(folder_ / "a.npy"), read_file(folder_ / "b.npy"));
-  const auto whole = nlohmann::json::parse(with("run", "cnn_qlinear_1", "systolic16", {"--json"}).out);
-  EXPECT_EQ(nlohmann::json::parse(ran.out)["cycles"], whole["cycles"]);
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["cycles"], nlohmann::json::parse(first.out)["cycles"]);
 
   const Said other = isamap({"run", base + ".s", "--target", "vta16"});
   EXPECT_EQ(other.code, 1);
