@@ -198,6 +198,35 @@ compute:
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
+const std::string row_sums = R"(kernel: row_sums
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 77}}
+tensors: {X: {shape: [M, N]}, S: {shape: [M]}}
+compute:
+  - S[i] += X[i,j]
+)";
+
+/// The kernel of one round of lanes has no loop over rounds, which the schedule of a block names.
+TEST(GridPrices, OfOneRoundOfLanes) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  CompileOptions options;
+  options.schedule.max_evaluations = 60;
+  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(row_sums), model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  std::int64_t round = 0;
+  for (const Grid& grid : compiled.program->grids)
+    for (const VectorizedReduction& lanes : grid.schedule.lanes) round = lanes.lanes * lanes.depth;
+  ASSERT_GT(round, 0) << "no sum in lanes";
+  const auto cycles_at = [&](std::int64_t rounds, std::int64_t rest) {
+    const auto cost =
+        predicted_at(compiled, model, {{"M", 5}, {"N", rounds * round + rest}}, CompileOptions{}.schedule.costs);
+    EXPECT_TRUE(cost) << rounds << " rounds and " << rest;
+    return cost ? cost->cycles : 0;
+  };
+  EXPECT_GT(cycles_at(1, 0), 0);
+  EXPECT_LT(cycles_at(1, 0), cycles_at(2, 0));
+  EXPECT_LT(cycles_at(1, 1), cycles_at(2, 1));
+}
+
 /// A tensor that a later statement reads is an output, too.
 TEST(SymbolicBlocks, AnOutputThatIsReadLater) {
   run_sizes(R"(kernel: biased
