@@ -184,6 +184,13 @@ std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedul
   return schedules;
 }
 
+bool has_single_round(const Grid& grid, const Bindings& sizes) {
+  for (const GridAxis& axis : grid.shape.axes)
+    for (const auto& [run, count] : runs_at(axis, evaluate(axis.extent, sizes)))
+      if (single_round(axis, count, grid.schedule) > 0) return true;
+  return false;
+}
+
 Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
                      const Bindings& sizes) {
   const std::vector<GridAxis>& axes = grid.shape.axes;
