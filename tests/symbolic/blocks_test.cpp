@@ -198,6 +198,13 @@ compute:
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
+TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {
+  ASSERT_TRUE(grid_of(symbolic_edges).program);
+  const auto unit = print_symbolic_cpp(*grid_of(symbolic_edges).program, vector_machine());
+  ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("#pragma GCC unroll 3\n"), std::string::npos);
+}
+
 /// Convolutions with more channels than zones at edges are made for: a window of 5 x 3, and one of steps of two.
 const std::string symbolic_channels = R"(kernel: channels
 dims: {N: {max: 3, likely: 1}, H: {max: 40, likely: 28}, W: {max: 40, likely: 28}}
