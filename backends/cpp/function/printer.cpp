@@ -220,7 +220,7 @@ class Printer {
     if (!threads.empty()) line(threads);
     statements_.forget_before(item);
     if (dialect_ != nullptr && !dialect_->before_loop.empty()) line(dialect_->before_loop);
-    if (is_worth_unrolling(function_.numbers, loop, item, function_.hints, model_))
+    if (dialect_ == nullptr && is_worth_unrolling(function_.numbers, loop, item, function_.hints, model_))
       line(fmt::format("#pragma GCC unroll {}", loop.trip));
     line(fmt::format("for ({1}; ++{0}) {{{2}", name, steps_text(loop, name),
                      loop.unit.empty() ? ""
