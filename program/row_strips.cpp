@@ -103,8 +103,25 @@ class StripFinder {
       const std::int64_t tile = axes_of_grid(s)[static_cast<std::size_t>(group.axes[n])].runs.front().tile;
       if (const std::int64_t both = std::lcm(group.tile, std::max<std::int64_t>(tile, 1)); both <= kLargestTile)
         group.tile = both;
+      if (pays_by_tile(s, group.axes[n])) group.part = std::lcm(group.part, std::max<std::int64_t>(tile, 1));
       group.least = std::max(group.least, least_rows(s, group.axes[n]));
     }
+    if (group.tile % group.part != 0) group.part = group.tile;
+  }
+
+  /// A row has more points than elements, as in a product, and a tile of rows pays by what it uses again; or rows are
+  /// neighbours in memory.
+  bool pays_by_tile(std::size_t s, int axis) const {
+    const GridShape& shape = grids_[s]->shape;
+    std::int64_t points = 1, most = 1;
+    for (const Dim& dim : statement(s).domain.dims) points *= std::max<std::int64_t>(dim.extent, 1);
+    for (std::size_t t = 0; t < shape.kernel.tensors.size(); ++t) {
+      const auto& moves = shape.moves[t];
+      if (moves.size() > 1 && moves.back().axis == axis) return true;
+      if (std::any_of(moves.begin(), moves.end(), [&](const AxisMove& move) { return move.axis == axis; }))
+        most = std::max(most, element_count(shape.kernel.tensors[t]));
+    }
+    return points > most;
   }
 
   /// Each element of large tensors without rows is to be used often in a strip.

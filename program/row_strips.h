@@ -21,6 +21,7 @@ struct StripGroup {
   std::map<TensorId, std::size_t> passed = {};  ///< between statements of the group: which of its axes is cut
   std::set<TensorId> local = {};                ///< of these, those that need memory for one strip only
   std::int64_t tile = 1;                        ///< strips are multiples of it
+  std::int64_t part = 1;   ///< or of halves of it that are multiples of this, where a tile exceeds the nearest cache
   std::int64_t least = 1;  ///< rows of a strip, so that tensors without rows are not read too often
 };
 

@@ -5,6 +5,7 @@
 
 #include "driver/symbolic/grid_plan.h"
 #include "program/edge_shapes.h"
+#include "program/skipped_terms.h"
 #include "scheduler/nest/out_of_bounds.h"
 
 namespace isamap {
@@ -14,6 +15,12 @@ constexpr std::int64_t kEdgeEvaluations = 60;  // of a search: edges are few pos
 /// Loops and calls of all grids at edges together: g++ compiles as many in about twice the time of the headers
 /// (fitted). Smaller tiles cost little where positions are few; where they do not help, edges read a padded copy.
 constexpr double kMostEdgeCode = 2000;
+
+/// A sum of products that skips terms takes the inputs for finite.
+void assume_finite(Program& program, const Computation& statement) {
+  if (statement.reduction == Reduction::add && !std::holds_alternative<Read>(statement.body.op))
+    program.assumptions.push_back(finite_products());
+}
 
 /// The grid of one edge by a schedule that is searched for it; nothing: none lowers.
 /// `most_code`: of its blocks.
@@ -27,11 +34,7 @@ std::optional<Grid> edge_grid(const GridShape& shape, double most_code, const Ha
     for (GridSchedules& one : plan.next) one.most_code = most_code;
     complete(plan, shape, model, options);
     if (!plan.lowered) continue;
-    const Computation& statement = shape.kernel.statements[0];
-    const bool skips_products =
-        statement.reduction == Reduction::add && !std::holds_alternative<Read>(statement.body.op);
-    for (std::size_t b = 0; skips_products && b < plan.grid.blocks.size(); ++b)
-      plan.grid.blocks[b].program.assumptions.push_back(finite_products());
+    for (Block& block : plan.grid.blocks) assume_finite(block.program, shape.kernel.statements[0]);
     return std::move(plan.grid);
   }
   return std::nullopt;
@@ -61,6 +64,26 @@ GridShape widest(GridShape shape, const std::vector<Grid>& grids) {
   return shape;
 }
 
+/// Where positions have no zones, the loops over terms of a padded tensor skip what lies outside.
+void skip_terms(Grid& grid, const SymbolicKernel& kernel, const HardwareModel& model) {
+  for (const auto& [tensor, copy] : grid.shape.padded) {
+    const std::size_t whole = grid.shape.tensors[tensor.index()].index();
+    if (!grid.shape.first.empty() ||
+        !may_skip(kernel.sample, kernel.sample.statements[0], grid.shape.tensors[tensor.index()]))
+      continue;
+    for (Block& block : grid.blocks) {
+      auto found = skipped_terms(block.program, model, tensor);
+      std::erase_if(found, [&](const auto& one) {
+        const std::size_t d = one.second.dim;
+        return copy.low[d] == 0 && copy.extents[d] == kernel.shapes[whole][d];
+      });
+      if (found.empty()) continue;
+      block.skipped = std::move(found);
+      assume_finite(block.program, grid.shape.kernel.statements[0]);
+    }
+  }
+}
+
 }  // namespace
 
 void add_edges(SymbolicProgram& program, const HardwareModel& model, const CompileOptions& options) {
@@ -72,6 +95,7 @@ void add_edges(SymbolicProgram& program, const HardwareModel& model, const Compi
   const GridShape all = widest(program.grids.front().shape, program.grids);
   for (Grid& grid : program.grids) {
     const auto zones = padding_zones(grid.shape, program.kernel);
+    if (!zones) skip_terms(grid, program.kernel, model);
     if (!zones || !may_skip(kernel, kernel.statements[0], grid.shape.tensors[zones->tensor.index()])) continue;
     if (known.empty() && (known = edge_grids(edge_shapes(all, program.kernel, *zones), model, options)).empty()) return;
     grid.edges = known;

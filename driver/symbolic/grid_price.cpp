@@ -26,6 +26,13 @@ bool copies_output_by_tile(const GridShape& shape, const Schedule& schedule, con
                      [&](const Nest& nest) { return std::any_of(nest.lines.begin(), nest.lines.end(), is_copy); });
 }
 
+/// Of a sum in lanes with one round along this axis; 0: it has more, or no lanes.
+std::int64_t single_round(const GridAxis& axis, std::int64_t count, const Schedule& schedule) {
+  for (const VectorizedReduction& lanes : schedule.lanes)
+    if (const std::int64_t width = lanes.lanes * lanes.depth; lanes.dim == axis.dim && count / width == 1) return width;
+  return 0;
+}
+
 double points_of(const Kernel& kernel) {
   double points = 1;
   for (const Dim& dim : kernel.statements[0].domain.dims) points *= static_cast<double>(dim.extent);
@@ -37,8 +44,27 @@ class BlockPrices {
   BlockPrices(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs)
       : grid_(grid), model_(model), costs_(costs) {}
 
-  Result<Cost> cost(const Schedule& schedule, const CellCounts& counts, bool adds,
+  /// A block has a loop over rounds of lanes, a kernel of one round has none that the schedule could name: what a round
+  /// costs is told from two and three of them.
+  Result<Cost> cost(const Schedule& schedule, CellCounts counts, bool adds,
                     const std::optional<PositionsBefore>& before) const {
+    for (std::size_t axis = 0; axis < counts.size(); ++axis) {
+      const std::int64_t round = single_round(grid_.shape.axes[axis], counts[axis], schedule);
+      if (round == 0) continue;
+      counts[axis] += round;
+      auto two = cost(schedule, counts, adds, before);
+      counts[axis] += round;
+      const auto three = cost(schedule, counts, adds, before);
+      if (!two || !three) return two ? three.diagnostics() : two.diagnostics();
+      two->cycles = std::max(two->cycles / 2, 2 * two->cycles - three->cycles);
+      return two;
+    }
+    return cost_of_rounds(schedule, counts, adds, before);
+  }
+
+ private:
+  Result<Cost> cost_of_rounds(const Schedule& schedule, const CellCounts& counts, bool adds,
+                              const std::optional<PositionsBefore>& before) const {
     const PricedBlock block = priced_block(grid_.shape, counts, adds, schedule);
     auto own = block_cost(grid_.shape, block.schedule, block.kernel, model_, costs_);
     if (!own) return own.diagnostics();
@@ -46,8 +72,6 @@ class BlockPrices {
       own->cycles = std::min(own->cycles, cycles_after(schedule, counts, adds, *before));
     return own;
   }
-
- private:
   double cycles_after(const Schedule& schedule, CellCounts counts, bool adds, const PositionsBefore& before) const {
     counts[before.axis] += before.count;
     const PricedBlock together = priced_block(grid_.shape, counts, adds, schedule);
@@ -158,6 +182,13 @@ std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedul
   std::stable_sort(schedules.begin(), schedules.end(),
                    [&](const Schedule* a, const Schedule* b) { return cycles.at(a) < cycles.at(b); });
   return schedules;
+}
+
+bool has_single_round(const Grid& grid, const Bindings& sizes) {
+  for (const GridAxis& axis : grid.shape.axes)
+    for (const auto& [run, count] : runs_at(axis, evaluate(axis.extent, sizes)))
+      if (single_round(axis, count, grid.schedule) > 0) return true;
+  return false;
 }
 
 Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,

@@ -43,6 +43,9 @@ std::vector<const Schedule*> cheapest_first(std::vector<const Schedule*> schedul
                                             const std::optional<PositionsBefore>& before, const HardwareModel& model,
                                             const CostModelFactory& costs);
 
+/// Does a sum in lanes have one round there? As many terms are added one by one then, on average.
+bool has_single_round(const Grid& grid, const Bindings& sizes);
+
 /// Predicted cost at these sizes: the sum over the cells. An error: a block has no cost there.
 Result<Cost> cost_of(const Grid& grid, const HardwareModel& model, const CostModelFactory& costs,
                      const Bindings& sizes);

@@ -103,6 +103,15 @@ struct TileLoop {
   bool operator==(const TileLoop&) const = default;
 };
 
+/// A loop over terms of a sum in whose n-th step subscript `first + step * n` of an axis of a tensor is read. Terms for
+/// which it lies outside the tensor vanish, and are not computed (program/skipped_terms.h).
+struct SkippedTerms {
+  TensorId tensor;
+  std::size_t dim = 0;
+  AffineExpr first;  ///< over variables of the loops around it
+  std::int64_t step = 1;
+};
+
 struct Block {
   Program program;                        ///< without buffers: the cell never needs this block
   Schedule schedule = {};                 ///< it was lowered by
@@ -116,6 +125,7 @@ struct Block {
   /// Buffers that are packed ahead of time: which one of `SymbolicProgram::arguments` each is
   /// (program/packed_constants.h).
   std::map<BufferId, BufferId> constants = {};
+  std::map<std::string, SkippedTerms> skipped = {};  ///< by loop variable
 };
 
 struct Grid {

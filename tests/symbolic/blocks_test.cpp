@@ -198,6 +198,95 @@ compute:
 
 TEST(SymbolicBlocks, SoftmaxWithRowsOfAnyLength) { run_sizes(symbolic_softmax, 10); }
 
+TEST(SymbolicBlocks, LoopsOverAWindowAreUnrolled) {
+  ASSERT_TRUE(grid_of(symbolic_edges).program);
+  const auto unit = print_symbolic_cpp(*grid_of(symbolic_edges).program, vector_machine());
+  ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("#pragma GCC unroll 3\n"), std::string::npos);
+}
+
+/// Convolutions with more channels than zones at edges are made for: a window of 5 x 3, and one of steps of two.
+const std::string symbolic_channels = R"(kernel: channels
+dims: {N: {max: 3, likely: 1}, H: {max: 40, likely: 28}, W: {max: 40, likely: 28}}
+tensors: {I: {shape: [N, 4, H, W], outside: 0}, F: {shape: [32, 4, 5, 3]}, O: {shape: [N, 32, H, W]}}
+compute:
+  - O[n,k,p,q] += I[n,c,p+r-2,q+s-1] * F[k,c,r,s]
+)";
+const std::string strided_channels = R"(kernel: strided
+dims: {H: {max: 40, likely: 28}, W: {max: 40, likely: 28}, P: "(H - 1)/2 + 1", Q: "(W - 1)/2 + 1"}
+tensors: {I: {shape: [H, W, 3], outside: 0}, F: {shape: [3, 3, 3, 48]}, O: {shape: [P, Q, 48]}}
+compute:
+  - O[p,q,k] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c,k]
+)";
+
+/// At small images, where most positions are at edges. False: some result differs.
+bool right_at_small_images(const SymbolicProgram& program, const SymbolicKernel& kernel, const HardwareModel& model) {
+  const auto runner = make_symbolic_runner(program, model);
+  for (const std::int64_t height : {0, 1, 2, 4, 7})
+    for (const std::int64_t width : {0, 1, 3, 8, 17}) {
+      Bindings sizes{{"H", height}, {"W", width}};
+      if (kernel.facts.sizes[0].name == "N") sizes["N"] = 2;
+      const auto checked = run_at(*runner, kernel, sizes, ExecutionMode::native);
+      if (!checked || !checked->correct) return false;
+    }
+  return true;
+}
+
+/// Loops over the rows of the window begin and end at the image; a row too few is caught.
+TEST(SymbolicBlocks, TermsOutsideAnImageAreSkipped) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  if (availability(model).how != ExecutionMode::native) GTEST_SKIP() << availability(model).why;
+  CompileOptions options;
+  options.schedule.objective = Objective::cycles;
+  options.schedule.max_evaluations = 60;
+  options.most_versions = 1;
+  for (const std::string& text : {symbolic_channels, strided_channels}) {
+    const SymbolicKernel kernel = symbolic_kernel(text);
+    SymbolicCompilation compiled = compile_symbolic(kernel, model, options);
+    ASSERT_TRUE(compiled.program) << render(compiled.problems);
+    EXPECT_TRUE(right_at_small_images(*compiled.program, kernel, model)) << text;
+    std::size_t skipping = 0;
+    for (Block& block : compiled.program->grids[0].blocks)
+      for (auto& [variable, terms] : block.skipped) terms.first += 1, ++skipping;
+    ASSERT_GT(skipping, 0) << text;
+    EXPECT_FALSE(right_at_small_images(*compiled.program, kernel, model)) << text;
+    options.strict_float = true;  // infinities outside would be NaN
+    compiled = compile_symbolic(kernel, model, options);
+    options.strict_float = false;
+    for (const Block& block : compiled.program ? compiled.program->grids[0].blocks : std::vector<Block>{})
+      EXPECT_TRUE(block.skipped.empty());
+  }
+}
+
+const std::string row_sums = R"(kernel: row_sums
+dims: {M: {max: 90, likely: 24}, N: {max: 200, likely: 77}}
+tensors: {X: {shape: [M, N]}, S: {shape: [M]}}
+compute:
+  - S[i] += X[i,j]
+)";
+
+/// The kernel of one round of lanes has no loop over rounds, which the schedule of a block names.
+TEST(GridPrices, OfOneRoundOfLanes) {
+  const HardwareModel model = machine_of_file("x86_avx512");
+  CompileOptions options;
+  options.schedule.max_evaluations = 60;
+  const SymbolicCompilation compiled = compile_symbolic(symbolic_kernel(row_sums), model, options);
+  ASSERT_TRUE(compiled.program) << render(compiled.problems);
+  std::int64_t round = 0;
+  for (const Grid& grid : compiled.program->grids)
+    for (const VectorizedReduction& lanes : grid.schedule.lanes) round = lanes.lanes * lanes.depth;
+  ASSERT_GT(round, 0) << "no sum in lanes";
+  const auto cycles_at = [&](std::int64_t rounds, std::int64_t rest) {
+    const auto cost =
+        predicted_at(compiled, model, {{"M", 5}, {"N", rounds * round + rest}}, CompileOptions{}.schedule.costs);
+    EXPECT_TRUE(cost) << rounds << " rounds and " << rest;
+    return cost ? cost->cycles : 0;
+  };
+  EXPECT_GT(cycles_at(1, 0), 0);
+  EXPECT_LT(cycles_at(1, 0), cycles_at(2, 0));
+  EXPECT_LT(cycles_at(1, 1), cycles_at(2, 1));
+}
+
 /// A tensor that a later statement reads is an output, too.
 TEST(SymbolicBlocks, AnOutputThatIsReadLater) {
   run_sizes(R"(kernel: biased

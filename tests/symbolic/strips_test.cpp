@@ -77,6 +77,7 @@ TEST(Strips, RowsOfANormAreOneGroup) {
   EXPECT_EQ(print(groups[0].extent), "M");
   EXPECT_EQ(groups[0].local.size(), 3u);
   EXPECT_EQ(groups[0].tile, 8);
+  EXPECT_EQ(groups[0].part, 1);  // no row is used twice
 }
 
 TEST(Strips, AConsumerOfOtherRowsJoinsNone) {
@@ -88,6 +89,7 @@ TEST(Strips, AConsumerOfOtherRowsJoinsNone) {
   std::string shown;  // columns may be cut into strips, rows never
   for (const StripGroup& group : moved)
     shown += std::to_string(group.count) + (group.count > 1 ? " by " + print(group.extent) : "") + ";";
+  EXPECT_EQ(moved[0].part, moved[0].tile);  // columns are neighbours in memory
   EXPECT_EQ(shown, "3 by N;");
   const auto sum = groups_of(
       "kernel: k\ndims: {M: {max: 90}}\ntensors: {X: {shape: [M, 4]}, T: {shape: [M, 4]}, S: {shape: [4]}}\ncompute:\n"
@@ -102,6 +104,7 @@ TEST(Strips, WeightsAreUsedOftenInEach) {
       "  - T[i,j] += A[i,k] * B[k,j]\n  - Y[i,j] = max(T[i,j], 0)\n");
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].least, 128);
+  EXPECT_EQ(groups[0].part, groups[0].tile);
 }
 
 void run_strips(const std::string& text, const std::vector<Bindings>& all) {

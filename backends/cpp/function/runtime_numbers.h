@@ -12,10 +12,19 @@
 
 namespace isamap {
 
+/// The steps of a loop in which `first + row + step * n` is in [0, size): names of arguments, and an expression over
+/// loops around it.
+struct StepRange {
+  std::string first, size;
+  AffineExpr row;
+  std::int64_t step = 1;
+};
+
 struct RuntimeNumbers {
   std::vector<std::string> parameters;                       ///< names of `long` arguments, after the pointers
   std::vector<std::string> definitions;                      ///< statements at the start of the function
   std::map<std::string, std::string> trips;                  ///< by loop variable
+  std::map<std::string, StepRange> ranges = {};              ///< of loops that skip steps, by loop variable
   std::map<std::int32_t, std::vector<std::string>> strides;  ///< by buffer and axis; empty: the program's number
   std::map<std::int64_t, std::string> extents;               ///< by extent of calls in the program
   /// Extents of arguments, by buffer and axis; calls skip what they would write behind those that are no numbers.

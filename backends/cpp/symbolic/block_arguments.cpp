@@ -101,6 +101,29 @@ void add_constants(const Grid& grid, const Block& block, const HardwareModel& mo
   }
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> skipping_axes(const Grid& grid) {
+  std::set<std::pair<std::size_t, std::size_t>> found;
+  for (const Block& block : grid.blocks)
+    for (const auto& [variable, terms] : block.skipped) found.emplace(terms.tensor.index(), terms.dim);
+  return {found.begin(), found.end()};
+}
+
+void add_skipped_terms(const Grid& grid, const Block& block, RuntimeNumbers& numbers) {
+  const auto name = [&](const char* what, std::size_t tensor, std::size_t axis) {
+    return fmt::format("{}_{}{}", identifier(grid.shape.kernel.tensors[tensor].name), what, axis);
+  };
+  for (const auto& [tensor, axis] : skipping_axes(grid))
+    for (const char* what : {"first", "size"}) {
+      numbers.parameters.push_back(name(what, tensor, axis));
+      numbers.definitions.push_back("(void)" + numbers.parameters.back() + ";");
+    }
+  for (const auto& [variable, terms] : block.skipped) {
+    const std::size_t tensor = terms.tensor.index();
+    numbers.ranges[variable] = {name("first", tensor, terms.dim), name("size", tensor, terms.dim), terms.first,
+                                terms.step};
+  }
+}
+
 RuntimeNumbers numbers_of(const GridShape& shape, const Block& block) {
   RuntimeNumbers numbers;
   for (const auto& [t, d] : stride_arguments(shape)) {

@@ -26,6 +26,11 @@ std::vector<TensorId> packed_inputs(const Grid& grid);
 /// "F_packed": that copy, as blocks call it.
 std::string packed_name(const GridShape& shape, TensorId tensor);
 
+/// Axes of tensors along which some block skips terms: tensor and axis.
+std::vector<std::pair<std::size_t, std::size_t>> skipping_axes(const Grid& grid);
+/// Arguments for them: subscript 0 of the cell is this one of the tensor, "I_first2", and its extent, "I_size2".
+void add_skipped_terms(const Grid& grid, const Block& block, RuntimeNumbers& numbers);
+
 /// Arguments for these copies: blocks of a grid have the same ones.
 void add_constants(const Grid& grid, const Block& block, const HardwareModel& model, RuntimeNumbers& numbers);
 

@@ -36,6 +36,7 @@ std::string code_key(const Block& block) {
   std::string key = print(block.schedule) + print(block.program.kernel);
   for (const auto& [variable, loop] : block.loops) key += fmt::format("{} {} {};", variable, loop.axis, loop.step);
   for (const auto& [extent, at] : block.masked) key += fmt::format("{} {} {};", extent, at.first, at.second);
+  for (const auto& [variable, terms] : block.skipped) key += fmt::format("{} {};", variable, terms.dim);
   return key;
 }
 
@@ -118,6 +119,7 @@ class BlockPrinter {
     const Grid& grid = place.grid;
     Block block = grid.blocks[b];
     RuntimeNumbers numbers = numbers_of(grid.shape, block);
+    add_skipped_terms(grid, block, numbers);
     add_constants(grid, block, model_, numbers);
     block.program.prepack.clear();  // the entry has a function for all blocks
     std::string key = fmt::format("{}\n{}", place.statement, code_key(block));

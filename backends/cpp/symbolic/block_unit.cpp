@@ -90,8 +90,10 @@ inline void pad_row(T* to, Source<T> from, Positions filled, long first, long co
 }
 
 // Rows of a strip: multiples of a tile, about 16 KiB of what statements pass on, and not too few for what is read again.
-[[maybe_unused]] inline long strip_of(long row_bytes, long tile, long least) {
-  const long rows = 16384 / row_bytes < least ? least : 16384 / row_bytes;
+// Where a tile has more, halves of it that are multiples of a part; sums of four rows at once hide latencies.
+[[maybe_unused]] inline long strip_of(long row_bytes, long tile, long part, long least) {
+  const long fit = (16384 + row_bytes / 2) / row_bytes, rows = fit < least ? least : fit;
+  while (rows < tile && tile % (2 * part) == 0 && tile / 2 >= 4) tile /= 2;
   return rows < tile ? tile : rows / tile * tile;
 }
 
@@ -417,8 +419,8 @@ class VersionPrinter {
     const std::string rows = size_text(group.extent, names_.sizes);
     std::string text = fmt::format(
         "  {{  // strip by strip, so that what statements pass on stays in a near cache\n"
-        "  const long strip_rows = strip_of({}, {}, {});\n",
-        row_bytes(program_, group, names_), group.tile, group.least);
+        "  const long strip_rows = strip_of({}, {}, {}, {});\n",
+        row_bytes(program_, group, names_), group.tile, group.part, group.least);
     for (const TensorId tensor : group.local) text += memory_text(program_, tensor, model_, names_, "strip_rows");
     text += fmt::format(
         "  for (long strip0 = 0; strip0 < {0}; strip0 += strip_rows) {{\n"

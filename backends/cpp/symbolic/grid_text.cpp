@@ -196,7 +196,9 @@ std::string block_table(const GridPlace& place, const GridFunctions& functions, 
     types += fmt::format("{}{}{}* __restrict", types.empty() ? "" : ", ", written ? "" : "const ",
                          element_type(model, tensor.dtype));
   }
-  for (std::size_t n = 0; n < stride_arguments(grid.shape).size() + grid.shape.axes.size(); ++n) types += ", long";
+  const std::size_t numbers =
+      stride_arguments(grid.shape).size() + grid.shape.axes.size() + 2 * skipping_axes(grid).size();
+  for (std::size_t n = 0; n < numbers; ++n) types += ", long";
   for (const TensorId id : packed_inputs(grid))
     types += fmt::format(", const {}* __restrict", element_type(model, grid.shape.kernel.tensors[id.index()].dtype));
   for (std::size_t n = 0; n < functions.copy_of.size(); ++n) types += ", GrowingArray&";
@@ -313,6 +315,12 @@ std::string cell_arguments(const GridPlace& place) {
                           : stride_name(tensor, d));
   }
   for (std::size_t a = 0; a < shape.axes.size(); ++a) list += fmt::format(", runs{0}[r{0}].count", a);
+  for (const auto& [t, d] : skipping_axes(place.grid)) {
+    const AxisMove move = shape.moves[t][d];
+    list += fmt::format(", {}", shape.padded.at(make_id<TensorId>(t)).low[d]);
+    if (move.axis >= 0) list += fmt::format(" + {0} * runs{1}[r{1}].at", move.factor, move.axis);
+    list += ", " + size_text(place.kernel.shapes[shape.tensors[t].index()][d], place.names.sizes);
+  }
   for (const TensorId id : packed_inputs(place.grid)) {
     const std::vector<std::string> distinct = distinct_copies(packed_copies(place, id));
     list += ", " + (distinct.size() == 1 ? distinct.front()
