@@ -60,6 +60,14 @@ class TileCounts {
   /// Steps of the busiest instance below the first `loops` loops (units give their first instance).
   double steps(int loops) const;
   std::int64_t trip(int loop) const { return trips_[static_cast<std::size_t>(loop)]; }
+  /// Sum of `of(extent)` over the innermost tiles along a dim, of all instances.
+  template <class F>
+  double sum_along(int dim, F&& of) const {
+    double sum = 0;
+    const int loops = static_cast<int>(trips_.size());
+    for (const Size& s : steps_along(dim, loops, Modes(trips_.size(), Mode::free)).sizes) sum += s.count * of(s.extent);
+    return sum;
+  }
   bool uses_loop(int access, int loop) const { return uses_dim(access, dim_of(loop)); }
   bool uses_dim(int access, int dim) const { return facts(access).uses[static_cast<std::size_t>(dim)]; }
 

@@ -273,9 +273,15 @@ class Stream {
     };
     call_ = command_interval(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.loops.size()), interval);
-    latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
+    latency_ = std::max(call_ + link_latency(instruction, *view.model), latency_of(instruction, extents, *view.model));
     calls_ = counts.steps(static_cast<int>(view.loops.size()));
     call_port_ = ports_.of(instruction);
+    const DType type = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
+    const auto held = [&](const std::vector<std::int64_t>& of) {
+      return TileMove{1, 0, 0, held_ports(shared_port_uses(instruction, of, type, *view.model), instruction)};
+    };
+    held_by_calls_ = ports_.kept(view, static_cast<int>(view.loops.size()), held(extents), calls_,
+                                 [&](const auto& sizes) { return held(padded_extents(view, sizes)); });
   }
 
   StreamTime run(const Traffic& traffic) {
@@ -356,9 +362,7 @@ class Stream {
     if (view_.statement.reduction == Reduction::assign) return;
     const Instruction& instruction = *view_.instruction;
     const auto latency = [&](const std::vector<std::int64_t>& sizes) {
-      const auto covered = padded_extents(view_, sizes);
-      return std::max(command_interval(instruction, covered, *view_.model),
-                      latency_of(instruction, covered, *view_.model));
+      return command_latency(instruction, padded_extents(view_, sizes), *view_.model);
     };
     // Calls that change state, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
@@ -385,6 +389,7 @@ class Stream {
   double busiest(std::size_t first, double rounds) {
     busy_.assign(ports_.all.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
+    for (const auto& [port, cycles] : held_by_calls_) busy_[static_cast<std::size_t>(port)] += cycles;
     for (std::size_t t = first; t < tiles_.size(); ++t) {
       for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
         if (w->port >= 0) {
@@ -504,6 +509,7 @@ class Stream {
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
+  std::vector<std::pair<int, double>> held_by_calls_;  ///< shared ports of calls over a link, and cycles of all calls
   StreamPorts ports_;
   std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed

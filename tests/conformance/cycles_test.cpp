@@ -303,6 +303,61 @@ TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
             predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
+/// Requantises over a slow link; nothing else has an energy.
+constexpr const char* requantizer = R"yaml(hardware: requantizer
+clock: 1GHz
+program: {language: asm, comment: "#", end: halt}
+units: [{name: host, scalar: true}, {name: core, ports: {dma: 1, sdp: 1}}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB}
+  - {name: acc, per: core, kind: accumulator, capacity: 16KiB, granularity: 64B}
+  - {name: obuf, per: core, kind: scratchpad, capacity: 16KiB, granularity: 16B}
+links:
+  - {name: in, from: dram, to: acc, bandwidth: 16B/cycle}
+  - {name: sdp, from: acc, to: obuf, bandwidth: 0.5B/cycle, energy: 1pJ/B}
+  - {name: out, from: obuf, to: dram, bandwidth: 16B/cycle}
+instructions:
+  - {name: ld, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 64, inactive: keep}, j: {max: 16}}, inactive: zero,
+     operands: {D: {dtype: s32, layout: {i: 16, j: 1}, align: 64B}, S: {dtype: s32, layout: {i: any, j: 1}}},
+     emit: "ld {D}, {S}, {S.pitch[i]}, {extent[i]}, {extent[j]}",
+     timing: {latency: 60cycles, port: dma, interval: "4*extent[i] cycles"}}
+  - {name: requant, link: sdp, compute: "D[i,j] = sat_s8(S[i,j])", dims: {i: {max: 64}, j: 16}, inactive: keep,
+     operands: {D: {dtype: s8, layout: {i: 16, j: 1}, align: 16B}, S: {dtype: s32, layout: {i: 16, j: 1}, align: 64B}},
+     emit: "sdp {D}, {S}, {extent[i]}", timing: {latency: 12cycles, port: sdp, interval: "extent[i] cycles"}}
+  - {name: st, link: out, compute: "D[i,j] = S[i,j]", dims: {i: {max: 64}, j: {max: 16}}, inactive: keep,
+     operands: {D: {dtype: s8, layout: {i: any, j: 1}}, S: {dtype: s8, layout: {i: 16, j: 1}, align: 16B}},
+     emit: "st {D}, {S}, {D.pitch[i]}, {extent[i]}, {extent[j]}",
+     timing: {latency: 60cycles, port: dma, interval: "extent[i] cycles"}}
+)yaml";
+
+/// Four commands of 37 rows of 16 bytes, though the last four columns hold 4: 4 x 37 x 16 = 2368 bytes at half a byte a
+/// cycle, each with a picojoule.
+TEST(StreamLinks, LimitComputationsThatGoOverThem) {
+  const HardwareModel model = loaded_from(requantizer);
+  const auto kernel = kernel_from_formula("Y[i,j] = sat_s8(T[i,j])", "i=37,j=52", "T=s32,Y=s8");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule =
+      parse_schedule("schedule: narrow\nkernel: " + kernel->name + "\ntarget: requantizer\nnest:" + R"(
+  - stage Y in obuf as [i/64, j/16, i%64, j%16]
+  - stage T in acc as [i/64, j/16, i%64, j%16]
+  - for j by 16
+  - do s0 with requant(i=i, j=j)
+)",
+                     "narrow.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GE(simulated(model, *kernel, *schedule, *program, 1.1), 4736);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << render(cost.diagnostics());
+    EXPECT_GE(cost->cycles, 4736) << by;
+    EXPECT_EQ(cost->link_bytes.at("sdp"), 2368) << by;
+    EXPECT_EQ(cost->energy_pJ, 2368) << by;
+    EXPECT_EQ(cost->bytes, 4 * 37 * 52 + 2368 + 37 * 52) << by;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
                          model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(accelerator_names()), model_of_case);
