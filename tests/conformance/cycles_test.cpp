@@ -303,6 +303,35 @@ TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
             predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
+/// Of A every tenth row is loaded: 16 rows and 8 of B, of 8 bytes each, not the 151 rows between the first and the
+/// last.
+TEST(StreamMoves, OfEveryTenthRowCountTheseRows) {
+  std::string text = two_queues;
+  const std::string before = "scratchpad, capacity: 64KiB";
+  const HardwareModel model = loaded_from(text.replace(text.find(before), before.size(), "scratchpad, capacity: 192B"));
+  const auto kernel = kernel_from_formula("C[i,j] += A[10*i,k] * B[k,j]", "i=16,j=8,k=8", "A=s8,B=s8,C=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: tenth\nkernel: " + kernel->name + "\ntarget: queues\nnest:" + R"(
+  - stage C in acc as [i/8, j/8, i%8, j%8] first flag
+  - stage A in buf as [i/8, k/8, i%8, k%8]
+  - stage B in buf as [j/8, k/8, k%8, j%8]
+  - for i by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "tenth.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GT(simulated(model, *kernel, *schedule, *program, 1.25), 0);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << by << render(cost.diagnostics());
+    EXPECT_EQ(cost->link_bytes.at("in"), 16 * 8 + 8 * 8) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").fills, 16 * 8) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").reads, 16 * 8) << by;
+  }
+}
+
 /// Requantises over a slow link; nothing else has an energy.
 constexpr const char* requantizer = R"yaml(hardware: requantizer
 clock: 1GHz
