@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -463,15 +464,46 @@ double TileCounts::full_tile(int access, int loops) const {
   return product;
 }
 
-double TileCounts::padded_tile(int access, int loops) const {
+namespace {
+
+/// Do calls take any number of points along a dim, so that they fill no padding?
+bool takes_any_extent(const ResolvedNest& view, int dim) {
+  const int m = view.instruction_dim[static_cast<std::size_t>(dim)];
+  if (m < 0) return false;
+  const DimRange& range = view.instruction->ranges[static_cast<std::size_t>(m)];
+  return !range.fixed() && range.min <= 1 && range.multiple_of <= 1;
+}
+
+/// Points along a dim that the digits of a layout have room for, as buffers are laid out
+/// (scheduler/nest/staged_tile.h).
+std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<const SplitDigit> layout) {
+  std::int64_t block = 1, room = 1;
+  boost::container::small_vector<const SplitDigit*, 4> own;
+  for (const SplitDigit& digit : layout) {
+    if (digit.form.as_dim() != dim) continue;
+    const bool interleaved = !own.empty() && own.back()->divide < digit.divide;  // [k%2, k/2%8]
+    if (digit.modulo > 0 && (digit.divide == 1 || interleaved)) block = std::max(block, digit.divide * digit.modulo);
+    own.push_back(&digit);
+  }
+  extent = round_up(extent, block);
+  for (const SplitDigit* digit : own) room *= digit_extent(*digit, extent);
+  return std::max(extent, room);
+}
+
+}  // namespace
+
+double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit> layout) const {
   const std::span<const std::int64_t> all = extents(loops);
   const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;
   Extents own;
   for (const Group& group : groups(access)) {
     own.clear();
-    for (int d : group.dims)
-      own.push_back(round_up(all[static_cast<std::size_t>(d)], padding[static_cast<std::size_t>(d)]));
+    for (int d : group.dims) {
+      const auto at = static_cast<std::size_t>(d);
+      own.push_back(round_up(all[at], !layout.empty() && takes_any_extent(view_, d) ? 1 : padding[at]));
+      if (!layout.empty()) own.back() = room_along(view_.statement.domain.dims[at].name, own.back(), layout);
+    }
     product *= box(view_, group, {own.data(), own.size()}, nullptr);
   }
   return product;

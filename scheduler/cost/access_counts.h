@@ -50,8 +50,8 @@ class TileCounts {
   std::span<const std::int64_t> extents(int loops) const {
     return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
   }
-  /// The same with each digit rounded up to the extent of a call, as buffers are laid out.
-  double padded_tile(int access, int loops) const;
+  /// The same with each dim rounded up to what calls fill, and to whole blocks of these digits of a layout.
+  double padded_tile(int access, int loops, std::span<const SplitDigit> layout = {}) const;
   /// Registers of one tile: one for each block of each dim.
   double slots(int access, int loops) const;
   /// Steps of all instances together below the first `loops` loops.

@@ -303,6 +303,37 @@ TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
             predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
+/// Two buffers of 4 rows of two blocks of 8 sums of 4 bytes: 2 x 4 x 16 x 4 = 512 bytes, though a call may take 8 rows.
+TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
+  const auto with = [](const std::string& capacity) {
+    std::string text = two_queues;
+    const std::string before = "accumulator, capacity: 16KiB";
+    return loaded_from(text.replace(text.find(before), before.size(), "accumulator, capacity: " + capacity));
+  };
+  const HardwareModel model = with("512B");
+  const Kernel kernel = gemm_s8(10, 16, 16);
+  const auto schedule = parse_schedule("schedule: rows\nkernel: " + kernel.name + "\ntarget: queues\nnest:" + R"(
+  - for i by 4
+  - stage C in acc x2 as [j/8, i, j%8] first flag
+  - stage A in buf as [i/8, k/8, i%8, k%8]
+  - stage B in buf as [j/8, k/8, k%8, j%8]
+  - for j by 8
+  - for k by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "rows.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GT(simulated(model, kernel, *schedule, *program, 1.25), 0);
+  const HardwareModel smaller = with("480B");
+  const auto cost =
+      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &smaller, schedule->nests.front()});
+  ASSERT_FALSE(cost);
+  EXPECT_NE(render(cost.diagnostics()).find("memory acc: 512 bytes needed, 480 available"), std::string::npos)
+      << render(cost.diagnostics());
+}
+
 /// Of A every tenth row is loaded: 16 rows and 8 of B, of 8 bytes each, not the 151 rows between the first and the
 /// last.
 TEST(StreamMoves, OfEveryTenthRowCountTheseRows) {
