@@ -418,6 +418,32 @@ TEST(StreamLinks, LimitComputationsThatGoOverThem) {
   }
 }
 
+/// Two buffers of T and of Y: loads of the next rows pass the store that waits for the call. After the first load (60)
+/// twenty calls of 8 x 32 cycles follow one another, and the last store (60).
+TEST(StreamMoves, OfDoubleBuffersPassStoresThatWait) {
+  std::string text = requantizer;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("bandwidth: 0.5B", "bandwidth: 16B");
+  replace("port: sdp, interval: \"extent[i] cycles\"", "port: sdp, interval: \"32*extent[i] cycles\"");
+  const HardwareModel model = loaded_from(text);
+  const auto kernel = kernel_from_formula("Y[i,j] = sat_s8(T[i,j])", "i=160,j=16", "T=s32,Y=s8");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: twice\nkernel: " + kernel->name + "\ntarget: requantizer\nnest:" + R"(
+  - for i by 8
+  - stage Y in obuf x2 as [i, j]
+  - stage T in acc x2 as [i, j]
+  - do s0 with requant(i=i, j=j)
+)",
+                                       "twice.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(simulated(model, *kernel, *schedule, *program, 1.01), 60 + 20 * 256 + 60);
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
                          model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(accelerator_names()), model_of_case);
