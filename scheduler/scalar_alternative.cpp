@@ -10,12 +10,13 @@
 namespace isamap {
 namespace {
 
-/// Descriptions state no energy of scalar code, so fewer pJ alone do not decide.
+/// By the objective; where an energy is unknown, by cycles. Of scalar code only the energy of its accesses is known,
+/// too little: where cycles count, fewer pJ alone do not decide.
 bool better(const Cost& scalar, const Cost& other, Objective objective) {
   const bool energy_known = scalar.energy_pJ > 0 && other.energy_pJ > 0;
-  const bool cheaper = energy_known && value(scalar, objective) < value(other, objective);
-  if (objective == Objective::energy) return cheaper;
-  return scalar.cycles < other.cycles && (cheaper || !energy_known || objective == Objective::cycles);
+  const bool faster = scalar.cycles < other.cycles;
+  if (objective == Objective::cycles || !energy_known) return faster;
+  return value(scalar, objective) < value(other, objective) && (objective == Objective::energy || faster);
 }
 
 bool is_fused(const Nest& nest) {

@@ -6,8 +6,8 @@
 
 namespace isamap {
 
-/// Each unfused statement, and the whole kernel: the code with fewer predicted cycles. `scalar_causes` then state
-/// both numbers. No change if no scalar unit reaches the tensors.
+/// Each unfused statement, and the whole kernel: scalar code if that is better by the objective (docs/cost.md).
+/// `scalar_causes` then state the cycles of both. No change if no scalar unit reaches the tensors.
 void replace_by_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model,
                             const ScheduleOptions& options);
 

@@ -307,13 +307,11 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
     blocks(a, [&](Image& image, std::size_t b) {
       start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
     });
-  std::int64_t moved = bytes(use.accesses[0].dtype);
-  for (const std::int64_t extent : use.extents) moved *= extent;
+  const double moved = carried_bytes(instruction, use.extents, use.accesses[0].dtype);
   const auto shared = shared_port_uses(instruction, use.extents, use.accesses[0].dtype, model_);
   const auto held = held_ports(shared, instruction);
   for (const SharedPortUse& one : held) start = std::max(start, shared_free_[one.port]);
-  const auto transfer =
-      static_cast<std::int64_t>(transfer_cycles(shared, instruction, static_cast<double>(moved), model_));
+  const auto transfer = static_cast<std::int64_t>(transfer_cycles(shared, instruction, moved, model_));
   const std::int64_t interval = std::max(cycles(instruction.timing.interval), transfer);
   const std::int64_t end =
       start + std::max(cycles(instruction.timing.latency), interval + std::lround(link_latency(instruction, model_)));
@@ -329,7 +327,7 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
   time_.cycles = std::max(time_.cycles, end);
   time_.port_busy[port] += interval;
   if (!instruction.link.valid()) return;
-  time_.link_bytes[model_.link(instruction.link).name] += moved;
+  time_.link_bytes[model_.link(instruction.link).name] += static_cast<std::int64_t>(moved);
 }
 
 std::int64_t Machine::port_free(const Instruction& instruction) const {

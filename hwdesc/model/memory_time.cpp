@@ -68,10 +68,16 @@ std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const st
   if (!command.link.valid()) return uses;
   const Link& link = model.link(command.link);
   if (link.port.empty() || link.bandwidth <= 0) return uses;
-  double moved = static_cast<double>(bytes(type));
-  for (const std::int64_t extent : extents) moved *= static_cast<double>(extent);
-  add(uses, port_of(link, model), moved / link.bandwidth);
+  add(uses, port_of(link, model), carried_bytes(command, extents, type) / link.bandwidth);
   return uses;
+}
+
+double carried_bytes(const Instruction& command, const std::vector<std::int64_t>& extents, DType type) {
+  if (!command.link.valid()) return 0;
+  const auto own = command.semantics.size() == 1 ? operand_of(command, 0).dtype : std::nullopt;
+  auto carried = static_cast<double>(bytes(own && !is_bits(*own) ? *own : type));
+  for (const std::int64_t extent : extents) carried *= static_cast<double>(extent);
+  return carried;
 }
 
 std::string_view owner_of_shared_port(int port, const HardwareModel& model) {

@@ -23,6 +23,10 @@ struct SharedPortUse {
 std::vector<SharedPortUse> shared_port_uses(const Instruction& command, const std::vector<std::int64_t>& extents,
                                             DType type, const HardwareModel& model);
 
+/// Bytes that a command with these extents carries over its link: of an element of its result at each point, of `type`
+/// where the description states none. 0: it has no link.
+double carried_bytes(const Instruction& command, const std::vector<std::int64_t>& extents, DType type);
+
 /// Name of the memory, or of the `port` of links.
 std::string_view owner_of_shared_port(int port, const HardwareModel& model);
 /// "dram of reads", "dram of writes", "port bus of links".

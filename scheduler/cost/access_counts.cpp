@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "scheduler/nest/tile_layout.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -99,6 +100,7 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view), dims_(view.state
     e = std::min(e, w.tile);
   }
   const int accesses = access_count(view.statement);
+  for (int access = 0; access < accesses; ++access) hold_points_only(access);
   tile_.reserve(static_cast<std::size_t>(accesses) * (loops + 1));
   for (int a = 0; a < accesses; ++a)
     for (int l = 0; l <= static_cast<int>(loops); ++l)
@@ -277,14 +279,45 @@ double TileCounts::footprint(const Group& group, std::span<const std::int64_t> e
   return group.linear && group.share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
 }
 
+double TileCounts::measure(const Group& group, std::span<const std::int64_t> extents, const Step* step, Of of) const {
+  const double elements = footprint(group, extents, step);
+  return of == Of::touched && group.linear && group.strided ? std::min(elements, touched_by(view_, group, extents))
+                                                            : elements;
+}
+
+/// Where the layouts of all buffers in memory are by p, a subscript `10*p` leaves no room for what the stride passes
+/// over, and moves fetch rows of p only. A layout by `10*p`, or none, holds all between.
+void TileCounts::hold_points_only(int access) {
+  const std::vector<Group>& groups = facts(access).groups;
+  if (std::none_of(groups.begin(), groups.end(), [](const Group& group) { return group.strided; })) return;
+  bool laid_out = false;
+  std::vector<AffineExpr> forms;
+  for (const StagedTile& s : view_.stages) {
+    if (s.access != access || view_.model->memory(s.memory).is_register()) continue;
+    if (s.facts->digits.empty()) return;
+    laid_out = true;
+    for (const SplitDigit& digit : s.facts->digits) forms.push_back(digit.form);
+  }
+  if (!laid_out) return;
+  held_.resize(std::max(held_.size(), static_cast<std::size_t>(access) + 1));
+  std::vector<Group>& held = held_[static_cast<std::size_t>(access)] = groups;
+  for (Group& group : held) {
+    if (!group.linear || group.axes.size() != 1 || group.axes.front().terms.size() != 1) continue;
+    FootprintAxis& axis = group.axes.front();
+    if (std::find(forms.begin(), forms.end(), axis.expr - axis.expr.constant()) != forms.end()) continue;
+    axis.terms.front().coefficient = 1;
+    group.plain = true;
+  }
+}
+
 /// Sum over the combinations of tile sizes of the dims of a group.
-double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const {
+double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, const Step* step, Of of) const {
   double total = 0;
   if (group.dims.size() == 1) {
     const DimSteps& steps = steps_along(group.dims.front(), loops, modes);
-    if (!elements) return steps.count;
+    if (of == Of::tiles) return steps.count;
     if (group.plain && step == nullptr) return steps.points;
-    for (const Size& s : steps.sizes) total += s.count * footprint(group, {&s.extent, 1}, step);
+    for (const Size& s : steps.sizes) total += s.count * measure(group, {&s.extent, 1}, step, of);
     return total;
   }
   boost::container::small_vector<Sizes, 4> sizes;
@@ -308,19 +341,19 @@ double TileCounts::group_sum(const Group& group, int loops, const Modes& modes, 
       extents[i] = sizes[i][at[i]].extent;
       count *= sizes[i][at[i]].count;
     }
-    total += elements ? count * footprint(group, {extents.data(), extents.size()}, step) : count;
+    total += of == Of::tiles ? count : count * measure(group, {extents.data(), extents.size()}, step, of);
     std::size_t i = 0;
     while (i < at.size() && ++at[i] == sizes[i].size()) at[i++] = 0;
     if (i == at.size()) return total;
   }
 }
 
-double TileCounts::sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const {
+double TileCounts::sum(int access, int loops, const Modes& modes, const Step* step, Of of) const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
     if (!uses_dim(access, d)) product *= steps_along(d, loops, modes).count;
   if (product == 0) return 0;
-  for (const Group& group : groups(access)) product *= group_sum(group, loops, modes, step, elements);
+  for (const Group& group : groups(access)) product *= group_sum(group, loops, modes, step, of);
   return product;
 }
 
@@ -380,38 +413,38 @@ double TileCounts::refills(int access, int loops) const {
 
 double TileCounts::count_moved(int access, int loops, Sharing sharing, bool slide) const {
   const Modes all = modes_at(access, loops, sharing);
-  double total = sum(access, loops, all, nullptr, true);
+  double total = sum(access, loops, all, nullptr, Of::elements);
   for (int w = 0; w < loops; ++w) {
     if (!in_time(w) || trip(w) == 1) continue;
     const Modes modes = advanced(access, loops, w, all);
     if (!uses_loop(access, w)) {
-      total -= sum(access, loops, modes, nullptr, true);
+      total -= sum(access, loops, modes, nullptr, Of::elements);
     } else if (slide && slides(access, loops, w)) {
       const int d = dim_of(w);
       const Step step{d, view_.loops[static_cast<std::size_t>(w)].tile, extents(loops)[static_cast<std::size_t>(d)]};
-      total -= sum(access, loops, modes, nullptr, true) - sum(access, loops, modes, &step, true);
+      total -= sum(access, loops, modes, nullptr, Of::elements) - sum(access, loops, modes, &step, Of::elements);
     }
   }
   return total;
 }
 
 double TileCounts::touched(int access, int loops, Sharing sharing) const {
-  return sum(access, loops, modes_at(access, loops, sharing), nullptr, true);
+  return sum(access, loops, modes_at(access, loops, sharing), nullptr, access == 0 ? Of::elements : Of::touched);
 }
 
 double TileCounts::first_visits(int access, int loops) const {
   Modes modes(static_cast<std::size_t>(loops), Mode::free);
   for (int w = 0; w < loops; ++w)
     if (in_time(w) && !uses_loop(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
-  return sum(access, loops, modes, nullptr, true);
+  return sum(access, loops, modes, nullptr, Of::elements);
 }
 
 double TileCounts::count_refills(int access, int loops) const {
   const Modes all = modes_at(access, loops, {});
-  double total = sum(access, loops, all, nullptr, false);
+  double total = sum(access, loops, all, nullptr, Of::tiles);
   for (int w = 0; w < loops; ++w)
     if (in_time(w) && trip(w) > 1 && !uses_loop(access, w))
-      total -= sum(access, loops, advanced(access, loops, w, all), nullptr, false);
+      total -= sum(access, loops, advanced(access, loops, w, all), nullptr, Of::tiles);
   return total;
 }
 
@@ -431,15 +464,46 @@ double TileCounts::full_tile(int access, int loops) const {
   return product;
 }
 
-double TileCounts::padded_tile(int access, int loops) const {
+namespace {
+
+/// Do calls take any number of points along a dim, so that they fill no padding?
+bool takes_any_extent(const ResolvedNest& view, int dim) {
+  const int m = view.instruction_dim[static_cast<std::size_t>(dim)];
+  if (m < 0) return false;
+  const DimRange& range = view.instruction->ranges[static_cast<std::size_t>(m)];
+  return !range.fixed() && range.min <= 1 && range.multiple_of <= 1;
+}
+
+/// Points along a dim that the digits of a layout have room for, as buffers are laid out
+/// (scheduler/nest/staged_tile.h).
+std::int64_t room_along(const std::string& dim, std::int64_t extent, std::span<const SplitDigit> layout) {
+  std::int64_t block = 1, room = 1;
+  boost::container::small_vector<const SplitDigit*, 4> own;
+  for (const SplitDigit& digit : layout) {
+    if (digit.form.as_dim() != dim) continue;
+    const bool interleaved = !own.empty() && own.back()->divide < digit.divide;  // [k%2, k/2%8]
+    if (digit.modulo > 0 && (digit.divide == 1 || interleaved)) block = std::max(block, digit.divide * digit.modulo);
+    own.push_back(&digit);
+  }
+  extent = round_up(extent, block);
+  for (const SplitDigit* digit : own) room *= digit_extent(*digit, extent);
+  return std::max(extent, room);
+}
+
+}  // namespace
+
+double TileCounts::padded_tile(int access, int loops, std::span<const SplitDigit> layout) const {
   const std::span<const std::int64_t> all = extents(loops);
   const std::vector<std::int64_t>& padding = facts(access).padding;
   double product = 1;
   Extents own;
   for (const Group& group : groups(access)) {
     own.clear();
-    for (int d : group.dims)
-      own.push_back(round_up(all[static_cast<std::size_t>(d)], padding[static_cast<std::size_t>(d)]));
+    for (int d : group.dims) {
+      const auto at = static_cast<std::size_t>(d);
+      own.push_back(round_up(all[at], !layout.empty() && takes_any_extent(view_, d) ? 1 : padding[at]));
+      if (!layout.empty()) own.back() = room_along(view_.statement.domain.dims[at].name, own.back(), layout);
+    }
     product *= box(view_, group, {own.data(), own.size()}, nullptr);
   }
   return product;

@@ -36,7 +36,8 @@ class TileCounts {
   /// Elements of access `access` moved into (an output: out of) tiles below the first `loops` loops, over all
   /// instances.
   double moved(int access, int loops, Sharing sharing, bool slide) const;
-  /// Elements touched below the first `loops` loops when nothing is kept from step to step.
+  /// Elements touched below the first `loops` loops when nothing is kept from step to step; of an input without those
+  /// that strides pass over.
   double touched(int access, int loops, Sharing sharing) const;
   /// Elements at their first visit: each once in every copy of the loops on units it does not use.
   double first_visits(int access, int loops) const;
@@ -49,8 +50,8 @@ class TileCounts {
   std::span<const std::int64_t> extents(int loops) const {
     return {tiles_.data() + static_cast<std::size_t>(loops) * dims_, dims_};
   }
-  /// The same with each digit rounded up to the extent of a call, as buffers are laid out.
-  double padded_tile(int access, int loops) const;
+  /// The same with each dim rounded up to what calls fill, and to whole blocks of these digits of a layout.
+  double padded_tile(int access, int loops, std::span<const SplitDigit> layout = {}) const;
   /// Registers of one tile: one for each block of each dim.
   double slots(int access, int loops) const;
   /// Steps of all instances together below the first `loops` loops.
@@ -60,6 +61,14 @@ class TileCounts {
   /// Steps of the busiest instance below the first `loops` loops (units give their first instance).
   double steps(int loops) const;
   std::int64_t trip(int loop) const { return trips_[static_cast<std::size_t>(loop)]; }
+  /// Sum of `of(extent)` over the innermost tiles along a dim, of all instances.
+  template <class F>
+  double sum_along(int dim, F&& of) const {
+    double sum = 0;
+    const int loops = static_cast<int>(trips_.size());
+    for (const Size& s : steps_along(dim, loops, Modes(trips_.size(), Mode::free)).sizes) sum += s.count * of(s.extent);
+    return sum;
+  }
   bool uses_loop(int access, int loop) const { return uses_dim(access, dim_of(loop)); }
   bool uses_dim(int access, int dim) const { return facts(access).uses[static_cast<std::size_t>(dim)]; }
 
@@ -70,7 +79,11 @@ class TileCounts {
     std::int64_t shift = 0, before = 0;
   };
 
-  const std::vector<Group>& groups(int access) const { return facts(access).groups; }
+  /// Subscripts as the buffers of the access hold them: `10*p` as p where their layouts are by p.
+  const std::vector<Group>& groups(int access) const {
+    const auto a = static_cast<std::size_t>(access);
+    return a < held_.size() && !held_[a].empty() ? held_[a] : facts(access).groups;
+  }
   /// Footprint of a tile: subscripts that share dims are counted together. `extents`: of the dims of the group.
   double footprint(const Group& group, std::span<const std::int64_t> extents, const Step* step) const;
   /// Does a tile below the first `loops` loops load only new elements when this loop advances alone?
@@ -100,8 +113,12 @@ class TileCounts {
   const DimSteps& steps_along(int dim, int loops, const Modes& modes) const;
   Sizes sizes(int dim, int loops, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const;
-  double sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const;
-  double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, bool elements) const;
+  /// Tiles, their elements, or their elements without those that strides pass over.
+  enum class Of : std::uint8_t { tiles, elements, touched };
+  double sum(int access, int loops, const Modes& modes, const Step* step, Of of) const;
+  double group_sum(const Group& group, int loops, const Modes& modes, const Step* step, Of of) const;
+  double measure(const Group& group, std::span<const std::int64_t> extents, const Step* step, Of of) const;
+  void hold_points_only(int access);
   double full_tile(int access, int loops) const;
   double points(int loops, const Modes& modes) const;
   Modes modes_at(int access, int loops, Sharing sharing) const;
@@ -114,6 +131,7 @@ class TileCounts {
   }
 
   const ResolvedNest& view_;
+  std::vector<std::vector<Group>> held_;  ///< by access; empty: as in the facts
   std::size_t dims_ = 0;
   std::vector<std::int64_t> trips_;
   boost::container::small_vector<boost::container::small_vector<int, 6>, 6> loops_of_;  ///< by dim, outermost first

@@ -2,6 +2,7 @@
 #include "scheduler/cost/command_stream_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "hwdesc/model/memory_time.h"
@@ -204,12 +205,57 @@ struct Filled {
   double whole = 0;  ///< when the last part of each tile is there
 };
 
+/// Drains of a port at the end of a round.
+struct PortDrains {
+  double free = -1e300, begins = 1e300, cycles = 0;
+
+  void add(const TilePath& out, double first, double last) {
+    begins = std::min(begins, first);
+    free = last + out.cycles;
+    cycles += out.uses * out.cycles;
+  }
+};
+
 struct Drained {
   double ended = 0;    ///< when the last result is there
   double visible = 0;  ///< when the commands after it enter the window
   double commands = 0;
-  std::vector<double> free;     ///< by port
+  std::vector<PortDrains> ports;
   std::vector<double> results;  ///< by tile: first part drained
+};
+
+/// Fills of a port between two rounds: those before its drains end at `ahead`, the others at `free`.
+class PortFills {
+ public:
+  explicit PortFills(double from) : free_(from) {}
+  explicit PortFills(const PortDrains& drains)
+      : free_(drains.free), drains_begin_(drains.cycles > 0 ? drains.begins : -1e300) {}
+
+  struct Starts {
+    double first = 0, last = 0;
+  };
+  /// From `first` on after the drains, the last not before `least`. But ready commands pass the drains behind the last
+  /// call: fills that can start before these do, from `early` on.
+  Starts add(const TilePath& in, double first, double least, double early) {
+    early = std::max({early, first, ahead_});
+    if (early < drains_begin_) return pass(in, early);
+    first = std::max(first, free_);
+    const double last = std::max(least, first + (in.uses - 1) * in.cycles);
+    free_ = last + in.cycles;
+    return {first, last};
+  }
+
+ private:
+  /// What does not start before the drains follows them.
+  Starts pass(const TilePath& in, double first) {
+    const double passed = std::min(in.uses, std::ceil((drains_begin_ - first) / std::max(in.cycles, 1.0)));
+    ahead_ = first + passed * in.cycles;
+    if (passed >= in.uses) return {first, ahead_ - in.cycles};
+    free_ = std::max(free_, ahead_) + (in.uses - passed) * in.cycles;
+    return {first, free_ - in.cycles};
+  }
+
+  double free_ = -1e300, drains_begin_ = -1e300, ahead_ = -1e300;
 };
 
 /// Mean of the tails, from the mean of all and the `full` share of full tiles with mean `whole`.
@@ -261,6 +307,21 @@ struct StreamPorts {
   }
 };
 
+/// Shared ports that calls over a link keep as moves do, and cycles of all calls.
+std::vector<std::pair<int, double>> held_by_calls(const ResolvedNest& view, StreamPorts& ports, double calls) {
+  const DType type = view.kernel->tensors[view.statement.write.tensor.index()].dtype;
+  const auto held = [&](const std::vector<std::int64_t>& extents) {
+    return TileMove{1, 0, 0,
+                    held_ports(shared_port_uses(*view.instruction, extents, type, *view.model), *view.instruction)};
+  };
+  return ports.kept(view, static_cast<int>(view.loops.size()), held(padded_call_extents(view)), calls,
+                    [&](const auto& sizes) { return held(padded_extents(view, sizes)); });
+}
+
+std::size_t index_of_largest(const std::vector<double>& of) {
+  return static_cast<std::size_t>(std::max_element(of.begin(), of.end()) - of.begin());
+}
+
 class Stream {
  public:
   Stream(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {
@@ -273,9 +334,10 @@ class Stream {
     };
     call_ = command_interval(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.loops.size()), interval);
-    latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
+    latency_ = std::max(call_ + link_latency(instruction, *view.model), latency_of(instruction, extents, *view.model));
     calls_ = counts.steps(static_cast<int>(view.loops.size()));
     call_port_ = ports_.of(instruction);
+    held_by_calls_ = held_by_calls(view, ports_, calls_);
   }
 
   StreamTime run(const Traffic& traffic) {
@@ -309,7 +371,7 @@ class Stream {
     if (2 * compute >= time.bound.cycles)
       time.bound.kind = "compute", time.bound.bound_of = BoundOf::calls;
     else if (2 * busy >= time.bound.cycles)
-      time.bound.kind = "port", time.bound.of = busiest_port();
+      time.bound.kind = "port", time.bound.of = ports_.all[index_of_largest(busy_)].name;
     return time;
   }
 
@@ -356,9 +418,7 @@ class Stream {
     if (view_.statement.reduction == Reduction::assign) return;
     const Instruction& instruction = *view_.instruction;
     const auto latency = [&](const std::vector<std::int64_t>& sizes) {
-      const auto covered = padded_extents(view_, sizes);
-      return std::max(command_interval(instruction, covered, *view_.model),
-                      latency_of(instruction, covered, *view_.model));
+      return command_latency(instruction, padded_extents(view_, sizes), *view_.model);
     };
     // Calls that change state, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
@@ -385,6 +445,7 @@ class Stream {
   double busiest(std::size_t first, double rounds) {
     busy_.assign(ports_.all.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
+    for (const auto& [port, cycles] : held_by_calls_) busy_[static_cast<std::size_t>(port)] += cycles;
     for (std::size_t t = first; t < tiles_.size(); ++t) {
       for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
         if (w->port >= 0) {
@@ -395,10 +456,6 @@ class Stream {
     }
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
-  std::string_view busiest_port() const {
-    return ports_.all[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())].name;
-  }
-
   double moves(std::size_t place) const {
     double commands = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) commands += tiles_[t].in.uses + tiles_[t].out.uses;
@@ -414,16 +471,16 @@ class Stream {
 
   /// Results drain in parts, inner tiles first: each when it is finished and within `seen` cycles of the end.
   Drained drain(std::size_t place, const Round& round, double seen) const {
-    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.all.size(), -1e300),
+    Drained d{latency_ - call_, -1e300, 0, std::vector<PortDrains>(ports_.all.size()),
               std::vector<double>(tiles_.size(), -1e300)};
     double inner = latency_ - call_, each = 0, begins_at = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
       const TilePath& out = tiles_[t].out;
       if (out.port < 0) continue;
-      double& free = d.free[static_cast<std::size_t>(out.port)];
-      begins_at = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
+      PortDrains& port = d.ports[static_cast<std::size_t>(out.port)];
+      begins_at = std::max(port.free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
       const double last = std::max(begins_at + (out.uses - 1) * out.cycles, inner);
-      free = last + out.cycles;
+      port.add(out, begins_at, last);
       d.results[t] = begins_at + out.latency;
       d.ended = inner = last + out.latency;
       d.commands += out.uses;
@@ -435,29 +492,33 @@ class Stream {
 
   /// Fills of tiles from `place` on, relative to the end of the round before.
   Filled fill(std::size_t place, const Drained& drained, const Edge& edge) const {
-    std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
-    free.resize(ports_.all.size(), edge.first ? 0 : -1e300);
+    std::vector<PortFills> ports(drained.ports.begin(), drained.ports.end());
+    ports.resize(ports_.all.size(), PortFills(edge.first ? 0 : -1e300));
+    std::vector<double> there(view_.stages.size(), -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0, whole = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
       const StreamTile& tile = tiles_[t];
       const double unused = latency_ - call_;  // operands are free once the last call has read them
       if (tile.in.port >= 0) {
-        double& port = free[static_cast<std::size_t>(tile.in.port)];
-        double start = std::max(port, edge.visible), last = -1e300;
+        const auto p = static_cast<std::size_t>(tile.in.port);
+        double start = edge.visible, least = -1e300;
         if (!edge.first) {
           const double lead = std::min(tile.released * tile.round, -std::min(edge.visible, 0.0));
           start = std::max(start, unused - (tile.doubled ? edge.period : lead));
-          if (!tile.doubled) last = unused;
+          if (!tile.doubled) least = unused;
           if (tile.in.port == call_port_) start = std::max(start, 0.0);
         }
         if (tile.parent >= 0) start = std::max(start, there[static_cast<std::size_t>(tile.parent)]);
-        last = std::max(last, start + (tile.in.uses - 1) * tile.in.cycles);
-        port = last + tile.in.cycles;
+        // after the drains of the round before, which come first in the program
+        const double early = !edge.first && tile.doubled && !orders_itself(*view_.model)
+                                 ? unused - edge.period + drained.ports[p].cycles
+                                 : 1e300;
+        const auto [first, last] = ports[p].add(tile.in, start, least, early);
         if (tile.in.uses >= 1 && tile.out.port < 0) whole = std::max(whole, last + tile.in.latency);
-        there[static_cast<std::size_t>(tile.stage)] = start + tile.in.latency;
-        ready = std::max(ready, std::min(1.0, tile.in.uses) * (start + tile.in.latency));
+        there[static_cast<std::size_t>(tile.stage)] = first + tile.in.latency;
+        ready = std::max(ready, std::min(1.0, tile.in.uses) * (first + tile.in.latency));
         commands += tile.in.uses;
-        if (port > latest) latest = port, each = tile.in.cycles;
+        if (last + tile.in.cycles > latest) latest = last + tile.in.cycles, each = tile.in.cycles;
       }
       if (!edge.first && tile.out.port >= 0 && !tile.doubled) ready = std::max(ready, drained.results[t]);
     }
@@ -504,6 +565,7 @@ class Stream {
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
+  std::vector<std::pair<int, double>> held_by_calls_;
   StreamPorts ports_;
   std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed

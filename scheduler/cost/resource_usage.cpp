@@ -188,6 +188,10 @@ class FlowBuilder {
     for (int a = 0; a < access_count(view_.statement); ++a) accesses(a);
     for (const Transfer& t : traffic_.transfers)
       if (t.stage < 0) in_place(t);
+    if (instruction.link.valid())
+      if (const Link& link = model_.link(instruction.link); link.bandwidth > 0)
+        per_call(link_resource(link),
+                 bytes_over_link(view_, counts_) / link.bandwidth / traffic_.link_instances.at(instruction.link));
     for (const auto& [id, cache] : traffic_.caches)
       if (cache.bandwidth > 0)
         per_call(resource("cache " + model_.memory(id).name, model_.memory(id).where),
@@ -215,6 +219,7 @@ class FlowBuilder {
     if (!t.to.valid() || t.from == t.to || t.access == 0 || t.from != model_.home()) return;
     const DType type = dtype_of(view_, t.access);
     const double moved = counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) * bytes(type);
+    if (view_.instruction->link.valid()) return;  // it counts what its calls carry
     for (const LinkId id : links_between(model_, t.from, t.to)) {
       const Link& link = model_.link(id);
       if (link.bandwidth > 0) per_call(link_resource(link), moved * t.copies_at / link.bandwidth / t.instances);

@@ -336,8 +336,10 @@ class StreamSimulation {
     if (fresh) {
       const std::vector<std::int64_t> extents = padded_extents(view_, box_.extent);
       found->second.interval = command_interval(*view_.instruction, extents, model_);
-      found->second.latency = std::max(found->second.interval, latency_of(*view_.instruction, extents, model_));
+      found->second.latency = command_latency(*view_.instruction, extents, model_);
       found->second.port = call_port_;
+      const DType type = view_.kernel->tensors[view_.statement.write.tensor.index()].dtype;
+      take(held_ports(shared_port_uses(*view_.instruction, extents, type, model_), *view_.instruction), found->second);
     }
     TimedCommand command = found->second;
     command.tile = calls_++;

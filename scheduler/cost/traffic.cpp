@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hwdesc/model/memory_time.h"
 #include "scheduler/cost/cache_traffic.h"
 #include "scheduler/cost/first_values.h"
+#include "scheduler/cost/tile_uses.h"
 #include "scheduler/nest/fused_tiles.h"
 #include "scheduler/nest/instruction_timing.h"
 #include "scheduler/nest/split_reduction.h"
@@ -61,6 +63,7 @@ class Counting {
       }
     }
     for (const Transfer& t : traffic_.transfers) links(t);
+    calls_over_link();
     return std::move(traffic_);
   }
 
@@ -161,11 +164,26 @@ class Counting {
     return parts;
   }
 
+  /// Is it the operand that the instruction itself takes over a link?
+  bool is_over_link(const Transfer& t) const {
+    if (!view_.instruction || !view_.instruction->link.valid()) return false;
+    const Link& link = view_.model->link(view_.instruction->link);
+    return link.from == t.from && link.to == t.to;
+  }
+
+  void calls_over_link() {
+    if (!view_.instruction || !view_.instruction->link.valid()) return;
+    const LinkId link = view_.instruction->link;
+    traffic_.link_bytes[link] += bytes_over_link(view_, counts_);
+    double& copies = traffic_.link_instances[link];
+    copies = std::max({copies, instances_of(view_, counts_, view_.model->link(link).to), 1.0});
+  }
+
   void links(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to) return;
     // An operand that a call takes from memory reaches its registers over the links; from a register file or a
     // scratchpad the unit reads it through ports of its own.
-    if (t.stage < 0 && t.access != 0 && t.from != view_.model->home()) return;
+    if (t.stage < 0 && t.access != 0 && (t.from != view_.model->home() || is_over_link(t))) return;
     const double size = element_bytes(view_, t.access) * t.copies_at;
     const auto add = [&](MemoryId from, MemoryId to, double elements) {
       if (elements <= 0) return;
@@ -194,6 +212,24 @@ std::int64_t whole(double words) {
 
 double copies_of(const ResolvedNest& view, int stage) {
   return stage < 0 ? 1 : view.stages[static_cast<std::size_t>(stage)].facts->copies;
+}
+
+double bytes_over_link(const ResolvedNest& view, const TileCounts& counts) {
+  if (!view.instruction || !view.instruction->link.valid()) return 0;
+  const Instruction& instruction = *view.instruction;
+  const std::vector<std::int64_t> one = padded(view, std::vector<std::int64_t>(instruction.ranges.size(), 1));
+  double calls = carried_bytes(instruction, one, view.kernel->tensors[view.statement.write.tensor.index()].dtype);
+  for (int d = 0; d < view.dim_count(); ++d) {
+    const int m = view.instruction_dim[static_cast<std::size_t>(d)];
+    calls *= counts.sum_along(d, [&](std::int64_t extent) {
+      if (m < 0) return 1.0;
+      std::vector<std::int64_t> extents = one;
+      extents[static_cast<std::size_t>(m)] = extent;
+      const double points = static_cast<double>(padded(view, extents)[static_cast<std::size_t>(m)]);
+      return points / static_cast<double>(one[static_cast<std::size_t>(m)]);
+    });
+  }
+  return calls;
 }
 
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {

@@ -55,6 +55,10 @@ std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traff
 /// Replication in the layout of a stage: digits of dims of the instruction only ($j) repeat each element.
 double copies_of(const ResolvedNest& view, int stage);
 
+/// Bytes that all calls carry over the link of their instruction, as the emitted commands do: with the padding of short
+/// ones. 0: it has no link.
+double bytes_over_link(const ResolvedNest& view, const TileCounts& counts);
+
 /// Instances of a memory that the loops on units occupy.
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);
 /// Tiles of a stage per instance of its memory: several where loops above it run on units that share the memory.

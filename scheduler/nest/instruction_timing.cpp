@@ -44,8 +44,12 @@ double interval_of(const Instruction& i, const std::vector<std::int64_t>& extent
 }
 
 double command_interval(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  return std::max(interval_of(i, extents, model),
-                  transfer_cycles(shared_port_uses(i, extents, DType::f32, model), i, 0, model));
+  return std::max(interval_of(i, extents, model), transfer_cycles(shared_port_uses(i, extents, DType::f32, model), i,
+                                                                  carried_bytes(i, extents, DType::f32), model));
+}
+
+double command_latency(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  return std::max(command_interval(i, extents, model) + link_latency(i, model), latency_of(i, extents, model));
 }
 
 double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {

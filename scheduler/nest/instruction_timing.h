@@ -13,9 +13,13 @@ namespace isamap {
 /// Cycles from the description for these extents, symbols at their largest; 1 if it gives none.
 double interval_of(const Instruction& instruction, const std::vector<std::int64_t>& extents,
                    const HardwareModel& model);
-/// The same of a command of a stream, at least what its operands take of memories with a bandwidth.
+/// The same of a command of a stream, at least what its operands take of memories with a bandwidth, and what it carries
+/// takes of its link.
 double command_interval(const Instruction& instruction, const std::vector<std::int64_t>& extents,
                         const HardwareModel& model);
+/// Cycles until its result is there: its latency, at least its interval and what the link adds.
+double command_latency(const Instruction& instruction, const std::vector<std::int64_t>& extents,
+                       const HardwareModel& model);
 double latency_of(const Instruction& instruction, const std::vector<std::int64_t>& extents, const HardwareModel& model);
 /// The same of a use with the largest extents.
 double full_interval(const Instruction& instruction);

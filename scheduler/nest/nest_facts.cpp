@@ -73,9 +73,11 @@ std::vector<FootprintGroup> groups_of(const Access& access, const IterationDomai
     std::size_t terms = 0;
     for (FootprintAxis& axis : group.axes) {
       terms += axis.terms.size();
-      for (FootprintAxis::Term& term : axis.terms)
+      for (FootprintAxis::Term& term : axis.terms) {
+        group.strided = group.strided || std::abs(term.coefficient) > 1;
         term.position =
             static_cast<std::size_t>(std::find(group.dims.begin(), group.dims.end(), term.dim) - group.dims.begin());
+      }
     }
     group.share_dims = group.axes.size() > 1 && terms > group.dims.size();
     group.plain = group.linear && group.axes.size() == 1 && terms == 1 && group.axes[0].terms[0].coefficient == 1;

@@ -39,6 +39,7 @@ struct FootprintGroup {
   std::vector<FootprintAxis> axes;
   bool linear = true;
   bool share_dims = false;  ///< a dim occurs in several subscripts
+  bool strided = false;     ///< some coefficient is neither 1 nor -1
   bool plain = false;       ///< one subscript, a dim plus a constant: as many elements as points
 };
 
@@ -49,7 +50,7 @@ struct AccessFacts {
   std::vector<FootprintGroup> groups;
   int operand = -1;                   ///< number of the instruction's access; -1: none
   MemoryId operand_memory;            ///< invalid: immediate, state, or no operand (scalar code)
-  std::vector<std::int64_t> padding;  ///< by dim: a buffer's extent is a multiple of it
+  std::vector<std::int64_t> padding;  ///< by dim: calls fill whole multiples of it
   int element_bytes = 1;
   int registers = 0;  ///< of one operand, if `operand_memory` is a register file
   MemoryAxes memory;  ///< where the tensor lies as it is

@@ -303,6 +303,147 @@ TEST(StreamMemories, QueuesTakeASharedPortInTheOrderInWhichTheyAsk) {
             predicted_by(make_cost_model_simulator, kernel, model, *schedule));
 }
 
+/// Two buffers of 4 rows of two blocks of 8 sums of 4 bytes: 2 x 4 x 16 x 4 = 512 bytes, though a call may take 8 rows.
+TEST(StreamMemories, BuffersHaveNoRoomForRowsThatNoCallTakes) {
+  const auto with = [](const std::string& capacity) {
+    std::string text = two_queues;
+    const std::string before = "accumulator, capacity: 16KiB";
+    return loaded_from(text.replace(text.find(before), before.size(), "accumulator, capacity: " + capacity));
+  };
+  const HardwareModel model = with("512B");
+  const Kernel kernel = gemm_s8(10, 16, 16);
+  const auto schedule = parse_schedule("schedule: rows\nkernel: " + kernel.name + "\ntarget: queues\nnest:" + R"(
+  - for i by 4
+  - stage C in acc x2 as [j/8, i, j%8] first flag
+  - stage A in buf as [i/8, k/8, i%8, k%8]
+  - stage B in buf as [j/8, k/8, k%8, j%8]
+  - for j by 8
+  - for k by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "rows.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GT(simulated(model, kernel, *schedule, *program, 1.25), 0);
+  const HardwareModel smaller = with("480B");
+  const auto cost =
+      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &smaller, schedule->nests.front()});
+  ASSERT_FALSE(cost);
+  EXPECT_NE(render(cost.diagnostics()).find("memory acc: 512 bytes needed, 480 available"), std::string::npos)
+      << render(cost.diagnostics());
+}
+
+/// Of A every tenth row is loaded: 16 rows and 8 of B, of 8 bytes each, not the 151 rows between the first and the
+/// last.
+TEST(StreamMoves, OfEveryTenthRowCountTheseRows) {
+  std::string text = two_queues;
+  const std::string before = "scratchpad, capacity: 64KiB";
+  const HardwareModel model = loaded_from(text.replace(text.find(before), before.size(), "scratchpad, capacity: 192B"));
+  const auto kernel = kernel_from_formula("C[i,j] += A[10*i,k] * B[k,j]", "i=16,j=8,k=8", "A=s8,B=s8,C=s32");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: tenth\nkernel: " + kernel->name + "\ntarget: queues\nnest:" + R"(
+  - stage C in acc as [i/8, j/8, i%8, j%8] first flag
+  - stage A in buf as [i/8, k/8, i%8, k%8]
+  - stage B in buf as [j/8, k/8, k%8, j%8]
+  - for i by 8
+  - do s0 with mm(i=i, j=j, k=k)
+)",
+                                       "tenth.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GT(simulated(model, *kernel, *schedule, *program, 1.25), 0);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << by << render(cost.diagnostics());
+    EXPECT_EQ(cost->link_bytes.at("in"), 16 * 8 + 8 * 8) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").fills, 16 * 8) << by;
+    EXPECT_EQ(cost->memories.at("buf").at("A").reads, 16 * 8) << by;
+  }
+}
+
+/// Requantises over a slow link; nothing else has an energy.
+constexpr const char* requantizer = R"yaml(hardware: requantizer
+clock: 1GHz
+program: {language: asm, comment: "#", end: halt}
+units: [{name: host, scalar: true}, {name: core, ports: {dma: 1, sdp: 1}}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB}
+  - {name: acc, per: core, kind: accumulator, capacity: 16KiB, granularity: 64B}
+  - {name: obuf, per: core, kind: scratchpad, capacity: 16KiB, granularity: 16B}
+links:
+  - {name: in, from: dram, to: acc, bandwidth: 16B/cycle}
+  - {name: sdp, from: acc, to: obuf, bandwidth: 0.5B/cycle, energy: 1pJ/B}
+  - {name: out, from: obuf, to: dram, bandwidth: 16B/cycle}
+instructions:
+  - {name: ld, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 64, inactive: keep}, j: {max: 16}}, inactive: zero,
+     operands: {D: {dtype: s32, layout: {i: 16, j: 1}, align: 64B}, S: {dtype: s32, layout: {i: any, j: 1}}},
+     emit: "ld {D}, {S}, {S.pitch[i]}, {extent[i]}, {extent[j]}",
+     timing: {latency: 60cycles, port: dma, interval: "4*extent[i] cycles"}}
+  - {name: requant, link: sdp, compute: "D[i,j] = sat_s8(S[i,j])", dims: {i: {max: 64}, j: 16}, inactive: keep,
+     operands: {D: {dtype: s8, layout: {i: 16, j: 1}, align: 16B}, S: {dtype: s32, layout: {i: 16, j: 1}, align: 64B}},
+     emit: "sdp {D}, {S}, {extent[i]}", timing: {latency: 12cycles, port: sdp, interval: "extent[i] cycles"}}
+  - {name: st, link: out, compute: "D[i,j] = S[i,j]", dims: {i: {max: 64}, j: {max: 16}}, inactive: keep,
+     operands: {D: {dtype: s8, layout: {i: any, j: 1}}, S: {dtype: s8, layout: {i: 16, j: 1}, align: 16B}},
+     emit: "st {D}, {S}, {D.pitch[i]}, {extent[i]}, {extent[j]}",
+     timing: {latency: 60cycles, port: dma, interval: "extent[i] cycles"}}
+)yaml";
+
+/// Four commands of 37 rows of 16 bytes, though the last four columns hold 4: 4 x 37 x 16 = 2368 bytes at half a byte a
+/// cycle, each with a picojoule.
+TEST(StreamLinks, LimitComputationsThatGoOverThem) {
+  const HardwareModel model = loaded_from(requantizer);
+  const auto kernel = kernel_from_formula("Y[i,j] = sat_s8(T[i,j])", "i=37,j=52", "T=s32,Y=s8");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule =
+      parse_schedule("schedule: narrow\nkernel: " + kernel->name + "\ntarget: requantizer\nnest:" + R"(
+  - stage Y in obuf as [i/64, j/16, i%64, j%16]
+  - stage T in acc as [i/64, j/16, i%64, j%16]
+  - for j by 16
+  - do s0 with requant(i=i, j=j)
+)",
+                     "narrow.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_GE(simulated(model, *kernel, *schedule, *program, 1.1), 4736);
+  for (const auto& [by, make] : models) {
+    const auto cost = make()->estimate({&*kernel, make_id<StatementId>(0), &model, schedule->nests.front()});
+    ASSERT_TRUE(cost) << render(cost.diagnostics());
+    EXPECT_GE(cost->cycles, 4736) << by;
+    EXPECT_EQ(cost->link_bytes.at("sdp"), 2368) << by;
+    EXPECT_EQ(cost->energy_pJ, 2368) << by;
+    EXPECT_EQ(cost->bytes, 4 * 37 * 52 + 2368 + 37 * 52) << by;
+  }
+}
+
+/// Two buffers of T and of Y: loads of the next rows pass the store that waits for the call. After the first load (60)
+/// twenty calls of 8 x 32 cycles follow one another, and the last store (60).
+TEST(StreamMoves, OfDoubleBuffersPassStoresThatWait) {
+  std::string text = requantizer;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("bandwidth: 0.5B", "bandwidth: 16B");
+  replace("port: sdp, interval: \"extent[i] cycles\"", "port: sdp, interval: \"32*extent[i] cycles\"");
+  const HardwareModel model = loaded_from(text);
+  const auto kernel = kernel_from_formula("Y[i,j] = sat_s8(T[i,j])", "i=160,j=16", "T=s32,Y=s8");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const auto schedule = parse_schedule("schedule: twice\nkernel: " + kernel->name + "\ntarget: requantizer\nnest:" + R"(
+  - for i by 8
+  - stage Y in obuf x2 as [i, j]
+  - stage T in acc x2 as [i, j]
+  - do s0 with requant(i=i, j=j)
+)",
+                                       "twice.yaml", *kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, *kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(simulated(model, *kernel, *schedule, *program, 1.01), 60 + 20 * 256 + 60);
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),
                          model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(accelerator_names()), model_of_case);

@@ -92,9 +92,10 @@ class Counter {
   }
 
   /// A tile is a box: along a subscript everything between its first and its last element (strides leave no holes).
-  Elements elements(int access) const {
+  /// What a call reads has holes.
+  Elements elements(int access, bool call = false) const {
     Elements result;
-    if (Bindings point; share_dims(access_of(view_.statement, access))) {
+    if (Bindings point; share_dims(access_of(view_.statement, access)) || (call && access > 0)) {
       touch(access_of(view_.statement, access), 0, point, result);
       return result;
     }
@@ -199,7 +200,7 @@ class Counter {
     for (int a = 0; a < access_count(view_.statement); ++a) {
       Element tile;
       for (std::int64_t p : positions(static_cast<int>(view_.loops.size()), true, a)) tile.push_back(p);
-      move(a, -1, view_.innermost[static_cast<std::size_t>(a)], static_cast<double>(elements(a).size()), tile);
+      move(a, -1, view_.innermost[static_cast<std::size_t>(a)], static_cast<double>(elements(a, true).size()), tile);
     }
   }
 
