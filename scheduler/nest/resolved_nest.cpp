@@ -63,14 +63,15 @@ bool keeps_tile(const Nest& nest, const LoopLevel& w, bool one_step, const Acces
 }
 
 /// The loops above a stage, without those that leave its tile as it is: it is moved above them (StagedTile). A stage
-/// that a loop or a fused statement refers to stays where it is written, and so does one whose calls may be skipped.
+/// that an unrolled loop or a fused statement refers to stays where it is written, and so does one whose calls may be
+/// skipped.
 int loops_above(const Nest& nest, const ResolvedNest& view, const LoopsAbove& above, const StageFacts& known,
                 int access) {
   const Stage& s = known.stage;
   const int all = static_cast<int>(view.loops.size());
   const bool rotates = s.buffers > 1 && view.model->memory(known.memory).is_register();
-  if (!is_command_stream(*view.model) || s.ahead > 0 || !s.role.empty() || !s.from.empty() || !s.then.empty() ||
-      rotates || skips(nest, view.kernel->tensors[access_of(view.statement, access).tensor.index()]))
+  if (!is_command_stream(*view.model) || !s.role.empty() || !s.from.empty() || !s.then.empty() || rotates ||
+      skips(nest, view.kernel->tensors[access_of(view.statement, access).tensor.index()]))
     return all;
   const int parent = view.innermost[static_cast<std::size_t>(access)];
   const int outermost =

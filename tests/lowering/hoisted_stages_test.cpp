@@ -44,6 +44,9 @@ TEST(HoistedStages, AnInputIsMovedOnceWhereTheLoopDoesNotUseIt) {
   // 4 tiles of A, 1 of B: 256 bytes each; 4 of C of 1024
   EXPECT_EQ(commands("i=64,j=16,k=16", lines), "mma 4 mvin 5 mvout 4");
   EXPECT_EQ(link_bytes("i=64,j=16,k=16", lines), 5 * 256 + 4 * 1024);
+  const std::vector<std::string> doubled{"for i by 16", "stage A in spad x2", "stage B in spad x2",
+                                         "stage C in acc x2 first flag", on_npu16};
+  EXPECT_EQ(commands("i=64,j=16,k=16", doubled), "mma 4 mvin 5 mvout 4");
   for (const std::string dims : {"i=33,j=16,k=16", "i=1,j=1,k=1", "i=50,j=7,k=3"}) commands(dims, lines);
 }
 
