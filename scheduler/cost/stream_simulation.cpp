@@ -57,7 +57,7 @@ struct TileBuffer {
 struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
   int flow = 0, access = 0;
-  int place = 0;  ///< loops above its commands, also loops that it does not use: commands are not hoisted
+  int place = 0;  ///< loops above its commands, also those that it does not use where its stage could not be moved
   const Instruction *in = nullptr, *out = nullptr;
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;

@@ -18,6 +18,7 @@
 #include "mapper/check_given_mapping.h"
 #include "scheduler/lowering/async_groups.h"
 #include "scheduler/lowering/buffer_allocation.h"
+#include "scheduler/lowering/hoisted_stages.h"
 #include "scheduler/lowering/lower_nest.h"
 #include "scheduler/lowering/recurrence_loop.h"
 #include "scheduler/nest/fused_tiles.h"
@@ -363,7 +364,10 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   program.kernel = kernel;
   program.schedule_text = print(schedule);
   program.sizes = model.sizes();
-  auto body = Nests(lowering, schedule, lines, steps, strides).run();
+  Schedule hoisted = schedule;
+  for (std::size_t s = 0; s < hoisted.nests.size(); ++s)
+    hoisted.nests[s] = hoist_stages(schedule.nests[s], kernel, make_id<StatementId>(s), model);
+  auto body = Nests(lowering, hoisted, lines, steps, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
   append_fences(program.body, model);

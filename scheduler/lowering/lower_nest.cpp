@@ -126,16 +126,22 @@ class NestLowering final : public PipelineLowering {
     }
     if (input_.fused_tile) return lines(0, scope);
     Nodes nodes;
-    if (needs_start(0) && !input_.starts_from_memory && !input_.completed && input_.only_access < 0) {
+    const bool by_tile = starts_at_first_visit();
+    const auto start_in_memory = [&]() -> Diagnostics {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
-      if (!start) return start;
+      if (!start) return start.diagnostics();
       nodes = std::move(*start);
-    }
+      return {};
+    };
+    if (needs_start(0) && !by_tile && !input_.starts_from_memory && !input_.completed && input_.only_access < 0)
+      if (Diagnostics problems = start_in_memory(); has_errors(problems)) return problems;
     if (std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(),
                     [](const Dim& d) { return d.extent == 0; }))
       return empty_result(std::move(nodes), scope);
     auto body = lines(0, scope);
     if (!body) return body;
+    if (by_tile && starts_in_memory_ && input_.only_access < 0)
+      if (Diagnostics problems = start_in_memory(); has_errors(problems)) return problems;
     append(nodes, std::move(*body));
     return nodes;
   }

@@ -43,6 +43,20 @@ bool StageLowering::is_cache(const std::string& memory) const {
   return id && lowering_.model.memory(*id).kind == MemoryKind::cache;
 }
 
+bool StageLowering::starts_at_first_visit() const {
+  if (!is_command_stream(lowering_.model) || input_.starts_from_memory || input_.fused_tile ||
+      statement_.reduction == Reduction::assign || !written_whole())
+    return false;
+  int stages = 0;
+  for (const Line& line : input_.nest->lines) {
+    if (const auto* f = std::get_if<For>(&line.is); f != nullptr && !f->combine.empty()) return false;
+    const auto* s = std::get_if<Stage>(&line.is);
+    if (s == nullptr || s->tensor != output().name || is_cache(s->memory)) continue;
+    if (++stages > 1 || s->first == First::load || !s->from.empty() || !s->then.empty()) return false;
+  }
+  return stages == 1;
+}
+
 Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
   std::vector<int> found;
   for (int a = 0; a < access_count(statement_); ++a) {
@@ -341,6 +355,7 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
   };
   const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
   if (!s.from.empty()) return begin_tile(s, at, tile, scope, partial);
+  if (partial && starts_at_first_visit()) return start_or_reload(s, at, tile, scope, inner);
   const bool from_memory =
       (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
   if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
@@ -353,6 +368,34 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
   return per_instance(s, at, tile, scope, [&](const TileLayout* part) {
     return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
   });
+}
+
+Result<Nodes> StageLowering::start_or_reload(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                                             Scope& inner) {
+  auto reload = move_output(s, at, tile, scope, true);
+  if (!reload) return reload;
+  Tiles first = scope.tiles;
+  AffineExpr reduced;  // points of the reduction before this visit, at least: 0 at the first one
+  for (const Dim& dim : statement_.domain.dims)
+    if (dim.kind == DimKind::reduction) {
+      reduced += first.at(dim.name).origin;
+      first.at(dim.name).origin = AffineExpr(0);
+    }
+  reduced = simplify(reduced, lowering_.ranges);
+  if (const auto range = bounds(reduced, lowering_.ranges); range && range->low > 0) return reload;
+  Result<Nodes> start = Nodes{};
+  if (s.first != First::flag)
+    start = per_instance(s, at, tile, scope, [&](const TileLayout* part) {
+      return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    });
+  if (!start) return starts_in_memory_ = true, std::move(reload);
+  if (s.first == First::flag) inner.flagged_since = std::move(first);
+  if (reduced.is_constant()) return start;
+  Guard guard;
+  guard.conditions = {reduced - 1};
+  guard.then = std::move(*reload);
+  guard.otherwise = std::move(*start);
+  return Nodes{Node{std::move(guard)}};
 }
 
 Result<Nodes> StageLowering::begin_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,

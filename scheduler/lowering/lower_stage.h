@@ -27,6 +27,9 @@ class StageLowering : protected NestParts {
   // from memory.
   bool written_whole() const;
   bool is_cache(const std::string& memory) const;
+  /// Does the tile of the output begin with the identity at its first visit, and is loaded from memory later only? In a
+  /// command stream, where the output has a single stage; elsewhere it is initialized in memory.
+  bool starts_at_first_visit() const;
   Result<std::vector<int>> staged_accesses(const Stage& s) const;
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope);
   /// A stage of a tensor that is kept whole in its memory: neither filled nor drained.
@@ -64,6 +67,9 @@ class StageLowering : protected NestParts {
   // Initialization of an output's tile: from memory if partial sums are there, else with the identity; none if an inner
   // tile is initialized instead.
   Result<Nodes> start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope& inner);
+  /// Of a tile that a cut reduction visits several times: the identity, or `first flag`, at its first visit.
+  Result<Nodes> start_or_reload(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                                Scope& inner);
   /// ... or with the copy that the sums begin with. `partial`: the reduction is cut above.
   Result<Nodes> begin_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, bool partial);
   /// For a tile distributed over instances: the nodes for each part.
@@ -82,6 +88,7 @@ class StageLowering : protected NestParts {
   /// Fills the existing buffer of stage `line` with the tile at `scope`.
   Result<Nodes> refill(std::size_t line, const Scope& scope);
 
+  bool starts_in_memory_ = false;          ///< no instruction clears a tile of the output that starts at first visit
   std::set<std::size_t> pipelined_lines_;  ///< stages whose fills a pipelined loop places
   std::map<std::size_t, BufferId> buffer_of_line_;
   /// Stages in rotating registers: the buffer of each set, made at its first use.

