@@ -177,6 +177,24 @@ TEST_F(ModelTest, OutputsThatNoTapOfATransposedWindowReachesAreTheBias) {
       expected);
 }
 
+/// total = 2*(3-1) + 3 - 6 = 1: an odd one stands at the front but for SAME_UPPER.
+TEST_F(ModelTest, PadsOfATransposedConvolutionFromItsOutputShape) {
+  const TensorData x = data_like({1, 1, 3}), w = data_like({1, 1, 3}, 1);
+  for (const std::string mode : {"NOTSET", "SAME_LOWER", "SAME_UPPER"}) {
+    const std::int64_t before = mode == "SAME_UPPER" ? 0 : 1;
+    Reals expected(6, 0);
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t r = 0; r < 3; ++r)
+        if (const std::int64_t at = 2 * i + r - before; at >= 0 && at < 6)
+          expected[static_cast<std::size_t>(at)] += x.get(i).real * w.get(r).real;
+    SCOPED_TRACE(mode);
+    expect_near(run(one("ConvTranspose", {{"x", {1, 1, 3}}, {"w", {1, 1, 3}}},
+                        ints("strides", {2}) + ints("output_shape", {6}) + word("auto_pad", mode)),
+                    {x, w}),
+                expected);
+  }
+}
+
 TEST_F(ModelTest, NumbersThatNoRealHoldsAreRefused) {
   const std::int64_t number = (std::int64_t{1} << 53) + 1;
   const auto model = import(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
