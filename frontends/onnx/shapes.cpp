@@ -50,8 +50,7 @@ void make_constant_of_shape(Maker& m) {
     if (size < 0) throw contradiction("the shape " + sizes_text(shape) + " has no meaning", "");
   const Names i = iterators(shape.size());
   m.result("Y", 0, type, shape);
-  const std::string text = is_float(type) ? number(value.real) : integer_text(type, value);
-  m.say(access("Y", i) + " = " + text, extents_of(i, shape));
+  m.say(access("Y", i) + " = " + m.scalar("V", type, value), extents_of(i, shape));
 }
 
 void make_range(Maker& m) {

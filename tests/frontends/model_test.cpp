@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "frontends/layers.h"
 #include "ir/text/parse.h"
@@ -54,8 +56,18 @@ class ModelTest : public testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
   Result<Model> import(const std::string& graph, const ModelOptions& options = {}) {
-    std::ofstream(path_, std::ios::binary) << onnx_bytes::model(graph);
+    std::ofstream(path_, std::ios::binary) << onnx_bytes::model(graph, set_);
     return import_model(path_, options);
+  }
+
+  /// The only output of a model without refusals.
+  TensorData output_of(const std::string& graph, const std::vector<TensorData>& inputs) {
+    const auto model = import(graph);
+    EXPECT_TRUE(model) << render(model.diagnostics());
+    if (!model) return {};
+    EXPECT_EQ(refusals(*model), "");
+    const auto outputs = outputs_of(*model, inputs);
+    return outputs.size() == 1 ? outputs[0] : TensorData{};
   }
 
   static std::string refusals(const Model& model) {
@@ -83,7 +95,8 @@ class ModelTest : public testing::Test {
   }
 
   std::string path_;
-  Shape shape_;  ///< of the last output
+  Shape shape_;   ///< of the last output
+  int set_ = 13;  ///< of operators
 };
 
 std::string one(const std::string& op, const std::vector<std::pair<std::string, Shape>>& inputs,
@@ -195,14 +208,53 @@ TEST_F(ModelTest, PadsOfATransposedConvolutionFromItsOutputShape) {
   }
 }
 
-TEST_F(ModelTest, NumbersThatNoRealHoldsAreRefused) {
-  const std::int64_t number = (std::int64_t{1} << 53) + 1;
-  const auto model = import(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
-                            node("Pad", {"x", "p", "v"}, "y") + output("y", {}, 7));
-  ASSERT_TRUE(model) << render(model.diagnostics());
-  EXPECT_EQ(
-      refusals(*model),
-      "node 0 (Pad): the value of padding is 9007199254740992 rounded to 53 bits, as numbers in statements are\n");
+TEST_F(ModelTest, NumbersThatNoTextHoldsAreConstants) {
+  for (const std::int64_t number : {(std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 1}) {
+    const TensorData padded = output_of(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
+                                            node("Pad", {"x", "p", "v"}, "y") + output("y", {}, 7),
+                                        {integers_of({2}, {5, 6})});
+    EXPECT_EQ(padded, integers_of({4}, {number, 5, 6, number}));
+    const TensorData filled = output_of(input("x", {2}, 7) + constant("s", {1}, {2}) +
+                                            node("ConstantOfShape", {"s"}, "c", tensor_attribute("value", number)) +
+                                            node("Add", {"x", "c"}, "y") + output("y", {}, 7),
+                                        {integers_of({2}, {0, 1})});
+    EXPECT_EQ(filled, integers_of({2}, {number, number + 1}));
+  }
+}
+
+TEST_F(ModelTest, NanIsAConstant) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const TensorData x = data_like({2});
+  const TensorData padded = output_of(input("x", {2}) + constant("p", {2}, {1, 0}) + constant("v", nan) +
+                                          node("Pad", {"x", "p", "v"}, "y") + output("y", {}),
+                                      {x});
+  ASSERT_EQ(padded.shape, Shape{3});
+  EXPECT_TRUE(std::isnan(padded.get(0).real));
+  EXPECT_EQ(padded.get(1), x.get(0));
+  EXPECT_EQ(padded.get(2), x.get(1));
+  const TensorData filled = output_of(input("x", {2}) + constant("s", {1}, {2}) +
+                                          node("ConstantOfShape", {"s"}, "c", tensor_attribute("value", nan)) +
+                                          node("Add", {"x", "c"}, "y") + output("y", {}),
+                                      {x});
+  ASSERT_EQ(filled.shape, Shape{2});
+  EXPECT_TRUE(std::isnan(filled.get(0).real) && std::isnan(filled.get(1).real));
+}
+
+/// Before set 13 the dimensions from the axis on are one row.
+TEST_F(ModelTest, HardmaxOverSeveralDimensions) {
+  const TensorData x = data_like({2, 3, 2}, 1);
+  Reals expected(12, 0);
+  for (std::int64_t row = 0; row < 2; ++row) {
+    std::int64_t best = 0;
+    for (std::int64_t at = 1; at < 6; ++at)
+      if (x.get(row * 6 + at).real > x.get(row * 6 + best).real) best = at;
+    expected[static_cast<std::size_t>(row * 6 + best)] = 1;
+  }
+  set_ = 11;
+  expect_near(run(one("Hardmax", {{"x", {2, 3, 2}}}), {x}), expected);
+  set_ = 13;
+  const TensorData row = data_like({4});
+  expect_near(run(one("Hardmax", {{"x", {4}}}), {row}), {0, 1, 0, 0});
 }
 
 TEST_F(ModelTest, NothingIsTakenFromNothing) {
@@ -389,6 +441,26 @@ TEST_F(ModelTest, Recurrence) {
   expect_near(
       run(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)), {x, w, r}),
       expected);
+}
+
+/// One step of two directions, whose state before is 0: f(w*x) and g(w*x). Numbers are taken by those that have some.
+TEST_F(ModelTest, ActivationsOfARecurrence) {
+  TensorData w = make_data({.name = "", .shape = {2, 1, 1}, .dtype = DType::f32}), x = w;
+  x.shape = {1, 2, 1};
+  w.set(0, {1, 0}), w.set(1, {1, 0}), x.set(0, {0.75, 0}), x.set(1, {-0.5, 0});
+  const auto pair = [&](const std::vector<std::string>& names, const std::string& attributes) {
+    return run(
+        one("RNN", {{"x", {1, 2, 1}}, {"w", {2, 1, 1}}, {"r", {2, 1, 1}}},
+            integer("hidden_size", 1) + word("direction", "bidirectional") + words("activations", names) + attributes),
+        {x, w, w});
+  };
+  expect_near(pair({"Tanh", "Elu"}, floats("activation_alpha", {0.5F})),
+              {std::tanh(0.75), std::tanh(-0.5), 0.75, 0.5 * std::expm1(-0.5)});
+  expect_near(pair({"ScaledTanh", "ThresholdedRelu"},
+                   floats("activation_alpha", {0.5F, 0.8F}) + floats("activation_beta", {2})),
+              {0.5 * std::tanh(1.5), 0.5 * std::tanh(-1.0), 0, 0});
+  expect_near(pair({"ThresholdedRelu", "LeakyRelu"}, floats("activation_alpha", {0.5F, 0.1F})), {0.75, 0, 0.75, -0.05});
+  expect_near(pair({"Affine", "HardSigmoid"}, ""), {0.75, -0.5, 0.65, 0.4});
 }
 
 TEST_F(ModelTest, ProductsOfARecurrenceAreLayers) {
