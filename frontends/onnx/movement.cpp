@@ -390,12 +390,16 @@ void make_pad(Maker& m) {
   std::vector<std::pair<std::size_t, Sizes>> moves;
   for (std::size_t d = 0; d < rank; ++d) {
     if (pads[d].before == 0 && pads[d].after == 0) continue;
-    Sizes from;
-    const std::int64_t size = m.shape(0)[d];
+    // Negative pads take away first: what is repeated is what they leave.
+    const std::int64_t first = std::max<std::int64_t>(-pads[d].before, 0);
+    const std::int64_t size = m.shape(0)[d] - first - std::max<std::int64_t>(-pads[d].after, 0);
+    const std::int64_t before = std::max<std::int64_t>(pads[d].before, 0),
+                       after = std::max<std::int64_t>(pads[d].after, 0);
+    if (size < 0) throw Refused{"pads take more away than there is", ""};
     if (size == 0) throw Refused{"nothing can be repeated of a dimension of size 0", ""};
-    check_positions(size + pads[d].before + pads[d].after);
-    for (std::int64_t at = -pads[d].before; at < size + pads[d].after; ++at)
-      from.push_back(padded_position(at, size, mode));
+    check_positions(size + before + after);
+    Sizes from;
+    for (std::int64_t at = -before; at < size + after; ++at) from.push_back(first + padded_position(at, size, mode));
     moves.emplace_back(d, from);
   }
   move_along(m, moves);

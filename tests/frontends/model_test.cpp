@@ -240,6 +240,44 @@ TEST_F(ModelTest, NanIsAConstant) {
   EXPECT_TRUE(std::isnan(filled.get(0).real) && std::isnan(filled.get(1).real));
 }
 
+/// Of 1 2 3 4 5 what is left without the first two is repeated.
+TEST_F(ModelTest, NegativePadsTakeAwayBeforeAnythingIsRepeated) {
+  const auto padded = [&](const std::string& mode, const Shape& pads) {
+    return output_of(input("x", {5}, 7) + constant("p", {2}, pads) + node("Pad", {"x", "p"}, "y", word("mode", mode)) +
+                         output("y", {}, 7),
+                     {integers_of({5}, {1, 2, 3, 4, 5})});
+  };
+  EXPECT_EQ(padded("wrap", {-2, 4}), integers_of({7}, {3, 4, 5, 3, 4, 5, 3}));
+  EXPECT_EQ(padded("wrap", {2, -1}), integers_of({6}, {3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(padded("reflect", {-2, 2}), integers_of({5}, {3, 4, 5, 4, 3}));
+  EXPECT_EQ(padded("edge", {1, -2}), integers_of({4}, {1, 1, 2, 3}));
+  EXPECT_EQ(padded("wrap", {-1, -1}), integers_of({3}, {2, 3, 4}));
+}
+
+/// A place up to half an element beyond the first or last one is in the image, and weighs its taps, whose elements are
+/// those of the border; one further out is at the border.
+TEST_F(ModelTest, CubicSamplesInsideTheBorder) {
+  const TensorData x = data_like({1, 1, 4});
+  TensorData grid = make_data({.name = "", .shape = {1, 4, 1}, .dtype = DType::f32});
+  const double places[] = {-0.25, 3.25, -0.75, 1.5};
+  for (std::int64_t p = 0; p < 4; ++p) grid.set(p, {(2 * places[p] + 1) / 4 - 1, 0});
+  const auto tap = [&](double place, std::int64_t t) {
+    const double d = std::fabs(place - std::floor(place) + 1 - static_cast<double>(t));
+    const std::int64_t at = static_cast<std::int64_t>(std::floor(place)) - 1 + t;
+    const double weight = d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : ((-0.75 * d + 3.75) * d - 6) * d + 3;
+    return weight * x.get(std::clamp<std::int64_t>(at, 0, 3)).real;
+  };
+  Reals expected;
+  for (const double place : places) {
+    expected.push_back(place < -0.5 ? x.get(0).real : 0);
+    for (std::int64_t t = 0; t < 4 && place >= -0.5; ++t) expected.back() += tap(place, t);
+  }
+  expect_near(run(one("GridSample", {{"x", {1, 1, 4}}, {"g", {1, 4, 1}}},
+                      word("mode", "cubic") + word("padding_mode", "border")),
+                  {x, grid}),
+              expected);
+}
+
 /// Before set 13 the dimensions from the axis on are one row.
 TEST_F(ModelTest, HardmaxOverSeveralDimensions) {
   const TensorData x = data_like({2, 3, 2}, 1);
