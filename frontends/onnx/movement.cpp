@@ -433,7 +433,7 @@ void make_gather(Maker& m) {
   if (!m.in(1).values || m.in(1).values->count() > max_listed) return gather_values(m);
   Sizes from = m.integers(1, "the positions");
   for (std::int64_t& at : from) {
-    if (at < -size || at >= size) throw Refused{fmt::format("position {} of a dimension of {}", at, size), ""};
+    if (at < -size || at >= size) throw contradiction(fmt::format("position {} of a dimension of {}", at, size));
     if (at < 0) at += size;
   }
   const Sizes& of_index = m.shape(1);

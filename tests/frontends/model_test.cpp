@@ -60,6 +60,12 @@ class ModelTest : public testing::Test {
     return import_model(path_, options);
   }
 
+  /// Why a file is wrong.
+  std::string problems(const std::string& graph) {
+    const auto model = import(graph);
+    return model ? "none; refused: " + refusals(*model) : render(model.diagnostics());
+  }
+
   /// The only output of a model without refusals.
   TensorData output_of(const std::string& graph, const std::vector<TensorData>& inputs) {
     const auto model = import(graph);
@@ -293,6 +299,19 @@ TEST_F(ModelTest, HardmaxOverSeveralDimensions) {
   set_ = 13;
   const TensorData row = data_like({4});
   expect_near(run(one("Hardmax", {{"x", {4}}}), {row}), {0, 1, 0, 0});
+}
+
+TEST_F(ModelTest, FilesThatContradictThemselvesAreWrong) {
+  EXPECT_NE(problems(input("x", {2}) + input("y", {2}, 7) + node("Add", {"x", "y"}, "z") + output("z", {}))
+                .find("its inputs are f32 and s64"),
+            std::string::npos);
+  EXPECT_NE(problems(input("x", {4}) + constant("p", {1}, {7}) + node("Gather", {"x", "p"}, "z") + output("z", {}))
+                .find("position 7 of a dimension of 4"),
+            std::string::npos);
+  EXPECT_NE(problems(constant("a", {}, {0}) + constant("b", {}, {5}) + constant("d", {}, {0}) +
+                     node("Range", {"a", "b", "d"}, "z") + output("z", {}, 7))
+                .find("a range with the step 0 has no end"),
+            std::string::npos);
 }
 
 TEST_F(ModelTest, NothingIsTakenFromNothing) {
