@@ -301,6 +301,36 @@ TEST_F(ModelTest, HardmaxOverSeveralDimensions) {
   expect_near(run(one("Hardmax", {{"x", {4}}}), {row}), {0, 1, 0, 0});
 }
 
+/// Parts of 2 x 2 and 1 x 1 elements have as many samples, and parts of 1 x 2 elements one above the other of two.
+TEST_F(ModelTest, SamplesOfRegionsAsLargeAsTheirParts) {
+  const TensorData x = data_like({1, 2, 6, 6});
+  const std::vector<std::vector<float>> corners = {{1, 0.5F, 5, 4.5F}, {0, 0, 2, 2}};
+  const auto aligned = [&](const std::vector<float>& regions, std::int64_t samples, const std::string& mode) {
+    const auto count = static_cast<std::int64_t>(regions.size() / 4);
+    return run(input("x", {1, 2, 6, 6}) + constant_floats("r", {count, 4}, regions) +
+                   constant("b", {count}, Shape(static_cast<std::size_t>(count), 0)) +
+                   node("RoiAlign", {"x", "r", "b"}, "y",
+                        word("mode", mode) + integer("sampling_ratio", samples) + integer("output_height", 2) +
+                            integer("output_width", 2)) +
+                   output("y", {}),
+               {x});
+  };
+  for (const std::string mode : {"avg", "max"}) {
+    Reals expected = aligned(corners[0], 2, mode);
+    const Reals second = aligned(corners[1], 1, mode);
+    expected.insert(expected.end(), second.begin(), second.end());
+    std::vector<float> both = corners[0];
+    both.insert(both.end(), corners[1].begin(), corners[1].end());
+    SCOPED_TRACE(mode);
+    expect_near(aligned(both, 0, mode), expected);
+  }
+  // The first part: rows 0 to 1 and columns 0 to 2, sampled at row 0.5, columns 0.5 and 1.5.
+  const Reals wide = aligned({0, 0, 4, 2}, 0, "avg");
+  ASSERT_EQ(wide.size(), 8U);
+  const auto at = [&](std::int64_t row, std::int64_t column) { return x.get(row * 6 + column).real; };
+  EXPECT_NEAR(wide[0], (at(0, 0) + at(1, 0) + 2 * at(0, 1) + 2 * at(1, 1) + at(0, 2) + at(1, 2)) / 8, 1e-6);
+}
+
 TEST_F(ModelTest, FilesThatContradictThemselvesAreWrong) {
   EXPECT_NE(problems(input("x", {2}) + input("y", {2}, 7) + node("Add", {"x", "y"}, "z") + output("z", {}))
                 .find("its inputs are f32 and s64"),

@@ -223,7 +223,8 @@ TEST_F(Arrays, OnlyNamesThatAreUtf8AreSaidToBe) {
   EXPECT_EQ(flags_of("\xc3"), 0);
   const std::string path = file("odd.npz");
   ASSERT_TRUE(save_arrays(path, {{"a\xff", ramp(DType::f32, {2})}}));
-  if (python("")) EXPECT_TRUE(python("z = np.load('" + path + "')\nassert z[z.files[0]].shape == (2,)"));
+  const bool numpy = python("");
+  EXPECT_TRUE(!numpy || python("z = np.load('" + path + "')\nassert z[z.files[0]].shape == (2,)"));
 }
 
 TEST(Zip, ChecksumsAreThoseOfTheStandard) { EXPECT_EQ(crc32_of("123456789"), 0xcbf43926u); }

@@ -95,6 +95,12 @@ inline std::string constant(const std::string& name, const Shape& shape, const S
 inline std::string constant(const std::string& name, float v) {
   return text(5, number(2, 1) + text(8, name) + text(9, float_bytes(v)));
 }
+inline std::string constant_floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+  std::string bytes, raw;
+  for (const std::int64_t size : shape) bytes += number(1, size);
+  for (const float v : values) raw += float_bytes(v);
+  return text(5, bytes + number(2, 1) + text(8, name) + text(9, raw));
+}
 /// ModelProto
 inline std::string model(const std::string& graph, int set = 13) {
   return number(1, 8) + text(7, graph) + text(8, number(2, set));
