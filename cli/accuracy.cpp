@@ -123,7 +123,7 @@ std::string json_of(const Reported& reported) {
   }
   json["worst"] = Json::array();
   for (const lab::Compared& one : worst_of(reported)) json["worst"].push_back(json_of(one));
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -100,13 +100,15 @@ Exit deliver_model(const Options& options, const ModelUnit& unit, const std::str
   std::error_code problem;
   fs::create_directories(options.output, problem);
   if (problem)
-    return fail(Exit::wrong_input, {error_at({options.output, 0, 0}, "cannot be made: " + problem.message())});
+    return fail(Exit::wrong_input,
+                {error_at({options.output, 0, 0}, "the folder cannot be made: " + problem.message(), "-o FOLDER")});
   std::string written;
   std::vector<std::pair<std::string, std::string>> files;
   if (!unit.header.empty()) files.emplace_back(unit.name + ".h", unit.header);
-  files.insert(files.end(), {{unit.name + unit.extension, unit.text},
-                             {unit.name + ".weights", weights},
-                             {unit.name + ".json", json.dump(1) + "\n"}});
+  files.insert(files.end(),
+               {{unit.name + unit.extension, unit.text},
+                {unit.name + ".weights", weights},
+                {unit.name + ".json", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"}});
   files.insert(files.end(), unit.others.begin(), unit.others.end());
   for (const auto& [file, text] : files) {
     const std::string path = (fs::path(options.output) / file).string();

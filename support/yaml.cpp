@@ -18,6 +18,8 @@
 #include <set>
 #include <sstream>
 
+#include "support/utf8.h"
+
 namespace isamap::yaml {
 
 namespace {
@@ -209,20 +211,6 @@ class Builder final : public YAML::EventHandler {
   std::map<YAML::anchor_t, Node> anchors_;
   std::size_t nodes_ = 0;
 };
-
-/// Length of the UTF-8 sequence at `text[i]`, 0 when it is none (RFC 3629, overlong forms are not checked).
-std::size_t utf8_length(const std::string& text, std::size_t i) {
-  const auto byte = static_cast<unsigned char>(text[i]);
-  const std::size_t length = byte < 0x80                   ? 1
-                             : byte >= 0xc2 && byte < 0xe0 ? 2
-                             : byte >= 0xe0 && byte < 0xf0 ? 3
-                             : byte >= 0xf0 && byte < 0xf5 ? 4
-                                                           : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k)
-    if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return 0;
-  return length;
-}
 
 /// The location of a byte, and its line with unprintable bytes as '?'. `offset` may be the text's end.
 Diagnostic at_byte(const std::string& text, std::size_t offset, const std::string& file, std::string message,

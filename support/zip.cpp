@@ -5,6 +5,8 @@
 #include <array>
 #include <optional>
 
+#include "support/utf8.h"
+
 #ifdef ISAMAP_WITH_ZLIB
 #include <zlib.h>
 #endif
@@ -150,10 +152,12 @@ std::string little(std::uint64_t value, std::size_t width) {
   return bytes;
 }
 
-/// Both headers of a file share these: version, flags (names are UTF-8), method, time, date, checksum, sizes.
+/// Both headers of a file share these: version, flags, method, time, date, checksum, sizes. Readers take a name as
+/// UTF-8 where its flag says so, else as code page 437, in which any bytes are a name.
 std::string common_header(const ZipEntry& entry) {
   constexpr std::uint64_t first_day = 0x21;  // 1980-01-01: no clock in what we write
-  return little(20, 2) + little(0x800, 2) + little(0, 2) + little(0, 2) + little(first_day, 2) +
+  const std::uint64_t flags = is_utf8(entry.name) ? 0x800 : 0;
+  return little(20, 2) + little(flags, 2) + little(0, 2) + little(0, 2) + little(first_day, 2) +
          little(crc32_of(entry.bytes), 4) + little(entry.bytes.size(), 4) + little(entry.bytes.size(), 4) +
          little(entry.name.size(), 2) + little(0, 2);
 }

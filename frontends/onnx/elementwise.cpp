@@ -127,6 +127,9 @@ void make_gelu(Maker& m) {
 template <char Operator>
 void make_binary(Maker& m) {
   if (m.count() != 2) throw Refused{"the operator has two inputs", ""};
+  if (m.dtype(0) != m.dtype(1))
+    throw contradiction(fmt::format("its inputs are {} and {}", name(m.dtype(0)), name(m.dtype(1))),
+                        "they have one type: insert a Cast");
   if (m.opset < 7 && m.integer("broadcast", 0) != 0 && m.rank(1) > 0 && m.states("axis")) {
     // Before set 7 the second input's dimensions stand from `axis` on.
     Sizes shape = m.shape(1);

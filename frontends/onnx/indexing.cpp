@@ -158,19 +158,29 @@ void make_arg(Maker& m) {
   m.say(fmt::format("{} = s64({})", access("Y", i), access("P", i)), extents_of(i, shape));
 }
 
-/// Before set 13 the dimensions from the axis on are one row; only rows of one dimension are made.
+/// 1 at the first largest element of each row. Before set 13 the dimensions from the axis on are one row.
 void make_hardmax(Maker& m) {
   const Sizes& x = m.shape(0);
   const std::size_t axis = m.axis(m.integer("axis", m.opset < 13 ? 1 : -1), x.size());
-  if (m.opset < 13 && product_of(x, axis) != x[axis])
-    throw Refused{"hardmax over several dimensions", "export it with operator set 13"};
-  say_position(m, axis, true, false, true);
+  const std::size_t end = m.opset < 13 ? x.size() : axis + 1;
   const Names i = iterators(x.size());
+  const Extents all = extents_of(i, x);
   Names kept = i;
-  kept[axis] = "0";
+  Sizes rows = x;
+  std::string place;  // in the row
+  for (std::size_t d = axis; d < end; ++d) {
+    place += fmt::format("{}{}*{}", place.empty() ? "" : " + ", product_of(x, d + 1, end), i[d]);
+    kept[d] = "0", rows[d] = 1;
+  }
+  if (product_of(x, axis, end) > no_position) throw Refused{"a row of 2^31 elements", ""};
+  m.temporary("V", m.dtype(0), rows);
+  m.temporary("P", DType::s32, rows);
   m.result("Y", 0, m.dtype(0), x);
-  m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), i[axis], access("P", kept)),
-        extents_of(i, x));
+  m.say(fmt::format("{} max= {}", access("V", kept), access("X0", i)), all);
+  m.say(fmt::format("{} min= select({} == {}, value({}), {})", access("P", kept), access("V", kept), access("X0", i),
+                    place, no_position),
+        all);
+  m.say(fmt::format("{} = select(value({}) == {}, 1, 0)", access("Y", i), place, access("P", kept)), all);
 }
 
 /// An element's rank is how many come before it; element r of the result has rank r.

@@ -143,6 +143,14 @@ void Maker::constant(const std::string& name, TensorData values) {
   tensor_names_[name] = stem_ + "_" + name;
 }
 
+std::string Maker::scalar(const std::string& name, DType dtype, const Scalar& value) {
+  if (is_in_text(dtype, value)) return is_float(dtype) ? number(value.real) : integer_text(dtype, value);
+  TensorData data = zeros(dtype, {});
+  data.set(0, value);
+  constant(name, std::move(data));
+  return access(name, {});
+}
+
 void Maker::padded(const std::string& name, const std::string& of, double outside) {
   locals_[name] = local(of);
   outside_[name] = outside;
@@ -248,6 +256,12 @@ Extents extents_of(const Names& names, const Sizes& sizes) {
 std::string number(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   return fmt::format("{}", value);
+}
+
+bool is_in_text(DType dtype, const Scalar& value) {
+  if (is_float(dtype)) return !std::isnan(value.real);
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  return value.integer <= most && value.integer >= (is_wide_unsigned(dtype) ? 0 : -most);
 }
 
 std::int64_t product_of(const Sizes& sizes, std::size_t first, std::size_t last) {

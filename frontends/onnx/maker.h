@@ -97,6 +97,9 @@ class Maker {
   void temporary(const std::string& name, DType dtype, const Sizes& shape);
   /// A small constant of this node.
   void constant(const std::string& name, TensorData values);
+  /// The text of a scalar in statements: a number, or where none is exact (nan, integers beyond 2^53) a read of a
+  /// constant under this local name.
+  std::string scalar(const std::string& name, DType dtype, const Scalar& value);
   /// Another local name of an input; reads of it beyond the shape yield `outside`.
   void padded(const std::string& name, const std::string& of, double outside);
   /// Output `k` is an input, or a constant known now.
@@ -163,6 +166,8 @@ Sizes broadcast(const Sizes& a, const Sizes& b);
 Extents extents_of(const Names& names, const Sizes& sizes);
 /// A number that the parser reads back exactly: "0.5", "inf".
 std::string number(double value);
+/// Can a statement hold it as a number? Numbers there are those of f64, and not nan.
+bool is_in_text(DType dtype, const Scalar& value);
 std::string access(const std::string& tensor, const Names& index);
 std::int64_t product_of(const Sizes& sizes, std::size_t first = 0, std::size_t last = SIZE_MAX);
 TensorData zeros(DType dtype, const Sizes& shape);

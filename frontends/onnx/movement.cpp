@@ -315,8 +315,9 @@ void pad_constant(Maker& m, const std::vector<Padding>& pads, double value) {
   m.say(access("Y", to) + " = " + access("P", from), extents_of(to, shape));
 }
 
-/// The same with a value that is known only when the model runs: it is chosen where the place is outside.
-void pad_with_value(Maker& m, const std::vector<Padding>& pads) {
+/// The same with the text of a value, such as one that is known only when the model runs: it is chosen where the place
+/// is outside.
+void pad_with_value(Maker& m, const std::vector<Padding>& pads, const std::string& value) {
   Sizes shape = m.shape(0);
   const Names to = iterators(shape.size());
   Names from = to;
@@ -330,7 +331,7 @@ void pad_with_value(Maker& m, const std::vector<Padding>& pads) {
   }
   m.padded("P", "X0", 0);
   m.result("Y", 0, m.dtype(0), shape);
-  const std::string value = access("X2", Names(m.shape(2).size(), "0")), read = access("P", from);
+  const std::string read = access("P", from);
   m.say(access("Y", to) + " = " + (inside.empty() ? read : fmt::format("select({}, {}, {})", inside, read, value)),
         extents_of(to, shape));
 }
@@ -378,20 +379,27 @@ void make_pad(Maker& m) {
   }
   const std::string mode = m.text("mode", "constant");
   if (mode == "constant") {
-    if (m.opset >= 11 && m.has(2) && !m.in(2).values) return pad_with_value(m, pads);
-    double value = m.opset < 11 ? m.real("value", 0) : 0;
-    if (m.opset >= 11 && m.has(2)) value = m.reals(2, "the value of padding").at(0);
+    const bool is_input = m.opset >= 11 && m.has(2);
+    const auto& known = is_input ? m.in(2).values : nullptr;
+    if (is_input && (!known || (known->count() > 0 && !is_in_text(m.dtype(2), known->get(0)))))
+      return pad_with_value(m, pads, access("X2", Names(m.shape(2).size(), "0")));
+    const double value = is_input ? m.reals(2, "the value of padding").at(0) : m.opset < 11 ? m.real("value", 0) : 0;
+    if (std::isnan(value)) return pad_with_value(m, pads, m.scalar("V", m.dtype(0), {value, 0}));
     return pad_constant(m, pads, value);
   }
   std::vector<std::pair<std::size_t, Sizes>> moves;
   for (std::size_t d = 0; d < rank; ++d) {
     if (pads[d].before == 0 && pads[d].after == 0) continue;
-    Sizes from;
-    const std::int64_t size = m.shape(0)[d];
+    // Negative pads take away first: what is repeated is what they leave.
+    const std::int64_t first = std::max<std::int64_t>(-pads[d].before, 0);
+    const std::int64_t size = m.shape(0)[d] - first - std::max<std::int64_t>(-pads[d].after, 0);
+    const std::int64_t before = std::max<std::int64_t>(pads[d].before, 0),
+                       after = std::max<std::int64_t>(pads[d].after, 0);
+    if (size < 0) throw Refused{"pads take more away than there is", ""};
     if (size == 0) throw Refused{"nothing can be repeated of a dimension of size 0", ""};
-    check_positions(size + pads[d].before + pads[d].after);
-    for (std::int64_t at = -pads[d].before; at < size + pads[d].after; ++at)
-      from.push_back(padded_position(at, size, mode));
+    check_positions(size + before + after);
+    Sizes from;
+    for (std::int64_t at = -before; at < size + after; ++at) from.push_back(first + padded_position(at, size, mode));
     moves.emplace_back(d, from);
   }
   move_along(m, moves);
@@ -425,7 +433,7 @@ void make_gather(Maker& m) {
   if (!m.in(1).values || m.in(1).values->count() > max_listed) return gather_values(m);
   Sizes from = m.integers(1, "the positions");
   for (std::int64_t& at : from) {
-    if (at < -size || at >= size) throw Refused{fmt::format("position {} of a dimension of {}", at, size), ""};
+    if (at < -size || at >= size) throw contradiction(fmt::format("position {} of a dimension of {}", at, size));
     if (at < 0) at += size;
   }
   const Sizes& of_index = m.shape(1);

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "frontends/onnx/maker.h"
 #include "frontends/onnx/positions.h"
 #include "frontends/onnx/windows.h"
@@ -46,10 +49,56 @@ void say_taps(Maker& m, const std::string& number, const Names& i, const Sizes& 
 
 /// Regions of images: the first places of their parts, and the parts' sizes.
 struct Regions {
-  std::int64_t count = 0, samples = 1;  ///< samples of each part along each dimension
+  std::int64_t count = 0;
+  std::int64_t samples[2] = {1, 1};  ///< of each part along each dimension; where they differ by region, the most
   double scale = 1;
-  bool half_pixel = true;
+  bool half_pixel = true, differ = false;  ///< differ: N0 and N1 hold the samples of each region
+
+  /// In statements over r, a whole number.
+  std::string samples_text(int axis) const {
+    return differ ? fmt::format("N{}[r]", axis) : std::to_string(samples[axis]);
+  }
 };
+
+/// As many samples of each region as a part of it has elements, rounded up; in the arithmetic of the statements.
+Sizes samples_by_size(const Maker& m, const Regions& g, int axis, std::int64_t parts) {
+  if (!m.in(1).values)
+    throw Refused{"its number of samples depends on the sizes of the regions", "export it with a sampling_ratio"};
+  const TensorData& corners = *m.in(1).values;
+  const DType type = place_type(m.dtype(0));
+  const auto corner = [&](std::int64_t r, int column) {
+    const double at = as_double(corners.dtype, corners.get(4 * r + column));
+    return round_to(type, round_to(type, at * round_to(type, g.scale)) - (g.half_pixel ? 0.5 : 0));
+  };
+  Sizes samples;
+  for (std::int64_t r = 0; r < g.count; ++r) {
+    const double extent = round_to(type, corner(r, 3 - axis) - corner(r, 1 - axis));
+    const double part = round_to(type, (g.half_pixel ? extent : std::max(extent, 1.0)) / static_cast<double>(parts));
+    if (!(std::fabs(part) <= max_extent))
+      throw contradiction(fmt::format("region {} has parts of {} elements", r, part));
+    samples.push_back(std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(part)), 0));
+  }
+  return samples;
+}
+
+/// Sets the samples: of the attribute, or by the size of each region where it is 0.
+void set_samples(Maker& m, Regions& g, const Sizes& parts, bool largest) {
+  const std::int64_t stated = m.integer("sampling_ratio", 0);
+  g.samples[0] = g.samples[1] = stated;
+  g.differ = stated == 0;
+  for (int axis = 0; g.differ && axis < 2; ++axis) {
+    const Sizes samples = samples_by_size(m, g, axis, parts[static_cast<std::size_t>(axis)]);
+    if (largest && std::count(samples.begin(), samples.end(), 0) > 0)
+      throw Refused{"the largest element of an empty region", ""};
+    g.samples[axis] = 1;
+    TensorData data = zeros(DType::s32, {g.count});
+    for (std::size_t r = 0; r < samples.size(); ++r) {
+      g.samples[axis] = std::max(g.samples[axis], samples[r]);
+      data.set(static_cast<std::int64_t>(r), {0, samples[r]});
+    }
+    m.constant("N" + std::to_string(axis), std::move(data));
+  }
+}
 
 /// C[r,i,a]: the place of sample a of part i of region r, along dimension `axis` of the image.
 void say_region_places(Maker& m, const Regions& g, int axis, std::int64_t parts) {
@@ -59,12 +108,15 @@ void say_region_places(Maker& m, const Regions& g, int axis, std::int64_t parts)
   };
   const std::string first = corner(1 - axis), extent = fmt::format("({} - {})", corner(3 - axis), first);
   m.temporary("B" + number_of, place_type(m.dtype(0)), {g.count});
-  m.temporary("C" + number_of, place_type(m.dtype(0)), {g.count, parts, g.samples});
+  m.temporary("C" + number_of, place_type(m.dtype(0)), {g.count, parts, g.samples[axis]});
   m.say(fmt::format("B{}[r] = {} / {}", axis, g.half_pixel ? extent : "max(" + extent + ", 1)", parts),
         {{"r", g.count}});
-  m.say(fmt::format("C{0}[r,i,a] = {1} + {2}(value(i)) * B{0}[r] + ({2}(value(a)) + 0.5) * B{0}[r] / {3}", axis, first,
-                    type, g.samples),
-        {{"r", g.count}, {"i", parts}, {"a", g.samples}});
+  // A region with fewer samples than others repeats its last one.
+  const std::string samples = g.samples_text(axis);
+  const std::string a = g.differ ? fmt::format("min(value(a), {} - 1)", samples) : "value(a)";
+  m.say(fmt::format("C{0}[r,i,a] = {1} + {2}(value(i)) * B{0}[r] + ({2}({3}) + 0.5) * B{0}[r] / {4}", axis, first, type,
+                    a, g.differ ? fmt::format("{}(max({}, 1))", type, samples) : samples),
+        {{"r", g.count}, {"i", parts}, {"a", g.samples[axis]}});
 }
 
 /// Each region in parts, each part the mean (or maximum) of samples between elements.
@@ -74,26 +126,31 @@ void make_roi_align(Maker& m) {
     throw contradiction("regions of " + sizes_text(rois) + " do not fit " + sizes_text(x));
   const std::string mode = m.text("mode", "avg");
   if (mode != "avg" && mode != "max") throw contradiction("its mode is '" + mode.substr(0, 32) + "'", "avg or max");
-  Regions g{rois[0], m.integer("sampling_ratio", 0), m.real("spatial_scale", 1)};
+  Regions g;
+  g.count = rois[0];
+  g.scale = m.real("spatial_scale", 1);
   g.half_pixel =
       m.text("coordinate_transformation_mode", m.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
-  if (g.samples == 0)
-    throw Refused{"its number of samples depends on the sizes of the regions", "export it with a sampling_ratio"};
   const Sizes parts{m.integer("output_height", 1), m.integer("output_width", 1)};
-  for (const std::int64_t size : {parts[0], parts[1], g.samples, x[0], x[2], x[3]})
+  for (const std::int64_t size : parts)
+    if (size < 1) throw contradiction(fmt::format("a size of {} has no meaning", size));
+  set_samples(m, g, parts, mode == "max");
+  for (const std::int64_t size : {parts[0], parts[1], g.samples[0], g.samples[1], x[0], x[2], x[3]})
     if (size < 1 || size > max_extent) throw contradiction(fmt::format("a size of {} has no meaning", size));
   check_places(x[0] * x[2] * x[3]);
-  const Extents points{{"r", g.count},   {"i", parts[0]}, {"j", parts[1]}, {"a", g.samples},
-                       {"b", g.samples}, {"s", 2},        {"t", 2}};
+  const Extents points{{"r", g.count},      {"i", parts[0]}, {"j", parts[1]}, {"a", g.samples[0]},
+                       {"b", g.samples[1]}, {"s", 2},        {"t", 2}};
   for (int axis = 0; axis < 2; ++axis) {
     const auto d = static_cast<std::size_t>(axis);
     say_region_places(m, g, axis, parts[d]);
     const std::string c = fmt::format("C{}[r,i,a]", axis);
-    say_taps(m, std::to_string(axis), {"r", "i", "a"}, {g.count, parts[d], g.samples}, x[2 + d],
-             fmt::format("{0} >= -1 and {0} <= {1}", c, x[2 + d]));
+    const std::string counts = g.differ ? fmt::format(" and value(a) < {}", g.samples_text(axis)) : "";
+    say_taps(m, std::to_string(axis), {"r", "i", "a"}, {g.count, parts[d], g.samples[axis]}, x[2 + d],
+             fmt::format("{0} >= -1 and {0} <= {1}{2}", c, x[2 + d], mode == "avg" ? counts : ""));
   }
   const DType wide = place_type(m.dtype(0));
-  const Sizes all{g.count, parts[0], parts[1], g.samples, g.samples, 2, 2}, shape{g.count, x[1], parts[0], parts[1]};
+  const Sizes all{g.count, parts[0], parts[1], g.samples[0], g.samples[1], 2, 2},
+      shape{g.count, x[1], parts[0], parts[1]};
   m.temporary("J", DType::s32, all);
   m.temporary("V", wide, all);
   m.temporary("F", wide, {x[1], x[0] * x[2] * x[3]});
@@ -107,8 +164,9 @@ void make_roi_align(Maker& m) {
   channels["c"] = x[1];
   m.say(fmt::format("T[r,c,i,j] {} F[c,at(J[r,i,j,a,b,s,t])] * V[r,i,j,a,b,s,t]", mode == "avg" ? "+=" : "max="),
         channels);
-  m.say(fmt::format("Y[r,c,i,j] = {}(T[r,c,i,j]{})", name(m.dtype(0)),
-                    mode == "avg" ? fmt::format(" / {}", g.samples * g.samples) : ""),
+  const std::string count =
+      g.differ ? fmt::format("{}(max(N0[r] * N1[r], 1))", name(wide)) : std::to_string(g.samples[0] * g.samples[1]);
+  m.say(fmt::format("Y[r,c,i,j] = {}(T[r,c,i,j]{})", name(m.dtype(0)), mode == "avg" ? " / " + count : ""),
         {{"r", g.count}, {"c", x[1]}, {"i", parts[0]}, {"j", parts[1]}});
 }
 

@@ -33,7 +33,11 @@ struct Sampling {
 
 std::string folded(const Sampling& how, const std::string& x, std::int64_t size) {
   const double low = how.corners ? 0 : -0.5, high = static_cast<double>(size) - (how.corners ? 1 : 0.5);
-  if (how.padding == "border") return fmt::format("min(max({}, 0), {})", x, size - 1);
+  if (how.padding == "border") {
+    const std::string clamped = fmt::format("min(max({}, 0), {})", x, size - 1);
+    if (how.taps != 4) return clamped;  // taps of the others are the border's anyhow
+    return fmt::format("select({0} < {1} or {0} > {2}, {3}, {0})", x, number(low), number(high), clamped);
+  }
   if (how.padding != "reflection") return x;
   if (high <= low) return "(" + x + ") * 0";
   const double range = high - low;

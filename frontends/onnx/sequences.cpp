@@ -28,12 +28,16 @@ void make_cumulative(Maker& m) {
   m.say(fmt::format("{} {} {}", access("Y", i), product ? "*=" : "+=", access("P", from)), extents);
 }
 
+struct Activation {
+  std::string name;
+  double alpha = 0, beta = 0;
+};
+
 /// One direction of a layer.
 struct Direction {
   std::int64_t number = 0;
   bool backward = false;
-  Names activations;  ///< f, g, h
-  std::vector<double> alphas, betas;
+  std::vector<Activation> activations;  ///< f, g, h
 };
 
 /// The layer: sizes, and which inputs it has.
@@ -45,22 +49,38 @@ struct Recurrent {
   DType type = DType::f32;
 };
 
-std::string activation(const Direction& d, std::size_t which, const std::string& x) {
-  const std::string& name = d.activations[which];
-  const auto value = [&](const std::vector<double>& list, double otherwise) {
-    return number(which < list.size() ? list[which] : otherwise);
+/// What an activation computes of {0} with its numbers {1} and {2}, and what these are where the node does not say.
+struct ActivationFormula {
+  const char* text;
+  std::optional<double> alpha = std::nullopt, beta = std::nullopt;
+};
+
+const std::map<std::string, ActivationFormula>& activation_formulas() {
+  static const std::map<std::string, ActivationFormula> all = {
+      {"Affine", {"{1} * ({0}) + {2}", 1, 0}},
+      {"Elu", {"select(({0}) >= 0, {0}, {1} * (exp({0}) - 1))", 1}},
+      {"HardSigmoid", {"max(0, min(1, {1} * ({0}) + {2}))", 0.2, 0.5}},
+      {"LeakyRelu", {"select(({0}) > 0, {0}, {1} * ({0}))", 0.01}},
+      {"Relu", {"max({0}, 0)"}},
+      {"ScaledTanh", {"{1} * tanh({2} * ({0}))", 1, 1}},
+      {"Sigmoid", {"sigmoid({0})"}},
+      {"Softplus", {"log(1 + exp({0}))"}},
+      {"Softsign", {"({0}) / (1 + abs({0}))"}},
+      {"Tanh", {"tanh({0})"}},
+      {"ThresholdedRelu", {"select(({0}) >= {1}, {0}, 0)", 1}},
   };
-  if (name == "Sigmoid") return "sigmoid(" + x + ")";
-  if (name == "Tanh") return "tanh(" + x + ")";
-  if (name == "Relu") return "max(" + x + ", 0)";
-  if (name == "Softsign") return fmt::format("({0}) / (1 + abs({0}))", x);
-  if (name == "Softplus") return fmt::format("log(1 + exp({}))", x);
-  if (name == "Affine") return fmt::format("{} * ({}) + {}", value(d.alphas, 1), x, value(d.betas, 0));
-  if (name == "HardSigmoid")
-    return fmt::format("max(0, min(1, {} * ({}) + {}))", value(d.alphas, 0.2), x, value(d.betas, 0.5));
-  if (name == "LeakyRelu") return fmt::format("select(({0}) > 0, {0}, {1} * ({0}))", x, value(d.alphas, 0.01));
-  throw Refused{"the activation '" + name + "'",
-                "Sigmoid, Tanh, Relu, Softsign, Softplus, Affine, HardSigmoid, LeakyRelu are known"};
+  return all;
+}
+
+Refused unknown_activation(const std::string& name) {
+  std::string known;
+  for (const auto& [one, formula] : activation_formulas()) known += (known.empty() ? "" : ", ") + one;
+  return {"the activation '" + name.substr(0, 32) + "'", known + " are known"};
+}
+
+std::string activation(const Direction& d, std::size_t which, const std::string& x) {
+  const Activation& one = d.activations[which];
+  return fmt::format(fmt::runtime(activation_formulas().at(one.name).text), x, number(one.alpha), number(one.beta));
 }
 
 /// The input of gate g at step t, without the state's share if `of_state` is false.
@@ -267,22 +287,34 @@ Recurrent read_layer(const Maker& m, std::int64_t gates) {
   return l;
 }
 
+/// The next number of an attribute that one activation after the other takes from.
+double next_of(const Maker& m, const char* attribute, std::size_t& taken, double otherwise) {
+  const auto found = m.node.attributes.find(attribute);
+  if (found == m.node.attributes.end() || taken >= found->second.reals.size()) return otherwise;
+  return found->second.reals[taken++];
+}
+
+/// The numbers stand in the order of the activations, for those that have such a number only.
 std::vector<Direction> read_directions(const Maker& m, const Recurrent& l, const Names& defaults) {
   const std::string way = m.text("direction", "forward");
   if (l.directions != (way == "bidirectional" ? 2 : 1))
     throw contradiction("its direction '" + way + "' does not fit the weights");
   const auto given = m.node.attributes.find("activations");
+  std::size_t count = 0, alphas = 0, betas = 0;
   std::vector<Direction> directions;
   for (std::int64_t d = 0; d < l.directions; ++d) {
-    Direction one{d, way == "reverse" || d == 1, defaults, {}, {}};
-    const std::size_t count = defaults.size(), first = static_cast<std::size_t>(d) * count;
-    for (std::size_t a = 0; a < count; ++a)
-      if (given != m.node.attributes.end() && first + a < given->second.texts.size())
-        one.activations[a] = given->second.texts[first + a];
-    if (const auto alpha = m.node.attributes.find("activation_alpha"); alpha != m.node.attributes.end())
-      one.alphas = alpha->second.reals;
-    if (const auto beta = m.node.attributes.find("activation_beta"); beta != m.node.attributes.end())
-      one.betas = beta->second.reals;
+    Direction one{d, way == "reverse" || d == 1, {}};
+    for (std::string name : defaults) {
+      if (given != m.node.attributes.end() && count < given->second.texts.size()) name = given->second.texts[count];
+      ++count;
+      const auto formula = activation_formulas().find(name);
+      if (formula == activation_formulas().end()) throw unknown_activation(name);
+      Activation made{name};
+      const auto& [text, alpha, beta] = formula->second;
+      if (alpha) made.alpha = next_of(m, "activation_alpha", alphas, *alpha);
+      if (beta) made.beta = next_of(m, "activation_beta", betas, *beta);
+      one.activations.push_back(std::move(made));
+    }
     directions.push_back(std::move(one));
   }
   return directions;

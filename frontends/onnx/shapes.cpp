@@ -50,14 +50,14 @@ void make_constant_of_shape(Maker& m) {
     if (size < 0) throw contradiction("the shape " + sizes_text(shape) + " has no meaning", "");
   const Names i = iterators(shape.size());
   m.result("Y", 0, type, shape);
-  const std::string text = is_float(type) ? number(value.real) : integer_text(type, value);
-  m.say(access("Y", i) + " = " + text, extents_of(i, shape));
+  m.say(access("Y", i) + " = " + m.scalar("V", type, value), extents_of(i, shape));
 }
 
 void make_range(Maker& m) {
   const double start = m.reals(0, "the start").at(0), limit = m.reals(1, "the limit").at(0),
                delta = m.reals(2, "the step").at(0);
-  const double count = delta == 0 ? 0 : std::ceil((limit - start) / delta);
+  if (delta == 0) throw contradiction("a range with the step 0 has no end", "give a step other than 0");
+  const double count = std::ceil((limit - start) / delta);
   if (!(count <= static_cast<double>(max_made))) throw Refused{"a range of more than 2^20 elements", ""};
   const DType type = m.dtype(0);
   TensorData data = zeros(type, {std::max<std::int64_t>(static_cast<std::int64_t>(count), 0)});

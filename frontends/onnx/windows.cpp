@@ -272,7 +272,6 @@ void set_transposed_outputs(const Maker& m, std::vector<Window>& windows) {
       const std::int64_t total = std::max<std::int64_t>(full - w.output, 0);
       w.before = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.after = total - w.before;
-      if (mode == "NOTSET" && !stated.empty()) w.before = total / 2;
     }
     if (w.output < 1) throw Refused{"the transposed window has no output", ""};
   }

@@ -67,10 +67,15 @@ class RowFinder {
       return refuse(fmt::format("statements have {} and {} rows", print(rows_.count), print(extent)), extent);
     rows_.count = extent;
     rows_.dims.push_back(dim.name);
-    for (const AffineExpr& value : symbolic.values)
+    for (const AffineExpr& value : symbolic.values) {
       if (value.names().contains(symbolic_dim(dim.name)))
         return refuse(fmt::format("statement {} uses the number of the row, value({})", statement.name, dim.name),
                       extent);
+      // Blocks of rows are kernels with numbers: such a value would stay that of the sample.
+      for (const SymbolicSize& size : kernel_.facts.sizes)
+        if (value.names().contains(size.name))
+          return refuse(fmt::format("statement {} computes with {}", statement.name, size.name), value);
+    }
     if (!statement.domain.faces.empty()) return refuse("a domain is cut", extent);
     for (std::size_t a = 0; a < symbolic.index.size(); ++a)
       if (auto problem = check_access(s, a, symbolic_dim(dim.name))) return problem;

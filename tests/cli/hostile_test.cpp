@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
+#include "tests/frontends/onnx_bytes.h"
 
 namespace isamap::cli_test {
 namespace {
@@ -51,6 +52,27 @@ TEST(Hostile, EmptyFilesAndFolders) {
   refuses({"extract", folder / "empty.onnx", "--target", "scalar_c"}, folder / "empty.onnx");
   refuses({"hw", "show", folder / "empty.yaml"}, folder / "empty.yaml");
   refuses({"map", folder / "", "--target", "scalar_c"}, "");
+}
+
+/// Names in models are any bytes; JSON holds text.
+TEST(Hostile, NamesThatAreNoText) {
+  using namespace onnx_bytes;
+  const Folder folder;
+  const std::string odd = "x\xff\xfe",
+                    model = folder.write(
+                        "m.onnx", onnx_bytes::model(input(odd, {2}) + node("Relu", {odd}, "y") + output("y", {2})));
+  const Said said = isamap({"emit", model, "--target", "scalar_c", "-o", folder / "out"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json about = Json::parse(read_file(folder / "out/m.json"));
+  EXPECT_EQ(about["inputs"][0]["name"], "x\xef\xbf\xbd\xef\xbf\xbd") << "U+FFFD for each byte";
+}
+
+TEST(Hostile, AModelIsEmittedIntoAFolder) {
+  const Folder folder;
+  const std::string model =
+      folder.write("m.onnx", onnx_bytes::model(onnx_bytes::input("x", {2}) + onnx_bytes::node("Relu", {"x"}, "y") +
+                                               onnx_bytes::output("y", {2})));
+  refuses({"emit", model, "--target", "scalar_c", "-o", model}, "-o FOLDER");
 }
 
 TEST(Hostile, NegativeSizes) { refuses(formula("map", "C[i,j] += A[i,k]*B[k,j]", "i=-4,j=8,k=8"), "-4"); }

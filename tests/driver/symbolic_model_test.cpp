@@ -104,6 +104,27 @@ sum: Y[h,i] += E[h,i,j] over h: 3, i: {0}, j: {0}
                                            n)));
 }
 
+/// Rows divided by their number, as the mean over another axis of the same size is.
+Model rows_over_their_number(std::int64_t n) {
+  return with_origins(model_of(fmt::format(R"(kernel parts_of_a_whole
+tensor X: f32[{0},6]
+tensor Y: f32[{0},6]
+tensor Z: f32[{0},6]
+mean: Y[i,k] = X[i,k] * {1} over i: {0}, k: 6
+whole: Z[i,k] = Y[i,k] * {0} over i: {0}, k: 6
+)",
+                                           n, 1.0 / static_cast<double>(n))));
+}
+
+TEST(SymbolicModels, RowsThatComputeWithASize) {
+  Compiled compiled("N=1..40@9", rows_over_their_number);
+  for (const std::int64_t n : {1, 2, 9, 40}) {
+    const ModelRun run = compiled.run(n, rows_over_their_number(n));
+    EXPECT_EQ(static_cast<int>(run.code), 0) << n << ": " << render(run.problems);
+    EXPECT_LT(run.max_error, 1e-5) << n;
+  }
+}
+
 TEST(SymbolicModels, SizesAreOutermostButInScores) {
   Compiled compiled("N=1..40@9", &heads_at);
   ASSERT_EQ(compiled.parts.plan.order.size(), 8u);

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "frontends/layers.h"
 #include "ir/text/parse.h"
@@ -54,8 +56,24 @@ class ModelTest : public testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
   Result<Model> import(const std::string& graph, const ModelOptions& options = {}) {
-    std::ofstream(path_, std::ios::binary) << onnx_bytes::model(graph);
+    std::ofstream(path_, std::ios::binary) << onnx_bytes::model(graph, set_);
     return import_model(path_, options);
+  }
+
+  /// Why a file is wrong.
+  std::string problems(const std::string& graph) {
+    const auto model = import(graph);
+    return model ? "none; refused: " + refusals(*model) : render(model.diagnostics());
+  }
+
+  /// The only output of a model without refusals.
+  TensorData output_of(const std::string& graph, const std::vector<TensorData>& inputs) {
+    const auto model = import(graph);
+    EXPECT_TRUE(model) << render(model.diagnostics());
+    if (!model) return {};
+    EXPECT_EQ(refusals(*model), "");
+    const auto outputs = outputs_of(*model, inputs);
+    return outputs.size() == 1 ? outputs[0] : TensorData{};
   }
 
   static std::string refusals(const Model& model) {
@@ -83,7 +101,8 @@ class ModelTest : public testing::Test {
   }
 
   std::string path_;
-  Shape shape_;  ///< of the last output
+  Shape shape_;   ///< of the last output
+  int set_ = 13;  ///< of operators
 };
 
 std::string one(const std::string& op, const std::vector<std::pair<std::string, Shape>>& inputs,
@@ -177,14 +196,152 @@ TEST_F(ModelTest, OutputsThatNoTapOfATransposedWindowReachesAreTheBias) {
       expected);
 }
 
-TEST_F(ModelTest, NumbersThatNoRealHoldsAreRefused) {
-  const std::int64_t number = (std::int64_t{1} << 53) + 1;
-  const auto model = import(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
-                            node("Pad", {"x", "p", "v"}, "y") + output("y", {}, 7));
-  ASSERT_TRUE(model) << render(model.diagnostics());
-  EXPECT_EQ(
-      refusals(*model),
-      "node 0 (Pad): the value of padding is 9007199254740992 rounded to 53 bits, as numbers in statements are\n");
+/// total = 2*(3-1) + 3 - 6 = 1: an odd one stands at the front but for SAME_UPPER.
+TEST_F(ModelTest, PadsOfATransposedConvolutionFromItsOutputShape) {
+  const TensorData x = data_like({1, 1, 3}), w = data_like({1, 1, 3}, 1);
+  for (const std::string mode : {"NOTSET", "SAME_LOWER", "SAME_UPPER"}) {
+    const std::int64_t before = mode == "SAME_UPPER" ? 0 : 1;
+    Reals expected(6, 0);
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t r = 0; r < 3; ++r)
+        if (const std::int64_t at = 2 * i + r - before; at >= 0 && at < 6)
+          expected[static_cast<std::size_t>(at)] += x.get(i).real * w.get(r).real;
+    SCOPED_TRACE(mode);
+    expect_near(run(one("ConvTranspose", {{"x", {1, 1, 3}}, {"w", {1, 1, 3}}},
+                        ints("strides", {2}) + ints("output_shape", {6}) + word("auto_pad", mode)),
+                    {x, w}),
+                expected);
+  }
+}
+
+TEST_F(ModelTest, NumbersThatNoTextHoldsAreConstants) {
+  for (const std::int64_t number : {(std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 1}) {
+    const TensorData padded = output_of(input("x", {2}, 7) + constant("p", {2}, {1, 1}) + constant("v", {}, {number}) +
+                                            node("Pad", {"x", "p", "v"}, "y") + output("y", {}, 7),
+                                        {integers_of({2}, {5, 6})});
+    EXPECT_EQ(padded, integers_of({4}, {number, 5, 6, number}));
+    const TensorData filled = output_of(input("x", {2}, 7) + constant("s", {1}, {2}) +
+                                            node("ConstantOfShape", {"s"}, "c", tensor_attribute("value", number)) +
+                                            node("Add", {"x", "c"}, "y") + output("y", {}, 7),
+                                        {integers_of({2}, {0, 1})});
+    EXPECT_EQ(filled, integers_of({2}, {number, number + 1}));
+  }
+}
+
+TEST_F(ModelTest, NanIsAConstant) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const TensorData x = data_like({2});
+  const TensorData padded = output_of(input("x", {2}) + constant("p", {2}, {1, 0}) + constant("v", nan) +
+                                          node("Pad", {"x", "p", "v"}, "y") + output("y", {}),
+                                      {x});
+  ASSERT_EQ(padded.shape, Shape{3});
+  EXPECT_TRUE(std::isnan(padded.get(0).real));
+  EXPECT_EQ(padded.get(1), x.get(0));
+  EXPECT_EQ(padded.get(2), x.get(1));
+  const TensorData filled = output_of(input("x", {2}) + constant("s", {1}, {2}) +
+                                          node("ConstantOfShape", {"s"}, "c", tensor_attribute("value", nan)) +
+                                          node("Add", {"x", "c"}, "y") + output("y", {}),
+                                      {x});
+  ASSERT_EQ(filled.shape, Shape{2});
+  EXPECT_TRUE(std::isnan(filled.get(0).real) && std::isnan(filled.get(1).real));
+}
+
+/// Of 1 2 3 4 5 what is left without the first two is repeated.
+TEST_F(ModelTest, NegativePadsTakeAwayBeforeAnythingIsRepeated) {
+  const auto padded = [&](const std::string& mode, const Shape& pads) {
+    return output_of(input("x", {5}, 7) + constant("p", {2}, pads) + node("Pad", {"x", "p"}, "y", word("mode", mode)) +
+                         output("y", {}, 7),
+                     {integers_of({5}, {1, 2, 3, 4, 5})});
+  };
+  EXPECT_EQ(padded("wrap", {-2, 4}), integers_of({7}, {3, 4, 5, 3, 4, 5, 3}));
+  EXPECT_EQ(padded("wrap", {2, -1}), integers_of({6}, {3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(padded("reflect", {-2, 2}), integers_of({5}, {3, 4, 5, 4, 3}));
+  EXPECT_EQ(padded("edge", {1, -2}), integers_of({4}, {1, 1, 2, 3}));
+  EXPECT_EQ(padded("wrap", {-1, -1}), integers_of({3}, {2, 3, 4}));
+}
+
+/// A place up to half an element beyond the first or last one is in the image, and weighs its taps, whose elements are
+/// those of the border; one further out is at the border.
+TEST_F(ModelTest, CubicSamplesInsideTheBorder) {
+  const TensorData x = data_like({1, 1, 4});
+  TensorData grid = make_data({.name = "", .shape = {1, 4, 1}, .dtype = DType::f32});
+  const double places[] = {-0.25, 3.25, -0.75, 1.5};
+  for (std::int64_t p = 0; p < 4; ++p) grid.set(p, {(2 * places[p] + 1) / 4 - 1, 0});
+  const auto tap = [&](double place, std::int64_t t) {
+    const double d = std::fabs(place - std::floor(place) + 1 - static_cast<double>(t));
+    const std::int64_t at = static_cast<std::int64_t>(std::floor(place)) - 1 + t;
+    const double weight = d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : ((-0.75 * d + 3.75) * d - 6) * d + 3;
+    return weight * x.get(std::clamp<std::int64_t>(at, 0, 3)).real;
+  };
+  Reals expected;
+  for (const double place : places) {
+    expected.push_back(place < -0.5 ? x.get(0).real : 0);
+    for (std::int64_t t = 0; t < 4 && place >= -0.5; ++t) expected.back() += tap(place, t);
+  }
+  expect_near(run(one("GridSample", {{"x", {1, 1, 4}}, {"g", {1, 4, 1}}},
+                      word("mode", "cubic") + word("padding_mode", "border")),
+                  {x, grid}),
+              expected);
+}
+
+/// Before set 13 the dimensions from the axis on are one row.
+TEST_F(ModelTest, HardmaxOverSeveralDimensions) {
+  const TensorData x = data_like({2, 3, 2}, 1);
+  Reals expected(12, 0);
+  for (std::int64_t row = 0; row < 2; ++row) {
+    std::int64_t best = 0;
+    for (std::int64_t at = 1; at < 6; ++at)
+      if (x.get(row * 6 + at).real > x.get(row * 6 + best).real) best = at;
+    expected[static_cast<std::size_t>(row * 6 + best)] = 1;
+  }
+  set_ = 11;
+  expect_near(run(one("Hardmax", {{"x", {2, 3, 2}}}), {x}), expected);
+  set_ = 13;
+  const TensorData row = data_like({4});
+  expect_near(run(one("Hardmax", {{"x", {4}}}), {row}), {0, 1, 0, 0});
+}
+
+/// Parts of 2 x 2 and 1 x 1 elements have as many samples, and parts of 1 x 2 elements one above the other of two.
+TEST_F(ModelTest, SamplesOfRegionsAsLargeAsTheirParts) {
+  const TensorData x = data_like({1, 2, 6, 6});
+  const std::vector<std::vector<float>> corners = {{1, 0.5F, 5, 4.5F}, {0, 0, 2, 2}};
+  const auto aligned = [&](const std::vector<float>& regions, std::int64_t samples, const std::string& mode) {
+    const auto count = static_cast<std::int64_t>(regions.size() / 4);
+    return run(input("x", {1, 2, 6, 6}) + constant_floats("r", {count, 4}, regions) +
+                   constant("b", {count}, Shape(static_cast<std::size_t>(count), 0)) +
+                   node("RoiAlign", {"x", "r", "b"}, "y",
+                        word("mode", mode) + integer("sampling_ratio", samples) + integer("output_height", 2) +
+                            integer("output_width", 2)) +
+                   output("y", {}),
+               {x});
+  };
+  for (const std::string mode : {"avg", "max"}) {
+    Reals expected = aligned(corners[0], 2, mode);
+    const Reals second = aligned(corners[1], 1, mode);
+    expected.insert(expected.end(), second.begin(), second.end());
+    std::vector<float> both = corners[0];
+    both.insert(both.end(), corners[1].begin(), corners[1].end());
+    SCOPED_TRACE(mode);
+    expect_near(aligned(both, 0, mode), expected);
+  }
+  // The first part: rows 0 to 1 and columns 0 to 2, sampled at row 0.5, columns 0.5 and 1.5.
+  const Reals wide = aligned({0, 0, 4, 2}, 0, "avg");
+  ASSERT_EQ(wide.size(), 8U);
+  const auto at = [&](std::int64_t row, std::int64_t column) { return x.get(row * 6 + column).real; };
+  EXPECT_NEAR(wide[0], (at(0, 0) + at(1, 0) + 2 * at(0, 1) + 2 * at(1, 1) + at(0, 2) + at(1, 2)) / 8, 1e-6);
+}
+
+TEST_F(ModelTest, FilesThatContradictThemselvesAreWrong) {
+  EXPECT_NE(problems(input("x", {2}) + input("y", {2}, 7) + node("Add", {"x", "y"}, "z") + output("z", {}))
+                .find("its inputs are f32 and s64"),
+            std::string::npos);
+  EXPECT_NE(problems(input("x", {4}) + constant("p", {1}, {7}) + node("Gather", {"x", "p"}, "z") + output("z", {}))
+                .find("position 7 of a dimension of 4"),
+            std::string::npos);
+  EXPECT_NE(problems(constant("a", {}, {0}) + constant("b", {}, {5}) + constant("d", {}, {0}) +
+                     node("Range", {"a", "b", "d"}, "z") + output("z", {}, 7))
+                .find("a range with the step 0 has no end"),
+            std::string::npos);
 }
 
 TEST_F(ModelTest, NothingIsTakenFromNothing) {
@@ -371,6 +528,26 @@ TEST_F(ModelTest, Recurrence) {
   expect_near(
       run(one("RNN", {{"x", {3, 1, 2}}, {"w", {1, 2, 2}}, {"r", {1, 2, 2}}}, integer("hidden_size", 2)), {x, w, r}),
       expected);
+}
+
+/// One step of two directions, whose state before is 0: f(w*x) and g(w*x). Numbers are taken by those that have some.
+TEST_F(ModelTest, ActivationsOfARecurrence) {
+  TensorData w = make_data({.name = "", .shape = {2, 1, 1}, .dtype = DType::f32}), x = w;
+  x.shape = {1, 2, 1};
+  w.set(0, {1, 0}), w.set(1, {1, 0}), x.set(0, {0.75, 0}), x.set(1, {-0.5, 0});
+  const auto pair = [&](const std::vector<std::string>& names, const std::string& attributes) {
+    return run(
+        one("RNN", {{"x", {1, 2, 1}}, {"w", {2, 1, 1}}, {"r", {2, 1, 1}}},
+            integer("hidden_size", 1) + word("direction", "bidirectional") + words("activations", names) + attributes),
+        {x, w, w});
+  };
+  expect_near(pair({"Tanh", "Elu"}, floats("activation_alpha", {0.5F})),
+              {std::tanh(0.75), std::tanh(-0.5), 0.75, 0.5 * std::expm1(-0.5)});
+  expect_near(pair({"ScaledTanh", "ThresholdedRelu"},
+                   floats("activation_alpha", {0.5F, 0.8F}) + floats("activation_beta", {2})),
+              {0.5 * std::tanh(1.5), 0.5 * std::tanh(-1.0), 0, 0});
+  expect_near(pair({"ThresholdedRelu", "LeakyRelu"}, floats("activation_alpha", {0.5F, 0.1F})), {0.75, 0, 0.75, -0.05});
+  expect_near(pair({"Affine", "HardSigmoid"}, ""), {0.75, -0.5, 0.65, 0.4});
 }
 
 TEST_F(ModelTest, ProductsOfARecurrenceAreLayers) {

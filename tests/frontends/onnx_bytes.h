@@ -3,6 +3,7 @@
 // ONNX models as bytes, written field by field (protobuf wire format; field numbers from onnx.proto), so that tests can
 // build what no library would write.
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,6 +45,31 @@ inline std::string word(const std::string& name, const std::string& v) {
   return text(5, text(1, name) + text(4, v) + number(20, 3));
 }
 
+inline std::string words(const std::string& name, const std::vector<std::string>& values) {
+  std::string bytes = text(1, name) + number(20, 8);
+  for (const std::string& v : values) bytes += text(9, v);
+  return text(5, bytes);
+}
+/// Four bytes, the lowest first.
+inline std::string float_bytes(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  std::string bytes;
+  for (int b = 0; b < 4; ++b) bytes += static_cast<char>(bits >> (8 * b));
+  return bytes;
+}
+inline std::string floats(const std::string& name, const std::vector<float>& values) {
+  std::string bytes;
+  for (const float v : values) bytes += float_bytes(v);
+  return text(5, text(1, name) + text(7, bytes) + number(20, 6));
+}
+/// An attribute that is a tensor of one integer of 64 bits; of one f32.
+inline std::string tensor_attribute(const std::string& name, std::int64_t v) {
+  return text(5, text(1, name) + text(5, number(1, 1) + number(2, 7) + number(7, v)) + number(20, 4));
+}
+inline std::string tensor_attribute(const std::string& name, float v) {
+  return text(5, text(1, name) + text(5, number(1, 1) + number(2, 1) + text(9, float_bytes(v))) + number(20, 4));
+}
+
 /// GraphProto.node
 inline std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
                         const std::string& attributes = "") {
@@ -65,7 +91,19 @@ inline std::string constant(const std::string& name, const Shape& shape, const S
   for (const std::int64_t v : values) bytes += number(7, v);
   return text(5, bytes + text(8, name));
 }
+/// GraphProto.initializer, a scalar.
+inline std::string constant(const std::string& name, float v) {
+  return text(5, number(2, 1) + text(8, name) + text(9, float_bytes(v)));
+}
+inline std::string constant_floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+  std::string bytes, raw;
+  for (const std::int64_t size : shape) bytes += number(1, size);
+  for (const float v : values) raw += float_bytes(v);
+  return text(5, bytes + number(2, 1) + text(8, name) + text(9, raw));
+}
 /// ModelProto
-inline std::string model(const std::string& graph) { return number(1, 8) + text(7, graph) + text(8, number(2, 13)); }
+inline std::string model(const std::string& graph, int set = 13) {
+  return number(1, 8) + text(7, graph) + text(8, number(2, set));
+}
 
 }  // namespace isamap::onnx_bytes

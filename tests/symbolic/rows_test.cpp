@@ -118,6 +118,8 @@ TEST(SymbolicRows, RefusalsNameTheSizeToBind) {
   EXPECT_NE(why(head + "tensors: {T: {shape: [M]}, C: {shape: [M]}, A: {shape: [M]}}\n"
                        "compute: ['T[i] = A[i]', 'C[i] = T[63*i/63]']\n"),
             "x");
+  EXPECT_EQ(why(head + "tensors: {A: {shape: [M]}, C: {shape: [M]}}\ncompute: ['C[i] = A[i] / f32(value(M))']\n"),
+            "no program for all sizes: statement s0 computes with M; bind sizes: --sizes M=8");
 }
 
 TEST(SymbolicRows, PartsServeEveryNumberOfRows) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/utf8.h"
+
+namespace isamap {
+
+std::size_t utf8_length(const std::string& text, std::size_t i) {
+  const auto byte = static_cast<unsigned char>(text[i]);
+  const std::size_t length = byte < 0x80                   ? 1
+                             : byte >= 0xc2 && byte < 0xe0 ? 2
+                             : byte >= 0xe0 && byte < 0xf0 ? 3
+                             : byte >= 0xf0 && byte < 0xf5 ? 4
+                                                           : 0;
+  if (length == 0 || i + length > text.size()) return 0;
+  for (std::size_t k = 1; k < length; ++k)
+    if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+bool is_utf8(const std::string& text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
+}  // namespace isamap
